@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.backends.embedded import EmbeddedFiles
+from assay.backends.hf.embedded_model import EmbeddedFiles
 from assay.results.rows import markdown_list, markdown_table
 from benchmarks.llmbox_cases import CASES, Case, write_cases
 from benchmarks.peers import LLMBOX_TRANSFORMERS, peer_python
@@ -102,7 +102,7 @@ import importlib, pkgutil
 from functools import cache
 from pathlib import Path
 import assay
-import assay.backends.hf as hf, assay.backends.local_model as local_model
+import assay.backends.hf.backend as hf, assay.backends.local.local_model as local_model
 from assay.faces.cli.main import main
 
 for found in pkgutil.walk_packages(assay.__path__, "assay."):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.backends.embedded import EmbeddedFiles
+from assay.backends.hf.embedded_model import EmbeddedFiles
 from assay.results.rows import markdown_list, markdown_table
 from benchmarks.chat_log import ChatLog
 from benchmarks.opencompass_cases import Case, answers, cases, fill, write_files

@@ -27,10 +27,10 @@ from assay.dialects.openicl.authored.own_datasets import own_datasets
 from assay.dialects.openicl.config.entry import DatasetEntry
 from assay.dialects.openicl.config.symbol import Symbol
 from assay.dialects.openicl.entries import Found
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 from assay.results.rows import markdown_list, markdown_table
-from assay.scoring.evaluators.registry import EVALUATORS
-from assay.scoring.postprocess import ALIASES, POSTPROCESSORS
+from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
+from assay.scoring.originals.opencompass.postprocess import ALIASES, POSTPROCESSORS
 from benchmarks.openicl_compiled import Compiler, with_fixed_examples
 from benchmarks.openicl_entries import (
     count_checkout,

@@ -28,7 +28,7 @@ from assay.dialects.openicl.compile import CompiledEntry
 from assay.dialects.openicl.config.entry import DatasetEntry
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 from assay.results.rows import markdown_list, markdown_table
 from benchmarks.openicl_compiled import Compiler, with_fixed_examples
 from benchmarks.openicl_entries import count_checkout, distinct_entries, package_of

@@ -32,8 +32,8 @@ from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Evaluation
 from assay.results.rows import markdown_list, markdown_table
-from assay.scoring.evaluators.registry import EVALUATORS
-from assay.scoring.postprocess import ALIASES, POSTPROCESSORS
+from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
+from assay.scoring.originals.opencompass.postprocess import ALIASES, POSTPROCESSORS
 from benchmarks.openicl_compiled import Compiler, with_fixed_examples
 from benchmarks.openicl_entries import count_checkout, distinct_entries
 from benchmarks.openicl_made_rows import made_splits

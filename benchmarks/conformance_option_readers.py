@@ -28,8 +28,8 @@ if not __package__:  # run by its path
 
 from assay.results.rows import markdown_list, markdown_table
 from assay.scoring.extract import extract_option
-from assay.scoring.extract.original_options import infer_option
-from assay.scoring.postprocess import find_postprocessor
+from assay.scoring.originals.opencompass.option_reader import infer_option
+from assay.scoring.originals.opencompass.postprocess import find_postprocessor
 from benchmarks.option_replies import LABEL_SETS, Reply, fuzzed, generated, held_out, recorded
 from benchmarks.peers import AISBENCH, OPENCOMPASS, peer_python
 from benchmarks.record import add_output_options, hand_over, setting

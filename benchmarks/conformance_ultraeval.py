@@ -28,7 +28,7 @@ from assay.dialects.ultraeval.detect import dataset_folders
 from assay.dialects.ultraeval.script import Script
 from assay.dialects.ultraeval.versions import Version, versions_in
 from assay.results.rows import markdown_list, markdown_table
-from assay.scoring.postprocess import POSTPROCESSORS
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 from assay.sources.dataset_folder import DatasetMissing
 from benchmarks.record import add_output_options, hand_over, setting
 

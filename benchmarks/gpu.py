@@ -30,12 +30,12 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from assay.backends.batching import GPU_SIZES, Budget
-from assay.backends.counters import Counters
-from assay.backends.likelihood import Rows
-from assay.backends.loaded import Loaded
-from assay.backends.packed import Trunks
-from assay.backends.row_scoring import TRUNK_BYTES, PackedScoring, prepare_packing
+from assay.backends.hf.batching import GPU_SIZES, Budget
+from assay.backends.hf.likelihood import Rows
+from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.packed_forward import Trunks
+from assay.backends.hf.row_scoring import TRUNK_BYTES, PackedScoring, prepare_packing
+from assay.backends.hf.work_counters import Counters
 
 N_TRUNK, N_QUESTIONS, N_OPTIONS = 1500, 256, 4
 DEVICE = "cuda"

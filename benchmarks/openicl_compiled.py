@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 
 from assay.app.openicl_scoring import OpenIclScoring, offered
-from assay.backends.embedding import open_embedder
+from assay.backends.hf.sentence_encoder import open_embedder
 from assay.core.errors import AssayError
 from assay.core.origin import Origin
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import Code, last_name
-from assay.dialects.openicl.checked import Asked, Tools
 from assay.dialects.openicl.compile import CompiledEntry, compile_entry
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import Found
+from assay.dialects.openicl.entry_validation import Asked, Tools
 from assay.dialects.openicl.templates.meta import meta_template
 from benchmarks.openicl_original import Way
 

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.backends.embedded import EmbeddedFiles
+from assay.backends.hf.embedded_model import EmbeddedFiles
 from assay.core.prompt import final_text
 from assay.core.request import Span
 from assay.core.response import Likelihood

@@ -15,7 +15,7 @@ from typing import Any
 
 from assay.core.errors import AssayError
 from assay.dialects.ultraeval.script import BadRow, Script
-from assay.scoring.postprocess import POSTPROCESSORS
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 
 Row = dict[str, Any]
 N_ROWS = 10

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from assay.results.leaderboard.make import make_board
+from assay.results.leaderboard.build import make_board
 from assay.results.leaderboard.page import render_board_page
 from fakes.board_runs import Shelf, task
 

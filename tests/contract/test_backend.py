@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay.app.crews import open_model
+from assay.app.open_model import open_model
 from assay.app.settings import RunSettings
 from assay.backends.registry import open_backend
 from assay.core.ids import draw

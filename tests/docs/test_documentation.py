@@ -24,32 +24,32 @@ import pytest
 
 from assay.app.team.settings import TeamSettings
 from assay.backends.cache_dir import cache_dir
-from assay.backends.hf_arguments import HfArgs
-from assay.backends.infer_server import InferArgs
+from assay.backends.hf.arguments import HfArgs
+from assay.backends.http.infer_server import InferArgs
 from assay.backends.mock import MockArgs
-from assay.backends.openai_arguments import OpenAIArgs
+from assay.backends.openai.arguments import OpenAIArgs
 from assay.core.errors import Problem
 from assay.core.origin import Origin
 from assay.core.score import Metric
-from assay.dialects.leap.quirks import QUIRKS as TASK_QUIRKS
-from assay.dialects.leap.quirks import REPRODUCED
-from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
+from assay.dialects.leap.differences import QUIRKS as TASK_QUIRKS
+from assay.dialects.leap.differences import REPRODUCED
+from assay.dialects.llmbox.differences import QUIRKS as CLASS_QUIRKS
 from assay.dialects.openicl.arguments import KNOWN as CONFIG_ARGUMENTS
 from assay.dialects.openicl.config.entry import DatasetEntry, EvalConfig, InferConfig, ReaderConfig
+from assay.dialects.openicl.differences import DIFFERENCES as CONFIG_QUIRKS
 from assay.dialects.openicl.inferencing import FORMS, NOT_DONE, TURN_MODES
-from assay.dialects.openicl.quirks import DIFFERENCES as CONFIG_QUIRKS
 from assay.dialects.openicl.retrievers.differences import DIFFERENCES as RETRIEVER_QUIRKS
 from assay.dialects.openicl.retrievers.registry import RETRIEVERS
 from assay.dialects.openicl.templates.differences import TEMPLATE_DIFFERENCES
 from assay.dialects.openicl.templates.multimodal import MULTIMODAL_DIFFERENCES
-from assay.dialects.parts.differences import AS_ORIGINAL, Difference
-from assay.dialects.parts.requested import SharedLengths, Shares
+from assay.dialects.shared.differences import AS_ORIGINAL, Difference
+from assay.dialects.shared.request_selection import SharedLengths, Shares
+from assay.dialects.table.differences import quirks_of
 from assay.dialects.table.meta import FIELDS, TableMeta
-from assay.dialects.table.quirks import quirks_of
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
+from assay.dialects.ultraeval.differences import DIFFERENCES as TRANSFORM_QUIRKS
 from assay.dialects.ultraeval.parameters import SHIPPED
-from assay.dialects.ultraeval.quirks import DIFFERENCES as TRANSFORM_QUIRKS
 from assay.faces.cli.answers import CommandAnswer
 from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
@@ -59,21 +59,21 @@ from assay.faces.cli.init import init
 from assay.faces.cli.json_output import ErrorAnswer
 from assay.faces.cli.leaderboard import leaderboard
 from assay.faces.cli.progress_views import ProgressEvent
+from assay.faces.cli.report import ls, report
 from assay.faces.cli.run import run
 from assay.faces.cli.score import score
 from assay.faces.cli.serve import serve
 from assay.faces.cli.serve_token import token
-from assay.faces.cli.show import ls, report
 from assay.results.records import AskRecord
-from assay.scoring.aggregations import AGGREGATIONS
-from assay.scoring.evaluators import CORRECTED_EVALUATORS, EVALUATORS, REPEATED
 from assay.scoring.metrics import LIST_METRICS
-from assay.scoring.metrics.row_values import CORRECTED as CORRECTED_ROWS
-from assay.scoring.metrics.row_values import ROW_METRICS
-from assay.scoring.postprocess import CORRECTED as CORRECTED_POSTPROCESSORS
-from assay.scoring.postprocess import POSTPROCESSORS
-from assay.scoring.postprocess.registry import ALIASES, ULTRAEVAL
-from assay.scoring.scorers.row_corpus import LATE_METRICS
+from assay.scoring.originals.leap.aggregations import AGGREGATIONS
+from assay.scoring.originals.opencompass.evaluators import CORRECTED_EVALUATORS, EVALUATORS, REPEATED
+from assay.scoring.originals.opencompass.postprocess import CORRECTED as CORRECTED_POSTPROCESSORS
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
+from assay.scoring.originals.opencompass.postprocess.registry import ALIASES, ULTRAEVAL
+from assay.scoring.originals.ultraeval.row_corpus import LATE_METRICS
+from assay.scoring.originals.ultraeval.row_values import CORRECTED as CORRECTED_ROWS
+from assay.scoring.originals.ultraeval.row_values import ROW_METRICS
 from assay.scoring.scorers.sentence_likelihood import CORRECTED as CORRECTED_SENTENCES
 from assay.scoring.scorers.sentence_likelihood import SENTENCE_METRICS
 from cli import Result, assay

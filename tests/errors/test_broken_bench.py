@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from assay.app.bench_items import ItemsAsked, load_items
-from assay.app.perf_loads import perf_loads
 from assay.bench.lengths import Constant, parse_lengths
 from assay.core.errors import AssayError
+from assay.systems.aisbench.performance_loads import perf_loads
 
 BROKEN = Path(__file__).parent / "broken" / "bench"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.crews import open_model
+from assay.app.open_model import open_model
 from assay.app.settings import RunSettings
 from assay.core.errors import BackendError
 from assay.core.request import Generate, Sampling, request

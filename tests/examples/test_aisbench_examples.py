@@ -30,7 +30,7 @@ from assay.core.task import Answered, Evaluation, Scorer, TaskSettings
 from assay.dialects.openicl.compile import CompiledEntry
 from assay.dialects.openicl.detect import config_files
 from assay.scoring.aggregate import MeanAggregator
-from assay.scoring.scorers.author_metrics import AuthorMetrics
+from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
 from cli import assay
 from fakes.configs import compile_config
 from fakes.judges import ScriptedJudge

@@ -23,7 +23,7 @@ from assay.core.limit import Limit
 from assay.core.prompt import final_text
 from assay.core.request import Ask, Generate, Span
 from assay.core.task import TaskSettings
-from assay.dialects.parts.compiled import Compiled
+from assay.dialects.shared.compilation import Compiled
 from cli import assay
 from fakes.kept_prompts import blotted, check_kept, described, texts_in
 

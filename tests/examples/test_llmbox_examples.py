@@ -23,9 +23,9 @@ from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Request
 from assay.core.response import Completion, Response
 from assay.core.task import ComponentSpec, TaskSettings
-from assay.dialects.parts.compiled import Compiled
-from assay.engine.turns import TurnByTurn
-from assay.scoring.scorers.author_metrics import AuthorLists
+from assay.dialects.shared.compilation import Compiled
+from assay.engine.multi_turn import TurnByTurn
+from assay.scoring.originals.llmbox.author_metrics import AuthorLists
 from cli import assay
 from fakes.kept_prompts import blotted, check_kept, described, texts_in
 

@@ -20,7 +20,7 @@ from assay.app.datasets import compile_datasets
 from assay.core.ids import digest
 from assay.core.request import Ask, Generate, Span
 from assay.core.task import TaskSettings
-from assay.dialects.parts.compiled import Compiled
+from assay.dialects.shared.compilation import Compiled
 from cli import assay
 from fakes.kept_prompts import blotted, check_kept, described, texts_in
 from fakes.ultraeval_examples import EXAMPLES, NAMES, prepared_examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assay.bench.driven import Driven
+from assay.bench.load_result import Driven
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
 from assay.bench.sweep import Attempt, Attempted

@@ -12,7 +12,7 @@ from assay.core.sample import Sample
 from assay.core.score import Metric
 from assay.core.task import Answered, Evaluation
 from assay.scoring.aggregate import MeanAggregator
-from assay.scoring.scorers.author_metrics import AuthorMetrics
+from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
 
 
 class Lists:

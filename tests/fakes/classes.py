@@ -18,7 +18,7 @@ from assay.dialects.llmbox.compile import CompiledClass, Tools, compile_classes
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import AUTHOR_NAMES
-from assay.scoring.scorers.author_metrics import AuthorMetrics
+from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
 from assay.scoring.scorers.registry import make_scorer
 from assay.sources.hub import Hub
 

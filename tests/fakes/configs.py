@@ -12,10 +12,10 @@ from assay.core.ports import Embedder
 from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Outcome, Output, Response
 from assay.core.task import Answered, Evaluation, TaskSettings
 from assay.dialects.openicl.arguments import config_arguments
-from assay.dialects.openicl.checked import Asked, Tools
 from assay.dialects.openicl.compile import CompiledEntry, code_for, compile_entry
 from assay.dialects.openicl.detect import ConfigName
 from assay.dialects.openicl.entries import entries_of
+from assay.dialects.openicl.entry_validation import Asked, Tools
 from assay.scoring.scorers.registry import make_scorer
 
 ROWS = [

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from assay.backends.workers.crew import Word
 from assay.backends.workers.messages import Answers, Batch, Died, Finished, Message, Up
-from assay.backends.workers.opened import Opened
+from assay.backends.workers.model_check import Opened
+from assay.backends.workers.worker_group import Word
 from assay.core.model import ModelIdentity
 from assay.core.request import Request
 from assay.core.response import Completion, Finish, Output, Response

@@ -15,9 +15,9 @@ from assay.core.score import Metric, Score
 from assay.core.task import Answered, ComponentSpec, TaskSettings
 from assay.dialects.leap.compile import CompiledTask, Tools, compile_tasks
 from assay.scoring.aggregate import MeanAggregator
-from assay.scoring.aggregations import AGGREGATIONS, Bleurt, packages_lacking
+from assay.scoring.originals.leap.aggregations import AGGREGATIONS, Bleurt, packages_lacking
+from assay.scoring.originals.leap.task_results import TaskResults
 from assay.scoring.scorers.registry import make_scorer
-from assay.scoring.scorers.task_results import TaskResults
 
 Rows = Sequence[Mapping[str, Any]]
 

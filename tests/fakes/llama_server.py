@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from assay.backends.embedded import EmbeddedFiles
+from assay.backends.hf.embedded_model import EmbeddedFiles
 
 
 @contextmanager

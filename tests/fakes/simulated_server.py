@@ -8,8 +8,8 @@ from itertools import count
 from random import Random
 from typing import NamedTuple
 
-from assay.backends.concurrency import Level
-from assay.backends.http_post import LONGEST_WAIT_S
+from assay.backends.http.concurrency import Level
+from assay.backends.http.post import LONGEST_WAIT_S
 
 Server = Callable[[float, int], float | None]
 """(now, calls under way with this one) -> seconds that it takes; None: refused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.backends.loaded import Loaded
+from assay.backends.hf.loaded_model import Loaded
 
 
 def tiny_llama(vocab_size: int) -> Loaded:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
-from assay.backends.token_engine import (
+from assay.backends.vllm.token_engine import (
     EngineAnswer,
     EngineAsk,
     ReadAnswer,

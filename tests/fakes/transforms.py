@@ -10,7 +10,7 @@ from typing import Any
 from assay.core.request import Request
 from assay.core.task import TaskSettings
 from assay.dialects.ultraeval.compile import CompiledTransform, Tools, compile_transforms
-from assay.scoring.postprocess import CORRECTED, POSTPROCESSORS
+from assay.scoring.originals.opencompass.postprocess import CORRECTED, POSTPROCESSORS
 
 GEN = """
 def transform(data, num_sample, r, dataset_name):

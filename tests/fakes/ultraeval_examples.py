@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from assay.app.dataset_state import State
 from assay.app.prepare import prepare
-from assay.app.state import State
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ultraeval"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("datasets/*/make_dataset.py"))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from assay.backends.local.tokenization import Encoded, Tokenization
 from assay.backends.registry import open_backend
-from assay.backends.tokenization import Encoded, Tokenization
 from assay.core.errors import BackendError
 from assay.core.request import Generate, Sampling, Span, request
 from assay.core.response import Completion, Likelihood

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.backends import likelihood, row_scoring, shared_attention
-from assay.backends.batching import Budget
-from assay.backends.counters import Counters
-from assay.backends.likelihood import Row, Rows, compute
-from assay.backends.packed import Trunks
-from assay.backends.prefix_tree import plan
+from assay.backends.hf import likelihood, row_scoring, shared_attention
+from assay.backends.hf.batching import Budget
+from assay.backends.hf.likelihood import Row, Rows, compute
+from assay.backends.hf.packed_forward import Trunks
+from assay.backends.hf.prefix_tree import plan
+from assay.backends.hf.row_scoring import PackedScoring
+from assay.backends.hf.work_counters import Counters
+from assay.backends.local.tokenization import Encoded, EncodedLabels, Tokenization
 from assay.backends.registry import open_backend
-from assay.backends.row_scoring import PackedScoring
-from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
 from assay.core.ids import draw
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome

@@ -18,7 +18,7 @@ from assay.core.limit import Limit
 from assay.core.prompt import final_text
 from assay.core.request import Generate, Labels, Request, Span
 from assay.core.task import Task, TaskSettings
-from assay.dialects.parts.template import compile_template
+from assay.dialects.shared.template import compile_template
 from assay.dialects.table.compile import compile_table
 from assay.dialects.table.meta import TableMeta
 from assay.engine.limit import LimitedTask

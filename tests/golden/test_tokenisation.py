@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.backends.local.tokenization import Encoded, EncodedLabels, Tokenization
 from assay.backends.registry import open_backend
-from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Labels, Span, request
 from assay.core.response import Failure, Likelihood

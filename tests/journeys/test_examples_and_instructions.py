@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay.backends.embedding import PACKAGE
+from assay.backends.hf.sentence_encoder import PACKAGE
 from cli import assay
 
 pytestmark = pytest.mark.model

@@ -41,7 +41,7 @@ def test_a_single_token_keeps_the_window_and_scoring_again_uses_it(
     def gone(*_: object, **__: object) -> None:
         raise AssertionError("no model is opened to score its answers again")
 
-    monkeypatch.setattr("assay.app.crews.open_backend", gone)
+    monkeypatch.setattr("assay.app.open_model.open_backend", gone)
     again = assay("score", "run")
     assert again.status == 0
     assert read("summary.json") == own

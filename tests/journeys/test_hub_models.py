@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from assay.backends.embedded import EmbeddedFiles
+from assay.backends.hf.embedded_model import EmbeddedFiles
 from cli import Result, assay
 from fakes.hub_here import hub_here
 from fakes.hub_repositories import Content

@@ -13,9 +13,9 @@ SUMS = '''
 from functools import cached_property
 
 from assay.core.prompt import Message
-from assay.scoring.evaluators.cascade import Cascade
-from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
-from assay.scoring.evaluators.judged import JudgedEvaluator
+from assay.scoring.originals.opencompass.evaluators.cascade import Cascade
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.originals.opencompass.evaluators.judged import JudgedEvaluator
 from .generation_dataset import GenerationDataset
 
 

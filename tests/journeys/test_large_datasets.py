@@ -56,7 +56,7 @@ def make_room_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what a run holds be as small beside some hundred rows as it is beside a million."""
     monkeypatch.setattr("assay.engine.execute._MEMO_LIMIT", 100)
     monkeypatch.setattr("assay.results.pages.report_file.MOST_ROWS", 100)
-    monkeypatch.setattr("assay.results.tail._SKIPPED_AT_ONCE", 4096)
+    monkeypatch.setattr("assay.results.growing_file._SKIPPED_AT_ONCE", 4096)
     monkeypatch.setattr("assay.sources.arrow._ROWS_AT_ONCE", 100)
     monkeypatch.setattr("assay.sources.mapped_rows._READ_AT_ONCE", 100)
     monkeypatch.setattr("assay.sources.mapped_rows._HELD_BYTES", 100_000)

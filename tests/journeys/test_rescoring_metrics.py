@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay.app.chosen_metrics import METRICS, arguments_of
+from assay.app.metric_selection import METRICS, arguments_of
 from assay.scoring.metrics.rouge_sets import rouge_of_sets
 from cli import assay
 from fakes.leap_tasks import FREE, questions

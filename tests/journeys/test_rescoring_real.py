@@ -35,7 +35,7 @@ def test_real_answers_are_scored_again_without_the_model(
     def gone(*_: object, **__: object) -> None:
         raise AssertionError("no model is opened to score its answers again")
 
-    monkeypatch.setattr("assay.app.crews.open_backend", gone)
+    monkeypatch.setattr("assay.app.open_model.open_backend", gone)
     monkeypatch.setattr("assay.backends.registry.open_backend", gone)
     assert assay("score", "run", "--score-by", "per_token").status == 0
     assert summary("run") == summary("fresh"), "the same numbers as a run that was asked for them"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.backends.openai_likelihood import Way
-from assay.backends.openai_server import OpenAIBackend
+from assay.backends.openai.backend import OpenAIBackend
+from assay.backends.openai.likelihood import Way
 from assay.backends.registry import open_backend
 from assay.core.request import Ask, Kind, Span
 from assay.core.response import Failure, LabelProbs, Likelihood

@@ -22,7 +22,7 @@ import pytest
 
 import assay as api
 from assay.app.datasets import compile_datasets
-from assay.app.languages import DIALECTS as KNOWN_DIALECTS
+from assay.app.dialects import DIALECTS as KNOWN_DIALECTS
 from assay.core.request import Ask
 from assay.core.task import TaskSettings
 

@@ -15,17 +15,17 @@ import msgspec
 
 from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
 from assay.app.allowed_failures import AllowedFailures
-from assay.app.chosen_scorers import Choices
 from assay.app.rescore import Rescored
 from assay.app.rescore import rescore as rescore_run
 from assay.app.run import FinishedRun
 from assay.app.run import run as evaluate
+from assay.app.scorer_selection import Choices
 from assay.app.settings import resolve_settings
 from assay.core.errors import Problem, UsageError, listing, nearest
 from assay.core.score import Metric
-from assay.results.families import foremost
 from assay.results.read import StoredRun
 from assay.results.rows import interval, is_perplexity, value
+from assay.results.subset_families import foremost
 
 Rows: TypeAlias = list[dict[str, Any]]
 T = TypeVar("T")

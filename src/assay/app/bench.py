@@ -16,17 +16,17 @@ import msgspec
 
 from assay.app.run_names import now, short_name, slug, versions
 from assay.bench.drive import Clock, Drive
-from assay.bench.driven import Driven, Progress
 from assay.bench.folder import BenchFolder, BenchManifest, BenchResult, RecordWriter, read_records
+from assay.bench.item_prefetch import Stock
 from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
 from assay.bench.limits import Limits
 from assay.bench.load import Closed, Load
+from assay.bench.load_result import Driven, Progress
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
 from assay.bench.search import Search, require_common_limit, search
 from assay.bench.steady import NoWindow, steady_window
-from assay.bench.stock import Stock
 from assay.bench.summary import BenchSummary
 from assay.bench.sweep import Attempted, LevelOf, Swept, Trial, TrialLength, climb, trial_load
 from assay.bench.warm_up import warm_up

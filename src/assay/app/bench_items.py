@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from assay.app.settings import RunSettings
-from assay.backends.find_model import find_tokenizer
+from assay.backends.local.model_search import find_tokenizer
 from assay.bench.conversations import conversation_item, is_conversation
 from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
@@ -24,7 +24,7 @@ from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.origin import Origin
 from assay.core.request import Generate
 from assay.core.task import Task
-from assay.dialects.parts.requested import SamplingMode, chosen_rows
+from assay.dialects.shared.request_selection import SamplingMode, chosen_rows
 from assay.sources.file_settings import FileSettings, UndecidedFile
 from assay.sources.files import known_suffix, open_source
 from assay.sources.record import Record
@@ -254,7 +254,7 @@ class _ConversationRows:
 
 def _dataset(source: str, asked: ItemsAsked) -> Items:
     # Imported when used: a made-up load has not to wait for the compilers of datasets.
-    from assay.app.languages import TABLE, language_of
+    from assay.app.dialects import TABLE, language_of
     from assay.app.run import compile_asked
 
     values = asked.run

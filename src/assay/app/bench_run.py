@@ -12,8 +12,8 @@ from assay.app.bench_page import StoredBench, write_page
 from assay.app.bench_settings import BenchSettings, items_asked, plan_of
 from assay.app.offline.watch import kept_offline
 from assay.app.settings import RunSettings
-from assay.backends.event_loop import new_event_loop
-from assay.backends.open_files import room_for_connections
+from assay.backends.http.event_loop import new_event_loop
+from assay.backends.http.open_files import room_for_connections
 from assay.backends.registry import open_timed_client
 from assay.bench.load import Closed
 from assay.bench.search import Search

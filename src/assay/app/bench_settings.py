@@ -20,7 +20,7 @@ from assay.core.errors import Problem, UsageError
 from assay.core.request import Sampling
 from assay.core.run import Setting
 from assay.core.sampling_bounds import Temperature
-from assay.dialects.parts.requested import SamplingMode
+from assay.dialects.shared.request_selection import SamplingMode
 
 DEFAULT_CONCURRENCY = 16
 Profile: TypeAlias = Literal["assay", "aisbench"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from assay.app.crews import open_model
 from assay.app.offline.watch import kept_offline
+from assay.app.open_model import open_model
 from assay.app.run import compile_asked
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
@@ -17,11 +17,11 @@ from assay.core.request import Ask, Generate, Sampling
 from assay.core.rounding import percent
 from assay.core.sample import Sample
 from assay.core.task import Task
-from assay.dialects.parts.compiled import Compiled
+from assay.dialects.shared.compilation import Compiled
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.task import TableTask
 from assay.dialects.table.texts import TextTask
-from assay.engine.fit import Fitting
+from assay.engine.context_fitting import Fitting
 from assay.engine.plan import METHOD_OF, card_for, check_plan
 
 _MAJORITY = 0.6

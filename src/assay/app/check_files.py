@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from assay.app.crews import open_model
-from assay.app.languages import members_of
+from assay.app.dataset_state import State
+from assay.app.dialects import members_of
 from assay.app.offline.watch import kept_offline
+from assay.app.open_model import open_model
 from assay.app.run import compile_asked
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
-from assay.app.state import State
 from assay.core.errors import AssayError, Problem
 from assay.core.ports import Backend
-from assay.dialects.parts.compiled import Compiled
+from assay.dialects.shared.compilation import Compiled
 from assay.engine.plan import card_for, check_plan
 from assay.sources.dataset_folder import DatasetMissing
 

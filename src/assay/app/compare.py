@@ -16,7 +16,7 @@ from assay.results.pages.sample_columns import QUESTION_CHARS, SampleLine, begin
 from assay.results.paired_runs import PairedRuns
 from assay.results.read import StoredRun
 from assay.results.run_view import MOST_ROWS, RunView
-from assay.results.scoring_place import run_of
+from assay.results.scoring_folders import run_of
 from assay.results.store import SAMPLES
 
 

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.app.dialects import LANGUAGES, TABLE, language_of
 from assay.app.evaluator_values import value_names
-from assay.app.languages import LANGUAGES, TABLE, language_of
 from assay.app.readme_tables import COLUMNS, Column, Edit, Page, Row, TaskTable
 from assay.app.readme_words import HEADINGS, TITLES, agrees, said_of
 from assay.core.errors import AssayError, Problem, UsageError
 from assay.core.origin import Origin
-from assay.dialects.openicl.described import Described, Describer
 from assay.dialects.openicl.detect import ConfigName, config_files, is_config
+from assay.dialects.openicl.readme_description import Described, Describer
 
 _PAGES = "README*.md"
 _NEW_PAGE = "README.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from assay.app.languages import LANGUAGES, TABLE, language_of, members_of, registered_datasets
+from assay.app.dialects import LANGUAGES, TABLE, language_of, members_of, registered_datasets
 from assay.core.errors import Problem, UsageError
 from assay.core.origin import Origin
 from assay.sources.files import known_suffix

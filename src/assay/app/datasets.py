@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from assay.app.dialects import LANGUAGES, TABLE, language_of
 from assay.app.hub_datasets import SHOTS_PREFERRED, record_reads, tables_on_hub
-from assay.app.languages import LANGUAGES, TABLE, language_of
 from assay.app.table_datasets import Surroundings, compile_table_dataset
-from assay.app.understood import check_understood, passed_over
+from assay.app.unused_settings import check_understood, passed_over
 from assay.core.errors import AuthorError, Problem, UsageError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
-from assay.dialects.parts.compiled import Compiled
+from assay.dialects.shared.compilation import Compiled
 from assay.dialects.table.eval_task import ANY_CONFIG, EvalTask, is_eval_file, named_tasks, read_eval_tasks
 from assay.dialects.table.eval_task import FILE_NAME as EVAL_FILE
 from assay.dialects.table.meta import TableMeta, to_meta

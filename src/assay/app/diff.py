@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.core.errors import Problem, UsageError
-from assay.results.first_difference import (
+from assay.results.manifest_differences import manifest_facts, result_facts
+from assay.results.read import StoredRun
+from assay.results.run_difference import LayerCount, RunDifference, SampleDifference
+from assay.results.run_pair import RunPair
+from assay.results.sample_difference import (
     TOLERANCE,
     Finding,
     Layer,
@@ -13,10 +17,6 @@ from assay.results.first_difference import (
     all_differences,
     first_difference,
 )
-from assay.results.manifest_differences import manifest_facts, result_facts
-from assay.results.read import StoredRun
-from assay.results.run_difference import LayerCount, RunDifference, SampleDifference
-from assay.results.run_pair import RunPair
 
 
 def diff(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.scoring.evaluators.readings import READINGS, make_reading
-from assay.scoring.evaluators.value_names import VALUE_NAMES
+from assay.scoring.originals.opencompass.evaluators.readings import READINGS, make_reading
+from assay.scoring.originals.opencompass.evaluators.value_names import VALUE_NAMES
 
 _JUDGE, _USUAL_READING = "GenericLLMEvaluator", "generic_llmjudge_postprocess"
 _READING = "dict_postprocessor"

@@ -7,8 +7,8 @@ from contextlib import closing
 
 import msgspec
 
-from assay.app.crews import open_here
 from assay.app.offline.watch import kept_offline
+from assay.app.open_model import open_here
 from assay.app.settings import RunSettings
 from assay.core.model import Token
 from assay.core.ports import Backend
@@ -17,12 +17,12 @@ from assay.core.response import Completion, Response
 from assay.core.score import Attempt, Score
 from assay.results.read import StoredRun
 from assay.results.records import AskRecord, SampleRecord
-from assay.scoring.postprocess import POSTPROCESSORS
-from assay.scoring.scorers.author_metrics import AUTHOR_RULE
+from assay.scoring.originals.leap.task_results import TASK_RULE
+from assay.scoring.originals.llmbox.author_metrics import AUTHOR_RULE
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
+from assay.scoring.originals.ultraeval.row_answers import WHOLE_OUTPUT
 from assay.scoring.scorers.grading import question_in
 from assay.scoring.scorers.registry import explain_output
-from assay.scoring.scorers.row_reading import WHOLE_OUTPUT
-from assay.scoring.scorers.task_results import TASK_RULE
 
 _OTHER_RULES = frozenset({TASK_RULE, WHOLE_OUTPUT, *POSTPROCESSORS})
 """Rules of answers that were not found by Assay's own extraction, beside those of authors."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.app.check import Finding
-from assay.app.languages import language_of
+from assay.app.dialects import language_of
 from assay.app.settings import RunSettings
 from assay.dialects.openicl.detect import ConfigName, config_files
 
 if TYPE_CHECKING:
-    from assay.dialects.openicl.described import Described
+    from assay.dialects.openicl.readme_description import Described
 
 _LANGUAGE = "openicl"
 _NAMED_HASH = re.compile(r"_(?P<digits>[0-9a-f]{6})$")

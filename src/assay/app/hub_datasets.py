@@ -9,8 +9,8 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.origin import Origin
-from assay.dialects.parts.compiled import Compiled
-from assay.dialects.parts.described_task import DescribedTask
+from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.table.eval_task import ANY_CONFIG, FILE_NAME, EvalTask, eval_tasks, has_fields
 from assay.sources.hub_dataset import PREFERRED, HubDataset
 from assay.sources.hub_name import HubName, parse_hub_name

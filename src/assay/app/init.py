@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.app.languages import TABLE, language_of
+from assay.app.dialects import TABLE, language_of
 from assay.app.offline.watch import kept_offline
 from assay.app.run import compile_asked
 from assay.app.settings import RunSettings

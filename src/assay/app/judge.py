@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from assay.app.crews import open_here, open_model
+from assay.app.open_model import open_here, open_model
 from assay.app.settings import RunSettings
 from assay.backends.cache_dir import cache_dir
 from assay.core.model import ModelIdentity
@@ -48,7 +48,7 @@ def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -
         return
     if values.judge is None:
         # Imported when used, as below: most runs have no judge, and should not wait for its parts.
-        from assay.scoring.metrics.gpteval import no_judge
+        from assay.scoring.originals.llmbox.gpteval import no_judge
 
         raise no_judge()
     is_model = values.judge == values.model and not values.judge_args

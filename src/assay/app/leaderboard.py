@@ -21,8 +21,8 @@ from assay.ledger.runs import RunIndex
 from assay.results.indexing import read_run, stamp_of
 from assay.results.leaderboard.abilities import Abilities
 from assay.results.leaderboard.board import Board
+from assay.results.leaderboard.build import make_board
 from assay.results.leaderboard.entries import BoardRun
-from assay.results.leaderboard.make import make_board
 from assay.results.run_list import is_run, runs_in, unreadable
 
 INDEX_FILE = ".assay.db"

@@ -9,18 +9,27 @@ from assay.core.prompt import Prompt
 from assay.dialects.openicl.authored.base_classes import BaseEvaluator
 from assay.dialects.openicl.authored.code import Offered
 from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess
-from assay.scoring.evaluators.author import AuthorEvaluator
-from assay.scoring.evaluators.cascade import Cascade
-from assay.scoring.evaluators.evaluator import EvaluatedRow
-from assay.scoring.evaluators.graded import GRADES, GradedEvaluator, make_grades
-from assay.scoring.evaluators.judged import JudgedEvaluator
-from assay.scoring.evaluators.pairwise import COMPARISONS, Order, PairwiseJudged, make_comparison
-from assay.scoring.evaluators.readings import make_reading
-from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
-from assay.scoring.evaluators.repeated import Repeated, System
 from assay.scoring.extract.reply import spoken
 from assay.scoring.judges.judgement import Question, Unaskable
-from assay.scoring.postprocess import (
+from assay.scoring.originals.opencompass.evaluators.author import AuthorEvaluator
+from assay.scoring.originals.opencompass.evaluators.cascade import Cascade
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
+from assay.scoring.originals.opencompass.evaluators.graded import GRADES, GradedEvaluator, make_grades
+from assay.scoring.originals.opencompass.evaluators.judged import JudgedEvaluator
+from assay.scoring.originals.opencompass.evaluators.pairwise import (
+    COMPARISONS,
+    Order,
+    PairwiseJudged,
+    make_comparison,
+)
+from assay.scoring.originals.opencompass.evaluators.readings import make_reading
+from assay.scoring.originals.opencompass.evaluators.registry import (
+    CORRECTED_EVALUATORS,
+    EVALUATORS,
+    make_evaluator,
+)
+from assay.scoring.originals.opencompass.evaluators.repeated import Repeated, System
+from assay.scoring.originals.opencompass.postprocess import (
     ALIASES,
     CORRECTED_BY_ANY_NAME,
     POSTPROCESSORS,

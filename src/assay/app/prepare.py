@@ -19,8 +19,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.app.dataset_state import State
 from assay.app.offline.seal import CannotSeal, seal_thread
-from assay.app.state import State
 from assay.core.errors import OfflineError, Problem, UsageError, nearest
 from assay.core.origin import Origin
 

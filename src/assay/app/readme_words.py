@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from assay.app.readme_tables import Column
-from assay.dialects.openicl.described import Described
+from assay.dialects.openicl.readme_description import Described
 
 TITLES = {False: "Available Dataset Tasks", True: "可用数据集任务"}
 """Above a table that is written anew, by whether the page is Chinese."""

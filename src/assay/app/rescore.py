@@ -14,16 +14,16 @@ import msgspec
 
 from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
 from assay.app.allowed_failures import AllowedFailures
-from assay.app.chosen_metrics import reported
-from assay.app.chosen_scorers import Choices, Plan, plan_scoring
+from assay.app.config_declarations import judge_in
 from assay.app.judge import judging, open_judge
+from assay.app.metric_selection import reported
 from assay.app.offline.watch import Watch, kept_offline
-from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.progress import ProgressGauge, tracks_of
+from assay.app.rescoring_scorers import scorers_again, sources_of, with_judge
 from assay.app.run import Observer
 from assay.app.run_names import now, slug, versions
-from assay.app.said_in_configs import judge_in
-from assay.app.scorers_again import scorers_again, sources_of, with_judge
+from assay.app.score_summary import ScoredSamples, total, write_outcome
+from assay.app.scorer_selection import Choices, Plan, plan_scoring
 from assay.app.settings import RunSettings
 from assay.app.stored_tasks import AnswersOnly, stored_tasks
 from assay.core.errors import Problem, StoreError, UsageError
@@ -33,11 +33,11 @@ from assay.core.request import Kind
 from assay.core.run import RunManifest, RunStatus, Scoring, Setting
 from assay.core.score import Metric
 from assay.engine.execute import Execution, Tally
-from assay.engine.stored_model import RecordedFitting, StoredAnswers, StoredModel
+from assay.engine.replay_backend import RecordedFitting, StoredAnswers, StoredModel
 from assay.results.history import OWN_LABEL, Entry, History, number_of
 from assay.results.read import StoredRun
 from assay.results.scoring_changes import Changes, changes_between
-from assay.results.scoring_place import run_of
+from assay.results.scoring_folders import run_of
 from assay.results.store import JOURNAL, RunFolder, ScoreWriter
 from assay.scoring.aggregate import MeanAggregator
 

@@ -11,18 +11,18 @@ from typing import NamedTuple
 import msgspec
 
 from assay.app.allowed_failures import AllowedFailures
+from assay.app.config_declarations import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
 from assay.app.offline.watch import Watch, kept_offline
-from assay.app.outcome import ScoredSamples, total, write_outcome
-from assay.app.preparation import Rehearsals
+from assay.app.preliminary_tasks import Rehearsals
 from assay.app.progress import ProgressGauge, tracks_of
 from assay.app.reuse import continue_from, reuse_note, start_over_note, starts_over
 from assay.app.run_names import now, short_name, slug, versions
-from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
+from assay.app.run_stages import Kept, opened_model
+from assay.app.score_summary import ScoredSamples, total, write_outcome
 from assay.app.scorers import named_scorers, scorers_of
 from assay.app.settings import RunSettings, Settings
-from assay.app.stages import Kept, opened_model
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
 from assay.core.ports import Backend
@@ -30,23 +30,23 @@ from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.score import Metric
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
-from assay.dialects.parts.compiled import Compiled
+from assay.dialects.shared.compilation import Compiled
 from assay.engine.cache import SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import limited
 from assay.engine.plan import card_for, check_plan
-from assay.engine.stored_model import ScoringJournal
+from assay.engine.replay_backend import ScoringJournal
+from assay.hub.download_listeners import reporting_downloads
 from assay.hub.downloads import Download
-from assay.hub.listeners import reporting_downloads
-from assay.results.families import families
-from assay.results.full_disk import while_there_is_room
+from assay.results.disk_space import while_there_is_room
 from assay.results.history import History
 from assay.results.media_store import MediaStore
 from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
 from assay.results.read import find_run
 from assay.results.store import JOURNAL, RunFolder, SampleWriter
+from assay.results.subset_families import families
 from assay.scoring.aggregate import MeanAggregator
 from assay.sources.hub_source import streaming
 from assay.sources.media_formats import media_type_of

@@ -12,11 +12,11 @@ from assay.core.request import Kind, Request, Span
 from assay.core.response import Outcome, Response
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, CorpusScorer, Scorer, TaskSpec
-from assay.engine.stored_model import StoredAnswers
-from assay.results.damage import damaged, reader
+from assay.engine.replay_backend import StoredAnswers
+from assay.results.damaged_files import damaged, reader
+from assay.results.growing_file import Tail, line_at
 from assay.results.records import SampleRecord
 from assay.results.store import SAMPLES
-from assay.results.tail import Tail, line_at
 
 
 class Asked(msgspec.Struct):

@@ -10,8 +10,8 @@ import msgspec
 
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings, TaskSpec
-from assay.dialects.parts.compiled import Compiled
-from assay.dialects.parts.dialogue import RoleMarks
+from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.dialogue import RoleMarks
 from assay.dialects.table.compile import CompiledTable, ModelDefaults, compile_table
 from assay.dialects.table.meta import TableMeta
 from assay.sources.files import open_source
@@ -175,10 +175,10 @@ def _compile_entry(
     around: Surroundings,
 ) -> Compiled:
     from assay.app.openicl_scoring import OpenIclScoring, offered
-    from assay.backends.embedding import open_embedder
+    from assay.backends.hf.sentence_encoder import open_embedder
     from assay.dialects.openicl.arguments import ConfigArguments
-    from assay.dialects.openicl.checked import Asked, Tools
     from assay.dialects.openicl.compile import code_for, compile_entry
+    from assay.dialects.openicl.entry_validation import Asked, Tools
 
     given = arguments or ConfigArguments()
     root = None if around.hub is None else around.hub.root

@@ -18,11 +18,11 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from assay.backends.arguments import read_arguments
-from assay.backends.context import too_long
-from assay.backends.media_bytes import MediaTrouble, read_media
+from assay.backends.local.context_length import too_long
+from assay.backends.local.media_bytes import MediaTrouble, read_media
+from assay.backends.local.rolling_windows import Window, WindowTrouble, cut
+from assay.backends.local.scored_text import TextLength, scored_length, token_starts
 from assay.backends.problems import wrong_argument
-from assay.backends.rolling import Window, WindowTrouble, cut
-from assay.backends.scored_text import TextLength, scored_length, token_starts
 from assay.core.errors import listing, nearest
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token

@@ -22,20 +22,20 @@ from assay.core.secrets import without_user_info
 DEFAULT_MODEL = "smollm2"
 
 BACKENDS: dict[str, str] = {
-    "hf": "assay.backends.hf:HfBackend",
+    "hf": "assay.backends.hf.backend:HfBackend",
     "mock": "assay.backends.mock:MockBackend",
-    "openai": "assay.backends.openai_server:OpenAIBackend",
-    "smollm2": "assay.backends.embedded:SmolLM2Backend",
-    "tgi": "assay.backends.generate_server:TgiBackend",
-    "triton": "assay.backends.generate_server:TritonBackend",
-    "ultraeval": "assay.backends.infer_server:InferServerBackend",
-    "vllm": "assay.backends.vllm:VllmBackend",
+    "openai": "assay.backends.openai.backend:OpenAIBackend",
+    "smollm2": "assay.backends.hf.embedded_model:SmolLM2Backend",
+    "tgi": "assay.backends.http.generate_server:TgiBackend",
+    "triton": "assay.backends.http.generate_server:TritonBackend",
+    "ultraeval": "assay.backends.http.infer_server:InferServerBackend",
+    "vllm": "assay.backends.vllm.backend:VllmBackend",
 }
 """Name -> `module:Class`; the class is called with (where, args)."""
 TIMED_CLIENTS: dict[str, str] = {
-    "openai": "assay.backends.openai_timed:OpenAITimedClient",
-    "tgi": "assay.backends.generate_server:TgiTimedClient",
-    "triton": "assay.backends.generate_server:TritonTimedClient",
+    "openai": "assay.backends.openai.timed_client:OpenAITimedClient",
+    "tgi": "assay.backends.http.generate_server:TgiTimedClient",
+    "triton": "assay.backends.http.generate_server:TritonTimedClient",
 }
 
 
@@ -62,7 +62,7 @@ def open_pinned(model: str, args: Mapping[str, str], commit: str | None) -> Back
     """Return the backend that a person named, with the commit of its hub repository that a run resolved."""
     backend = open_backend(model, args)
     if commit is not None:
-        from assay.backends.local_model import LocalModel
+        from assay.backends.local.local_model import LocalModel
 
         assert isinstance(backend, LocalModel)  # No other is from the hub.
         backend.pin(commit)

@@ -18,9 +18,9 @@ from itertools import chain, islice
 import msgspec
 
 from assay.bench.arrivals import Trace
-from assay.bench.driven import Driven, Progress, Tally
 from assay.bench.items import LoadItem
 from assay.bench.load import Closed, Load, Open
+from assay.bench.load_result import Driven, Progress, Tally
 from assay.bench.records import CallRecord
 from assay.core.ports import TimedClient
 from assay.core.prompt import continued

@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from assay.bench.driven import Driven
 from assay.bench.limits import Limits
 from assay.bench.load import Load
+from assay.bench.load_result import Driven
 from assay.bench.records import CallRecord
 from assay.bench.summary import BenchSummary
 from assay.bench.sweep import Swept

@@ -13,6 +13,7 @@ from math import inf
 import numpy as np
 
 from assay.bench.columns import Calls, Flags, Gathered
+from assay.bench.concurrent_requests import UnderWay
 from assay.bench.goodput import Goodput, RequestLimit, kept
 from assay.bench.over_time import CountsOverTime
 from assay.bench.page_numbers import seconds as shown_time
@@ -27,7 +28,6 @@ from assay.bench.summary import (
     OverTime,
     Throughput,
 )
-from assay.bench.under_way import UnderWay
 
 _UNITS: dict[str, Unit] = {"input_tokens": "tokens", "output_tokens": "tokens", "output_rate": "tokens/s"}
 _BUCKETS_AT_MOST = 240

@@ -9,7 +9,7 @@ import math
 
 import msgspec
 
-from assay.bench.under_way import UnderWay
+from assay.bench.concurrent_requests import UnderWay
 
 TOLERANCE = 0.05
 """How much of the level may be missing."""

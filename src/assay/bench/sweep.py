@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assay.bench.arrivals import Arrivals
-from assay.bench.driven import Driven
 from assay.bench.limits import Limits
 from assay.bench.load import Closed, Load, Open
+from assay.bench.load_result import Driven
 from assay.bench.summary import BenchSummary
 from assay.core.errors import Problem, UsageError
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable
 
 from assay.bench.drive import Clock, Drive
-from assay.bench.driven import Driven
 from assay.bench.items import LoadItem
 from assay.bench.load import Closed, Load
+from assay.bench.load_result import Driven
 from assay.bench.records import CallRecord
 from assay.core.errors import BackendError, Problem
 from assay.core.ports import TimedClient

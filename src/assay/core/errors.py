@@ -27,7 +27,7 @@ import msgspec
 
 from assay.core.names import is_spelled_otherwise
 from assay.core.origin import Origin
-from assay.core.shortened import SHOWN_VALUE, shortened, shortened_message
+from assay.core.text_preview import SHOWN_VALUE, shortened, shortened_message
 
 MadeT = TypeVar("MadeT")
 SHOWN_AT_MOST = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from assay.core.shortened import SHOWN_VALUE, shortened
+from assay.core.text_preview import SHOWN_VALUE, shortened
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -19,13 +19,13 @@ from assay.core.run import Cost, ServerSpeed
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Evaluation, RunningScorer, Scorer, Task
-from assay.engine.fit import Fitting
-from assay.engine.flights import Flight, Flights
+from assay.engine.context_fitting import Fitting
+from assay.engine.in_flight import Flight, Flights
 from assay.engine.judging import JudgeTally
 from assay.engine.lost_scores import HeldSample, ends_the_run, failed_scores, problem_of
-from assay.engine.refusals import unless_all_refused
+from assay.engine.multi_turn import TurnByTurn
 from assay.engine.server_speed import SpeedGauge
-from assay.engine.turns import TurnByTurn
+from assay.engine.uniform_rejections import unless_all_refused
 
 SCORING = "scoring"
 """The trouble of a sample that was answered, and could not be scored."""

@@ -22,9 +22,9 @@ import msgspec
 
 from assay.core.sizes import shown_size
 from assay.hub.client import hub_client, quiet_client, shown_folder
-from assay.hub.listeners import report_download
+from assay.hub.download_listeners import report_download
+from assay.hub.errors import HubTrouble, TroubleKind, find_trouble
 from assay.hub.repository import Repository, RepositoryFile
-from assay.hub.troubles import HubTrouble, TroubleKind, find_trouble
 
 _FILES_AT_ONCE = 4
 _CHUNK = 1 << 18

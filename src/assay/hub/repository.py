@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from assay.core.errors import listing
 from assay.hub.client import cache_folder, is_offline, quiet_client, shown_folder
-from assay.hub.troubles import HubTrouble, TroubleKind, first_line, hub_calls
+from assay.hub.errors import HubTrouble, TroubleKind, first_line, hub_calls
 
 RepositoryKind = Literal["model", "dataset"]
 

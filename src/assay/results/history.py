@@ -25,7 +25,7 @@ from typing import NamedTuple
 from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
 from assay.results.draft_file import replacing
-from assay.results.scoring_place import DRAFTS, SCORING_NAME, SCORINGS
+from assay.results.scoring_folders import DRAFTS, SCORING_NAME, SCORINGS
 from assay.results.store import (
     HTML_REPORT,
     JOURNAL,

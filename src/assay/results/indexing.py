@@ -28,7 +28,7 @@ from assay.core.run_index import (
 )
 from assay.core.score import Metric
 from assay.core.task import ComponentSpec, TaskSpec
-from assay.results.damage import UNREADABLE
+from assay.results.damaged_files import UNREADABLE
 from assay.results.read import StoredRun
 from assay.results.score_columns import RunColumns, ScoreColumns
 from assay.results.store import MANIFEST, SUMMARY

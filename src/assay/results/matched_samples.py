@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from assay.core.ids import digest
+from assay.results.growing_file import Tail
 from assay.results.run_difference import MatchedBy
 from assay.results.score_columns import Keys, Places
 from assay.results.store import SAMPLES
-from assay.results.tail import Tail
 
 _ENOUGH = 0.5
 """Of the smaller run's samples: so many must fit for a way of matching to be believed."""

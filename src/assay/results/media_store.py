@@ -23,7 +23,7 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 from assay.core.media import AnyMedia, Medium
 from assay.core.request import Request
 from assay.core.sizes import shown_size
-from assay.results.scoring_place import run_of
+from assay.results.scoring_folders import run_of
 
 MEDIA_FOLDER = "media"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
-from assay.results.full_disk import told_as_full
+from assay.results.disk_space import told_as_full
 
 NOT_WRITABLE = "STORE-011"
 _LONGEST_FILE = ".responses.jsonl.new"

@@ -16,7 +16,6 @@ from assay.core.run import RunStatus
 from assay.core.score import HEADLINE, Metric, Score, Verdict
 from assay.results.comparison import Compared, Comparison, Side
 from assay.results.comparison_notes import notes_on
-from assay.results.families import families
 from assay.results.paired import (
     Clusters,
     Numbers,
@@ -28,7 +27,8 @@ from assay.results.paired import (
 )
 from assay.results.read import StoredRun
 from assay.results.score_columns import RunColumns, ScoreColumns
-from assay.results.scoring_place import run_of
+from assay.results.scoring_folders import run_of
+from assay.results.subset_families import families
 
 
 class _Cell:

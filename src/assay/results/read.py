@@ -12,11 +12,11 @@ from assay.core.origin import Origin
 from assay.core.response import Response
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score
-from assay.results.damage import reader, skipping_reader
+from assay.results.damaged_files import reader, skipping_reader
+from assay.results.growing_file import Tail
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, read_manifest, read_summary
-from assay.results.tail import Tail
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from assay.core.rounding import NOT_KNOWN, fixed, plain
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
-from assay.results.families import Family, disagreements, families
 from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,
@@ -21,6 +20,7 @@ from assay.results.rows import (
     text_rows,
     work_line,
 )
+from assay.results.subset_families import Family, disagreements, families
 
 _EXAMPLES = 10
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 
 from assay.core.response import Response
-from assay.results.damage import skipping_reader
-from assay.results.tail import Tail, line_at
+from assay.results.damaged_files import skipping_reader
+from assay.results.growing_file import Tail, line_at
 
 _CACHE_KIB = 2_000
 """Of the index that is held in memory."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from assay.core.rounding import NOT_KNOWN, percent, plain
 from assay.core.run import Cost, RunManifest, Spread
 from assay.core.score import MACRO, NO_METRIC, Metric
-from assay.results.families import families, is_mean
+from assay.results.subset_families import families, is_mean
 
 
 class ResultRow(NamedTuple):

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
-from assay.results.first_difference import Finding, Layer
 from assay.results.manifest_differences import Fact
+from assay.results.sample_difference import Finding, Layer
 
 
 class MatchedBy(StrEnum):

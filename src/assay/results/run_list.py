@@ -21,11 +21,11 @@ from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.run import RunManifest, RunStatus
 from assay.core.score import Metric
-from assay.results.families import families, foremost
 from assay.results.pages.data import ScoreRow
 from assay.results.pages.run_facts import score_rows
-from assay.results.scoring_place import run_of
+from assay.results.scoring_folders import run_of
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
+from assay.results.subset_families import families, foremost
 
 DAMAGED = "damaged"
 """Stands for the status of a run whose manifest or summary cannot be read."""

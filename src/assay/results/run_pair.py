@@ -13,15 +13,15 @@ import numpy as np
 
 from assay.core.errors import Problem, UsageError, listing, nearest
 from assay.core.score import Score
-from assay.results.first_difference import Seen
+from assay.results.growing_file import Tail, line_at
 from assay.results.matched_samples import Matched, SampleList
 from assay.results.paired_runs import paired_tasks
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
+from assay.results.sample_difference import Seen
 from assay.results.score_columns import Keys, Places
 from assay.results.store import JOURNAL, SAMPLES, SCORES
-from assay.results.tail import Tail, line_at
 
 
 class RunPair:

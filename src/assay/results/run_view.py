@@ -20,14 +20,14 @@ from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.run import RunManifest
 from assay.core.score import Metric
-from assay.results.damage import reader, skipping_reader
+from assay.results.damaged_files import reader, skipping_reader
+from assay.results.growing_file import Lines, Mapped, Pages, Tail
 from assay.results.pages.data import RunPage, SampleTable
 from assay.results.pages.run_facts import Facts, score_rows
 from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreAddress, ScoreLine
 from assay.results.rows import speed_line, work_line
-from assay.results.scoring_place import run_of
+from assay.results.scoring_folders import run_of
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
-from assay.results.tail import Lines, Mapped, Pages, Tail
 
 MOST_ROWS = 200_000
 """Samples that a view keeps unless it is told otherwise: about as many as a browser shows at once."""

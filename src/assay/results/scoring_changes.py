@@ -9,10 +9,10 @@ import msgspec
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
-from assay.results.families import foremost
 from assay.results.history import History
 from assay.results.read import StoredRun
 from assay.results.store import JOURNAL
+from assay.results.subset_families import foremost
 
 _SHOWN = 10
 

@@ -19,7 +19,7 @@ from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
-from assay.results.damage import UNREADABLE, damaged
+from assay.results.damaged_files import UNREADABLE, damaged
 from assay.results.draft_file import begin_file, draft_path, replacing
 from assay.results.media_store import MediaStore
 from assay.results.output_folder import not_writable

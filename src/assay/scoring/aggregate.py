@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from assay.core.opinions import do_differ, opinion
+from assay.core.method_agreement import do_differ, opinion
 from assay.core.sample import Sample
 from assay.core.score import (
     MACRO,

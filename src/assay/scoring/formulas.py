@@ -21,7 +21,7 @@ from assay.scoring.normalize import normalize
 if TYPE_CHECKING:
     from assay.scoring.sandbox import Sandbox
 
-_COMPARES = "assay.scoring.evaluators.verify_formulas"
+_COMPARES = "assay.scoring.originals.opencompass.evaluators.verify_formulas"
 _PACKAGES = ("math_verify", "latex2sympy2_extended")
 _SECONDS = 10.0
 _MEMORY_MIB = 2048

@@ -16,8 +16,8 @@ from assay.core.origin import Origin
 from assay.core.sizes import shown_size
 from assay.hub.client import endpoint, hub_client, quiet_client
 from assay.hub.downloads import download_files
+from assay.hub.errors import HubTrouble, TroubleKind, hub_calls
 from assay.hub.repository import Repository, RepositoryFile
-from assay.hub.troubles import HubTrouble, TroubleKind, hub_calls
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.hub_name import SCHEME, HubName
 

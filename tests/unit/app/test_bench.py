@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from assay.app.bench import BenchObserver, BenchPlan, FinishedBench, Ladder, Target, bench
-from assay.backends.openai_timed import OpenAITimedClient
+from assay.backends.openai.timed_client import OpenAITimedClient
 from assay.bench.arrivals import Arrivals
-from assay.bench.driven import Driven, Progress
 from assay.bench.folder import BenchManifest, BenchResult, read_records
 from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
 from assay.bench.limits import Limits
 from assay.bench.load import Closed, Load, Open
+from assay.bench.load_result import Driven, Progress
 from assay.bench.rounds import Rounds
 from assay.bench.search import Search
 from assay.bench.sweep import Trial, TrialLength
@@ -274,7 +274,7 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
 
 
 def test_items_that_are_made_too_slowly_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.bench.stock.AHEAD_CHARS", 0)
+    monkeypatch.setattr("assay.bench.item_prefetch.AHEAD_CHARS", 0)
     finished = benched(FakeTimedClient(), items_of(30), BenchPlan(Load(Closed(2))), tmp_path / "out")
     assert finished.result.driven is not None
     (note,) = finished.result.driven.notes

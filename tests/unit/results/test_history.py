@@ -16,7 +16,7 @@ from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest, RunStatus, Scoring
 from assay.results.history import History, number_of
 from assay.results.read import StoredRun
-from assay.results.scoring_place import run_of
+from assay.results.scoring_folders import run_of
 from assay.results.store import JOURNAL, MANIFEST, REPORT, SAMPLES, SCORES, SUMMARY, RunFolder
 
 OWN, AGAIN = "own", "again"

@@ -14,10 +14,10 @@ from assay.core.response import Completion, Finish, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, Scorer
-from assay.scoring.postprocess import POSTPROCESSORS
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
+from assay.scoring.originals.ultraeval.row_metrics import row_metrics
 from assay.scoring.scorers.extractors import OWN, find_extractor
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption
-from assay.scoring.scorers.row_metrics import row_metrics
 
 CHOICE = Sample("1", {}, Origin("a.csv"), choices=("Paris", "Rome"), labels=("A", "B"), gold=(1,))
 NUMBER = Sample("1", {}, Origin("a.csv"), targets=("18",))

@@ -6,7 +6,7 @@ import os
 from itertools import islice
 
 from assay.app.check import Checked, check
-from assay.app.crews import open_model
+from assay.app.open_model import open_model
 from assay.app.settings import RunSettings, Settings
 from assay.app.team.folders import require_allowed
 from assay.app.team.headlines import require_headline

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from assay.app.dataset_list import ListedDataset, datasets_in, tables_in
-from assay.app.languages import TABLE, language_of
+from assay.app.dialects import TABLE, language_of
 from assay.app.run_names import slug
 from assay.app.team.messages import Found, FoundDataset
 from assay.app.team.settings import TeamSettings

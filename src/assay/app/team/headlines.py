@@ -11,11 +11,11 @@ from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings
 from assay.core.errors import AuthorError, PlanError, Problem, listing, nearest
 from assay.core.score import MACRO
-from assay.dialects.parts.compiled import Compiled
+from assay.dialects.shared.compilation import Compiled
 from assay.dialects.table.compile import CompiledTable
 from assay.engine.plan import METHOD_OF
-from assay.scoring.scorers.outcomes import ACCURACY
 from assay.scoring.scorers.registry import Foretold
+from assay.scoring.scorers.response_outcomes import ACCURACY
 
 
 def require_headline(datasets: tuple[str, ...], values: RunSettings, headline: str) -> None:

@@ -16,7 +16,7 @@ from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.roles import Bearer
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
-from assay.results.full_disk import while_there_is_room
+from assay.results.disk_space import while_there_is_room
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 """What may be uploaded: nothing that is run, and nothing that unpacks."""

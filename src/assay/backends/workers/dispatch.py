@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from assay.backends.workers.crew import Crew
 from assay.backends.workers.lookahead import FEWEST, Lookahead
 from assay.backends.workers.messages import Answers, Batch, Died, Finished, Message, Raised, Up
+from assay.backends.workers.worker_group import Crew
 from assay.core.errors import BackendError, Problem
 from assay.core.request import Request
 from assay.core.response import Failure, Response

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 
-from assay.backends.request_sizes import n_chars
+from assay.backends.local.request_sizes import n_chars
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Request
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from assay.backends.workers.opened import Opened
+from assay.backends.workers.model_check import Opened
 from assay.core import errors
 from assay.core.errors import AssayError, BackendError, Problem
 from assay.core.request import Request

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from assay.backends.workers.crew import Crew
 from assay.backends.workers.dispatch import Dispatcher
 from assay.backends.workers.messages import Up
-from assay.backends.workers.opened import Opened, OtherVersions, another_model, opened
+from assay.backends.workers.model_check import Opened, OtherVersions, another_model, opened
+from assay.backends.workers.worker_group import Crew
 from assay.core.errors import BackendError
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.ports import Backend

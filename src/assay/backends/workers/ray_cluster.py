@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.backends.problems import require_packages
-from assay.backends.workers.keeper import Keeper, Passed
 from assay.backends.workers.messages import Died
-from assay.backends.workers.shares import Node, Share
+from assay.backends.workers.node_proxy import Keeper, Passed
+from assay.backends.workers.resource_shares import Node, Share
 from assay.core.errors import BackendError, Problem
 
 RAY_EXTRA = "pip install 'assay-eval[ray]'"

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
 from assay.backends.workers.messages import Batch, FromWorker, Raised, Up, raised, read_batch, to_bytes
-from assay.backends.workers.opened import opened
+from assay.backends.workers.model_check import opened
 from assay.backends.workers.outbox import Outbox
 from assay.core.errors import AssayError
 from assay.core.ports import Backend

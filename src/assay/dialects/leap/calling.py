@@ -10,8 +10,8 @@ import msgspec
 from assay.core.errors import AuthorError, Problems
 from assay.core.origin import Origin
 from assay.dialects.leap.examples import NotAText, TooFewExamples
-from assay.dialects.parts.class_author import ClassAuthor, Trouble
-from assay.dialects.parts.plain_rows import plain
+from assay.dialects.shared.class_author import ClassAuthor, Trouble
+from assay.dialects.shared.plain_rows import plain
 
 _SHOWN_CHARS = 240
 

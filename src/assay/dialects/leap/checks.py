@@ -10,7 +10,7 @@ from assay.dialects.leap.author_requests import GREEDY_UNTIL
 from assay.dialects.leap.authoring import PerplexityTask, Task
 from assay.dialects.leap.calling import Author
 from assay.dialects.leap.evaluation import made_up_results
-from assay.dialects.leap.prepared import Prepared
+from assay.dialects.leap.prepared_task import Prepared
 
 CODE = "LEAP-008"
 

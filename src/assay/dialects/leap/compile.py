@@ -17,7 +17,6 @@ from assay.core.model import Token
 from assay.core.origin import Origin
 from assay.core.request import Ask, Sampling
 from assay.core.task import TaskSettings, TaskSpec
-from assay.dialects.leap.asks import Asking, unknown_options
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD, ROLLING
 from assay.dialects.leap.authoring import OWN_CONTEXTS, Around, Task
 from assay.dialects.leap.calling import Author, takes
@@ -31,14 +30,15 @@ from assay.dialects.leap.checks import (
 from assay.dialects.leap.contexts import Drawing
 from assay.dialects.leap.data import TaskData
 from assay.dialects.leap.detect import TaskName
+from assay.dialects.leap.differences import Traits, quirks_of
 from assay.dialects.leap.documents import ORIGINAL_SEED, docs_of, documents_of
 from assay.dialects.leap.examples import chooses_itself
+from assay.dialects.leap.model_requests import Asking, unknown_options
 from assay.dialects.leap.original_window import OriginalWindow
-from assay.dialects.leap.prepared import Prepared
-from assay.dialects.leap.quirks import Traits, quirks_of
+from assay.dialects.leap.prepared_task import Prepared
 from assay.dialects.leap.registry import NamedTask, RegisteredDataset, find_tasks, registered
 from assay.dialects.leap.task import LeapTask
-from assay.dialects.parts.author_draws import drawing as author_drawing
+from assay.dialects.shared.author_draws import drawing as author_drawing
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.hub_reads import noting_loads
 

@@ -15,8 +15,8 @@ from assay.core.prompt import Message
 from assay.dialects.leap.authoring import OWN_CONTEXTS, Task
 from assay.dialects.leap.calling import takes
 from assay.dialects.leap.examples import NotAText, context_text, examples_for, solved_texts, text_of
-from assay.dialects.parts.conversation import conversation
-from assay.dialects.parts.plain_rows import copied
+from assay.dialects.shared.conversation import conversation
+from assay.dialects.shared.plain_rows import copied
 
 
 class Context(NamedTuple):

@@ -14,8 +14,8 @@ from assay.core.ids import digest
 from assay.core.limit import Limit
 from assay.dialects.leap.authoring import Task
 from assay.dialects.leap.calling import Author
-from assay.dialects.parts.plain_rows import plain
-from assay.dialects.parts.row_names import named
+from assay.dialects.shared.plain_rows import plain
+from assay.dialects.shared.row_names import named
 from assay.sources.dataset_folder import DatasetMissing
 
 CODE = "LEAP-005"

@@ -16,12 +16,12 @@ from assay.core.request import Generate
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from assay.core.sample import Sample
 from assay.core.task import Answered
-from assay.dialects.leap.asks import Value, Wish, Wishes
 from assay.dialects.leap.author_requests import LOGLIKELIHOOD
 from assay.dialects.leap.calling import content
-from assay.dialects.leap.prepared import Prepared
-from assay.dialects.parts.author_modules import place_in
-from assay.dialects.parts.unknown_label import UNKNOWN_LABEL
+from assay.dialects.leap.model_requests import Value, Wish, Wishes
+from assay.dialects.leap.prepared_task import Prepared
+from assay.dialects.shared.author_modules import place_in
+from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
 
 ORIGINAL_DIGITS = 4
 

@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.dialects.parts.plain_rows import copied, plain
+from assay.dialects.shared.plain_rows import copied, plain
 
 if TYPE_CHECKING:
     from assay.dialects.leap.authoring import Task

@@ -1,6 +1,6 @@
 """From files to the Task classes in them, run as they are written.
 
-The package that a file believes to be part of is a table of namespaces (dialects/parts/author_modules.py),
+The package that a file believes to be part of is a table of namespaces (dialects/shared/author_modules.py),
 filled here with Assay's classes and the functions that the app hands over. A `base.py`, `metrics.py` or
 `utils.py` that lies beside a file is not run, but for names that only that `utils.py` or `metrics.py` has.
 """
@@ -19,8 +19,8 @@ from assay.core.origin import Origin
 from assay.dialects.leap.authoring import SETTABLE, Around, Task, bases_in
 from assay.dialects.leap.calling import Author
 from assay.dialects.leap.library import UTILITIES
-from assay.dialects.parts.author_modules import AuthorModules
-from assay.dialects.parts.misspelt_names import misspelt_names
+from assay.dialects.shared.author_modules import AuthorModules
+from assay.dialects.shared.misspelt_names import misspelt_names
 
 PACKAGE = "evaluation.task"
 _ALIASES = {

@@ -18,8 +18,8 @@ from assay.core.origin import Origin
 from assay.dialects.leap.authoring import Around, Task
 from assay.dialects.leap.detect import TaskName, task_files, task_folder
 from assay.dialects.leap.loading import LoadedTask, TaskFiles, chosen_class, lacking, no_task, tasks_among
-from assay.dialects.parts.author_modules import AuthorModules
-from assay.dialects.parts.selection import chosen_parts
+from assay.dialects.shared.author_modules import AuthorModules
+from assay.dialects.shared.selection import chosen_parts
 
 CODE = "LEAP-010"
 _DATASETS = "get_eval_datasets"

@@ -8,11 +8,11 @@ from assay.core.prompt import Prompt, final_text, with_final_text
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
-from assay.dialects.leap.asks import Asking, Wish
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD
 from assay.dialects.leap.evaluation import Evaluation
-from assay.dialects.leap.prepared import Prepared
-from assay.dialects.parts.described_task import DescribedTask
+from assay.dialects.leap.model_requests import Asking, Wish
+from assay.dialects.leap.prepared_task import Prepared
+from assay.dialects.shared.described_task import DescribedTask
 
 _SHOWN_CHARS = 400
 

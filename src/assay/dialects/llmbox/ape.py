@@ -22,9 +22,9 @@ from assay.core.request import Generate, Kind, Sampling
 from assay.core.score import Score
 from assay.core.task import Rehearse
 from assay.dialects.llmbox.example_arguments import ExampleArguments
-from assay.dialects.llmbox.prepared import Prepared
+from assay.dialects.llmbox.formatted_dataset import Prepared
+from assay.dialects.llmbox.preliminary_tasks import TargetTask, comparable, no_use, rehearsal, written
 from assay.dialects.llmbox.prompts import Shot
-from assay.dialects.llmbox.rehearsal import TargetTask, comparable, no_use, rehearsal, written
 from assay.dialects.llmbox.task import Asking, ClassTask, Found
 
 _SAMPLING = Sampling(max_tokens=64, temperature=0.9, top_p=0.9, stop=("\nInput:",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assay.core.origin import Origin
 from assay.dialects.llmbox.formatting import BadInstance
 from assay.dialects.llmbox.instruction import InstructionError
-from assay.dialects.parts.class_author import ClassAuthor, Trouble
+from assay.dialects.shared.class_author import ClassAuthor, Trouble
 
 
 class Author(ClassAuthor):

@@ -8,7 +8,7 @@ from typing import Any
 from assay.core.errors import AuthorError, PlanError, Problems
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.calling import Author
-from assay.dialects.llmbox.prepared import Prepared
+from assay.dialects.llmbox.formatted_dataset import Prepared
 from assay.dialects.llmbox.samples import is_index
 
 METHODS = {"get_ppl": "ppl", "get_prob": "prob", "generation": "gen"}

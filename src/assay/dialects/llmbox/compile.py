@@ -38,22 +38,22 @@ from assay.dialects.llmbox.checks import (
     refused,
 )
 from assay.dialects.llmbox.detect import ClassName
+from assay.dialects.llmbox.differences import quirks_of
 from assay.dialects.llmbox.evaluation import references_of
 from assay.dialects.llmbox.example_arguments import check_dataset
+from assay.dialects.llmbox.formatted_dataset import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.globale import GlobalE
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
 from assay.dialects.llmbox.nearest import Nearest
-from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
-from assay.dialects.llmbox.quirks import quirks_of
 from assay.dialects.llmbox.samples import samples_of
 from assay.dialects.llmbox.sampling import sampling_of, stop_tokens
 from assay.dialects.llmbox.subsets import categories_of, subsets_of
 from assay.dialects.llmbox.task import Asking, ClassTask, Search
-from assay.dialects.parts.author_draws import drawing
-from assay.dialects.parts.plain_rows import plain_row
-from assay.dialects.parts.row_names import named
-from assay.dialects.parts.similarity import Vectors
+from assay.dialects.shared.author_draws import drawing
+from assay.dialects.shared.plain_rows import plain_row
+from assay.dialects.shared.row_names import named
+from assay.dialects.shared.similarity import Vectors
 
 DIALECT = "llmbox"
 _ORIGINAL_EXAMPLE_TOKENS = 1024

@@ -15,9 +15,9 @@ from assay.core.errors import AuthorError
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Output
 from assay.core.task import Answered
 from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
-from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
-from assay.dialects.parts.author_draws import drawing
-from assay.dialects.parts.unknown_label import UNKNOWN_LABEL
+from assay.dialects.llmbox.formatted_dataset import ORIGINAL_SEED, Prepared
+from assay.dialects.shared.author_draws import drawing
+from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
 
 Raw = tuple[Any, ...]
 """The raw predictions of one row: one for each option, or one for each sample."""

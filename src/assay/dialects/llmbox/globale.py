@@ -22,12 +22,12 @@ from assay.core.score import Score
 from assay.core.task import Rehearse
 from assay.dialects.llmbox.example_arguments import ExampleArguments
 from assay.dialects.llmbox.examples import OneOrder
+from assay.dialects.llmbox.formatted_dataset import Prepared
 from assay.dialects.llmbox.formatting import Instance
-from assay.dialects.llmbox.prepared import Prepared
+from assay.dialects.llmbox.preliminary_tasks import ProbeTask, comparable, rehearsal, written
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shown, examples_text
-from assay.dialects.llmbox.rehearsal import ProbeTask, comparable, rehearsal, written
 from assay.dialects.llmbox.task import Asking, Found
-from assay.dialects.parts.described_task import KINDS
+from assay.dialects.shared.described_task import KINDS
 
 _PROBE_TOKENS = 128
 _PROBE_TEMPERATURE = 1.0

@@ -30,7 +30,7 @@ from assay.core.bounded_jinja import (
     spec_width,
 )
 from assay.core.errors import nearest
-from assay.dialects.parts.template import literal_fields
+from assay.dialects.shared.template import literal_fields
 
 _MAY_BE_NONE = {
     "source": "let format_instance return source",

@@ -1,7 +1,7 @@
 """From an author's file to the dataset class in it.
 
 The file is run as it is written: the package it believes to be part of is a table of namespaces (see
-dialects/parts/author_modules.py), filled here with Assay's base classes and the metrics that the app hands
+dialects/shared/author_modules.py), filled here with Assay's base classes and the metrics that the app hands
 over.
 """
 
@@ -34,7 +34,7 @@ from assay.dialects.llmbox.library import conversation, dataset_enum
 from assay.dialects.llmbox.library.download_config import DownloadConfig
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.library.subset_rule import accepts_subset
-from assay.dialects.parts.author_modules import AuthorModules
+from assay.dialects.shared.author_modules import AuthorModules
 
 PACKAGE = "utilization.dataset"
 BASES = {

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.dialects.parts.similarity import Vectors, best, similarity
+from assay.dialects.shared.similarity import Vectors, best, similarity
 
 
 class Nearest:

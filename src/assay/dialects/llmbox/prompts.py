@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt
-from assay.dialects.parts.conversation import conversation
+from assay.dialects.shared.conversation import conversation
 
 AFTER_EXAMPLE = "\n\n"
 

@@ -9,8 +9,8 @@ from assay.core.errors import AuthorError, listing, nearest
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.sample import Sample
+from assay.dialects.llmbox.formatted_dataset import Prepared
 from assay.dialects.llmbox.formatting import letters
-from assay.dialects.llmbox.prepared import Prepared
 
 
 def samples_of(one: Prepared, rows: Sequence[dict[str, Any]], references: Sequence[Any]) -> list[Sample]:

@@ -10,8 +10,8 @@ from assay.dialects.llmbox.arguments import ClassArguments
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass
-from assay.dialects.parts.misspelt_names import nearest_known
-from assay.dialects.parts.selection import chosen_parts
+from assay.dialects.shared.misspelt_names import nearest_known
+from assay.dialects.shared.selection import chosen_parts
 
 
 def subsets_of(

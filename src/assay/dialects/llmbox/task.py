@@ -12,10 +12,10 @@ from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, S
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Rehearse, Scorer, TaskSpec
 from assay.dialects.llmbox.evaluation import AuthorEvaluation
+from assay.dialects.llmbox.formatted_dataset import Prepared
 from assay.dialects.llmbox.formatting import Instance, letters
-from assay.dialects.llmbox.prepared import Prepared
 from assay.dialects.llmbox.prompts import Opening, Shown, opening
-from assay.dialects.parts.described_task import DescribedTask
+from assay.dialects.shared.described_task import DescribedTask
 
 
 class Asking(NamedTuple):

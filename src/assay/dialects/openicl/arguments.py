@@ -9,8 +9,8 @@ import msgspec
 
 from assay.core.errors import Problem, UsageError, listing, nearest
 from assay.dialects.openicl.config.places import checkout_above
-from assay.dialects.openicl.templates.faults import Fault
 from assay.dialects.openicl.templates.meta import MetaTemplate, meta_template
+from assay.dialects.openicl.templates.template_problems import Fault
 
 OPENICL_ROOT = "openicl_root"
 META_TEMPLATE = "meta_template"

@@ -13,22 +13,22 @@ from assay.core.sample import Sample
 from assay.core.task import ComponentSpec
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import Code
-from assay.dialects.openicl.checked import TEMPLATE, Asked, Tools, read_parts
-from assay.dialects.openicl.choosing import ChoosingTask
 from assay.dialects.openicl.circular import ORDER, QUESTION
 from assay.dialects.openicl.config.entry import DatasetEntry
+from assay.dialects.openicl.conversation_columns import Conversation, UnreadableTurns, conversation_in
+from assay.dialects.openicl.dataset_rows import COLUMNS
 from assay.dialects.openicl.entries import Found
+from assay.dialects.openicl.entry_manifest import recorded
+from assay.dialects.openicl.entry_validation import TEMPLATE, Asked, Tools, read_parts
 from assay.dialects.openicl.evaluation import Evaluation
-from assay.dialects.openicl.facts import facts_of
+from assay.dialects.openicl.example_selection import asked_rows, corpus_for, picked
 from assay.dialects.openicl.labels import labels_of
+from assay.dialects.openicl.model_chosen_examples import ChoosingTask
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
-from assay.dialects.openicl.picking import asked_rows, corpus_for, picked
-from assay.dialects.openicl.reading import COLUMNS
-from assay.dialects.openicl.recording import recorded
+from assay.dialects.openicl.reading_summary import facts_of
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.task import Asking, ConfigTask
-from assay.dialects.openicl.turns import Conversation, UnreadableTurns, conversation_in
-from assay.dialects.parts.per_row import PerRow
+from assay.dialects.shared.lazy_rows import PerRow
 
 _PLAIN_ACCURACY = ("AccEvaluator", "AccwithDetailsEvaluator")
 _OWN_LENGTH = "max_out_len"

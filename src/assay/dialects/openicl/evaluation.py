@@ -18,10 +18,10 @@ from assay.core.errors import (
 from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
+from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.inferencing import Inference
-from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import PostProcess
-from assay.dialects.parts.unknown_label import UNKNOWN_LABEL
+from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
 
 CODE = "OPENICL-016"
 Raw = tuple[Any, ...]

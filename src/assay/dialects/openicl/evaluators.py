@@ -25,15 +25,15 @@ from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.author import author_of, check_arguments, check_own_names
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
+from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import CODE, Scoring, found_in
 from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
-from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess, ScoringParts
-from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
-from assay.dialects.parts.per_row import PerRow
+from assay.dialects.shared.lazy_rows import PerRow
 
 _GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGED = (_GENERIC_JUDGE, _GRADED)

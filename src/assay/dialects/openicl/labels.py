@@ -9,9 +9,9 @@ from typing import Any
 
 from assay.core.errors import AuthorError, Problem, Problems
 from assay.core.origin import Origin
-from assay.dialects.openicl.checked import TEMPLATE, EntryParts
-from assay.dialects.openicl.reading import COLUMNS, LoadedData
-from assay.dialects.parts.per_row import PerRow
+from assay.dialects.openicl.dataset_rows import COLUMNS, LoadedData
+from assay.dialects.openicl.entry_validation import TEMPLATE, EntryParts
+from assay.dialects.shared.lazy_rows import PerRow
 
 _CHOICES, _CONTINUATION = "choices", "cont"
 

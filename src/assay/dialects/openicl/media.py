@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from assay.core.media import Medium
-from assay.dialects.parts.differences import Difference, always
+from assay.dialects.shared.differences import Difference, always
 
 CONTENT = "content"
 """The column that holds the marked text."""

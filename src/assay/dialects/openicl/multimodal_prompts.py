@@ -8,13 +8,13 @@ from typing import Any
 
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
-from assay.dialects.openicl.reading import Split
+from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.templates.multi_turn import Exchange
 from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
-from assay.dialects.openicl.templates.reading import TemplateSpec
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Labelled
-from assay.dialects.parts.differences import Difference
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.differences import Difference
+from assay.dialects.shared.template import TemplateFailure
 
 NAME = "MMPromptTemplate"
 

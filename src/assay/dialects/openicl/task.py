@@ -12,13 +12,13 @@ from assay.core.prompt import Prompt, final_text, with_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSpec
+from assay.dialects.openicl.conversation_columns import Conversation, asks_of
+from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
-from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.templates.templates import Labelled, Templates
-from assay.dialects.openicl.turns import Conversation, asks_of
-from assay.dialects.parts.described_task import DescribedTask
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.described_task import DescribedTask
+from assay.dialects.shared.template import TemplateFailure
 
 _SHOWN_CHARS = 400
 _MAX_TOKENS = "max_out_len"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from assay.dialects.parts.choices import FORMS, AnswerForm, Options, read_answer
+from assay.dialects.shared.choices import FORMS, AnswerForm, Options, read_answer
 from assay.dialects.table.column_words import is_weak_answer, words_of
 from assay.dialects.table.columns import Column, is_empty
 from assay.dialects.table.layout import unprinted_answer

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import listing
-from assay.dialects.parts.choices import read_answer
+from assay.dialects.shared.choices import read_answer
 from assay.dialects.table.cells import (
     after_hashes,
     last_boxed,

@@ -17,7 +17,7 @@ from assay.core.assertion import RUBRIC, SET, base_type
 from assay.core.errors import AuthorError, listing, nearest
 from assay.core.javascript_regex import check_javascript
 from assay.core.json_schema import check_schema
-from assay.dialects.parts.template import Template, TemplateFailure, compile_template
+from assay.dialects.shared.template import Template, TemplateFailure, compile_template
 
 SUPPORTED = (
     *("equals", "contains", "icontains", "regex", "starts-with", "is-json", "contains-json", "llm-rubric"),

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from assay.dialects.parts.choices import Options, labels_for
+from assay.dialects.shared.choices import Options, labels_for
 
 _MOST_PRINTED = 100_000
 """Characters of a cell in which a printed list is looked for."""

@@ -19,9 +19,9 @@ import msgspec
 
 from assay.core.media import Text
 from assay.core.prompt import AFTER_TURN, Message, Role
-from assay.dialects.parts.dialogue import Dialogue, Opening, RoleMarks, Turn
-from assay.dialects.parts.messages import to_message
-from assay.dialects.parts.template import BraceTemplate, field
+from assay.dialects.shared.dialogue import Dialogue, Opening, RoleMarks, Turn
+from assay.dialects.shared.messages import to_message
+from assay.dialects.shared.template import BraceTemplate, field
 from assay.dialects.table.layout import OPTION_LIST
 
 SPEAKERS: Mapping[Role, str] = {"system": "System", "user": "User", "assistant": "Assistant"}

@@ -16,8 +16,8 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.core.prompt import Message
-from assay.dialects.parts.choices import listed
-from assay.dialects.parts.messages import (
+from assay.dialects.shared.choices import listed
+from assay.dialects.shared.messages import (
     BadConversation,
     Turn,
     UnsupportedConversation,
@@ -30,11 +30,11 @@ from assay.dialects.parts.messages import (
     to_message,
     unsent_keys,
 )
-from assay.dialects.parts.template import field
-from assay.dialects.table.adapted import AdaptedSource, RowProblem
+from assay.dialects.shared.template import field
 from assay.dialects.table.column_words import suggestion
 from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.readings import Reading, Undecided
+from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.record import Record
 from assay.sources.source import Source
 

@@ -8,7 +8,7 @@ from itertools import islice
 from statistics import median
 from typing import Any
 
-from assay.dialects.parts.template import field
+from assay.dialects.shared.template import field
 from assay.dialects.table.cells import (
     parse_printed,
     parse_printed_answers,

@@ -17,22 +17,22 @@ from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.sizes import shown_size
 from assay.core.task import TaskSettings, TaskSpec
-from assay.dialects.parts.choices import FORMS
-from assay.dialects.parts.described_task import KINDS
-from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks
-from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
-from assay.dialects.parts.kept_samples import KeptSamples
-from assay.dialects.parts.requested import Lengths, chosen_rows
-from assay.dialects.parts.template import TemplateFailure, field, has_field, template_limit
-from assay.dialects.table.adapted import AdaptedSource
+from assay.dialects.shared.choices import FORMS
+from assay.dialects.shared.described_task import KINDS
+from assay.dialects.shared.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks
+from assay.dialects.shared.fewshot import ShotPolicy, ShotPool
+from assay.dialects.shared.request_selection import Lengths, chosen_rows
+from assay.dialects.shared.sample_store import KeptSamples
+from assay.dialects.shared.template import TemplateFailure, field, has_field, template_limit
 from assay.dialects.table.chat_prompt import STOPS as CHAT_STOPS
 from assay.dialects.table.chat_prompt import ChatDialogue
-from assay.dialects.table.facts import facts_of
+from assay.dialects.table.differences import quirks_of
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import SeveralRight, TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import has_bare_text, make_dialogue, make_label_map, prompt_version
-from assay.dialects.table.quirks import quirks_of
+from assay.dialects.table.reading_summary import facts_of
+from assay.dialects.table.row_adapters import AdaptedSource
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.shapes import check_shape, read_shape, shape_notes, shape_scorer, shape_settings
 from assay.dialects.table.survey import Survey, survey

@@ -11,13 +11,13 @@ import msgspec
 from assay.core.errors import Problem, listing
 from assay.core.ids import draw
 from assay.core.task import ComponentSpec
-from assay.dialects.parts.choices import labels_for
-from assay.dialects.parts.messages import BadConversation, is_conversation, read_turns
-from assay.dialects.parts.template import field, has_field
-from assay.dialects.table.adapted import AdaptedSource, RowProblem
+from assay.dialects.shared.choices import labels_for
+from assay.dialects.shared.messages import BadConversation, is_conversation, read_turns
+from assay.dialects.shared.template import field, has_field
 from assay.dialects.table.chat_rows import ChatSource
 from assay.dialects.table.eval_task import EvalTask
 from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.delimited import DelimitedSource
 from assay.sources.record import Record
 from assay.sources.source import Source

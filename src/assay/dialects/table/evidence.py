@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from assay.dialects.parts.choices import Options
-from assay.dialects.parts.requested import MAX_TOKENS
+from assay.dialects.shared.choices import Options
+from assay.dialects.shared.request_selection import MAX_TOKENS
 from assay.dialects.table.cells import after_hashes, last_boxed
 from assay.dialects.table.column_words import is_weak_answer
 from assay.dialects.table.columns import Column

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.core.errors import AuthorError, Problem
-from assay.dialects.parts.messages import parse_value
-from assay.dialects.table.adapted import AdaptedSource, RowProblem
+from assay.dialects.shared.messages import parse_value
 from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.record import Record
 from assay.sources.source import Source
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.core.prompt import Message, Prompt
 from assay.core.sample import Sample
-from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks, chat_messages
+from assay.dialects.shared.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks, chat_messages
 from assay.dialects.table.layout import values_of
 
 

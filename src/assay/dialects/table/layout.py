@@ -12,9 +12,9 @@ from assay.core.ids import digest
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.sample import Sample
-from assay.dialects.parts.choices import FORMS, Options, labels_for, listed, read_answer
-from assay.dialects.parts.requested import read_length
-from assay.dialects.parts.template import field
+from assay.dialects.shared.choices import FORMS, Options, labels_for, listed, read_answer
+from assay.dialects.shared.request_selection import read_length
+from assay.dialects.shared.template import field
 from assay.dialects.table.cells import (
     CellOptions,
     after_hashes,

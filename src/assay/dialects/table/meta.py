@@ -16,7 +16,7 @@ from assay.core.errors import AuthorError, Problem, Problems, allowed, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.sampling_bounds import Length
-from assay.dialects.parts.requested import OutputConfig, Positive, SamplingMode
+from assay.dialects.shared.request_selection import OutputConfig, Positive, SamplingMode
 from assay.dialects.table.eval_task import EvalTask
 from assay.sources.file_settings import FileSettings
 from assay.sources.json_keys import require_own_keys

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from assay.core.errors import listing
-from assay.dialects.parts.choices import Options, labels_for
+from assay.dialects.shared.choices import Options, labels_for
 from assay.dialects.table.answer_columns import AnswerFit, fits_of
 from assay.dialects.table.answer_inference import ask_for_answer
 from assay.dialects.table.cells import read_options

@@ -15,7 +15,6 @@ import msgspec
 from assay.core.assertion import ASSERTIONS, display, rubrics
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
-from assay.dialects.table.adapted import AdaptedSource, RowProblem
 from assay.dialects.table.assertions import (
     BadAssertion,
     checked_pattern,
@@ -26,6 +25,7 @@ from assay.dialects.table.assertions import (
 )
 from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.readings import Reading, Undecided
+from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.record import Record
 from assay.sources.source import Source
 

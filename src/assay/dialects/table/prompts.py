@@ -13,8 +13,8 @@ from typing import Any
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.core.prompt import Role
-from assay.dialects.parts.dialogue import Dialogue, RoleMarks, Turn
-from assay.dialects.parts.template import compile_template
+from assay.dialects.shared.dialogue import Dialogue, RoleMarks, Turn
+from assay.dialects.shared.template import compile_template
 from assay.dialects.table.chat_prompt import ChatDialogue
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from assay.core.sample import Sample
-from assay.dialects.parts.repeated import Repeated
-from assay.dialects.parts.requested import Lengths, in_order
+from assay.dialects.shared.duplicate_numbers import Repeated
+from assay.dialects.shared.request_selection import Lengths, in_order
 from assay.dialects.table.layout import Layout, content_id, content_number
 from assay.dialects.table.survey import Table
 

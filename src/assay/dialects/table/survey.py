@@ -17,17 +17,10 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
-from assay.dialects.parts.choices import (
-    FORMS,
-    AnswerForms,
-    Options,
-    labels_for,
-    listed,
-    option_columns,
-)
-from assay.dialects.parts.repeated import Repeated
-from assay.dialects.parts.requested import MAX_TOKENS
-from assay.dialects.parts.template import field
+from assay.dialects.shared.choices import FORMS, AnswerForms, Options, labels_for, listed, option_columns
+from assay.dialects.shared.duplicate_numbers import Repeated
+from assay.dialects.shared.request_selection import MAX_TOKENS
+from assay.dialects.shared.template import field
 from assay.dialects.table.column_words import suggestion
 from assay.dialects.table.columns import is_empty
 from assay.dialects.table.inference import Inference, infer

@@ -11,9 +11,9 @@ from assay.core.prompt import Prompt, final_text, with_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
-from assay.dialects.parts.described_task import DescribedTask
-from assay.dialects.parts.dialogue import Dialogue, Opening
-from assay.dialects.parts.fewshot import ShotPool, Shots
+from assay.dialects.shared.described_task import DescribedTask
+from assay.dialects.shared.dialogue import Dialogue, Opening
+from assay.dialects.shared.fewshot import ShotPool, Shots
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import values_of
 from assay.dialects.table.meta import Match, PplTarget, SeveralRight

@@ -10,7 +10,7 @@ from assay.core.prompt import Prompt
 from assay.core.request import Request, Span, Windows, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSettings, TaskSpec
-from assay.dialects.parts.described_task import DescribedTask
+from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.table.layout import content_id
 from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.rows import Rows

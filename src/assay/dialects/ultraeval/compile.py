@@ -14,26 +14,26 @@ from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
-from assay.dialects.parts.described_task import KINDS
-from assay.dialects.parts.fewshot import ShotPolicy
+from assay.dialects.shared.described_task import KINDS
+from assay.dialects.shared.fewshot import ShotPolicy
 from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
 from assay.dialects.ultraeval.collect import Recipe, Written, collect
-from assay.dialects.ultraeval.facts import facts_of
+from assay.dialects.ultraeval.differences import Touched, quirks_of
 from assay.dialects.ultraeval.letters import LetterForm, letter_form
 from assay.dialects.ultraeval.library import PostProcess
 from assay.dialects.ultraeval.parameters import sampling_of
-from assay.dialects.ultraeval.prepared import (
+from assay.dialects.ultraeval.prompts import Prompts
+from assay.dialects.ultraeval.reading_summary import facts_of
+from assay.dialects.ultraeval.rows import StandardRows
+from assay.dialects.ultraeval.script import Script, Transformed
+from assay.dialects.ultraeval.task import PartsOf, TransformTask, Way
+from assay.dialects.ultraeval.transformed_rows import (
     NoShots,
     OriginalShots,
     SeededShots,
     Transforming,
     sample_of,
 )
-from assay.dialects.ultraeval.prompts import Prompts
-from assay.dialects.ultraeval.quirks import Touched, quirks_of
-from assay.dialects.ultraeval.rows import StandardRows
-from assay.dialects.ultraeval.script import Script, Transformed
-from assay.dialects.ultraeval.task import PartsOf, TransformTask, Way
 
 DIALECT = "ultraeval"
 NORMALISED = "general_torch_ppl_norm"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.core.prompt import Message, Prompt
-from assay.dialects.parts.conversation import conversation
-from assay.dialects.ultraeval.prepared import Parts
+from assay.dialects.shared.conversation import conversation
+from assay.dialects.ultraeval.transformed_rows import Parts
 
 _BREAK = "\n\n"
 

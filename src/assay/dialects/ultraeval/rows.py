@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from assay.core.errors import Problem, Problems
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.dialects.parts.choices import labels_for
-from assay.dialects.parts.row_names import named
+from assay.dialects.shared.choices import labels_for
+from assay.dialects.shared.row_names import named
 from assay.sources.files import open_source
 from assay.sources.record import Record
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest, reraise_interrupt
 from assay.core.ids import draw
 from assay.core.origin import Origin
-from assay.dialects.parts.author_modules import AuthorModules, place_in
-from assay.dialects.parts.plain_rows import copied
+from assay.dialects.shared.author_modules import AuthorModules, place_in
+from assay.dialects.shared.plain_rows import copied
 from assay.dialects.ultraeval.library import PostProcess, namespaces
 
 _PACKAGE = "UltraEval.datasets"

@@ -11,10 +11,10 @@ from assay.core.prompt import Prompt, final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSpec
-from assay.dialects.parts.described_task import DescribedTask
+from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.ultraeval.letters import LetterForm
-from assay.dialects.ultraeval.prepared import Parts
 from assay.dialects.ultraeval.prompts import Prompts
+from assay.dialects.ultraeval.transformed_rows import Parts
 
 
 class PartsOf(Protocol):

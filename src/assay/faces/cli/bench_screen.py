@@ -18,9 +18,9 @@ from assay.app.bench import BenchObserver
 from assay.app.bench_page import PAGE, StoredBench, aisbench_numbers
 from assay.app.bench_settings import Profile
 from assay.bench.aisbench_profile import NoResult
-from assay.bench.driven import Driven, Progress
 from assay.bench.folder import SUMMARY, BenchManifest
 from assay.bench.load import Load
+from assay.bench.load_result import Driven, Progress
 from assay.bench.sweep import Swept, Trial
 from assay.bench.table import Table, milliseconds, tables
 from assay.faces.cli.json_output import Answer

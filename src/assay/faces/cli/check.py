@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.app.state import State
+from assay.app.dataset_state import State
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import dataset_options, settings_from
 
@@ -123,7 +123,7 @@ def show_many(
 
     from assay.app.check_files import check_files
     from assay.app.file_findings import file_findings
-    from assay.faces.cli.many import show_counts, show_each
+    from assay.faces.cli.dataset_states import show_counts, show_each
     from assay.faces.cli.render import out
 
     found = check_files(datasets, settings, with_model=with_model)

@@ -7,9 +7,9 @@ from itertools import islice
 
 from assay.app.check import Checked, check
 from assay.app.check_files import FileChecked, check_files
+from assay.app.dataset_state import State
 from assay.app.file_findings import file_findings
 from assay.app.settings import Settings
-from assay.app.state import State
 from assay.core.errors import AssayError
 from assay.core.prompt import without_data
 from assay.faces.cli.answers import CheckAnswer, CheckedAnswer, FoundAnswer, PromptAnswer, TaskAnswer

@@ -239,7 +239,7 @@ def _show_completion(ask: AskExplained, outcome: Completion) -> None:
     from rich.markup import escape
     from rich.panel import Panel
 
-    from assay.core.shortened import shortened
+    from assay.core.text_preview import shortened
     from assay.faces.cli.render import SHOWN_PROMPT, out
 
     for output in outcome.outputs:
@@ -265,7 +265,7 @@ def _show_reply(reply: JudgeReply) -> None:
     from rich.markup import escape
     from rich.panel import Panel
 
-    from assay.core.shortened import shortened
+    from assay.core.text_preview import shortened
     from assay.faces.cli.render import SHOWN_PROMPT, out, prompt_panel
 
     out.print(prompt_panel(reply.prompt, f"asked of the judge: {reply.about}"))

@@ -14,7 +14,7 @@ import click
 
 from assay.faces.cli.lazy import Command, LazyGroup
 from assay.faces.cli.standard_streams import install_streams, lost_output
-from assay.hub.listeners import reporting_downloads
+from assay.hub.download_listeners import reporting_downloads
 
 if TYPE_CHECKING:
     from assay.core.errors import AssayError
@@ -35,14 +35,14 @@ _COMMANDS = {
     "score": Command(
         "assay.faces.cli.score:score", "Score a run's answers again, without its model; old scores are kept."
     ),
-    "report": Command("assay.faces.cli.show:report", "Print a run's report."),
+    "report": Command("assay.faces.cli.report:report", "Print a run's report."),
     "compare": Command("assay.faces.cli.compare:compare", "Say which of several runs is better."),
     "diff": Command("assay.faces.cli.diff:diff", "Say why two runs of one thing have different numbers."),
     "explain": Command(
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
     ),
     "view": Command("assay.faces.cli.view:view", "Show runs in a browser, also while they go on."),
-    "ls": Command("assay.faces.cli.show:ls", "List the runs, or the datasets in a folder."),
+    "ls": Command("assay.faces.cli.report:ls", "List the runs, or the datasets in a folder."),
     "leaderboard": Command(
         "assay.faces.cli.leaderboard:leaderboard",
         "Rank models by datasets, and say which differences are real.",
@@ -54,7 +54,7 @@ _COMMANDS = {
     "docs": Command(
         "assay.faces.cli.docs:docs", "Bring the table of tasks in a dataset's README up to date."
     ),
-    "as": Command("assay.faces.cli.other_systems:other_systems", "Use the command line of another system."),
+    "as": Command("assay.systems.command_line:other_systems", "Use the command line of another system."),
 }
 
 
@@ -179,7 +179,7 @@ def _mendable(error: Exception) -> AssayError | None:
     from assay.core.origin import Origin
 
     if isinstance(error, OSError):
-        from assay.results.full_disk import told_as_full
+        from assay.results.disk_space import told_as_full
 
         if (
             full := told_as_full(error, "make room; the same command goes on from what was kept")

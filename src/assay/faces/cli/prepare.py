@@ -45,8 +45,8 @@ def prepare(folders: tuple[str, ...], offline: bool | None, is_json: bool) -> in
 
 def _answer(folders: Sequence[Path], *, is_one: bool) -> Answer:
     """Prepare datasets and return what came of each, for programs."""
+    from assay.app.dataset_state import State
     from assay.app.prepare import prepare
-    from assay.app.state import State
     from assay.faces.cli.answers import FileAnswer, PrepareAnswer, PreparedAnswer
 
     done = [
@@ -86,9 +86,9 @@ def show_one(folder: Path) -> int:
 
 def show_many(folders: Sequence[Path]) -> int:
     """Prepare datasets and print a line for each, and how many are of each kind; return the exit status."""
+    from assay.app.dataset_state import State
     from assay.app.prepare import prepare
-    from assay.app.state import State
-    from assay.faces.cli.many import show_counts, show_each
+    from assay.faces.cli.dataset_states import show_counts, show_each
 
     names = [folder.resolve().name for folder in folders]
     counts = show_each(names, ((one.state, _found(one)) for one in prepare(folders)))

@@ -16,7 +16,7 @@ from assay.app.run import FinishedRun, Observer
 from assay.core.model import ModelCard
 from assay.core.run import RunManifest, RunStatus
 from assay.core.task import Task
-from assay.dialects.parts.compiled import Compiled
+from assay.dialects.shared.compilation import Compiled
 from assay.engine.execute import Tally
 from assay.engine.plan import METHOD_OF
 from assay.faces.cli.budget import Budget

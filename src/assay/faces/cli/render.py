@@ -29,11 +29,10 @@ from assay.core.rounding import percent
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
 from assay.core.score import NO_RIGHT_ANSWERS, Metric
-from assay.core.shortened import shortened
 from assay.core.task import Task
-from assay.dialects.parts.compiled import Compiled
+from assay.core.text_preview import shortened
+from assay.dialects.shared.compilation import Compiled
 from assay.engine.execute import SCORING
-from assay.results.families import disagreements, families, foremost, means_of
 from assay.results.rows import (
     ResultRow,
     TextRow,
@@ -45,6 +44,7 @@ from assay.results.rows import (
     text_rows,
     work_line,
 )
+from assay.results.subset_families import disagreements, families, foremost, means_of
 
 _PIPE_WIDTH = 120
 SHOWN_PROMPT = 20_000

@@ -21,8 +21,8 @@ from assay.faces.cli.options import (
 from assay.faces.cli.run import FAILED_SAMPLES
 
 if TYPE_CHECKING:
-    from assay.app.chosen_scorers import Choices
     from assay.app.rescore import Rescored
+    from assay.app.scorer_selection import Choices
     from assay.core.score import Score
     from assay.faces.cli.answers import ScoringAnswer
     from assay.results.read import StoredRun
@@ -141,7 +141,7 @@ def _choices(
     methods: tuple[str, ...],
     tasks: tuple[str, ...],
 ) -> Choices:
-    from assay.app.chosen_scorers import Choices
+    from assay.app.scorer_selection import Choices
 
     return Choices(
         extract=extract,
@@ -174,18 +174,18 @@ def _text_of(path: str) -> str:
 
 
 def _names() -> Answer:
-    from assay.app.chosen_metrics import METRICS
+    from assay.app.metric_selection import METRICS
     from assay.faces.cli.answers import ScorersAnswer
-    from assay.scoring.postprocess.registry import POSTPROCESSORS
+    from assay.scoring.originals.opencompass.postprocess.registry import POSTPROCESSORS
     from assay.scoring.scorers.extractors import OWN, PATTERNS
 
     return Answer(ScorersAnswer((*OWN, *PATTERNS, *POSTPROCESSORS), tuple(METRICS)))
 
 
 def _show_names() -> int:
-    from assay.app.chosen_metrics import METRICS, arguments_of
+    from assay.app.metric_selection import METRICS, arguments_of
     from assay.faces.cli.render import out
-    from assay.scoring.postprocess.registry import POSTPROCESSORS
+    from assay.scoring.originals.opencompass.postprocess.registry import POSTPROCESSORS
     from assay.scoring.scorers.extractors import OWN, PATTERNS
 
     out.print("[bold]extractors[/]")

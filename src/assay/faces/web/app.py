@@ -17,8 +17,8 @@ from litestar.types import ControllerRouterHandler, Message, Scope
 
 from assay.core.errors import AssayError
 from assay.core.roles import Role
+from assay.faces.web.error_responses import Refusal, malformed, no_address, own_fault, refusal_of
 from assay.faces.web.expected_values import expected_at
-from assay.faces.web.refusals import Refusal, malformed, no_address, own_fault, refusal_of
 from assay.faces.web.security.access import needs
 from assay.faces.web.security.gate import Bounds, Gate
 from assay.faces.web.security.hosts import Hosts

@@ -16,8 +16,8 @@ from litestar.params import QueryParameter
 from assay.app.compare import compare_view
 from assay.core.ids import digest
 from assay.faces.web.answers import Body, answer
-from assay.faces.web.refusals import malformed
-from assay.faces.web.run_shelf import RunShelf
+from assay.faces.web.error_responses import malformed
+from assay.faces.web.open_runs import RunShelf
 from assay.results.read import StoredRun
 from assay.results.store import MANIFEST, SAMPLES, SCORES, SUMMARY
 

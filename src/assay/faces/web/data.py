@@ -12,7 +12,7 @@ from litestar.response import Stream
 from assay.faces.web.answers import answer
 from assay.faces.web.events import Streams
 from assay.faces.web.media import media_answer
-from assay.faces.web.run_shelf import RunShelf
+from assay.faces.web.open_runs import RunShelf
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY
 
 _Asked = Request[Any, Any, Any]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from litestar.response import Stream
 
 from assay.core.errors import AssayError
-from assay.faces.web.refusals import Refusal, too_many_streams
+from assay.faces.web.error_responses import Refusal, too_many_streams
 
 _LOOK_EVERY_S = 0.5
 _SIGN_EVERY_S = 15.0

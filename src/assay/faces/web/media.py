@@ -13,7 +13,7 @@ from typing import Any
 from litestar import Request, Response
 from litestar.response import Stream
 
-from assay.faces.web.refusals import not_here
+from assay.faces.web.error_responses import not_here
 from assay.results.media_store import kept_medium
 
 _RANGE = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")

@@ -18,7 +18,7 @@ from litestar.params import JSONBody
 
 from assay.core.markup import Markup, tag
 from assay.faces.web.answers import Body, answer
-from assay.faces.web.refusals import no_token
+from assay.faces.web.error_responses import no_token
 from assay.faces.web.security.access import PUBLIC
 from assay.faces.web.security.sessions import Sessions
 from assay.results.pages.bundle import script, style

@@ -16,8 +16,8 @@ from assay.faces.web.board import BoardShelf, board_router
 from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
+from assay.faces.web.open_runs import RunShelf
 from assay.faces.web.pages import pages_router
-from assay.faces.web.run_shelf import RunShelf
 from assay.faces.web.security.hosts import Hosts, is_loopback
 from assay.faces.web.security.sessions import Sessions, new_token, only
 from assay.faces.web.server import Server, listen

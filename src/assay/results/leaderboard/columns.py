@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from assay.results.leaderboard.board import BoardColumn
-from assay.results.leaderboard.duels import Duels, ValuesOf, Verdicts, duels, verdicts
 from assay.results.leaderboard.entries import Conditions, Entry, differing_settings
+from assay.results.leaderboard.pairwise_tests import Duels, ValuesOf, Verdicts, duels, verdicts
 
 _SHORT = 6
 """Characters of a hash that tell two apart for a person."""

@@ -12,8 +12,8 @@ from itertools import combinations
 from assay.results.comparison import Difference, Fourfold
 from assay.results.leaderboard.board import BoardMean, MeanCell, Standing
 from assay.results.leaderboard.columns import Column
-from assay.results.leaderboard.duels import joined, verdicts
 from assay.results.leaderboard.entries import Entry
+from assay.results.leaderboard.pairwise_tests import joined, verdicts
 from assay.scoring.statistics import Estimate, clipped, macro, wilson
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Verdict
-from assay.results.families import families, family_of, is_mean
 from assay.results.pages.data import Calibration, Distribution, Role, ScoreRow
 from assay.results.pages.sample_columns import OptionLine, ResponseLine, ScoreLine
 from assay.results.rows import interval, method, value
+from assay.results.subset_families import families, family_of, is_mean
 from assay.scoring.ratios import RunningRatio
 from assay.scoring.statistics import Running
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.opinions import Opinion, do_differ, opinion
+from assay.core.method_agreement import Opinion, do_differ, opinion
 from assay.core.prompt import Prompt, final_text
 from assay.core.score import Ratio, Verdict
 from assay.results.pages.data import SampleTable, TrackColumns

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from assay.scoring.metrics.checks import Misfit, each_row, joined_text, missing
-from assay.scoring.metrics.list_metric import ListMetric
+from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 
 class Accuracy(ListMetric):

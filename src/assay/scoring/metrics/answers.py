@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from assay.scoring.metrics.checks import check_option, each_row, joined_text, reference_texts
-from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.metrics.words import ARTICLES, WORDS_BY, bag_f1, is_number, squad_form
+from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 Strategy = Literal["max", "leave_one_out"]
 _STRATEGIES: tuple[Strategy, ...] = ("max", "leave_one_out")

@@ -1,7 +1,7 @@
 """Runs programs that a model wrote: a process of their own, bounded, alone, and gone afterwards."""
 
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.outcome import Ran, Status
+from assay.scoring.sandbox.program_result import Ran, Status
 from assay.scoring.sandbox.protections import Protections
 from assay.scoring.sandbox.sandbox import Sandbox
 

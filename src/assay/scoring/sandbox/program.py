@@ -19,7 +19,7 @@ from typing import NamedTuple, NoReturn
 
 from assay.scoring.sandbox import isolation
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.outcome import Status
+from assay.scoring.sandbox.program_result import Status
 from assay.scoring.sandbox.protocol import Job
 
 READY = b"ready"

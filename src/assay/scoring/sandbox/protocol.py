@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.outcome import Ran
+from assay.scoring.sandbox.program_result import Ran
 from assay.scoring.sandbox.protections import Protections
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from assay.core.errors import PlanError, Problem
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.outcome import Ran, Status
+from assay.scoring.sandbox.program_result import Ran, Status
 from assay.scoring.sandbox.protections import Protections
 from assay.scoring.sandbox.protocol import Job
 from assay.scoring.sandbox.warden_process import WardenGone, WardenProcess

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.outcome import Ran, Status
 from assay.scoring.sandbox.program import MIB, READY, TOKEN_BYTES, Place, run_program
+from assay.scoring.sandbox.program_result import Ran, Status
 from assay.scoring.sandbox.protocol import Job
 
 _TICK_S = 0.02

@@ -16,8 +16,8 @@ from assay.core.sample import Sample
 from assay.scoring.extract import Extraction, extract_number, extract_option, extract_text
 from assay.scoring.extract.reply import spoken
 from assay.scoring.normalize import are_numbers
-from assay.scoring.postprocess import find_postprocessor, postprocessor_name
-from assay.scoring.postprocess.registry import ALIASES, POSTPROCESSORS
+from assay.scoring.originals.opencompass.postprocess import find_postprocessor, postprocessor_name
+from assay.scoring.originals.opencompass.postprocess.registry import ALIASES, POSTPROCESSORS
 
 Find: TypeAlias = Callable[[str, Sample], Extraction]
 """Takes a reply and the sample it is about."""

@@ -15,11 +15,11 @@ from assay.core.score import Score, Verdict
 from assay.core.task import Answered, Evaluation
 from assay.scoring.extract import Extraction, extract_option
 from assay.scoring.extract.option_sets import SEPARATOR, extract_options
-from assay.scoring.extract.original_options import infer_option
 from assay.scoring.normalize import normalize
+from assay.scoring.originals.opencompass.option_reader import infer_option
 from assay.scoring.scorers.extractors import AUTO, find_extractor
 from assay.scoring.scorers.grading import AnswerGrader, Graded, Match, question_in
-from assay.scoring.scorers.outcomes import (
+from assay.scoring.scorers.response_outcomes import (
     ACCURACY,
     SEVERAL_METRICS,
     SeveralRight,

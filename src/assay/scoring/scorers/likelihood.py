@@ -9,7 +9,7 @@ from assay.core.response import Likelihood
 from assay.core.sample import Sample
 from assay.core.score import OptionNumbers, Score, Verdict
 from assay.core.task import Answered
-from assay.scoring.scorers.outcomes import (
+from assay.scoring.scorers.response_outcomes import (
     ACCURACY,
     SEVERAL_METRICS,
     Unscorable,

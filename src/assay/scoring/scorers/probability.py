@@ -10,7 +10,7 @@ from assay.core.response import LabelProbs
 from assay.core.sample import Sample
 from assay.core.score import MASS, OptionNumbers, Score, Verdict
 from assay.core.task import Answered
-from assay.scoring.scorers.outcomes import (
+from assay.scoring.scorers.response_outcomes import (
     SEVERAL_METRICS,
     Unscorable,
     failed,

@@ -19,9 +19,9 @@ from assay.core.sample import Sample
 from assay.core.score import OptionNumbers, Score, Verdict
 from assay.core.task import Answered
 from assay.scoring.differences import Difference
+from assay.scoring.originals.ultraeval.named_metrics import named_metrics
 from assay.scoring.scorers.likelihood import option_values
-from assay.scoring.scorers.named_metrics import named_metrics
-from assay.scoring.scorers.outcomes import (
+from assay.scoring.scorers.response_outcomes import (
     ACCURACY,
     Unscorable,
     failed,

@@ -9,7 +9,7 @@ from assay.core.response import Likelihood
 from assay.core.sample import Sample
 from assay.core.score import Ratio, Score, Verdict
 from assay.core.task import Answered
-from assay.scoring.scorers.outcomes import Unscorable, failed, only, score_of, task_of
+from assay.scoring.scorers.response_outcomes import Unscorable, failed, only, score_of, task_of
 
 PERPLEXITY = "perplexity_token"
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.backends.workers import dispatch, lookahead
-from assay.backends.workers.crew import Word
 from assay.backends.workers.dispatch import WORKER_DIED, Dispatcher
 from assay.backends.workers.messages import Answers, Batch, Died, Message, Raised
+from assay.backends.workers.worker_group import Word
 from assay.core.errors import BackendError, PlanError, Problem
 from assay.core.request import Generate, Request, Sampling, request
 from assay.core.response import Failure, Response

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pytest
 
-from assay.backends.workers.opened import Opened
+from assay.backends.workers.model_check import Opened
 from assay.backends.workers.pool import WorkersBackend
 from assay.core.errors import BackendError
 from assay.core.model import ModelIdentity

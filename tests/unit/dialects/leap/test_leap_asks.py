@@ -17,9 +17,9 @@ from assay.core.prompt import Message
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows
 from assay.core.response import Outcome
 from assay.core.score import Verdict
-from assay.dialects.leap.asks import read_requests
 from assay.dialects.leap.author_requests import RequestFactory
 from assay.dialects.leap.calling import Misfit
+from assay.dialects.leap.model_requests import read_requests
 from assay.dialects.leap.original_window import OriginalWindow
 from fakes.leap_tasks import (
     CHOICE,
@@ -55,8 +55,8 @@ def custom(requests: str, results: str = '{"acc": 1.0}', text: str = "") -> str:
 )
 def test_blanks_at_the_end_of_a_context_belong_to_the_answer(blanks: int, context: str, answer: str) -> None:
     from assay.core.task import TaskSettings
-    from assay.dialects.leap.asks import Asking
     from assay.dialects.leap.contexts import Context
+    from assay.dialects.leap.model_requests import Asking
 
     whole = context + " " * blanks
     (wish,) = read_requests(rf.loglikelihood(whole, answer)).every

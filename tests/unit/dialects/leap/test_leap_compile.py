@@ -9,7 +9,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.limit import Limit
-from assay.dialects.leap.quirks import QUIRKS, REPRODUCED, Traits, quirks_of
+from assay.dialects.leap.differences import QUIRKS, REPRODUCED, Traits, quirks_of
 from fakes.leap_tasks import CHOICE, FREE, HEAD, compile_one, questions
 
 ROWS = {"train": questions(3, first=50), "validation": questions(4), "test": questions(5, first=10)}

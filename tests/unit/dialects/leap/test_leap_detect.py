@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.languages import language_of
+from assay.app.dialects import language_of
 from assay.dialects.leap.detect import TaskName, is_task, is_task_file, task_files, task_folder
 from fakes.leap_tasks import CHOICE
 

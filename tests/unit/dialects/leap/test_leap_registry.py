@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.app.check_files import datasets_named
-from assay.app.languages import registered_datasets
+from assay.app.dialects import registered_datasets
 from assay.core.errors import AuthorError, UsageError
 from assay.core.task import TaskSettings
 from assay.dialects.leap.compile import CompiledTask, compile_tasks

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from assay.core.errors import UsageError
 from assay.core.model import ModelIdentity
 from assay.dialects.llmbox.nearest import Nearest
-from assay.dialects.parts.similarity import Vectors
+from assay.dialects.shared.similarity import Vectors
 from fakes.classes import asked, compile_one, free_class
 
 QUESTIONS = free_class("Words")

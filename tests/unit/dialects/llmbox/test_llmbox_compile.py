@@ -16,7 +16,7 @@ from assay.core.errors import PlanError, UsageError
 from assay.core.limit import Limit
 from assay.core.request import Sampling
 from assay.dialects.llmbox.authoring import Dataset, GenerationDataset, MultipleChoiceDataset
-from assay.dialects.parts.selection import chosen_parts
+from assay.dialects.shared.selection import chosen_parts
 from fakes.classes import asked, compile_one, compile_text, completion, evaluated
 
 chosen_subsets = partial(chosen_parts, noun="subset", code="LLMBOX-008")

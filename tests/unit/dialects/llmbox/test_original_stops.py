@@ -35,7 +35,7 @@ def view(pieces: Any) -> ModelView:
 
 def test_smollm2_reads_a_stop_string_together_with_the_blank_before_it() -> None:
     pytest.importorskip("transformers")
-    from assay.backends.embedded import SmolLM2Backend
+    from assay.backends.hf.embedded_model import SmolLM2Backend
 
     notes: list[str] = []
     model = model_view(SmolLM2Backend("", {}), is_chat=False)

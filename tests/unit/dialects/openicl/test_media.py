@@ -11,7 +11,7 @@ from assay.core.errors import AuthorError
 from assay.core.media import Audio, Image, Medium
 from assay.dialects.openicl.media import Stretch, stretches
 from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
-from assay.dialects.parts.media_parts import clipped, media_part
+from assay.dialects.shared.media_parts import clipped, media_part
 from assay.sources.media_formats import Broken
 
 # The smallest PNG: one pixel.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import UsageError
-from assay.dialects.openicl.finding import ConfigPlaces, NamedConfig, ambiguous
+from assay.dialects.openicl.config_search import ConfigPlaces, NamedConfig, ambiguous
 
 
 @pytest.fixture

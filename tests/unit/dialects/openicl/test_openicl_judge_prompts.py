@@ -10,8 +10,8 @@ from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.judge_prompts import judge_prompt
-from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
 from fakes.configs import GEN, ROWS, evaluated, quiz, written
 

@@ -6,7 +6,12 @@ import pytest
 
 from assay.core.prompt import Message
 from assay.core.request import Sampling
-from assay.dialects.openicl.turns import Conversation, UnreadableTurns, asks_of, conversation_in
+from assay.dialects.openicl.conversation_columns import (
+    Conversation,
+    UnreadableTurns,
+    asks_of,
+    conversation_in,
+)
 
 TALK = Conversation(("Be brief.",), ("Hi", "And?", "Bye"), ("Hello", "Well", None))
 

@@ -10,8 +10,8 @@ from assay.core.errors import AssayError
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Span
 from assay.core.task import TaskSettings
-from assay.dialects.parts.dialogue import RoleMarks
-from assay.dialects.parts.differences import AS_ORIGINAL
+from assay.dialects.shared.dialogue import RoleMarks
+from assay.dialects.shared.differences import AS_ORIGINAL
 from assay.dialects.table.compile import CompiledTable, ModelDefaults, compile_table
 from assay.dialects.table.meta import TableMeta
 from fakes.tables import table

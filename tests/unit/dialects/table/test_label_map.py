@@ -11,7 +11,7 @@ from assay.core.errors import AssayError
 from assay.core.prompt import Message
 from assay.core.request import Span
 from assay.core.task import TaskSettings
-from assay.dialects.parts.dialogue import RoleMarks
+from assay.dialects.shared.dialogue import RoleMarks
 from assay.dialects.table.compile import CompiledTable, ModelDefaults, compile_table
 from assay.dialects.table.meta import TableMeta
 from fakes.tables import table

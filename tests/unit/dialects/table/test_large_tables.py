@@ -12,7 +12,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.task import TaskSettings
-from assay.dialects.parts import kept_samples, repeated
+from assay.dialects.shared import duplicate_numbers, sample_store
 from assay.dialects.table import columns
 from assay.dialects.table.compile import CompiledTable, compile_table
 from assay.dialects.table.meta import TableMeta
@@ -49,9 +49,9 @@ def peak(path: str, said: TableMeta | None = None, **settings: Any) -> int:
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_samples, "_HELD_CHARS", 100_000)
-    monkeypatch.setattr(kept_samples, "_WRITTEN_AT_ONCE", 10_000)
-    monkeypatch.setattr(repeated, "_FEW", 100)
+    monkeypatch.setattr(sample_store, "_HELD_CHARS", 100_000)
+    monkeypatch.setattr(sample_store, "_WRITTEN_AT_ONCE", 10_000)
+    monkeypatch.setattr(duplicate_numbers, "_FEW", 100)
     monkeypatch.setattr(stream, "_BLOCK", 1 << 12)
     monkeypatch.setattr(columns, "SAMPLE_ROWS", 100)
 

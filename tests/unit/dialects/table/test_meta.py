@@ -6,7 +6,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.task import TaskSettings
-from assay.dialects.parts.requested import Bounds, UniformLengths
+from assay.dialects.shared.request_selection import Bounds, UniformLengths
 from assay.dialects.table.compile import compile_table
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 

@@ -10,8 +10,8 @@ from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
+from assay.faces.web.open_runs import RunShelf
 from assay.faces.web.pages import pages_router
-from assay.faces.web.run_shelf import RunShelf
 from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions

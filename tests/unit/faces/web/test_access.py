@@ -15,8 +15,8 @@ from assay.core.origin import Origin
 from assay.core.roles import Bearer, Role
 from assay.faces.web import events
 from assay.faces.web.app import WebSettings, make_app
+from assay.faces.web.error_responses import Refusal
 from assay.faces.web.events import Streams
-from assay.faces.web.refusals import Refusal
 from assay.faces.web.security import sessions as sessions_module
 from assay.faces.web.security.access import PUBLIC, needs
 from assay.faces.web.security.gate import Bounds

@@ -11,7 +11,7 @@ import pytest
 from assay.core.roles import Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.comparisons import comparisons_router
-from assay.faces.web.run_shelf import RunShelf
+from assay.faces.web.open_runs import RunShelf
 from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions
 from assay.results.run_list import RunList

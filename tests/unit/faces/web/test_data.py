@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.run import RunStatus
-from assay.faces.web import media, run_shelf
-from assay.faces.web.refusals import Refusal
-from assay.faces.web.run_shelf import RunShelf
+from assay.faces.web import media, open_runs
+from assay.faces.web.error_responses import Refusal
+from assay.faces.web.open_runs import RunShelf
 from assay.results import run_list
 from assay.results.run_list import RunList
 from fakes.asgi_client import AsgiClient
@@ -173,8 +173,8 @@ def test_a_run_that_grows_begins_anew_and_is_deleted(client: AsgiClient, runs: P
 
 
 def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_shelf, "_MOST_RUNS", 3)
-    monkeypatch.setattr(run_shelf, "_MOST_ROWS", 10)
+    monkeypatch.setattr(open_runs, "_MOST_RUNS", 3)
+    monkeypatch.setattr(open_runs, "_MOST_ROWS", 10)
     for nth in range(6):
         write_run(runs / f"r{nth}", ["a"])
     write_run(runs / "big", ["a"] * 50)

@@ -9,8 +9,8 @@ import pytest
 
 from assay.core.errors import Problem, StoreError
 from assay.faces.web import events
+from assay.faces.web.error_responses import Refusal, not_here
 from assay.faces.web.events import News, Streams
-from assay.faces.web.refusals import Refusal, not_here
 
 
 @pytest.fixture(autouse=True)

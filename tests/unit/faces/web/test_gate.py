@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from litestar.types import HTTPReceiveMessage
 
 from assay.core.roles import Role
-from assay.faces.web.refusals import Refusal
+from assay.faces.web.error_responses import Refusal
 from assay.faces.web.security import gate
 from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.headers import POLICY

@@ -12,7 +12,7 @@ from assay.core.score import Metric
 from assay.core.task import TaskSpec
 from assay.results.leaderboard.abilities import read_abilities
 from assay.results.leaderboard.board import Board
-from assay.results.leaderboard.make import make_board
+from assay.results.leaderboard.build import make_board
 from assay.scoring.rollup import rolled_up
 from fakes.board_runs import Shelf, mean_of, task
 

@@ -14,7 +14,7 @@ from assay.core.run import RunStatus
 from assay.core.run_index import IndexedTask
 from assay.core.score import Metric
 from assay.results.leaderboard.board import Board
-from assay.results.leaderboard.make import make_board
+from assay.results.leaderboard.build import make_board
 from fakes.board_runs import Shelf, mean_of, task
 
 GOOD = [1.0] * 90 + [0.0] * 10

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.results.leaderboard.board import Board
+from assay.results.leaderboard.build import make_board
 from assay.results.leaderboard.exports import exported, latex_text
 from assay.results.leaderboard.grid import grid
-from assay.results.leaderboard.make import make_board
 from fakes.board_runs import Shelf
 
 GOOD = [1.0] * 90 + [0.0] * 10

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from assay.results.leaderboard.board import Board, BoardCell, MeanCell
+from assay.results.leaderboard.build import make_board
 from assay.results.leaderboard.columns import Column, columns_of
 from assay.results.leaderboard.entries import entries_of
-from assay.results.leaderboard.make import make_board
 from assay.results.paired import holm
 from fakes.board_runs import Shelf
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.results.leaderboard.board import Board, Rank
-from assay.results.leaderboard.make import make_board
+from assay.results.leaderboard.build import make_board
 from fakes.board_runs import Shelf
 
 Results = dict[str, dict[str, list[float]]]

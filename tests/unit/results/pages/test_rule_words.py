@@ -9,11 +9,11 @@ from assay.results.pages.bundle import ASSETS
 from assay.scoring.extract.free_text import TEXT_RULES
 from assay.scoring.extract.numbers import NUMBER_RULES
 from assay.scoring.extract.options import OPTION_RULES
-from assay.scoring.scorers.author_metrics import AUTHOR_RULE
+from assay.scoring.originals.leap.task_results import TASK_RULE
+from assay.scoring.originals.llmbox.author_metrics import AUTHOR_RULE
+from assay.scoring.originals.ultraeval.row_answers import WHOLE_OUTPUT
 from assay.scoring.scorers.generated import VOTE
 from assay.scoring.scorers.likelihood import ScoreBy
-from assay.scoring.scorers.row_reading import WHOLE_OUTPUT
-from assay.scoring.scorers.task_results import TASK_RULE
 
 
 def test_every_rule_has_words() -> None:

@@ -13,7 +13,7 @@ from assay.dialects.openicl.authored.code import Code, file_of
 from assay.dialects.openicl.authored.library import AuthorRaised
 from assay.dialects.openicl.authored.modules import CODE
 from assay.dialects.openicl.config.symbol import SymbolIsNoValue
-from assay.dialects.parts.class_author import ClassAuthor, Trouble
+from assay.dialects.shared.class_author import ClassAuthor, Trouble
 
 RAISED = "OPENICL-012"
 

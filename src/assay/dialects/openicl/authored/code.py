@@ -14,7 +14,7 @@ from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.authored.library import library
 from assay.dialects.openicl.authored.modules import CODE, OPENCOMPASS, PACKAGES, OwnModules
 from assay.dialects.openicl.config.symbol import Symbol
-from assay.dialects.parts.author_modules import AuthorModules
+from assay.dialects.shared.author_modules import AuthorModules
 
 _INFO = f"{OPENCOMPASS}.utils.datasets_info"
 """Where a checkout of OpenCompass says which folder a dataset of its own naming is in."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.definitions import Definitions, defines
-from assay.dialects.parts.author_modules import AuthorModules, Namespaces
+from assay.dialects.shared.author_modules import AuthorModules, Namespaces
 
 CODE = "OPENICL-011"
 OPENCOMPASS, AISBENCH = "opencompass", "ais_bench.benchmark"

@@ -14,7 +14,13 @@ from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.circular import Pattern, circular_rows
 from assay.dialects.openicl.table_entry import KEYS as TABLE_KEYS
-from assay.dialects.parts.requested import MAX_TOKENS, Lengths, OutputConfig, SamplingMode, chosen_rows
+from assay.dialects.shared.request_selection import (
+    MAX_TOKENS,
+    Lengths,
+    OutputConfig,
+    SamplingMode,
+    chosen_rows,
+)
 from assay.sources.datasets_library import library
 from assay.sources.files import open_source
 from assay.sources.hub_files import addresses_of

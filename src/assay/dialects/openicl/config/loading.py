@@ -35,7 +35,7 @@ from assay.dialects.openicl.config.constants import ModuleConstants
 from assay.dialects.openicl.config.parsed import STAR, BaseImport, is_standard, parsed_file
 from assay.dialects.openicl.config.places import Places, nearest_file
 from assay.dialects.openicl.config.symbol import Symbol, SymbolIsNoValue
-from assay.dialects.parts.author_modules import place_in
+from assay.dialects.shared.author_modules import place_in
 
 _DATA = (dict, list, tuple, set, frozenset, str, bytes, int, float, type(None))
 _CLASSES = frozenset({"BaseDataset", "BaseEvaluator"})

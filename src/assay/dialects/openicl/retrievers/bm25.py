@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from assay.dialects.openicl.retrievers.corpus import Corpus
 from assay.dialects.openicl.retrievers.retriever import CountingRetriever, Picked, first_others
 from assay.dialects.openicl.retrievers.word_tokens import treebank_tokens, word_tokens
-from assay.dialects.parts.similarity import best
+from assay.dialects.shared.similarity import best
 
 _K1 = 1.5
 """How much repeating a word adds."""

@@ -10,7 +10,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.core.ports import Embedder
-from assay.dialects.parts.fewshot import question_key
+from assay.dialects.shared.fewshot import question_key
 
 Row: TypeAlias = Mapping[str, Any]
 

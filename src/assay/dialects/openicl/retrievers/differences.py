@@ -13,7 +13,7 @@ from assay.dialects.openicl.retrievers.nearest import EncodingRetriever, TopkRet
 from assay.dialects.openicl.retrievers.retriever import Retriever
 from assay.dialects.openicl.retrievers.sliding_window import SlidingWindowRetriever
 from assay.dialects.openicl.retrievers.votek import VotekRetriever
-from assay.dialects.parts.differences import Difference
+from assay.dialects.shared.differences import Difference
 
 
 def _uses(*kinds: type[Retriever]) -> Callable[[Retriever], bool]:

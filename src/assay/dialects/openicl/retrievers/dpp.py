@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from assay.dialects.openicl.retrievers.corpus import Corpus
 from assay.dialects.openicl.retrievers.nearest import CandidateRetriever, Encoded
 from assay.dialects.openicl.retrievers.retriever import Picked
-from assay.dialects.parts.similarity import best, similarity
+from assay.dialects.shared.similarity import best, similarity
 
 _NOTHING = 1e-10
 """A determinant that grows by less is one of rows that are alike but for rounding."""

@@ -16,7 +16,7 @@ from assay.dialects.openicl.retrievers.retriever import (
     Picked,
     first_others,
 )
-from assay.dialects.parts.similarity import Vectors, best, similarity
+from assay.dialects.shared.similarity import Vectors, best, similarity
 
 _Self = TypeVar("_Self", bound="CandidateRetriever")
 

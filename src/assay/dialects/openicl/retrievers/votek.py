@@ -16,7 +16,7 @@ from assay.core.ids import rank
 from assay.dialects.openicl.retrievers.corpus import Corpus
 from assay.dialects.openicl.retrievers.nearest import Encoded, EncodingRetriever
 from assay.dialects.openicl.retrievers.retriever import AtLeastOne, Picked, first_others
-from assay.dialects.parts.similarity import similarity
+from assay.dialects.shared.similarity import similarity
 
 
 class VotekRetriever(EncodingRetriever, frozen=True, kw_only=True):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from assay.core.errors import listing, nearest
-from assay.dialects.openicl.templates.faults import Fault
+from assay.dialects.openicl.templates.dialogue_turns import role_of
 from assay.dialects.openicl.templates.layouts import Item, StringLayout
 from assay.dialects.openicl.templates.meta import CHAT_ROLES, MetaTemplate
 from assay.dialects.openicl.templates.multi_turn import MultiTurnLayout
-from assay.dialects.openicl.templates.reading import (
+from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.template_parsing import (
     Layout,
     Pair,
     has_turns,
@@ -17,8 +18,7 @@ from assay.dialects.openicl.templates.reading import (
     items_of,
     layouts_of,
 )
-from assay.dialects.openicl.templates.rendering import Rendering
-from assay.dialects.openicl.templates.walk import role_of
+from assay.dialects.openicl.templates.template_problems import Fault
 
 
 def faults_of(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.dialects.openicl.templates.traits import Traits
-from assay.dialects.parts.differences import Difference
+from assay.dialects.openicl.templates.template_features import Traits
+from assay.dialects.shared.differences import Difference
 
 TEMPLATE_DIFFERENCES: tuple[Difference[Traits], ...] = (
     Difference(

@@ -7,11 +7,11 @@ from operator import is_
 
 from assay.core.errors import listing, nearest
 from assay.core.prompt import Message
+from assay.dialects.openicl.templates.dialogue_line import Line
 from assay.dialects.openicl.templates.layouts import DialogueLayout, Examples, StringLayout
-from assay.dialects.openicl.templates.line import Line
-from assay.dialects.openicl.templates.reading import LabelMap, Layout, Read, is_messages
+from assay.dialects.openicl.templates.template_parsing import LabelMap, Layout, Read, is_messages
 from assay.dialects.openicl.templates.text import Row
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 
 
 class ExampleMaker:

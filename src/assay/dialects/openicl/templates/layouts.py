@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from assay.dialects.openicl.templates.line import Line, Section
+from assay.dialects.openicl.templates.dialogue_line import Line, Section
 from assay.dialects.openicl.templates.text import Marks, Row, Text, refilled
 
 

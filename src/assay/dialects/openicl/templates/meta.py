@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 
 from assay.core.errors import listing, nearest
 from assay.core.prompt import Message, Role
-from assay.dialects.openicl.templates.faults import Fault, seen
+from assay.dialects.openicl.templates.template_problems import Fault, seen
 
 CHAT_ROLES: Mapping[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 """What dialogues call the roles of a chat."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from assay.dialects.openicl.templates.dialogue_line import Line
 from assay.dialects.openicl.templates.layouts import Item
-from assay.dialects.openicl.templates.line import Line
 from assay.dialects.openicl.templates.text import Row
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 
 _OF_THE_ORIGINAL = ("question", "answer")
 """The original fills these two columns and no others, whatever the reader names."""

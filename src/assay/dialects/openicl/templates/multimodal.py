@@ -21,8 +21,8 @@ from assay.core.media import Medium, Part, Text
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Role
 from assay.dialects.openicl.media import CONTENT, MEDIA_DIFFERENCES, stretches
-from assay.dialects.parts.differences import Difference, always
-from assay.dialects.parts.media_parts import clipped, media_part
+from assay.dialects.shared.differences import Difference, always
+from assay.dialects.shared.media_parts import clipped, media_part
 from assay.sources.media_formats import Broken
 
 _ROLES: dict[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}

@@ -9,12 +9,12 @@ import msgspec
 
 from assay.core.errors import listing, nearest
 from assay.core.prompt import Message, Role
-from assay.dialects.openicl.templates.faults import Fault, seen
+from assay.dialects.openicl.templates.dialogue_line import Line
 from assay.dialects.openicl.templates.layouts import Item
-from assay.dialects.openicl.templates.line import Line
 from assay.dialects.openicl.templates.meta import CHAT_ROLES
+from assay.dialects.openicl.templates.template_problems import Fault, seen
 from assay.dialects.openicl.templates.text import Marks, Row, Text
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 
 _ROLES = get_args(Role)
 _ROLE_NAMES = {role: name for name, role in CHAT_ROLES.items()}

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt, final_text
-from assay.dialects.openicl.templates.line import Line
+from assay.dialects.openicl.templates.dialogue_line import Line
+from assay.dialects.openicl.templates.dialogue_turns import Turn, Walk
 from assay.dialects.openicl.templates.meta import CHAT, CHAT_ROLES, LOCAL_CHAT_OF_OPENCOMPASS, MetaTemplate
-from assay.dialects.openicl.templates.walk import Turn, Walk
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 
 
 class Rendering(NamedTuple):

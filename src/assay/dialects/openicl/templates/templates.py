@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt
 from assay.dialects.openicl.templates.checks import faults_of, faults_of_examples
+from assay.dialects.openicl.templates.dialogue_line import Line
 from assay.dialects.openicl.templates.differences import TEMPLATE_DIFFERENCES
 from assay.dialects.openicl.templates.examples import ExampleMaker, of_label
-from assay.dialects.openicl.templates.faults import Fault
 from assay.dialects.openicl.templates.layouts import DialogueLayout, Examples, Item, StringLayout
-from assay.dialects.openicl.templates.line import Line
 from assay.dialects.openicl.templates.multi_turn import Exchange, MultiTurnLayout
 from assay.dialects.openicl.templates.raw import lines_of
-from assay.dialects.openicl.templates.reading import (
+from assay.dialects.openicl.templates.rendering import Renderer, Rendering, Shown, before_white_space
+from assay.dialects.openicl.templates.template_features import Traits, traits_of
+from assay.dialects.openicl.templates.template_parsing import (
     Pair,
     Read,
     TemplateSpec,
@@ -22,11 +23,10 @@ from assay.dialects.openicl.templates.reading import (
     items_of,
     read_template,
 )
-from assay.dialects.openicl.templates.rendering import Renderer, Rendering, Shown, before_white_space
+from assay.dialects.openicl.templates.template_problems import Fault
 from assay.dialects.openicl.templates.text import Row, Text, common_beginning
-from assay.dialects.openicl.templates.traits import Traits, traits_of
-from assay.dialects.parts.differences import Difference
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.differences import Difference
+from assay.dialects.shared.template import TemplateFailure
 
 
 class Labelled(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from assay.core.errors import listing, nearest
-from assay.dialects.openicl.templates.faults import Fault
+from assay.dialects.openicl.templates.template_problems import Fault
 
 Row: TypeAlias = Mapping[str, Any]
 """A row of a dataset: what its columns hold."""

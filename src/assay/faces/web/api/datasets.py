@@ -21,7 +21,7 @@ from assay.faces.web.api.bodies import DatasetBody, DatasetPreview
 from assay.faces.web.api.errors import refusals
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.app import answered, failed
-from assay.faces.web.refusals import malformed
+from assay.faces.web.error_responses import malformed
 from assay.faces.web.security.access import bearer_of, needs
 
 _Asked = Request[Any, Any, Any]

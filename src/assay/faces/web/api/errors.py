@@ -10,7 +10,7 @@ from litestar.openapi import ResponseSpec
 
 from assay.core.errors import SHOWN_AT_MOST, AssayError, AuthorError, PlanError
 from assay.faces.web.api.bodies import ErrorBody
-from assay.faces.web.refusals import refusal_of
+from assay.faces.web.error_responses import refusal_of
 
 _CONFLICT = 409
 _STATUS = {

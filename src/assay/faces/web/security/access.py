@@ -9,7 +9,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.types import Guard
 
 from assay.core.roles import Bearer, Role
-from assay.faces.web.refusals import no_token, other_site, small_role
+from assay.faces.web.error_responses import no_token, other_site, small_role
 from assay.faces.web.security.gate import NOBODY, VISITOR, Visitor
 
 PUBLIC = {"is_public": True}

@@ -18,7 +18,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage,
 
 from assay.core.errors import AssayError
 from assay.core.roles import Bearer, Role
-from assay.faces.web.refusals import (
+from assay.faces.web.error_responses import (
     Refusal,
     malformed,
     no_token,

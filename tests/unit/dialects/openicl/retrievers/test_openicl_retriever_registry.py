@@ -11,7 +11,7 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.retrievers.differences import DIFFERENCES
 from assay.dialects.openicl.retrievers.registry import RETRIEVERS, make_retriever
 from assay.dialects.openicl.retrievers.retriever import ZeroRetriever
-from assay.dialects.parts.differences import quirks
+from assay.dialects.shared.differences import quirks
 
 NEEDED: dict[str, dict[str, Any]] = {
     "FixKRetriever": {"fix_id_list": [0, 2]},

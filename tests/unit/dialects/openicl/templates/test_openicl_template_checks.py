@@ -1,8 +1,8 @@
 from typing import Any
 
 from assay.dialects.openicl.templates.meta import meta_template
-from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
 
 HUMAN = {"role": "HUMAN", "prompt": "{q}"}

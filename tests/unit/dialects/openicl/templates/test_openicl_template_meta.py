@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from assay.core.prompt import Message
-from assay.dialects.openicl.templates.faults import Fault
 from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, meta_template
+from assay.dialects.openicl.templates.template_problems import Fault
 
 
 def read(said: object) -> tuple[MetaTemplate | None, list[str]]:

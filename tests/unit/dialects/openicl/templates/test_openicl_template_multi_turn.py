@@ -2,10 +2,10 @@ import pytest
 
 from assay.core.prompt import Message
 from assay.dialects.openicl.templates.multi_turn import Exchange
-from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 
 ROW = {"question": ["a?", "b?"], "answer": ["A", "B"], "topic": "letters"}
 

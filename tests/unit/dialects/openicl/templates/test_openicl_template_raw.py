@@ -2,10 +2,10 @@ import pytest
 
 from assay.core.prompt import Message
 from assay.dialects.openicl.templates.meta import meta_template
-from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 
 ROW = {"question": "1+1?", "answer": "2", "history": [{"role": "user", "content": "{question}"}]}
 SHOT = {"question": "2+2?", "answer": "4"}

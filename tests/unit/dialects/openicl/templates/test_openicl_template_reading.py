@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from assay.dialects.openicl.templates.faults import Fault
-from assay.dialects.openicl.templates.reading import TemplateSpec, read_template
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec, read_template
+from assay.dialects.openicl.templates.template_problems import Fault
 
 
 def faults_in(arguments: Any, name: str = "PromptTemplate") -> list[str]:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from assay.core.prompt import Message, Prompt, final_text
 from assay.dialects.openicl.templates.meta import CHAT as CHAT_OF_ALL
 from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, meta_template
-from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.shared.template import TemplateFailure
 
 
 def meta(**said: Any) -> MetaTemplate:

@@ -1,0 +1,118 @@
+"""The scorers of a run that is over, and its judge: named parts and code of authors, made once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from assay.app.config_declarations import configs_among, with_named_judge
+from assay.app.judge import needs_judge
+from assay.app.run import compile_asked
+from assay.app.scorer_selection import Choices, Plan
+from assay.app.scorers import scorers_of
+from assay.app.settings import RunSettings
+from assay.app.stored_tasks import StoredTask
+from assay.core.errors import AssayError, PlanError, Problem, UsageError
+from assay.core.origin import Origin
+from assay.core.run import RunManifest
+from assay.core.secrets import HIDDEN
+from assay.core.task import CorpusScorer, Scorer
+from assay.engine.replay_backend import StoredModel
+from assay.scoring.scorers.registry import make_scorer
+
+
+@runtime_checkable
+class ChoosesMetrics(Protocol):
+    """A scorer of an author's code that may be told which of its metrics are wanted."""
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Report these metrics alone; the first decides."""
+
+
+Scorers = Mapping[str, Sequence[Scorer | CorpusScorer]]
+
+
+def sources_of(own: RunManifest) -> tuple[str, ...]:
+    """Return the datasets of a run, as they were named."""
+    return tuple(dict.fromkeys(spec.source for spec in own.tasks))
+
+
+def scorers_again(
+    own: RunManifest,
+    tasks: Mapping[str, StoredTask],
+    plan: Plan,
+    values: RunSettings,
+    model: StoredModel,
+) -> Scorers:
+    """Return the scorers of each task, in the order of its methods."""
+    authors = _authors_scorers(own, plan, values, model) if plan.by_author else {}
+    return {
+        name: [
+            make_scorer(plan.named[name, method]) if (name, method) in plan.named else authors[name, method]
+            for method in task.spec.methods
+        ]
+        for name, task in tasks.items()
+    }
+
+
+def _authors_scorers(
+    own: RunManifest, plan: Plan, values: RunSettings, model: StoredModel
+) -> dict[tuple[str, str], Scorer | CorpusScorer]:
+    """Compile the run's datasets again, for the code in them."""
+    try:
+        compiled = compile_asked(sources_of(own), values, model)
+    except AssayError as error:
+        raise _no_code(own, plan, f"it cannot be read any more: {error.problems[0]}") from error
+    found: dict[tuple[str, str], Scorer | CorpusScorer] = {}
+    specs = {spec.name: spec for spec in own.tasks}
+    for one in compiled:
+        name = one.task.spec.name
+        if not any(task == name for task, _ in plan.by_author):
+            continue
+        if one.task.spec.data_hash != specs[name].data_hash:
+            raise _no_code(own, plan, "it has changed since")
+        for scorer in scorers_of(one.task):
+            found[name, scorer.track] = scorer
+            if (names := plan.by_author.get((name, scorer.track))) and isinstance(scorer, ChoosesMetrics):
+                scorer.choose(names)
+    if lost := plan.by_author.keys() - found.keys():
+        raise _no_code(own, plan, f"it does not score {' by '.join(min(lost))} any more")
+    return found
+
+
+def _no_code(own: RunManifest, plan: Plan, why: str) -> PlanError:
+    name = min(plan.by_author)[0]
+    source = next(spec.source for spec in own.tasks if spec.name == name)
+    who = (
+        "code of its dataset scores it"
+        if name in own.scorers
+        else "the run, of an earlier version, does not say how it was scored: its dataset is needed"
+    )
+    what = f"task {name!r}: {who}, and {why}"
+    fix = (
+        f"score by named parts (--extract, --metric); or as another run: "
+        f"assay run {source} --stage score --answers-from {own.id}"
+    )
+    return PlanError(Problem("RESCORE-006", what, fix, Origin(source)))
+
+
+def with_judge(
+    own: RunManifest, scorers: Scorers, choices: Choices, values: RunSettings
+) -> tuple[RunSettings, tuple[str, ...]]:
+    """Return the settings with the judge: the one chosen now, else the run's, else the one in its config."""
+    if not needs_judge(scorers):
+        if choices.judge is not None:
+            what = "a judge is named, and nothing that is scored asks one"
+            raise UsageError(
+                Problem("RESCORE-008", what, "leave --judge away, or choose a method that writes")
+            )
+        return values, ()
+    notes: tuple[str, ...] = ()
+    if values.judge is None:
+        values, notes = with_named_judge(configs_among(sources_of(own), values), values)
+    # The judge that is the model itself is opened as that was.
+    is_model = values.judge == values.model and not values.judge_args
+    if HIDDEN in (values.model_args if is_model else values.judge_args).values():
+        what = f"the judge {values.judge!r} was given a secret, which is not stored"
+        raise UsageError(Problem("RESCORE-008", what, "name it again: --judge MODEL --judge-arg KEY=VALUE"))
+    return values, notes

@@ -1,0 +1,330 @@
+"""How answers are scored again: the scorers of a run, with what a person chose in their place.
+
+Every choice is checked against what the run asked and what its samples have, before anything is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.app.metric_selection import OWN, Reported, check_metrics, named_with_arguments, own_metrics
+from assay.app.settings import without_secrets
+from assay.app.stored_tasks import Asked, StoredTask
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.request import Kind
+from assay.core.run import RunManifest
+from assay.core.task import ComponentSpec
+from assay.scoring.judges.agreement import unknown_fields
+from assay.scoring.scorers.extractors import find_extractor, is_postprocessor
+from assay.scoring.scorers.response_outcomes import ACCURACY
+
+JUDGED = "gpt4_eval"
+"""The metric that asks a judge whether an answer agrees with the right one."""
+_OF_OPTIONS = "qa_match"
+_BY_JUDGE = "judge"
+"""The way of matching that asks a judge."""
+_WITHOUT_TARGETS = ("function_execution", JUDGED)
+"""Metrics that need no right answer in words: programs have tests, and a judge is told the right option."""
+
+
+class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person chose; nothing: as the run was scored."""
+
+    extract: str | None = None
+    metrics: tuple[str, ...] = ()
+    """The first decides, the others stand beside it. `own:NAME`: one of the dataset's own code."""
+    metric_args: dict[str, str] = {}
+    """By the argument's name, or `METRIC.NAME`."""
+    score_by: str | None = None
+    match: str | None = None
+    """What makes a free answer right."""
+    several_right: str | None = None
+    """What makes an answer right where several options are."""
+    judge: str | None = None
+    judge_args: dict[str, str] = {}
+    judge_prompt: str | None = None
+    """What the judge is asked, with `{answer}`, `{reference}` and fields of the row."""
+    methods: tuple[str, ...] = ()
+    """Where the choices hold; none: wherever they can."""
+    tasks: tuple[str, ...] = ()
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the choices for the manifest, without secrets."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        if "judge_args" in plain:
+            plain["judge_args"] = without_secrets(self.judge_args)
+        return plain
+
+    @property
+    def are_own(self) -> bool:
+        """Whether the metrics are those of the dataset's own code."""
+        return any(name.startswith(OWN) for name in self.metrics)
+
+    @property
+    def about_text(self) -> dict[str, Any]:
+        """Return the choices that are about what a model wrote, by the names of their flags."""
+        named = {
+            "--extract": self.extract,
+            "--metric": self.metrics,
+            "--match": self.match,
+            "--several-right": self.several_right,
+            "--judge": self.judge,
+            "--judge-prompt": self.judge_prompt,
+        }
+        return {flag: value for flag, value in named.items() if value}
+
+
+class Plan(NamedTuple):
+    """Who scores each method of each task."""
+
+    named: dict[tuple[str, str], ComponentSpec]
+    """By task and method."""
+    by_author: dict[tuple[str, str], tuple[str, ...]]
+    """Those that code of the dataset's author scores, with the metrics of it that are chosen; none: all."""
+    notes: tuple[str, ...]
+
+
+def plan_scoring(
+    manifest: RunManifest, tasks: Mapping[str, StoredTask], choices: Choices, known: Reported
+) -> Plan:
+    """Return how to score the answers of a run by some choices; UsageError where they do not fit it.
+
+    `known`: the metrics that the run itself came to.
+    """
+    _check_names(choices)
+    _check_company(choices)
+    named: dict[tuple[str, str], ComponentSpec] = {}
+    by_author: dict[tuple[str, str], tuple[str, ...]] = {}
+    notes: list[str] = []
+    chosen = set(_chosen_places(tasks, choices))
+    is_used = dict.fromkeys(choices.about_text, False) | (
+        {"--score-by": False} if choices.score_by is not None else {}
+    )
+    for name, task in tasks.items():
+        own = {spec.args.get("track"): spec for spec in manifest.scorers.get(name, ())}
+        for method in task.spec.methods:
+            place, before = (name, method), own.get(method)
+            track = _Track(task, method, before, is_judged=manifest.judge is not None)
+            spec = before
+            if place in chosen:
+                spec, used = track.scored_by(choices)
+                is_used |= dict.fromkeys(used, True)
+                if used and before is None and spec is not None:
+                    notes.append(f"{name} {method}: its dataset's own code does not score it here")
+            if spec is None:
+                by_author[place] = ()
+            else:
+                named[place] = spec
+    if choices.are_own:
+        by_author |= own_metrics(choices.metrics, [place for place in by_author if place in chosen], known)
+        is_used["--metric"] = any(by_author.values())
+    if idle := [flag for flag, one in is_used.items() if not one]:
+        raise _unfit(idle, chosen, are_own=choices.are_own)
+    return Plan(named, by_author, tuple(notes))
+
+
+def _check_names(choices: Choices) -> None:
+    if choices.extract is not None:
+        try:
+            find_extractor(choices.extract)
+        except ValueError as error:
+            raise UsageError(
+                Problem("RESCORE-002", str(error), "`assay score --list` lists the extractors")
+            ) from error
+    check_metrics(choices.metrics, choices.metric_args)
+
+
+def _check_company(choices: Choices) -> None:
+    """Raise where one choice says nothing without another."""
+    asks = JUDGED in choices.metrics or (choices.are_own and choices.judge_prompt is None)
+    if choices.metrics and (choices.judge or choices.judge_prompt) and not asks:
+        what = f"a judge is named, and {listing(choices.metrics)} asks none"
+        raise UsageError(Problem("RESCORE-008", what, f"leave --metric away, or add {JUDGED}"))
+    if choices.metrics and (choices.match or choices.several_right):
+        flag = "--match" if choices.match else "--several-right"
+        what = f"--metric {choices.metrics[0]} and {flag} both say what makes an answer right"
+        raise UsageError(Problem("RESCORE-003", what, "leave one of them away"))
+    if (choices.judge or choices.judge_prompt) and choices.match not in (None, _BY_JUDGE):
+        what = f"a judge is named, and --match {choices.match} asks none"
+        raise UsageError(Problem("RESCORE-008", what, "use --match judge, or remove --judge"))
+    if choices.are_own and choices.extract is not None:
+        what = f"--extract {choices.extract}: the dataset's own code reads answers for {choices.metrics[0]}"
+        raise UsageError(Problem("RESCORE-003", what, "leave --extract away, or choose another metric"))
+    if choices.judge_args and choices.judge is None:
+        what = f"arguments of a judge are given ({listing(choices.judge_args)}), and no judge is named"
+        raise UsageError(Problem("RESCORE-008", what, "name it: --judge MODEL"))
+    if (choices.tasks or choices.methods) and not (choices.about_text or choices.score_by):
+        what = "--task and --method say where a choice holds, and none is made"
+        fix = "make one, or leave them away: all is scored as the run was"
+        raise UsageError(Problem("RESCORE-004", what, fix))
+
+
+def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterator[tuple[str, str]]:
+    """Yield the tasks and methods that choices hold for."""
+    families = {task.spec.family for task in tasks.values() if task.spec.family is not None}
+    methods = dict.fromkeys(method for task in tasks.values() for method in task.spec.methods)
+    for noun, given, known in (
+        ("task", choices.tasks, [*tasks, *families]),
+        ("method", choices.methods, list(methods)),
+    ):
+        for name in given:
+            if name not in known:
+                what = f"the run has no {noun} {name!r}{nearest(name, known)}; it has {listing(known)}"
+                raise UsageError(Problem("RESCORE-004", what, f"name a {noun} of the run, or none"))
+    for name, task in tasks.items():
+        if not choices.tasks or name in choices.tasks or task.spec.family in choices.tasks:
+            for method in task.spec.methods:
+                if not choices.methods or method in choices.methods:
+                    yield name, method
+
+
+def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]], *, are_own: bool) -> UsageError:
+    needed = "scores options by likelihood" if "--score-by" in idle else "writes text"
+    if "--match" in idle or "--several-right" in idle:
+        needed = "has free answers" if "--match" in idle else "has options and writes text"
+    if are_own and "--metric" in idle:
+        needed = "is scored by its dataset's own code"
+    there = listing(f"{task} {method}" for task, method in sorted(chosen))
+    what = f"{' and '.join(idle)}: no method that is scored here {needed}; there is {there}"
+    fix = "leave it away, or choose another --task or --method"
+    return UsageError(Problem("RESCORE-004", what, fix))
+
+
+class _Track:
+    """One method of one task, and how it is scored by some choices."""
+
+    def __init__(
+        self, task: StoredTask, method: str, before: ComponentSpec | None, *, is_judged: bool
+    ) -> None:
+        self._task = task
+        self._method = method
+        self._before = before
+        self._is_judged = is_judged
+        self._asked = task.asked.get(method, Asked(set(), set()))
+        self._place = f"{task.spec.name} {method}"
+
+    def scored_by(self, choices: Choices) -> tuple[ComponentSpec | None, list[str]]:
+        """Return the scorer, and the flags that it follows; none where no choice is about this method."""
+        if choices.are_own:
+            return self._before, list(choices.about_text) if self._before is None else []
+        if Kind.GENERATE in self._asked.kinds and "answer" in self._asked.roles:
+            about = self._about(choices)
+            return (self._of_text(choices), about) if about else (self._before, [])
+        if choices.score_by is not None and "option" in self._asked.roles and Kind.SPAN in self._asked.kinds:
+            return self._of_options(choices.score_by), ["--score-by"]
+        return self._before, []
+
+    def _about(self, choices: Choices) -> list[str]:
+        """Return the flags that concern this method: ways of matching are for free answers or for options."""
+        other = "--match" if self._task.n_with_options else "--several-right"
+        return [flag for flag in choices.about_text if flag != other]
+
+    def _of_options(self, score_by: str) -> ComponentSpec:
+        is_own = self._before is not None and self._before.name == "option_likelihood"
+        if self._asked.scores_prompts and not is_own:
+            what = (
+                f"{self._place}: prompt and option were scored together; the option's own part is not known"
+            )
+            fix = f"ask the model again: assay run {self._task.spec.source} --score-by {score_by}"
+            raise UsageError(Problem("RESCORE-005", what, fix))
+        if score_by == "pmi" and "unconditional" not in self._asked.roles:
+            what = (
+                f"{self._place}: pmi needs each option's likelihood without the question, which was not asked"
+            )
+            fix = f"ask the model again: assay run {self._task.spec.source} --score-by pmi"
+            raise UsageError(Problem("RESCORE-005", what, fix))
+        return ComponentSpec("option_likelihood", {"track": self._method, "score_by": score_by})
+
+    def _of_text(self, choices: Choices) -> ComponentSpec | None:
+        if choices.metrics and choices.metrics != (ACCURACY,):
+            return self._row_metrics(named_with_arguments(choices.metrics, choices.metric_args), choices)
+        if choices.metrics:
+            return self._accuracy(choices.extract or "auto", choices)
+        if choices.judge or choices.judge_prompt or choices.match == _BY_JUDGE:
+            return self._judged(choices)
+        if choices.match or choices.several_right:
+            return self._accuracy(choices.extract or "auto", choices)
+        if self._before is not None and self._before.name == "row_metrics":
+            return self._row_metrics(self._before.args["metrics"], choices)
+        return self._accuracy(choices.extract or "auto", choices)
+
+    def _judged(self, choices: Choices) -> ComponentSpec | None:
+        """Return the scorer where a judge is named, and no metric."""
+        own = self._before.args.get("metrics", {}) if self._before is not None else {}
+        if any(said.get("type") == JUDGED for said in own.values()):
+            return self._row_metrics(own, choices)
+        if self._before is None and self._is_judged and not (choices.judge_prompt or choices.extract):
+            return None  # The author's own code asks the judge.
+        return self._row_metrics({JUDGED: {"type": JUDGED}}, choices)
+
+    def _accuracy(self, extract: str, choices: Choices) -> ComponentSpec:
+        task = self._task
+        if 0 < task.n_with_options < task.spec.n_samples:
+            what = f"{self._place}: {task.n_with_options:,} of {task.spec.n_samples:,} samples have options"
+            fix = "choose a metric that compares texts: --metric exact_match"
+            raise UsageError(Problem("RESCORE-004", what, fix))
+        name = "generated_option" if task.n_with_options else "generated_answer"
+        own = "several_right" if task.n_with_options else "match"
+        chosen = getattr(choices, own) or (self._before.args.get(own) if self._before is not None else None)
+        if own == "several_right" and choices.several_right and not task.n_with_several_right:
+            what = (
+                f"{self._place}: --several-right is for rows with several right options, and no row has them"
+            )
+            raise UsageError(Problem("RESCORE-004", what, "remove --several-right"))
+        args = {"track": self._method, "extract": extract} | ({} if chosen is None else {own: chosen})
+        return ComponentSpec(name, args)
+
+    def _row_metrics(self, metrics: Mapping[str, Mapping[str, Any]], choices: Choices) -> ComponentSpec:
+        task, types = self._task, [str(said["type"]) for said in metrics.values()]
+        for name in types:
+            if not task.n_with_targets and name not in _WITHOUT_TARGETS:
+                what = f"{self._place}: {name} compares texts, and the samples have no right answer in words"
+                fix = f"--metric {ACCURACY} reads options; a judge can be told the right one: --judge MODEL"
+                raise UsageError(Problem("RESCORE-004", what, fix))
+            if name == _OF_OPTIONS and not task.n_with_options:
+                what = f"{self._place}: {name} looks for options, and the samples have none"
+                raise UsageError(Problem("RESCORE-004", what, "choose another metric"))
+        if choices.judge_prompt is not None:
+            metrics = self._with_prompt(metrics, choices.judge_prompt)
+        task.are_options_told = JUDGED in types
+        return ComponentSpec(
+            "row_metrics",
+            {
+                "track": self._method,
+                "metrics": metrics,
+                **self._reading(choices.extract, types),
+                **self._fidelity(),
+            },
+        )
+
+    def _fidelity(self) -> dict[str, Any]:
+        """Return whether quirks of the original are kept: a run stays as faithful as it was."""
+        args = {} if self._before is None else self._before.args
+        return {"faithful": args["faithful"]} if "faithful" in args else {}
+
+    def _with_prompt(self, metrics: Mapping[str, Mapping[str, Any]], prompt: str) -> dict[str, Any]:
+        if unknown := unknown_fields(prompt, self._task.fields or ()):
+            known = ["answer", "reference", *sorted(self._task.fields or ())]
+            what = f"the judge's prompt names {listing(unknown)}; {self._place} has {listing(known)}"
+            raise UsageError(Problem("RESCORE-008", what, "correct the name"))
+        if "{answer}" not in prompt:
+            what = "the judge's prompt does not name {answer}: every answer would be judged alike"
+            raise UsageError(Problem("RESCORE-008", what, "write {answer} where the model's answer stands"))
+        return {
+            name: {**said, "prompt": prompt} if said["type"] == JUDGED else said
+            for name, said in metrics.items()
+        }
+
+    def _reading(self, extract: str | None, types: Sequence[str]) -> dict[str, Any]:
+        """Return how answers are found: as chosen, else as the run found them. A judge reads all of it."""
+        if extract is not None:
+            return {"postprocess" if is_postprocessor(extract) else "extract": extract}
+        before = self._before
+        if before is not None and before.name == "row_metrics":
+            return {name: before.args[name] for name in ("postprocess", "extract") if name in before.args}
+        if before is None or JUDGED in types:
+            return {"extract": "whole"}
+        return {"extract": before.args.get("extract") or "auto"}

@@ -1,0 +1,260 @@
+"""A model in this process: transformers' weights, Assay's own tokenisation, scoring and decode loop.
+
+This file deals requests out to the parts (tokenization, likelihood, generation) and gathers their answers.
+Making the backend checks files and arguments; weights are read when the first request is pulled.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from assay.backends.arguments import read_arguments
+from assay.backends.hf.arguments import HfArgs
+from assay.backends.hf.batch_generation import RowWriting
+from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, windows
+from assay.backends.hf.device_placement import resolve_device, resolve_dtype
+from assay.backends.hf.generation import Draft, Ending
+from assay.backends.hf.likelihood import Rows
+from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.loading import check_known, load_model, load_processor
+from assay.backends.hf.media_generation import MediaWriting
+from assay.backends.hf.media_prompts import MediaPrompts
+from assay.backends.hf.packed_forward import Trunks
+from assay.backends.hf.row_scoring import (
+    TRUNK_BYTES,
+    PackedScoring,
+    PlainScoring,
+    RowScoring,
+    Trial,
+    prepare_packing,
+)
+from assay.backends.local.generation_plans import WritingJob
+from assay.backends.local.hub_files import HubFiles
+from assay.backends.local.local_model import LocalModel
+from assay.backends.local.model_files import ModelFiles
+from assay.backends.local.request_sizes import n_chars
+from assay.backends.local.scoring_plans import Waiting, finished
+from assay.backends.problems import VISION_EXTRA, require_packages
+from assay.core.media import Medium
+from assay.core.model import ModelIdentity, Token
+from assay.core.prompt import media_of
+from assay.core.request import Ask, Generate, Request
+from assay.core.response import Failure, Response
+
+WINDOW_REQUESTS = 2048
+WINDOW_CHARS = 2_000_000
+"""How much is pulled and sorted at once: enough for even batches, little enough for flat memory."""
+CPU_WRITES = 256
+"""Texts that are written from one window on a CPU. Samples land in order, and their texts in any: with more,
+a person would wait an hour for the first score."""
+
+_WITH_WEIGHTS = ("_scoring", "_writing", "_media_writing", "_trunks", "_ending")
+"""Parts that hold the weights, or what was computed with them."""
+
+
+class HfBackend(LocalModel):
+    """A causal language model read by transformers."""
+
+    def __init__(self, where: str, args: Mapping[str, str], *, files: ModelFiles | None = None) -> None:
+        """Check arguments, packages and files; load nothing."""
+        self._args = read_arguments(self.kind, HfArgs, args)
+        super().__init__(where, self._args, files=files)
+        require_packages("torch", "transformers", "gguf", needed_by=self._name)
+        self._loaded: Loaded | None = None
+        self._trial: Trial | None = None
+
+    kind = "hf"
+
+    # --- the port ---
+
+    def identity(self) -> ModelIdentity:
+        """Return who the model is: the hash of its files, its number type, its template."""
+        deciding = {"attn": self._args.attn, "context_length": self._args.context_length}
+        return self._identity(self._dtype, {name: value for name, value in deciding.items() if value})
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Pull a window of requests, answer it batch by batch, pull the next."""
+        waiting: Waiting = {}
+        for window in windows(
+            requests, at_most=WINDOW_REQUESTS, size=self._share_of_window, total=WINDOW_CHARS
+        ):
+            shows = [r for r in window if self._shows_media(r.ask)]
+            if shows:
+                self._media_prompts  # noqa: B018 - what is missing for media shows before gigabytes are read
+            self._load()
+            writes = [r for r in window if isinstance(r.ask, Generate) and not self._shows_media(r.ask)]
+            yield from self._score([r for r in window if not isinstance(r.ask, Generate)], waiting)
+            yield from self._generate(writes)
+            for request in shows:
+                yield from self._media_writing.answer(request)
+        if waiting:
+            yield from finished(self._scoring.rest(), waiting)
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Return False: what a batch brought is worth writing down before the next."""
+        return False
+
+    def tokens(self, ask: Ask) -> Sequence[Token]:
+        """Return how the model reads an ask; reads the tokenizer, not the weights."""
+        if not self._shows_media(ask):
+            return super().tokens(ask)
+        prompt = self._media_prompts.ready(ask.prompt)
+        return () if isinstance(prompt, Failure) else self._tokenization.named(prompt.ids)
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return how much of the context an ask needs; reads the tokenizer, not the weights."""
+        if not self._shows_media(ask):
+            return super().n_tokens(ask)
+        assert isinstance(ask, Generate)  # As all that shows media.
+        prompt = self._media_prompts.ready(ask.prompt)
+        return None if isinstance(prompt, Failure) else len(prompt.ids) + ask.sampling.max_tokens
+
+    def stats(self) -> Mapping[str, float]:
+        """Return tokens asked, written, computed and computed for nothing, batches, and the time of loading.
+
+        `forward_tokens` are all tokens computed; `padding_tokens`, a part of them, belong to no request.
+        """
+        return self._counters.as_dict()
+
+    def notes(self) -> Sequence[str]:
+        """Say how prompts were changed, and why sequences could not be computed together in the best way."""
+        notes = self._prompt_notes()
+        if self._trial is None or not self._trial.troubles:
+            return notes
+        how = "through a dense mask" if self._trial.packs else "by itself"
+        return (
+            *notes,
+            f"{self._name}: every sequence was computed {how}, because {self._trial.troubles[-1]}",
+        )
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        if self._loaded is None:
+            return
+        on_gpu = self._loaded.device.type == "cuda"
+        self._loaded = None
+        for part in _WITH_WEIGHTS:
+            self.__dict__.pop(part, None)
+        # A model's modules know each other in circles: without looking for those, the weights would stay.
+        gc.collect()
+        if on_gpu:
+            import torch
+
+            torch.cuda.empty_cache()
+
+    # --- parts, made when they are first needed ---
+
+    def _check_config(self) -> None:
+        if isinstance(self._files, HubFiles):
+            check_known(self._files.config, self._name, trust_remote_code=self._args.trust_remote_code)
+
+    @cached_property
+    def _device(self) -> str:
+        return resolve_device(self._args.device)
+
+    @cached_property
+    def _dtype(self) -> str:
+        # A CPU build of torch, or a dtype that was named, needs no torch to answer this.
+        if self._args.dtype != "auto":
+            return self._args.dtype
+        return resolve_dtype("auto", self._device, self._files.dtype)
+
+    @cached_property
+    def _media_prompts(self) -> MediaPrompts:
+        if Medium.IMAGE in self._files.media:
+            require_packages("PIL", needed_by=f"{self._name} with images", fix=VISION_EXTRA)
+        processor = load_processor(
+            self._files.tokenizer_source(), trust_remote_code=self._args.trust_remote_code
+        )
+        return MediaPrompts(processor, self._tokenizer)
+
+    @property
+    def _sizes(self) -> Sizes:
+        return CPU_SIZES if self._device == "cpu" else GPU_SIZES
+
+    @cached_property
+    def _budget(self) -> Budget:
+        return Budget(self._args.batch_tokens or self._sizes.batch_tokens, self._args.max_batch)
+
+    @cached_property
+    def _scoring(self) -> RowScoring:
+        if self._trunks is None:
+            return PlainScoring(self._load(), self._budget, self._counters)
+        lane_tokens = self._args.lane_tokens or self._sizes.lane_tokens
+        return PackedScoring(self._load(), self._budget, self._counters, self._trunks, lane_tokens)
+
+    @cached_property
+    def _writing(self) -> RowWriting:
+        return RowWriting(self._load(), self._budget, self._counters, self._ending, self._trunks)
+
+    @cached_property
+    def _media_writing(self) -> MediaWriting:
+        return MediaWriting(
+            self._load(), self._media_prompts, self._counters, self._ending, self._context_length
+        )
+
+    def _share_of_window(self, request: Request) -> int:
+        """Return how much of a window a request takes, in characters."""
+        is_slow = self._device == "cpu" and isinstance(request.ask, Generate)
+        return n_chars(request.ask) + (WINDOW_CHARS // CPU_WRITES if is_slow else 0)
+
+    def _shows_media(self, ask: Ask) -> bool:
+        """Whether the model is shown something beside text, of the kinds that it takes."""
+        media = media_of(ask.prompt)
+        return bool(media) and isinstance(ask, Generate) and media <= self._files.media
+
+    @cached_property
+    def _trunks(self) -> Trunks | None:
+        """Beginnings that are computed once; None when the model cannot share them, as a trial tells."""
+        if self._args.plain:
+            return None
+        self._trial = prepare_packing(self._load())
+        return Trunks(TRUNK_BYTES) if self._trial.packs else None
+
+    @cached_property
+    def _ending(self) -> Ending:
+        assert self._loaded is not None
+        model = self._loaded.model
+        found = [model.config.eos_token_id]
+        if getattr(model, "generation_config", None) is not None:
+            found.append(model.generation_config.eos_token_id)
+        lists = [ids if isinstance(ids, list) else [ids] for ids in found]
+        return Ending(self._tokenizer, [id_ for ids in lists for id_ in ids if id_ is not None])
+
+    def _load(self) -> Loaded:
+        if self._loaded is None:
+            began = time.perf_counter()
+            self._tokenization  # noqa: B018 - a tokenizer that fails should do so before gigabytes are read
+            self._loaded = load_model(
+                self._source,
+                dtype=self._dtype,
+                device=self._device,
+                attn=self._args.attn,
+                trust_remote_code=self._args.trust_remote_code,
+                media=self._files.media,
+            )
+            self._counters.load_seconds += time.perf_counter() - began
+        return self._loaded
+
+    # --- SPAN and LABELS ---
+
+    def _score(self, requests: Sequence[Request], waiting: Waiting) -> Iterator[Response]:
+        rows = Rows()
+        yield from self._planned(requests, rows, waiting)
+        for done in self._scoring.run(list(rows)):
+            yield from finished(done, waiting)
+
+    # --- GENERATE ---
+
+    def _generate(self, requests: Sequence[Request]) -> Iterator[Response]:
+        owner: dict[Draft, WritingJob] = {}
+        yield from self._drafted(requests, owner)
+        for done in self._writing.run(list(owner)):
+            for draft in done:
+                job = owner.pop(draft)
+                if not any(other in owner for other in job.drafts):
+                    yield from job.responses()

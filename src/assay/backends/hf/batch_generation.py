@@ -1,0 +1,140 @@
+"""Writing texts in a batch that is kept full; prompts that begin alike are read once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from assay.backends.hf.batching import Budget, RunningBatch, is_out_of_memory
+from assay.backends.hf.cache_readers import PlainFeeder, TrunkFeeder
+from assay.backends.hf.generation import Draft, Ending, Feeder, write
+from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.packed_forward import Trunks
+from assay.backends.hf.prefix_tree import n_shared
+from assay.backends.hf.work_counters import Counters
+
+GENERATE_FACTOR = 4
+"""Generation holds key-value caches, not activations, so its batches may be larger."""
+LEAST_SHARED = 16
+"""Beginnings shorter than this are not worth a trunk."""
+MANY_SAMPLES = 16
+"""So many samples of one prompt fill a batch and share the prompt as their trunk; fewer are written together
+with other prompts, each on a copy of it."""
+
+
+class RowWriting:
+    """Writes drafts to their ends."""
+
+    def __init__(
+        self, loaded: Loaded, budget: Budget, counters: Counters, ending: Ending, trunks: Trunks | None
+    ) -> None:
+        """Without trunks, every prompt is read whole by the model's own cache."""
+        self._loaded = loaded
+        self._budget = budget
+        self._counters = counters
+        self._ending = ending
+        self._trunks = trunks
+
+    def run(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
+        """Write drafts; yield them as they are done."""
+        for trunk, alike in self._groups(drafts):
+            yield from self._written(alike, trunk)
+
+    def _groups(self, drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...] | None, list[Draft]]]:
+        """Group drafts by what their prompts share; None: for the model's own cache."""
+        reach = self._loaded.window if self._trunks is not None else 0
+        # Beyond the window of a sliding attention only the model itself knows what it sees.
+        far = [draft for draft in drafts if reach is not None and len(draft.prompt) + draft.max_new > reach]
+        if far:
+            yield None, far
+        left = set(far)
+        yield from share_prompts([draft for draft in drafts if draft not in left])
+
+    def _written(self, drafts: Sequence[Draft], trunk: tuple[int, ...] | None) -> Iterator[list[Draft]]:
+        n_trunk = len(trunk or ())
+
+        def length(draft: Draft) -> int:
+            return len(draft.prompt) - n_trunk + draft.max_new
+
+        # Equal prompts stand together, so that they are read together.
+        ordered = sorted(drafts, key=lambda draft: draft.prompt)
+        # Where a state is carried along, padding in front of a shorter prompt would become part of it.
+        budget = Budget(self._budget.tokens, 1) if self._loaded.is_stateful else self._budget
+        batch = RunningBatch(budget, ordered, length, factor=GENERATE_FACTOR)
+        while batch.waiting:
+            for done in self._until_memory_runs_out(batch, trunk):
+                self._counters.generated_tokens += sum(len(draft.ids) for draft in done)
+                yield done
+
+    def _until_memory_runs_out(
+        self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None
+    ) -> Iterator[list[Draft]]:
+        """Write until all is done; if memory runs out, leave the rest waiting for a smaller batch."""
+        try:
+            yield from write(self._feeder(batch, trunk), self._ending, batch)
+        except (RuntimeError, MemoryError) as trouble:
+            if not is_out_of_memory(trouble):
+                raise
+        else:
+            return
+        # Out of the handler: the error holds the frames, and they the tensors, until it is let go.
+        if hopeless := batch.shrink():
+            for draft in hopeless:
+                _give_up(draft)
+            yield hopeless
+
+    def _feeder(self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None) -> Feeder:
+        if trunk is None or self._trunks is None:
+            return PlainFeeder(self._loaded, self._counters)
+        began, known = time.perf_counter(), self._trunks.n_read
+        feeder = TrunkFeeder(self._loaded, self._trunks.get(self._loaded, trunk, (), ()), self._counters)
+        self._counters.forward_tokens += self._trunks.n_read - known
+        seconds = time.perf_counter() - began
+        for draft in batch.waiting:
+            draft.seconds += seconds / len(batch.waiting)
+        return feeder
+
+
+def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], list[Draft]]]:
+    """Group drafts whose prompts begin alike; yield what each group shares, and its drafts.
+
+    At least one token of every prompt is its own, since something must be read to go on from.
+    """
+    samples: dict[tuple[int, ...], list[Draft]] = {}
+    for draft in sorted(drafts, key=lambda draft: draft.prompt):
+        samples.setdefault(draft.prompt, []).append(draft)
+    for prompt in [prompt for prompt, same in samples.items() if len(same) >= MANY_SAMPLES]:
+        yield prompt[:-1], samples.pop(prompt)
+    ordered = list(samples)
+    loose: list[Draft] = []
+    at = 0
+    while at < len(ordered):
+        length, end = _alike(ordered, at)
+        group = [draft for prompt in ordered[at:end] for draft in samples[prompt]]
+        if end - at > 1:
+            yield ordered[at][:length], group
+        else:
+            loose += group
+        at = end
+    if loose:
+        yield (), loose
+
+
+def _alike(ordered: Sequence[tuple[int, ...]], at: int) -> tuple[int, int]:
+    """Return how much the prompts from `at` on share, and where those end that share it."""
+    length, end = len(ordered[at]) - 1, at + 1
+    while end < len(ordered):
+        shared = min(length, len(ordered[end]) - 1, n_shared(ordered[at], ordered[end]))
+        # A neighbour that would give up most of what is shared begins a group of its own; the first
+        # neighbour only shows how much of the first prompt is shared at all.
+        if shared < LEAST_SHARED or (end - at > 1 and 2 * shared < length):
+            break
+        length, end = shared, end + 1
+    return length, end
+
+
+def _give_up(draft: Draft) -> None:
+    """Note that a text does not fit into memory even alone."""
+    draft.ids.clear()
+    total = len(draft.prompt) + draft.max_new
+    draft.failure = ("memory", f"memory ran out on one text of up to {total:,} tokens alone")

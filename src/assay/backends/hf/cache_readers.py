@@ -1,0 +1,161 @@
+"""Reading rows step by step while they are written: by the model's own cache, or behind a shared trunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from assay.backends.hf.growing_cache import GrowingRows
+from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.packed_forward import ReadRow, Trunk, padding, read_rows
+from assay.backends.hf.shared_attention import View, looking
+from assay.backends.hf.work_counters import Counters
+
+
+class PlainFeeder:
+    """Every row whole, with the model's own cache and the masks it makes itself: works for any family.
+
+    Rows leave, but join only when nobody is left: a family's cache may hold windows or states of its own
+    kind, which only the family can put together.
+    """
+
+    joins = False
+
+    def __init__(self, loaded: Loaded, counters: Counters) -> None:
+        self._loaded = loaded
+        self._counters = counters
+        self._cache: Any = None
+        self._mask: Any = None
+
+    def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
+        """Read prompts into new rows; return the logits of what follows each."""
+        from transformers import DynamicCache
+
+        distinct = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
+        self._cache = None if self._loaded.makes_cache else DynamicCache(config=self._loaded.model.config)
+        ids, self._mask = _left_padded(list(distinct), self._loaded.device)
+        self._counters.batches += 1
+        self._counters.padding_tokens += ids.numel() - sum(map(len, distinct))
+        logits = self._logits(ids)
+        if len(distinct) == len(prompts):
+            return logits
+        rows = [distinct[prompt] for prompt in prompts]
+        self.select(rows)
+        return logits[rows]
+
+    def step(self, tokens: Sequence[int]) -> Any:
+        """Read one more token in each row."""
+        import torch
+
+        ids = _column(tokens, self._loaded.device)
+        self._mask = torch.cat([self._mask, self._mask.new_ones((len(tokens), 1))], dim=1)
+        return self._logits(ids)
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with some of the rows, in this order; a row may be taken more than once."""
+        import torch
+
+        if not rows:
+            self._cache = self._mask = None
+            return
+        taken = torch.tensor(rows, device=self._mask.device)
+        # The one selection that caches of every kind know, states of linear attention among them.
+        self._cache.reorder_cache(taken)
+        self._mask = self._mask[taken]
+
+    def _logits(self, ids: Any) -> Any:
+        self._counters.forward_tokens += ids.numel()
+        feed = {
+            "input_ids": ids,
+            "attention_mask": self._mask,
+            "past_key_values": self._cache,
+            "use_cache": True,
+        }
+        if "position_ids" in self._loaded.takes:
+            # Counted over real tokens, so that padding does not shift a row.
+            feed["position_ids"] = (self._mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        output = _forward(self._loaded, feed)
+        if self._loaded.makes_cache:
+            self._cache = output.past_key_values
+        return _last_logits(output)
+
+
+class TrunkFeeder:
+    """Rows that begin alike: the beginning stands once, each row adds its own tokens behind it.
+
+    Rows leave and join at any step. A prompt is read once for all rows that go on from it in different ways.
+    """
+
+    joins = True
+
+    def __init__(self, loaded: Loaded, trunk: Trunk, counters: Counters) -> None:
+        self._loaded = loaded
+        self._trunk = trunk
+        self._counters = counters
+        self._rows = GrowingRows(trunk, joins=not loaded.shares, dtype=loaded.model.dtype)
+        self._latest: dict[tuple[int, ...], ReadRow] = {}
+        """The prompt that was asked for last: the next rows to join may go on from it too."""
+
+    def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
+        """Read what prompts add to the trunk into new rows; return the logits of what follows each."""
+        import torch
+
+        known = self._latest | self._read([one for one in dict.fromkeys(prompts) if one not in self._latest])
+        rows = [known[prompt] for prompt in prompts]
+        self._rows.join(rows)
+        self._latest = {prompts[-1]: rows[-1].kept()}
+        return torch.stack([row.logits for row in rows])
+
+    def step(self, tokens: Sequence[int]) -> Any:
+        """Read one more token in each row."""
+        self._counters.forward_tokens += len(tokens)
+        positions, mask = self._rows.next_column()
+        feed = {
+            "input_ids": _column(tokens, self._loaded.device),
+            "attention_mask": mask,
+            "position_ids": positions,
+            "past_key_values": self._rows,
+            "use_cache": False,
+        }
+        with looking(View(self._trunk.layers) if self._loaded.shares else View()):
+            return _last_logits(_forward(self._loaded, feed))
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with some of the rows."""
+        self._rows.select(rows)
+
+    def _read(self, prompts: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], ReadRow]:
+        if not prompts:
+            return {}
+        own = [prompt[len(self._trunk.ids) :] for prompt in prompts]
+        n_own, n_padding = sum(map(len, own)), padding(self._loaded, [len(ids) for ids in own])
+        self._counters.computed(n_own, n_padding)
+        return dict(zip(prompts, read_rows(self._loaded, self._trunk, own), strict=True))
+
+
+def _forward(loaded: Loaded, feed: dict[str, Any]) -> Any:
+    more = {"logits_to_keep": 1} if "logits_to_keep" in loaded.takes else {}
+    return loaded.model(**feed, **more)
+
+
+def _last_logits(output: Any) -> Any:
+    return output.logits[:, -1].float()
+
+
+def _left_padded(rows: Sequence[tuple[int, ...]], device: Any) -> tuple[Any, Any]:
+    """Return ids and mask with the rows' ends aligned, so that all go on at the same column."""
+    import torch
+
+    longest = max(len(row) for row in rows)
+    ids = torch.zeros((len(rows), longest), dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for index, row in enumerate(rows):
+        ids[index, longest - len(row) :] = torch.tensor(row)
+        mask[index, longest - len(row) :] = 1
+    return ids.to(device), mask.to(device)
+
+
+def _column(tokens: Sequence[int], device: Any) -> Any:
+    import torch
+
+    return torch.tensor(tokens, device=device)[:, None]

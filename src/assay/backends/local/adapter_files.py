@@ -1,0 +1,87 @@
+"""The files of an adapter (LoRA): its hash, its rank, and the layers that it changes. Imports no torch."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.backends.local.hub_files import HubAdapterFiles, HubName, read_hub_name
+from assay.backends.local.model_files import read_json
+from assay.backends.local.model_identity import hash_files
+from assay.backends.problems import missing_files
+from assay.core.errors import listing
+from assay.hub.client import cache_folder
+
+_CONFIG = "adapter_config.json"
+_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A folder as peft saves it."""
+
+    folder: Path
+    weights: Path
+
+    @property
+    def digest(self) -> str:
+        """Return the hash of its files."""
+        return hash_files([self.folder / _CONFIG, self.weights])
+
+    @property
+    def rank(self) -> int:
+        """Return the rank that it needs room for: the highest of all its layers."""
+        ranks = [self._config.get("r"), *(self._config.get("rank_pattern") or {}).values()]
+        found = [rank for rank in ranks if isinstance(rank, int) and rank > 0]
+        if not found:
+            raise missing_files(f"{self.folder / _CONFIG} names no rank r", "save the adapter again")
+        return max(found)
+
+    @property
+    def modules(self) -> list[str] | None:
+        """Return the last names of the layers that it changes, such as q_proj; None: not known."""
+        if self.weights.suffix == ".safetensors":
+            parts = [name.split(".") for name in _tensor_names(self.weights)]
+            found = {
+                part[part.index(word) - 1] for part in parts for word in part if word.startswith("lora_")
+            }
+            return sorted(found)
+        named = self._config.get("target_modules")
+        return sorted(named) if isinstance(named, list) else None
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
+        return read_json(self.folder / _CONFIG)
+
+
+def find_adapter(path: str) -> Adapter:
+    """Return the adapter in a folder, or of a hub repository `ORG/NAME[@REVISION]`; raise MODEL-003."""
+    folder = Path(path).expanduser().resolve()
+    if not folder.exists() and (name := read_hub_name(path)) is not None:
+        folder = _download(name, cache_folder())
+    weights = [folder / name for name in _WEIGHTS if (folder / name).is_file()]
+    if not (folder / _CONFIG).is_file() or not weights:
+        raise missing_files(
+            f"lora={path}: there is no adapter: looked for {_CONFIG} and {listing(_WEIGHTS)}",
+            "give the folder that the adapter was saved into",
+        )
+    return Adapter(folder, weights[0])
+
+
+@cache
+def _download(name: HubName, cache_folder: Path) -> Path:
+    """Return the folder of an adapter on the hub: one commit, whenever it is asked for."""
+    return HubAdapterFiles(name).ready()
+
+
+def _tensor_names(path: Path) -> list[str]:
+    """Return the names of the tensors in a safetensors file, from its header."""
+    with path.open("rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        header = msgspec.json.decode(file.read(size), type=dict[str, Any])
+    return [name for name in header if name != "__metadata__"]

@@ -1,0 +1,404 @@
+"""The files of a model on the Hugging Face hub: one commit, resolved once, downloaded as far as needed.
+
+Small files come first: they say what a plan needs to know, and whether the model can be loaded at all. The
+weights follow when the first request is computed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.backends.local.hub_problems import nothing_to_load, worded_troubles
+from assay.backends.local.hub_selection import (
+    Weights,
+    describe_contents,
+    describe_files,
+    gguf_files,
+    has_tokenizer,
+    is_split_gguf,
+    select_small,
+    select_weights,
+)
+from assay.backends.local.model_files import FolderFiles, GgufFiles, read_json
+from assay.backends.problems import HF_EXTRA, does_not_load, require_packages
+from assay.core.errors import listing
+from assay.core.media import Medium
+from assay.hub.downloads import check_room, download_files, missing_files
+from assay.hub.errors import HubTrouble, TroubleKind
+from assay.hub.repository import Repository, RepositoryFile, Snapshot, is_commit
+
+_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:/(?P<file>[^@]+\.gguf))?(?:@(?P<revision>.+))?")
+_PAGES = re.compile(r"(?:hf://|https?://(?:huggingface\.co|hf\.co)/)(?:models/)?")
+"""Addresses of a repository that people copy from a browser or from code."""
+
+
+class HubName(NamedTuple):
+    """A model on the hub, as `hf:` and `vllm:` name it: ORG/NAME[/FILE.gguf][@REVISION]."""
+
+    repository: str
+    file: str | None
+    revision: str | None
+
+
+def read_hub_name(where: str) -> HubName | None:
+    """Return the repository that a text names; None where it is no name of one."""
+    match = _NAME.fullmatch(_PAGES.sub("", where).rstrip("/"))
+    if match is None or where.startswith((".", "~", "/")):
+        return None
+    return HubName(match["name"], match["file"], match["revision"])
+
+
+class HubCommit:
+    """A model's repository at the commit that its revision named when it was first needed."""
+
+    def __init__(self, name: HubName, backend: str) -> None:
+        require_packages("huggingface_hub", needed_by=f"{backend}:{name.repository}", fix=HF_EXTRA)
+        self._asked = name
+        self._backend = backend
+        self._pinned: str | None = None
+        self._repository = Repository(name.repository, name.revision)
+
+    @property
+    def repository(self) -> str:
+        """Return the repository's name."""
+        return self._asked.repository
+
+    @property
+    def revision(self) -> str:
+        """Return the branch, tag or commit that was asked for."""
+        return self._repository.revision
+
+    def pin(self, commit: str) -> None:
+        """Use this commit instead of the one that the revision names now."""
+        self._pinned = commit
+
+    @property
+    def commit(self) -> str:
+        """Return the commit that is used."""
+        return self._snapshot.commit
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Return what to know about where the files came from; nothing before they were needed."""
+        if "_snapshot" not in self.__dict__ or self._snapshot.unreached is None:
+            return ()
+        return (
+            f"{self._label}: the hub could not be reached ({self._snapshot.unreached}); the cached commit "
+            f"{self.commit} was used for {self.revision!r}",
+        )
+
+    @property
+    def _label(self) -> str:
+        return f"{self._backend}:{self.repository}"
+
+    @cached_property
+    def _snapshot(self) -> Snapshot:
+        repository = self._repository
+        with self._worded():
+            if self._pinned is not None:
+                repository = Repository(self.repository, self._pinned)
+            if is_commit(repository.revision):
+                held = repository.held()
+                if held is not None and self._is_complete(held):
+                    return held
+            return repository.resolve()
+
+    def _is_complete(self, held: Snapshot) -> bool:
+        """Whether the cache has all that is needed of a commit, so that nobody has to be asked."""
+        raise NotImplementedError
+
+    def _worded(self) -> Any:
+        return worded_troubles(self._repository, self._backend)
+
+    def _download(
+        self, files: Sequence[RepositoryFile], *, what: str = "", later: int = 0, is_all: bool = True
+    ) -> Path:
+        """Download files; return the folder of the commit. `is_all`: no others are needed."""
+        with self._worded():
+            if self._snapshot.is_cached:
+                return self._repository.snapshot_folder(self.commit)
+            folder = download_files(self._repository, self.commit, files, what=what, later=later)
+        if self._pinned is None:
+            self._repository.remember(self.commit, is_complete=is_all)
+        return folder
+
+
+class HubFiles(HubCommit):
+    """A repository with configuration, tokenizer and weights, as transformers reads them."""
+
+    def __init__(self, name: HubName, *, with_code: bool = False, backend: str = "hf") -> None:
+        super().__init__(name, backend)
+        self._with_code = with_code
+
+    @cached_property
+    def snapshot(self) -> Path:
+        """Return the folder of the small files, downloaded and checked."""
+        files, weights = self._snapshot.files, self._weights
+        if "config.json" not in files:
+            raise nothing_to_load(
+                f"the repository {self.repository} has no config.json; {describe_contents(files)}",
+                "name a repository of a causal language model, with config.json and weights in it",
+            )
+        if not has_tokenizer(files):
+            raise nothing_to_load(
+                f"the repository {self.repository} has no tokenizer: no tokenizer.json, no tokenizer.model",
+                "download it, save the tokenizer of its base model beside it, and give the folder",
+            )
+        small = select_small(files, with_code=self._with_code)
+        with self._worded():
+            later = missing_files(self._repository, self.commit, weights.files)
+            check_room(self._repository, [*missing_files(self._repository, self.commit, small), *later])
+        what = "configuration and tokenizer"
+        folder = self._download(small, what=what, later=sum(file.size for file in later), is_all=False)
+        FolderFiles(folder).check_architecture()
+        self._weight_files(folder)  # What the index names is there.
+        return folder
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Return config.json."""
+        return self._small.config
+
+    @property
+    def chat_template(self) -> str | None:
+        """Return the template's text."""
+        return self._small.chat_template
+
+    @property
+    def context_length(self) -> int | None:
+        """Return how many tokens the model can read."""
+        return self._small.context_length
+
+    @property
+    def dtype(self) -> str:
+        """Return the checkpoint's own type."""
+        return self._small.dtype
+
+    @property
+    def media(self) -> frozenset[Medium]:
+        """Return what the model takes beside text."""
+        return self._small.media
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Return what to know about where the files came from, and about pickle files."""
+        if "_snapshot" not in self.__dict__ or not self._weights.is_pickle:
+            return super().notes
+        return (
+            *super().notes,
+            f"{self._label}: the repository has no .safetensors files; its .bin files are pickles, which "
+            "torch reads with weights_only=True, so that no code in them runs",
+        )
+
+    def weights(self) -> str:
+        """Return the commit: it names every byte of the repository."""
+        return f"{self.repository}@{self.commit}"
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """Return nothing: the commit names them all."""
+        return {}
+
+    def tokenizer_source(self) -> Path:
+        """Return the folder of the small files; downloads no weights."""
+        return self.snapshot
+
+    def ready(self) -> Path:
+        """Download the weights and return the folder."""
+        folder = self.snapshot
+        self._download(self._weight_files(folder))
+        return FolderFiles(folder).check(self._backend).folder
+
+    @cached_property
+    def _small(self) -> FolderFiles:
+        """Return a reader of the small files; weights are not there yet."""
+        return FolderFiles(self.snapshot)
+
+    @property
+    def _weights(self) -> Weights:
+        found = select_weights(self._snapshot.files)
+        if found is None:
+            raise self._no_weights()
+        return found
+
+    def _weight_files(self, folder: Path) -> list[RepositoryFile]:
+        """Return the weight files; where there is an index, exactly those that it names."""
+        files, weights = self._snapshot.files, self._weights
+        if weights.index_file is None:
+            return weights.files
+        named = sorted(set((read_json(folder / weights.index_file).get("weight_map") or {}).values()))
+        absent = [path for path in named if path not in files]
+        if absent and self._snapshot.is_cached:
+            what = f"the cache has only a part of {self.repository}: it lacks {listing(absent)}"
+            with self._worded():
+                raise HubTrouble(TroubleKind.OFFLINE, what)
+        if absent or not named:
+            what = (
+                f"names {listing(absent)}, which the repository does not have" if absent else "names no file"
+            )
+            raise nothing_to_load(
+                f"{self.repository}: {weights.index_file} {what}", "tell the model's authors"
+            )
+        return [files[path] for path in named]
+
+    def _is_complete(self, held: Snapshot) -> bool:
+        weights = select_weights(held.files)
+        if weights is None or "config.json" not in held.files or not has_tokenizer(held.files):
+            return False
+        if weights.index_file is None:
+            return True
+        index = read_json(self._repository.snapshot_folder(held.commit) / weights.index_file)
+        return set((index.get("weight_map") or {}).values()) <= set(held.files)
+
+    def _no_weights(self) -> Exception:
+        """Return the error of a repository without weights that transformers loads."""
+        files, name = self._snapshot.files, self.repository
+        if self._snapshot.is_cached and not gguf_files(files):
+            what = f"the cache has only a part of {name}: {listing(files) or 'nothing'}"
+            with self._worded():
+                raise HubTrouble(TroubleKind.OFFLINE, what)
+        if "adapter_config.json" in files:
+            return self._adapter()
+        if whole := gguf_files(files):
+            fix = f"name one of them: hf:{name}/{whole[0].path}"
+            return nothing_to_load(f"the repository {name} has GGUF files: {describe_files(whole)}", fix)
+        what = f"the repository {name} has no weights that transformers loads; {describe_contents(files)}"
+        inner = sorted(path.rpartition("/")[0] for path in files if path.endswith("/config.json"))
+        if inner:
+            fix = f"`hf download {name}` and give the folder {inner[0]} in it"
+        else:
+            fix = (
+                "name a repository with model.safetensors, or with model.safetensors.index.json and its files"
+            )
+        return nothing_to_load(what, fix)
+
+    def _adapter(self) -> Exception:
+        config = [self._snapshot.files["adapter_config.json"]]
+        folder = self._download(config, what="adapter configuration", is_all=False)
+        base = read_json(folder / "adapter_config.json").get("base_model_name_or_path")
+        of = f" of {base}" if base else ""
+        what = f"the repository {self.repository} is an adapter{of}, not a whole model"
+        fix = "merge it into its base model and give the folder that you save it to"
+        if base:
+            fix += f", or use vLLM: vllm:{base} --model-arg lora={self.repository}"
+        return nothing_to_load(what, fix)
+
+
+class HubGgufFiles(HubCommit):
+    """One GGUF file of a repository. What it says of itself is in it, so it is downloaded at once."""
+
+    def __init__(self, name: HubName, *, backend: str = "hf") -> None:
+        super().__init__(name, backend)
+        assert name.file is not None
+        self._file = name.file
+        if is_split_gguf(self._file):
+            raise does_not_load(
+                f"{self._file} is one part of a GGUF file that was split; such files are not supported",
+                "join the parts by llama.cpp's `llama-gguf-split --merge`, and give the path of the result",
+            )
+
+    @property
+    def chat_template(self) -> str | None:
+        """Return the template in the metadata."""
+        return self._inner.chat_template
+
+    @property
+    def context_length(self) -> int | None:
+        """Return the context length in the metadata."""
+        return self._inner.context_length
+
+    @property
+    def dtype(self) -> str:
+        """Return the type that quantised weights are unpacked to on a GPU."""
+        return self._inner.dtype
+
+    @property
+    def media(self) -> frozenset[Medium]:
+        """Return nothing: the file holds no part that sees."""
+        return self._inner.media
+
+    def weights(self) -> str:
+        """Return the commit and the file: they name every byte."""
+        return f"{self.repository}/{self._file}@{self.commit}"
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """Return nothing: the commit names the file."""
+        return {}
+
+    def tokenizer_source(self) -> Path:
+        """Return the file."""
+        return self._inner.path
+
+    def ready(self) -> Path:
+        """Return the file."""
+        return self._inner.path
+
+    @cached_property
+    def _inner(self) -> GgufFiles:
+        found = self._snapshot.files.get(self._file)
+        if found is None:
+            held = gguf_files(self._snapshot.files)
+            what = f"the repository {self.repository} has no file {self._file!r}"
+            if self._snapshot.is_cached:
+                with self._worded():
+                    raise HubTrouble(TroubleKind.OFFLINE, f"{what} in the cache")
+            has = f"; it has {describe_files(held)}" if held else "; it has no GGUF files"
+            fix = f"write hf:{self.repository}/{held[0].path}" if held else f"write hf:{self.repository}"
+            raise nothing_to_load(f"{what}{has}", fix)
+        return GgufFiles(self._download([found]) / self._file)
+
+    def _is_complete(self, held: Snapshot) -> bool:
+        return self._file in held.files
+
+
+class HubTokenizerFile(HubCommit):
+    """The tokenizer.json of a repository, where nothing else of the model is needed."""
+
+    _FILE = "tokenizer.json"
+
+    def __init__(self, name: HubName) -> None:
+        super().__init__(name, "hf")
+
+    def weights(self) -> str:
+        """Return the commit: it names the file."""
+        return f"{self.repository}@{self.commit}"
+
+    def tokenizer_source(self) -> Path:
+        """Return the file, downloaded if it has to be."""
+        found = self._snapshot.files.get(self._FILE)
+        if found is None:
+            has = f"it has {listing(self._snapshot.files)}"
+            what = f"the repository {self.repository} has no {self._FILE}; {has}"
+            raise nothing_to_load(
+                what, "name a repository that has one, or give the path of a tokenizer.json"
+            )
+        return self._download([found], what="tokenizer", is_all=False) / self._FILE
+
+    def _is_complete(self, held: Snapshot) -> bool:
+        return self._FILE in held.files
+
+
+class HubAdapterFiles(HubCommit):
+    """An adapter (LoRA) of a repository: its configuration and its weights."""
+
+    _FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
+
+    def __init__(self, name: HubName) -> None:
+        super().__init__(name, "vllm")
+
+    def ready(self) -> Path:
+        """Download the files, .safetensors rather than .bin, and return the folder."""
+        found = [self._snapshot.files[path] for path in self._FILES if path in self._snapshot.files]
+        if len(found) < 2 or found[0].path != self._FILES[0]:
+            what = f"the repository {self.repository} is no adapter: it has no {self._FILES[0]} with weights"
+            fix = "name the repository of an adapter, or the folder that one was saved into"
+            raise nothing_to_load(f"{what}; {describe_contents(self._snapshot.files)}", fix)
+        return self._download(found[:2])
+
+    def _is_complete(self, held: Snapshot) -> bool:
+        return self._FILES[0] in held.files and not held.files.keys().isdisjoint(self._FILES[1:])

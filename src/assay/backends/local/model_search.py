@@ -1,0 +1,46 @@
+"""From what a person wrote after `hf:` or `vllm:` to the files of the model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from assay.backends.local.hub_files import HubFiles, HubGgufFiles, HubTokenizerFile, read_hub_name
+from assay.backends.local.model_files import FolderFiles, GgufFiles, ModelFiles, absent_model
+from assay.backends.problems import does_not_load, missing_files
+
+_BARE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+def find_files(
+    where: str, revision: str | None, *, with_code: bool = False, backend: str = "hf"
+) -> ModelFiles:
+    """Return the files that `WHERE` names: a folder, a GGUF file, or `ORG/NAME[/FILE.gguf][@REVISION]`."""
+    try:
+        path = Path(where).expanduser()
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # Too long, a NUL, or the home of nobody.
+        raise does_not_load(f"{where[:60]!r} is not a path: {error.__class__.__name__}", "check it") from None
+    if is_folder:
+        return FolderFiles(path).check(backend)
+    name = None if is_file else read_hub_name(where)
+    if name is not None and (name.file is None or not path.parent.is_dir()):
+        name = name._replace(revision=name.revision or revision)
+        if name.file is not None:
+            return HubGgufFiles(name, backend=backend)
+        return HubFiles(name, with_code=with_code, backend=backend)
+    if path.suffix == ".gguf":
+        return GgufFiles(path)
+    if not is_file and _BARE_NAME.fullmatch(where):
+        fix = f"give the path of a folder, or ORG/NAME of a repository on the hub: {backend}:ORG/{where}"
+        raise missing_files(f"there is no folder {where} here", fix)
+    raise absent_model(path, "folder", backend)
+
+
+def find_tokenizer(where: str) -> HubTokenizerFile | None:
+    """Return the tokenizer.json of a hub repository, `[hf:]ORG/NAME[@REVISION]`; None: it names a path."""
+    text = where.removeprefix("hf:")
+    if Path(where).expanduser().exists() or Path(text).expanduser().exists():
+        return None
+    name = read_hub_name(text)
+    return None if name is None or name.file is not None else HubTokenizerFile(name)

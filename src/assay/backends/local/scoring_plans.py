@@ -1,0 +1,151 @@
+"""What a SPAN or LABELS request waits for, and its answer once that is there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from assay.backends.hf.likelihood import Reading, Row, Rows
+from assay.backends.local.tokenization import Encoded, EncodedLabels, EncodedWindows
+from assay.core.request import Request
+from assay.core.response import Failure, LabelProbs, Likelihood, Outcome, Response
+
+
+@dataclass(slots=True, frozen=True)
+class SpanPlan:
+    """A SPAN request and its one reading."""
+
+    request: Request
+    encoded: Encoded
+    reading: Reading
+
+    @property
+    def readings(self) -> Sequence[Reading]:
+        """Return all that must be there before the answer is."""
+        return (self.reading,)
+
+    def outcome(self) -> Outcome:
+        """Return the likelihood of the scored tokens."""
+        encoded, logprobs = self.encoded, self.reading.logprobs
+        return Likelihood(
+            sum_logprob=math.fsum(logprobs),
+            n_tokens=len(logprobs),
+            n_chars=encoded.n_chars,
+            n_bytes=encoded.n_bytes,
+            is_greedy=self.reading.is_greedy,
+            n_prompt_tokens=encoded.first_scored,
+            token_ids=encoded.ids[encoded.first_scored :],
+            token_logprobs=tuple(logprobs),
+            straddles=encoded.straddles,
+            token_starts=encoded.starts,
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class WindowsPlan:
+    """A SPAN request over a whole text; one reading for each window."""
+
+    request: Request
+    encoded: EncodedWindows
+    readings: tuple[Reading, ...]
+
+    def outcome(self) -> Outcome:
+        """Return the likelihood of the tokens that all windows score together."""
+        encoded = self.encoded
+        logprobs = tuple(logprob for reading in self.readings for logprob in reading.logprobs)
+        return Likelihood(
+            sum_logprob=math.fsum(logprobs),
+            n_tokens=len(logprobs),
+            n_chars=encoded.length.n_chars,
+            n_bytes=encoded.length.n_bytes,
+            is_greedy=all(reading.is_greedy for reading in self.readings),
+            n_prompt_tokens=encoded.n_prompt_tokens,
+            token_ids=tuple(
+                id_ for window in encoded.windows for id_ in encoded.ids[window.first_scored : window.end]
+            ),
+            token_logprobs=logprobs,
+            n_words=encoded.length.n_words,
+            token_starts=encoded.starts,
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class LabelsPlan:
+    """A LABELS request; each label has a reading for each of its spellings."""
+
+    request: Request
+    n_prompt_tokens: int
+    labels: tuple[tuple[Reading, ...], ...]
+
+    @property
+    def readings(self) -> Sequence[Reading]:
+        """Return all that must be there before the answer is."""
+        return [reading for label in self.labels for reading in label]
+
+    def outcome(self) -> Outcome:
+        """Return each label's probability: that of all its spellings together."""
+        probs = tuple(
+            math.fsum(math.exp(math.fsum(reading.logprobs)) for reading in label) for label in self.labels
+        )
+        return LabelProbs(probs, math.fsum(probs), self.n_prompt_tokens)
+
+
+ScoringPlan = SpanPlan | WindowsPlan | LabelsPlan
+Waiting = dict[Row, list[ScoringPlan]]
+"""Rows that are not done, and what waits for each."""
+
+
+def plan_span(rows: Rows, request: Request, encoded: Encoded) -> SpanPlan:
+    """Book what a SPAN needs."""
+    return SpanPlan(request, encoded, rows.continuation(encoded.ids, encoded.first_scored))
+
+
+def plan_windows(rows: Rows, request: Request, encoded: EncodedWindows) -> WindowsPlan:
+    """Book what a SPAN over windows needs."""
+    readings = [
+        rows.continuation(
+            encoded.ids[window.begin : window.end], window.first_scored - window.begin, is_window=True
+        )
+        for window in encoded.windows
+    ]
+    return WindowsPlan(request, encoded, tuple(readings))
+
+
+def plan_labels(rows: Rows, request: Request, encoded: EncodedLabels) -> LabelsPlan:
+    """Book what LABELS needs: one next-token distribution, and a span for each spelling that is longer."""
+    labels = []
+    for spellings in encoded.labels:
+        readings = []
+        for spelling in spellings:
+            ids = spelling.encoded.ids
+            if spelling.is_next_token:
+                readings.append(rows.next_tokens(encoded.context, ids[-1:]))
+            else:
+                readings.append(rows.continuation(ids, spelling.encoded.first_scored))
+        labels.append(tuple(readings))
+    return LabelsPlan(request, len(encoded.context), tuple(labels))
+
+
+def respond(plan: ScoringPlan) -> Response:
+    """Return the response to a plan whose rows are all done."""
+    rows: list[Row] = list({id(reading.row): reading.row for reading in plan.readings}.values())
+    # A row's time is shared by all that read from it.
+    seconds = math.fsum(reading.row.seconds / reading.row.n_users for reading in plan.readings)
+    trouble = next((row.failure for row in rows if row.failure is not None), None)
+    outcome: Outcome
+    if trouble is not None:
+        outcome = trouble
+    elif not all(math.isfinite(logprob) for reading in plan.readings for logprob in reading.logprobs):
+        outcome = Failure("not_finite", "the model gave a probability that is no finite number")
+    else:
+        outcome = plan.outcome()
+    return Response(plan.request.id, plan.request.key, outcome, seconds)
+
+
+def finished(done: Sequence[Row], waiting: Waiting) -> Iterator[Response]:
+    """Yield what these rows complete. A request that reads several rows waits for the last."""
+    for row in done:
+        for plan in waiting.pop(row, ()):
+            if not any(reading.row in waiting for reading in plan.readings):
+                yield respond(plan)

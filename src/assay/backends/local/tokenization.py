@@ -1,0 +1,370 @@
+"""The one tokenisation: every ask becomes token ids here and nowhere else.
+
+- The whole text is encoded once, with offsets. Scored are the tokens whose characters end after the join;
+  a token that straddles it is scored whole and flagged. Context and continuation are never encoded apart.
+- A chat template writes its own special tokens, so its text gets none added. Other text gets what the
+  tokenizer itself puts in front (its BOS) exactly once, and nothing behind.
+- With nothing before the first scored token, that token is conditioned on the model's BOS, else its EOS.
+- A text that is scored in windows is encoded as a whole all the same, and then cut.
+
+Must not know models or batches; of the model only how much it reads at once.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from assay.backends.hf.piece_names import piece_name
+from assay.backends.local.chat_prompts import Rendered, Renderer, TemplateTrouble
+from assay.backends.local.rolling_windows import Window, WindowTrouble, cut
+from assay.backends.local.scored_text import TextLength, scored_length, token_starts
+from assay.core.model import Token
+from assay.core.prompt import Prompt
+from assay.core.request import Ask, Generate, Labels, Span, Windows
+from assay.core.response import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as the model reads it, and which of its tokens are scored."""
+
+    ids: tuple[int, ...]
+    first_scored: int
+    """Index of the first scored token; all after it are scored too."""
+    straddles: bool = False
+    """Whether the first scored token begins before the join."""
+    n_chars: int = 0
+    n_bytes: int = 0
+    """Length of the scored text, white space around it left out."""
+    starts: tuple[int, ...] = ()
+    """Where each scored token begins, in characters from the join on; empty: not known."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Return how much of the context it needs."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedWindows:
+    """A whole text as the model reads it, window by window."""
+
+    ids: tuple[int, ...]
+    windows: tuple[Window, ...]
+    length: TextLength
+    """Of the scored text, its white space counted."""
+    starts: tuple[int, ...] = ()
+    """Where each scored token begins; empty where windows leave out tokens between them or at the end."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Return how much of the context it needs: its longest window's input."""
+        return max(window.end - window.begin - 1 for window in self.windows)
+
+    @property
+    def n_prompt_tokens(self) -> int:
+        """Return how many tokens serve as context, over all windows."""
+        return sum(window.first_scored - window.begin for window in self.windows)
+
+    @property
+    def n_scored(self) -> int:
+        """Return how many tokens are scored."""
+        return sum(window.end - window.first_scored for window in self.windows)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """One way to write a label, as tokens after the context."""
+
+    encoded: Encoded
+    is_next_token: bool
+    """Whether it is one token that follows exactly the context's tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedLabels:
+    """A context, and for each label its distinct spellings."""
+
+    context: tuple[int, ...]
+    labels: tuple[tuple[Spelling, ...], ...]
+
+    @property
+    def n_tokens(self) -> int:
+        """Return how much of the context its longest spelling needs."""
+        return max(spelling.encoded.n_tokens for label in self.labels for spelling in label)
+
+
+class _Bulk:
+    """Encodes texts, each once; the many texts of a window go to the tokenizer together."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._known: dict[str, Any] = {}
+
+    def learn(self, texts: Iterable[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            encodings = self._backend.encode_batch(new, add_special_tokens=False)
+            self._known.update(zip(new, encodings, strict=True))
+
+    def __getitem__(self, text: str) -> Any:
+        if text not in self._known:
+            self._known[text] = self._backend.encode(text, add_special_tokens=False)
+        return self._known[text]
+
+
+class Tokenization:
+    """Encodes asks with one tokenizer (a fast one of transformers)."""
+
+    def __init__(self, tokenizer: Any, context_length: int | None = None, *, in_parts: bool = False) -> None:
+        self._tokenizer = tokenizer
+        self._context_length = context_length
+        self._backend = tokenizer.backend_tokenizer
+        self._backend.no_truncation()
+        self._backend.no_padding()
+        _keep_whole_offsets(self._backend)
+        self._renderer = Renderer(tokenizer, in_parts=in_parts)
+        self.lead: tuple[int, ...] = _lead(self._backend)
+        """What the tokenizer itself puts in front of a text: its BOS, or nothing."""
+        prefix = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+        self.prefix: int | None = prefix
+        """What an otherwise empty context is replaced by."""
+
+    # --- asks to ids ---
+
+    def spans(self, asks: Sequence[Span]) -> list[Encoded | EncodedWindows | Failure]:
+        """Encode SPAN asks."""
+        rendered = [self._rendered(ask.prompt, is_scored=True) for ask in asks]
+        bulk = _Bulk(self._backend)
+        bulk.learn(r.text for r in rendered if isinstance(r, Rendered))
+        return [
+            r if isinstance(r, Failure) else self._span(bulk, ask, r)
+            for ask, r in zip(asks, rendered, strict=True)
+        ]
+
+    def prompts(self, prompts: Sequence[Prompt]) -> list[tuple[int, ...] | Failure]:
+        """Encode prompts that a model is to continue."""
+        rendered = [self._rendered(prompt) for prompt in prompts]
+        bulk = _Bulk(self._backend)
+        bulk.learn(r.text for r in rendered if isinstance(r, Rendered))
+        return [r if isinstance(r, Failure) else self._context(bulk, r) for r in rendered]
+
+    def labels(self, asks: Sequence[Labels]) -> list[EncodedLabels | Failure]:
+        """Encode LABELS asks: the context, and the context with each spelling after it."""
+        rendered = [self._before_labels(ask.prompt) for ask in asks]
+        bulk = _Bulk(self._backend)
+        for ask, r in zip(asks, rendered, strict=True):
+            if isinstance(r, Rendered):
+                bulk.learn([r.text, *(r.text + s for label in ask.labels for s in label)])
+        return [
+            r if isinstance(r, Failure) else self._labels(bulk, ask, r)
+            for ask, r in zip(asks, rendered, strict=True)
+        ]
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return how much of the context an ask needs; None when it cannot be encoded at all."""
+        if isinstance(ask, Generate):
+            prompt = self.prompts([ask.prompt])[0]
+            return None if isinstance(prompt, Failure) else len(prompt) + ask.sampling.max_tokens
+        encoded = self.spans([ask])[0] if isinstance(ask, Span) else self.labels([ask])[0]
+        return None if isinstance(encoded, Failure) else encoded.n_tokens
+
+    # --- for people ---
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what the template did to conversations."""
+        if not self._renderer.has_moved_system:
+            return ()
+        return ("the model's chat template has no system role: system messages begin the user's message",)
+
+    def tokens(self, ask: Ask) -> list[Token]:
+        """Return the tokens of an ask with their text; a special token shows its name."""
+        encoded: Encoded | EncodedWindows | Failure
+        if isinstance(ask, Span):
+            encoded = self.spans([ask])[0]
+        else:
+            is_labels = isinstance(ask, Labels)
+            rendered = self._before_labels(ask.prompt) if is_labels else self._rendered(ask.prompt)
+            if isinstance(rendered, Failure):
+                return []
+            context = self._context(_Bulk(self._backend), rendered)
+            encoded = context if isinstance(context, Failure) else Encoded(context, len(context))
+        if isinstance(encoded, Failure):
+            return []
+        return self.named(encoded.ids, _scored_places(encoded))
+
+    def named(self, ids: Sequence[int], scored: Container[int] = ()) -> list[Token]:
+        """Return tokens with their text; `scored` are places among them."""
+        names = self._tokenizer.convert_ids_to_tokens(list(ids))
+        special = set(self._tokenizer.all_special_ids)
+        return [
+            Token(id_, name if id_ in special else self._piece(id_, name), is_scored=i in scored)
+            for i, (id_, name) in enumerate(zip(ids, names, strict=True))
+        ]
+
+    def _piece(self, id_: int, name: str) -> str:
+        """Return a token's text; of a character that is parted among tokens, the bytes: `<0xEC>`."""
+        text: str = self._backend.decode([id_], skip_special_tokens=False)
+        if "�" in text:
+            return piece_name(name)
+        # Decoders of the SentencePiece kind drop the space in front of a first word.
+        return " " + text if name.startswith("▁") and not text.startswith(" ") else text
+
+    # --- inside ---
+
+    def _rendered(self, prompt: Prompt, *, is_scored: bool = False) -> Rendered | Failure:
+        try:
+            return self._renderer.render(prompt, is_scored=is_scored)
+        except TemplateTrouble as trouble:
+            return Failure("template", str(trouble))
+
+    def _before_labels(self, prompt: Prompt) -> Rendered | Failure:
+        return _without_trailing_spaces(self._rendered(prompt, is_scored=True))
+
+    def _leading(self, ids: Sequence[int], rendered: Rendered) -> tuple[int, ...]:
+        """Return what must stand in front of these ids."""
+        if rendered.is_templated or tuple(ids[: len(self.lead)]) == self.lead:
+            return ()
+        return self.lead
+
+    def _context(self, bulk: _Bulk, rendered: Rendered) -> tuple[int, ...] | Failure:
+        ids = bulk[rendered.text].ids
+        context = (*self._leading(ids, rendered), *ids)
+        if context:
+            return context
+        if self.prefix is None:
+            return _no_prefix()
+        return (self.prefix,)
+
+    def _span(self, bulk: _Bulk, ask: Span, rendered: Rendered) -> Encoded | EncodedWindows | Failure:
+        if ask.windows is not None:
+            return self._windowed(bulk, rendered, ask.windows)
+        if not isinstance(ask.prompt, str) and ask.prompt[-1].role != "assistant":
+            return Failure("template", "a span in a conversation needs a final assistant message to score")
+        return self._scored(bulk, rendered, rendered.final_at + ask.start, leads=ask.leads)
+
+    def _windowed(self, bulk: _Bulk, rendered: Rendered, asked: Windows) -> EncodedWindows | Failure:
+        # Only the classic scheme puts a token in front; the others leave the text's first one unscored.
+        whole = self._scored(bulk, rendered, 0, leads=asked.scheme == "classic")
+        if isinstance(whole, Failure):
+            return whole
+        try:
+            windows = cut(asked, len(whole.ids), whole.first_scored, self._context_length)
+        except WindowTrouble as trouble:
+            return Failure("windows", str(trouble))
+        offsets = bulk[rendered.text].offsets
+        n_leading = len(whole.ids) - len(offsets)
+        length = scored_length(rendered.text, windows, offsets, n_leading=n_leading)
+        encoded = EncodedWindows(whole.ids, tuple(windows), length)
+        # With a token left out, its neighbour would seem to reach over it.
+        return replace(encoded, starts=whole.starts) if encoded.n_scored == len(whole.starts) else encoded
+
+    def _scored(self, bulk: _Bulk, rendered: Rendered, join: int, *, leads: bool) -> Encoded | Failure:
+        """Encode a whole text and find the tokens that end after the join."""
+        encoding = bulk[rendered.text]
+        offsets = encoding.offsets
+        first = bisect_right(offsets, join, key=_end)
+        straddles = first < len(offsets) and offsets[first][0] < join
+        ids = (*self._leading(encoding.ids, rendered), *encoding.ids)
+        first += len(ids) - len(offsets)
+        if first == 0 and ids:
+            if ids[0] == self.prefix or not leads:
+                first = 1  # The text brings its own beginning, or goes without one.
+            elif self.prefix is None:
+                return _no_prefix()
+            else:
+                ids, first = (self.prefix, *ids), 1
+        if first >= len(ids):
+            return Failure("empty", "there is nothing to score: no token lies after the join")
+        counted = rendered.text[join:].strip()
+        n_bytes = len(counted.encode("utf-8", "surrogatepass"))
+        starts = token_starts(offsets[first - len(ids) :], join)
+        return Encoded(ids, first, straddles, len(counted), n_bytes, starts)
+
+    def _labels(self, bulk: _Bulk, ask: Labels, rendered: Rendered) -> EncodedLabels | Failure:
+        if not ask.labels or not all(ask.labels):
+            return Failure("labels", "there must be labels, and each needs a spelling")
+        context = self._context(bulk, rendered)
+        if isinstance(context, Failure):
+            return context
+        labels: list[tuple[Spelling, ...]] = []
+        owner: dict[tuple[int, ...], int] = {}
+        for index, spellings in enumerate(ask.labels):
+            distinct: dict[tuple[int, ...], Spelling] = {}
+            for text in spellings:
+                whole = Rendered(rendered.text + text, rendered.final_at, rendered.is_templated)
+                encoded = self._scored(bulk, whole, len(rendered.text), leads=True)
+                if isinstance(encoded, Failure):
+                    return Failure("labels", f"spelling {text!r} of label {index + 1} is no token of its own")
+                if owner.setdefault(encoded.ids, index) != index:
+                    first, second = ask.labels[owner[encoded.ids]], spellings
+                    return Failure("labels", f"labels {first!r} and {second!r} are the same token: {text!r}")
+                distinct[encoded.ids] = Spelling(encoded, encoded.ids[:-1] == context)
+            labels.append(tuple(s for ids, s in distinct.items() if not _extends(ids, distinct)))
+        return EncodedLabels(context, tuple(labels))
+
+
+def _end(offset: tuple[int, int]) -> int:
+    return offset[1]
+
+
+def _scored_places(encoded: Encoded | EncodedWindows) -> set[int]:
+    """Return which tokens of an encoded ask are scored."""
+    if isinstance(encoded, Encoded):
+        return set(range(encoded.first_scored, len(encoded.ids)))
+    return {at for window in encoded.windows for at in range(window.first_scored, window.end)}
+
+
+def _extends(ids: tuple[int, ...], others: Iterable[tuple[int, ...]]) -> bool:
+    """Whether another spelling is the beginning of this one, and so already holds its probability."""
+    return any(len(other) < len(ids) and ids[: len(other)] == other for other in others)
+
+
+def _no_prefix() -> Failure:
+    return Failure(
+        "no_prefix", "nothing stands before the first token, and the model has no BOS or EOS token"
+    )
+
+
+def _without_trailing_spaces(rendered: Rendered | Failure) -> Rendered | Failure:
+    """Drop spaces at the end of the final text, so that ` A` can follow it as one token; newlines stay."""
+    if isinstance(rendered, Failure) or (rendered.is_templated and rendered.final_at == len(rendered.text)):
+        return rendered
+    final = rendered.text[rendered.final_at :].rstrip(" ")
+    return Rendered(rendered.text[: rendered.final_at] + final, rendered.final_at, rendered.is_templated)
+
+
+def _lead(backend: Any) -> tuple[int, ...]:
+    """Return the ids that the tokenizer's own post-processing puts in front of a text."""
+    bare = backend.encode("a", add_special_tokens=False).ids
+    dressed = backend.encode("a", add_special_tokens=True).ids
+    for at in range(len(dressed) - len(bare) + 1):
+        if dressed[at : at + len(bare)] == bare:
+            return tuple(dressed[:at])
+    return ()
+
+
+def _keep_whole_offsets(backend: Any) -> None:
+    """Make offsets cover white space too.
+
+    Some byte-level tokenizers trim it from offsets, and then a full stop with newlines in one token seems to
+    end before a join that it straddles.
+    """
+    processor = backend.post_processor
+    if processor is None:
+        return
+    state = processor.__getstate__().decode()
+    if '"trim_offsets":true' not in state.replace(" ", ""):
+        return
+    processor.__setstate__(json.dumps(_untrimmed(json.loads(state))).encode())
+    backend.post_processor = processor
+
+
+def _untrimmed(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {k: False if k == "trim_offsets" else _untrimmed(v) for k, v in state.items()}
+    return [_untrimmed(item) for item in state] if isinstance(state, list) else state

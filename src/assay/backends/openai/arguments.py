@@ -1,0 +1,271 @@
+"""What can be set on a model behind an OpenAI-compatible address, and what of it changes answers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from assay.backends.arguments import read_arguments
+from assay.backends.openai.tools import Tools, read_choice, read_tools
+from assay.backends.problems import refused_key, wrong_argument
+from assay.core.errors import listing, nearest
+from assay.core.ids import digest
+from assay.core.sampling_bounds import MinP, Penalty, RepetitionPenalty, TopK, expected_of
+from assay.core.secrets import find_secret_name
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Api: TypeAlias = Literal["chat", "completions"]
+
+EXTRA = "extra."
+"""What begins so names a field of the body that the server takes and Assay does not know."""
+DEFAULT_KEY = "OPENAI_API_KEY"
+OMITTABLE = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+    "seed",
+    "stream",
+    "stream_options",
+    "continue_final_message",
+    "add_generation_prompt",
+)
+_ELSEWHERE = {
+    "model": "write openai:MODEL@URL",
+    "messages": "the dataset writes them",
+    "prompt": "the dataset writes it",
+    "n": "use --samples",
+    "max_tokens": "use --max-tokens",
+    "max_completion_tokens": "use --max-tokens, and --model-arg max_tokens_name=max_completion_tokens",
+    "temperature": "use --temperature",
+    "top_p": "use --top-p",
+    "stop": "use --stop",
+    "seed": "use --seed",
+    "stream": "use --model-arg stream=true",
+    "stream_options": "use --model-arg stream=true",
+    "continue_final_message": "it is sent where a reply is begun",
+    "add_generation_prompt": "it is sent where a reply is begun",
+    "tools": "use --model-arg tools=FILE.json",
+    "tool_choice": "use --model-arg tool_choice=NAME",
+}
+"""Fields that are written already, and how a person sets them."""
+_DECODING = ("temperature", "top_p", "stop", "seed", "n")
+"""Those of them that `decoding` may hold."""
+_SCORING = (*_DECODING, "max_tokens", "stream")
+"""Those of them that `scoring_fields` may hold."""
+_OF_TEXTS = ("num_return_sequences", "logprobs", "top_logprobs")
+"""Further fields that belong to requests for text alone, not to those for likelihoods."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY = re.compile(r"[!-~]+")
+
+
+class Decoding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Settings of decoding that not every server has; sent as they are, by the names of vLLM's server."""
+
+    top_k: TopK | None = None
+    """Draw among so many of the likeliest tokens."""
+    min_p: MinP | None = None
+    """Draw among tokens that have at least this share of the likeliest one's probability."""
+    repetition_penalty: RepetitionPenalty | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+
+
+class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
+    """What can be set on the client."""
+
+    api: Api | None = None
+    """Where prompts go. None: conversations to chat, texts to completions."""
+    stream: bool | None = None
+    """Whether answers come token by token. None: they do, unless the server refuses to."""
+    concurrency: Positive | None = None
+    """Calls under way at the same time. None: as many as turn out to pay."""
+    n_per_call: Positive = 1
+    """Texts asked for in one call, where several are drawn for a prompt."""
+    timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
+    """How long one attempt may take."""
+    idle_s: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+    """How long a stream may stand still after its first piece."""
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 5
+    """Attempts after the first, when the trouble may pass."""
+    retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    """Wait before the first of them, from half of it on; each later one is twice as long, 60 at most."""
+    key_env: str | None = None
+    """The environment variable that holds the key. None: OPENAI_API_KEY, if it is set."""
+    max_tokens_name: Literal["max_tokens", "max_completion_tokens", "max_new_tokens"] = "max_tokens"
+    """What the server calls the greatest length of an answer."""
+    retry_statuses: bool = True
+    """Whether HTTP 429 and 5xx are retried, as lost connections are."""
+    omit: str = ""
+    """Fields that are not sent, with commas between."""
+    decoding: str | None = None
+    """The decoding fields of every body, a JSON object, sent as they are. None: those of the run."""
+    scoring_fields: str | None = None
+    """Fields that requests for likelihoods have besides, a JSON object. None: those that they need."""
+    tools: str | None = None
+    """The tools that the model is offered: a JSON list, or a file that holds one."""
+    tool_choice: str | None = None
+    """Which of them it must call: auto, none, required, or the name of one."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The arguments as they are used."""
+
+    args: OpenAIArgs
+    extra: dict[str, Any]
+    """Further fields of the body."""
+    omitted: frozenset[str]
+    tools: Tools = ()
+    """What the model is offered to call."""
+    decoding: dict[str, Any] | None = None
+    """The decoding fields of every body, in place of the run's own."""
+    scoring: dict[str, Any] = {}
+    """Further fields of the bodies that ask for likelihoods."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of every body that a person set by model arguments."""
+        named = {
+            name: value
+            for name in Decoding.__struct_fields__
+            if (value := getattr(self.args, name)) is not None
+        }
+        offered: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
+        if self.args.tool_choice is not None:
+            offered["tool_choice"] = read_choice(self.args.tool_choice, self.tools)
+        return {**named, **offered, **self.extra, **(self.decoding or {})}
+
+    def changing_answers(self) -> dict[str, str | int | float | bool]:
+        """Return what another value of would be another model, as far as answers go."""
+        changed: dict[str, str | int | float | bool] = {}
+        if self.args.api is not None:
+            changed["api"] = self.args.api
+        if self.args.n_per_call > 1:
+            changed["n_per_call"] = self.args.n_per_call  # Each call has one seed.
+        if self.decoding is not None:
+            changed["decoding"] = "given"  # Without a field in it, the server's default applies.
+        if self.args.max_tokens_name != "max_tokens":
+            # A server ignores a length under a name that it does not know.
+            changed["max_tokens_name"] = self.args.max_tokens_name
+        if self.scoring:
+            changed["scoring_fields"] = digest(self.scoring)
+        if self.omitted:
+            changed["omit"] = ",".join(sorted(self.omitted))
+        for name, value in self.fields.items():
+            if name == "tools":
+                changed[name] = digest(value)  # By its hash: descriptions of tools are long.
+                continue
+            is_plain = isinstance(value, str | int | float | bool)
+            changed[name] = value if is_plain else msgspec.json.encode(value, order="sorted").decode()
+        return changed
+
+
+def read_asked(given: Mapping[str, str], backend: str = "openai") -> Asked:
+    """Return the arguments that a person gave to a backend, or raise MODEL-002."""
+    plain = {name: value for name, value in given.items() if not name.startswith(EXTRA)}
+    args = read_arguments(backend, OpenAIArgs, plain)
+    further = {name.removeprefix(EXTRA): given[name] for name in given.keys() - plain.keys()}
+    extra = {name: _extra(name, further[name]) for name in sorted(further)}
+    decoding = None if args.decoding is None else _read_fields("decoding", args.decoding, _DECODING)
+    scoring = {}
+    if args.scoring_fields is not None:
+        scoring = _read_fields("scoring_fields", args.scoring_fields, _SCORING)
+    if decoding is not None:
+        known = {*_ELSEWHERE, *_OF_TEXTS, *Decoding.__struct_fields__}
+        extra |= {name: value for name, value in decoding.items() if name not in known}
+    omitted = _omitted(args.omit)
+    if "stream" in omitted and args.stream is not False:
+        what = "openai argument omit: without the field 'stream' a server sends no stream"
+        raise wrong_argument(what, "add stream=false")
+    return Asked(args, extra, omitted, _offered(args), decoding, scoring)
+
+
+def read_key(args: OpenAIArgs) -> str | None:
+    """Return the key from the environment, or raise MODEL-009. What a person gave is never repeated.
+
+    It may be the key itself, put where the name of a variable belongs.
+    """
+    if args.key_env is not None and not _VARIABLE.fullmatch(args.key_env):
+        raise refused_key("key_env is not the name of an environment variable")
+    key = os.environ.get(args.key_env or DEFAULT_KEY, "").strip()
+    if key and not _KEY.fullmatch(key):
+        raise refused_key("the key holds a character that no key has: a space, a line break or a letter")
+    if args.key_env is not None and not key:
+        raise refused_key("the environment variable that key_env names is not set")
+    return key or None
+
+
+def _extra(name: str, value: str) -> Any:
+    """Return a field's value: JSON where it is such, else the text itself."""
+    if name in _ELSEWHERE:
+        raise wrong_argument(f"openai argument {EXTRA}{name}: Assay writes {name!r} itself", _ELSEWHERE[name])
+    if name in Decoding.__struct_fields__:
+        raise wrong_argument(f"openai argument {EXTRA}{name}: {name!r} has a name", f"write {name}={value}")
+    if not name:
+        raise wrong_argument(f"openai argument {EXTRA!r} names no field", f"write {EXTRA}ignore_eos=true")
+    try:
+        read = msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        read = value
+    if (secret := find_secret_name({name: read})) is not None:
+        where = EXTRA + name if secret == name else f"{EXTRA}{name}: {secret!r}"
+        raise wrong_argument(
+            f"openai argument {where} looks like a secret, which every run would write down",
+            "keys come from the environment: --model-arg key_env=NAME",
+        )
+    if (expected := expected_of(name, read)) is not None:
+        raise wrong_argument(f"openai argument {EXTRA}{name}={value!r:.60}", f"write {expected}")
+    return read
+
+
+def _read_fields(argument: str, text: str, known: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of an argument, or raise MODEL-002 where they hold something else."""
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise wrong_argument(
+            f"openai argument {argument} is not a JSON object: {error}",
+            f"""write {argument}='{{"temperature": 0.7}}'""",
+        ) from None
+    for name in fields:
+        if name in _ELSEWHERE and name not in known:
+            what = f"openai argument {argument}: Assay writes {name!r} itself"
+            raise wrong_argument(what, _ELSEWHERE[name])
+        if (expected := expected_of(name, fields[name])) is not None:
+            raise wrong_argument(
+                f"openai argument {argument}: {name}={fields[name]!r:.60}", f"write {expected}"
+            )
+    if (secret := find_secret_name(fields)) is not None:
+        what = f"openai argument {argument}: {secret!r} looks like a secret, which every run would write down"
+        raise wrong_argument(what, "keys come from the environment: --model-arg key_env=NAME")
+    return fields
+
+
+def _offered(args: OpenAIArgs) -> Tools:
+    """Return the tools, or raise MODEL-002 where they cannot be offered so."""
+    if args.tools is None:
+        if args.tool_choice is not None:
+            raise wrong_argument("openai argument tool_choice: no tools are offered", "write tools=FILE.json")
+        return ()
+    if args.api == "completions":
+        raise wrong_argument("openai argument tools: only chat takes them", "leave api=completions out")
+    tools = read_tools(args.tools)
+    if args.tool_choice is not None:
+        read_choice(args.tool_choice, tools)
+    return tools
+
+
+def _omitted(text: str) -> frozenset[str]:
+    """Read `temperature,seed`."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in OMITTABLE:
+            raise wrong_argument(
+                f"openai argument omit: {name!r} cannot be left out{nearest(name, OMITTABLE)}",
+                f"use some of: {listing(OMITTABLE)}",
+            )
+    return frozenset(names)

@@ -1,0 +1,303 @@
+"""A model behind an OpenAI-compatible address: `openai:MODEL@http://127.0.0.1:8000/v1`.
+
+This file keeps calls under way and puts the texts of a request together; what is said in them is in
+`openai_protocol`, what can be set in `openai_arguments`, how they travel in `http_post` and `http_pull`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from assay.backends.http.concurrency import MOST, FixedLevel, FoundLevel, Level
+from assay.backends.http.open_files import room_for_connections
+from assay.backends.http.post import CallTrouble, Endpoint, Patience
+from assay.backends.http.pull import Ended, in_flight
+from assay.backends.http.request_parts import Answer, UnderWay
+from assay.backends.http.text_protocol import OPENAI, TextProtocol
+from assay.backends.local.media_bytes import MediaTrouble
+from assay.backends.openai.address import first_listed
+from assay.backends.openai.arguments import read_key
+from assay.backends.openai.model_report import Report
+from assay.backends.openai.protocol import Part, api_of, n_prompt_tokens, n_written_tokens, parts_of, read
+from assay.backends.openai.reply_reader import Read
+from assay.backends.openai.scoring import ServerScoring
+from assay.core.media import Medium
+from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.prompt import media_of
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
+from assay.core.response import Failure, LabelProbs, Likelihood, Output, Response
+from assay.core.secrets import without_secret
+
+if TYPE_CHECKING:
+    from assay.backends.http.client import HttpClient
+
+
+class OpenAIBackend:
+    """The client of a server that takes chats and completions."""
+
+    def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol = OPENAI) -> None:
+        """Check the address, the arguments and that a named key is there; connects to nothing."""
+        self._protocol = protocol
+        self._asked = protocol.read_asked(args)
+        address = protocol.read_address(where)
+        self._named = address.model
+        self._name = f"{protocol.name}:{address.model}@{address.url}"
+        given = self._asked.args
+        patience = Patience(
+            given.timeout_s,
+            given.retries,
+            given.retry_wait_s,
+            idle_s=given.idle_s,
+            retries_statuses=given.retry_statuses,
+            gives_up=True,
+        )
+        self._level = _level(given.concurrency)
+        self._key = key = read_key(given)
+        self._endpoint = Endpoint(address.url, patience, key=key, fix=address.fix, level=self._level)
+        # What vLLM has beside the protocol lies beside /v1. It is no work of the model: no level hears of it.
+        self._root = Endpoint(address.url.removesuffix("/v1"), patience, key=key, fix=address.fix)
+        self._scoring = ServerScoring(self._endpoint, self._root, lambda: self._model, self._asked)
+        self._card: ModelCard | None = None
+        self._n_unsaid = 0
+        self._ended = Ended()
+        self._is_stream = given.stream is not False
+        self._notes: list[str] = []
+
+    @property
+    def card(self) -> ModelCard:
+        """Return what such a server is asked for: texts, and what else it was found to do."""
+        if self._card is not None:
+            return self._card
+        is_chat = self._asked.args.api != "completions"
+        return ModelCard(
+            name=self._name,
+            kinds=frozenset({Kind.GENERATE}),
+            is_chat=is_chat,
+            has_windows=False,
+            media=frozenset(Medium) if is_chat else frozenset(),
+            fetches_media=is_chat,
+        )
+
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Ask the server for a token or two, where more than texts is wanted of it."""
+        if kinds - {Kind.GENERATE}:
+            self._card = self._scoring.described(self.card, kinds, is_chat=is_chat)
+            if not kinds <= self._card.kinds:
+                # Who cannot have one method is told which others there are.
+                self._card = self._scoring.described(self._card, frozenset(Kind), is_chat=is_chat)
+        return self.card
+
+    def identity(self) -> ModelIdentity:
+        """Return the address, the model's name there, what is set on it, and what the server reports."""
+        args = self._protocol.changing_answers(self._asked)
+        if self._model != self._named:
+            args["model"] = self._model
+        report = self._report
+        server: Literal["reports", "named", "unknown"] = "named" if self._model else "unknown"
+        if report is not None:
+            server = "reports"
+        return ModelIdentity(self._protocol.name, self._name, args=args, reported=report or {}, server=server)
+
+    @cached_property
+    def _report(self) -> Report | None:
+        return self._protocol.report(self._endpoint.url, self._model, self._key)
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Keep some calls under way; pull requests as places become free."""
+        under_way = UnderWay()
+        jobs = self._jobs(requests, under_way)
+        url = self._endpoint.url
+        for done in in_flight(jobs, self._work, url=url, level=self._level, ended=self._ended):
+            response = done if isinstance(done, Response) else under_way.complete(done)
+            if response is not None:
+                # Some servers repeat the key that they were shown.
+                yield response if self._key is None else without_secret(response, self._key)
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether another call has ended already."""
+        return self._ended.has_more
+
+    def tokens(self, ask: Ask) -> Sequence[Token]:
+        """Return nothing: the server does not show its tokens."""
+        return ()
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return None: the server counts only what it answers."""
+        return None
+
+    def stats(self) -> Mapping[str, float]:
+        """Return calls made, how often one was repeated or refused, and how many were under way."""
+        both = (self._endpoint, self._root)
+        return {
+            "calls": float(sum(one.n_calls for one in both)),
+            "retries": float(sum(one.n_retries for one in both)),
+            "refusals": float(self._level.n_refused),
+            "concurrency": float(self._level.limit),
+            "highest_concurrency": float(self._level.highest),
+        }
+
+    def notes(self) -> Sequence[str]:
+        """Say what had to be asked again, and what the server left open."""
+        notes = list(self._notes)
+        if self._endpoint.retries:
+            reasons = ", ".join(f"{why} ({n:,})" for why, n in self._endpoint.retries.most_common())
+            notes.append(f"{self._name}: {self._endpoint.n_retries:,} calls were repeated after {reasons}")
+        if self._level.n_falls:
+            notes.append(
+                f"{self._name} pushed back: of {self._level.highest:,} calls under way at most, "
+                f"{self._level.limit:,} were left in the end; --concurrency N sets a number"
+            )
+        if self._n_unsaid:
+            notes.append(
+                f"{self._name} did not say why {self._n_unsaid:,} texts ended: they count as ended by "
+                "themselves unless as many tokens as allowed were written"
+            )
+        return [*notes, *self._scoring.notes(self._name)]
+
+    def close(self) -> None:
+        """Nothing to let go of: connections end with each run."""
+
+    # --- gathering: on the caller's thread ---
+
+    @cached_property
+    def _model(self) -> str:
+        """Return the model's name; the first one that the server lists, when the person gave none."""
+        if self._named or not self._protocol.lists_models:
+            return self._named
+        [name] = in_flight([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
+        return name
+
+    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Request | Response]:
+        """Yield what to ask for, and the responses to what no server needs to be asked."""
+        for request in requests:
+            _ = self._model  # Asked for here, if at all: not on the loop's thread, not without a request.
+            if not isinstance(request.ask, Generate):
+                job = self._scoring_job(request, request.ask)
+                if isinstance(job, Request):
+                    under_way.expect(request, 1)
+                yield job
+                continue
+            parts = self._parts(request, request.ask)
+            if isinstance(parts, Failure):
+                yield Response(request.id, request.key, parts)
+                continue
+            under_way.expect(request, len(parts))
+            yield from parts
+
+    def _parts(self, request: Request, ask: Generate) -> list[Part] | Failure:
+        return parts_of(request, self._asked)
+
+    def _scoring_job(self, request: Request, ask: Span | Labels) -> Request | Response:
+        """Return what is no text to be asked for, once it is known how the server is asked for such."""
+        if (trouble := self._scoring.refused(ask)) is not None:
+            return Response(request.id, request.key, trouble)
+        self._scoring.learn(frozenset({ask.kind}), api_of(ask.prompt, self._asked))
+        return request
+
+    # --- sending: on the loop's thread ---
+
+    async def _listed(self, client: HttpClient, _: None) -> str:
+        return await first_listed(self._endpoint, client)
+
+    async def _work(self, client: HttpClient, job: Part | Request | Response) -> Answer | Response:
+        if isinstance(job, Request):
+            return await self._scored(client, job)
+        return job if isinstance(job, Response) else await self._answered(client, job)
+
+    async def _scored(self, client: HttpClient, request: Request) -> Answer:
+        """Return the answer to what is no text: a likelihood, or probabilities."""
+        began = time.perf_counter()
+        outcome: Likelihood | LabelProbs | Failure
+        assert not isinstance(request.ask, Generate)
+        try:
+            outcome = await self._scoring.outcome(client, request.ask)
+        except CallTrouble as trouble:
+            outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
+        except MediaTrouble as trouble:
+            outcome = Failure("media", str(trouble))
+        return Answer(request, 0, outcome, time.perf_counter() - began)
+
+    async def _answered(self, client: HttpClient, part: Part) -> Answer:
+        """Return the texts of a part, or why there are none."""
+        began = time.perf_counter()
+        try:
+            told = await self._texts(client, part)
+        except CallTrouble as trouble:
+            told = _Told(Failure(trouble.kind, str(trouble), trouble.attempts))
+        except MediaTrouble as trouble:
+            told = _Told(Failure("media", str(trouble)))
+        seconds = time.perf_counter() - began
+        return Answer(part.request, part.number, told.outcome, seconds, told.n_prompt_tokens, told.first_s)
+
+    async def _texts(self, client: HttpClient, part: Part) -> _Told:
+        """Return a part's texts. Who writes fewer than asked is asked again."""
+        reply, first_s = await self._reply(client, part)
+        written = read(reply, part.ask, offers_tools=bool(self._asked.tools))
+        n_read = n_prompt_tokens(reply)
+        if isinstance(written, Failure):
+            return _Told(written, n_read, first_s)
+        written = written[: part.n_texts]
+        self._n_unsaid += sum(not one.is_end_said for one in written)
+        outputs = tuple(one.output for one in written)
+        rest = part.after(len(outputs))
+        if not rest.n_texts:
+            return _Told(outputs, n_read, first_s)
+        more = (await self._texts(client, rest)).outcome
+        return _Told(more if isinstance(more, Failure) else outputs + more, n_read, first_s)
+
+    async def _reply(self, client: HttpClient, part: Part) -> Read:
+        is_stream = self._is_stream
+        try:
+            return await self._posted(client, part, is_stream=is_stream)
+        except CallTrouble as trouble:
+            if not (is_stream and self._asked.args.stream is None and _is_about_streams(trouble)):
+                raise
+        if self._is_stream:
+            self._is_stream = False
+            self._notes.append(f"{self._name} refuses to stream: answers came whole, and TTFT is not known")
+        return await self._posted(client, part, is_stream=False)
+
+    async def _posted(self, client: HttpClient, part: Part, *, is_stream: bool) -> Read:
+        prompt = part.ask.prompt
+        written = partial(
+            self._protocol.body,
+            part.ask,
+            self._model,
+            self._asked,
+            is_stream=is_stream,
+            seed=part.seed,
+            n_texts=part.n_texts,
+        )
+        # Reading media files takes a while: other calls go on meanwhile.
+        body = await asyncio.to_thread(written) if media_of(prompt) else written()
+        path = self._protocol.path(part.ask, self._model, self._asked, is_stream=is_stream)
+        reading = partial(self._protocol.reading, part.ask)
+        return await self._endpoint.post(client, body, reading, path=path, n_tokens=_n_written)
+
+
+def _n_written(read: Read) -> int:
+    return n_written_tokens(read.reply)
+
+
+def _level(concurrency: int | None) -> Level:
+    if concurrency is not None:
+        return FixedLevel(concurrency)
+    return FoundLevel(most=room_for_connections(MOST))
+
+
+def _is_about_streams(trouble: CallTrouble) -> bool:
+    """Whether a server says no to a stream; it says nothing about the ask then."""
+    return trouble.kind == "refused" and "stream" in str(trouble).lower()
+
+
+class _Told(NamedTuple):
+    """What a server told about a part."""
+
+    outcome: tuple[Output, ...] | Failure
+    n_prompt_tokens: int = 0
+    first_s: float = 0.0

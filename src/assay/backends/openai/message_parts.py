@@ -1,0 +1,34 @@
+"""Messages as servers of the OpenAI kind take them: a text, or a list of parts.
+
+Bytes become base64 here, when a request is sent. Sounds that OpenAI's own interface takes go as
+`input_audio`, others as `audio_url`; films as `video_url`. The last two are what vLLM and its like added.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.backends.local.media_bytes import as_base64
+from assay.core.media import AnyMedia, Audio, Text
+from assay.core.prompt import Message
+
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+"""The sounds that `input_audio` takes."""
+
+
+def openai_content(message: Message) -> str | list[dict[str, Any]]:
+    """Return the `content` of a message; raise MediaTrouble when a medium of it cannot be read."""
+    if isinstance(message.content, str):
+        return message.content
+    return [
+        {"type": "text", "text": part.text} if isinstance(part, Text) else _medium(part)
+        for part in message.content
+    ]
+
+
+def _medium(part: AnyMedia) -> dict[str, Any]:
+    if isinstance(part, Audio) and not part.url and part.media_type in _AUDIO_FORMATS:
+        sound = {"data": as_base64(part), "format": _AUDIO_FORMATS[part.media_type]}
+        return {"type": "input_audio", "input_audio": sound}
+    kind = f"{part.medium}_url"
+    return {"type": kind, kind: {"url": part.url or f"data:{part.media_type};base64,{as_base64(part)}"}}

@@ -1,0 +1,113 @@
+"""A reply that comes token by token, put together: the pieces of each text in the order they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assay.backends.http.event_stream import EventStream
+from assay.backends.http.post import CallTrouble
+from assay.backends.openai.protocol import Choice, Reply, Said, Usage, decoded, text_in
+from assay.backends.openai.tools import StreamedCalls
+
+_DONE = b"[DONE]"
+_ASIDE = ("reasoning_content", "reasoning", "refusal")
+
+
+class StreamedReply:
+    """Takes the bytes of a stream as they come; the whole reply is there when the stream has ended."""
+
+    def __init__(self) -> None:
+        self._events = EventStream()
+        self._texts: dict[int, _Text] = {}
+        self._usage: Usage | None = None
+        self._is_done = False
+        self.text_at: list[float] = []
+        """When each piece came that holds text, of the answer, its reasoning or a call of a tool."""
+        self.event_at: list[float] = []
+        """When each event came, also those without text, such as the first that names the role."""
+
+    def feed(self, chunk: bytes, now: float) -> None:
+        """Take the next bytes; raise CallTrouble when they are no such stream, or tell of an error."""
+        for data in self._events.feed(chunk):
+            if data.strip() == _DONE:
+                self._is_done = True
+                continue
+            self.event_at.append(now)
+            if self._take(self.decode(data)):
+                self.text_at.append(now)
+
+    def decode(self, data: bytes) -> Reply:
+        """Return what an event says; raise CallTrouble when it is none."""
+        return decoded(data)
+
+    def whole(self) -> Reply:
+        """Return the reply; raise CallTrouble when the stream ended before the texts did."""
+        choices = list(self._choices())
+        is_ended = all(choice.finish_reason is not None for choice in choices)
+        if not self._is_done and not (choices and is_ended):
+            raise CallTrouble("cut_short", "the stream ended before the text did", may_pass=True)
+        return Reply(choices, self._usage)
+
+    def _take(self, piece: Reply) -> bool:
+        """Keep a piece; return whether it holds text."""
+        self._usage = piece.usage or self._usage
+        has_text = False
+        for choice in piece.choices:
+            index = choice.index or 0
+            if (text := self._texts.get(index)) is None:
+                text = self._texts[index] = _Text()
+            has_text |= text.take(choice)
+        return has_text
+
+    def _choices(self) -> Iterator[Choice]:
+        for index in sorted(self._texts):
+            yield self._texts[index].choice(index)
+
+
+class _Text:
+    """One text on its way."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[str]] = {}
+        self._calls = StreamedCalls()
+        self._last = Choice()
+
+    def take(self, choice: Choice) -> bool:
+        """Keep a piece; return whether it holds text."""
+        has_text = False
+        said = choice.delta or choice.message
+        if said is not None:
+            has_text = self._add("content", text_in(said.content))
+            if said.reasoning_content or said.reasoning or said.refusal:
+                has_text = True
+                for name in _ASIDE:
+                    self._add(name, getattr(said, name))
+            if said.tool_calls:
+                has_text |= self._calls.take(said.tool_calls)
+        elif choice.text is not None:
+            has_text = self._add("text", choice.text)
+        if choice.finish_reason is not None:
+            self._last = choice
+        return has_text
+
+    def choice(self, index: int) -> Choice:
+        """Return all of it."""
+        aside = {name: self._joined(name) for name in _ASIDE}
+        said = Said(self._joined("content"), **aside, tool_calls=self._calls.whole())
+        last = self._last
+        return Choice(
+            index,
+            last.finish_reason,
+            said,
+            text=self._joined("text"),
+            stop_reason=last.stop_reason,
+            matched_stop=last.matched_stop,
+        )
+
+    def _add(self, name: str, piece: str | None) -> bool:
+        if piece is not None:
+            self._pieces.setdefault(name, []).append(piece)
+        return bool(piece)
+
+    def _joined(self, name: str) -> str | None:
+        return "".join(self._pieces[name]) if name in self._pieces else None

@@ -1,0 +1,83 @@
+"""A model behind an OpenAI-compatible address, asked once for each answer and timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+
+from assay.backends.http.client import HttpClient
+from assay.backends.http.exchange import Limits, Unreachable
+from assay.backends.http.post import CallTrouble, Endpoint, Patience, encoded
+from assay.backends.http.text_protocol import OPENAI, TextProtocol
+from assay.backends.local.media_bytes import MediaTrouble
+from assay.backends.openai.address import first_listed
+from assay.backends.openai.arguments import read_key
+from assay.backends.openai.protocol import n_prompt_tokens, read
+from assay.backends.openai.reply_reader import OpenAIReading
+from assay.core.request import Generate
+from assay.core.response import Completion, Failure
+from assay.core.timing import CallTimes, TimedCall
+
+
+class OpenAITimedClient:
+    """The client of a server that takes chats and completions: no retries, no queue, all times kept."""
+
+    def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol = OPENAI) -> None:
+        """Check the address, the arguments and that a named key is there; connects to nothing."""
+        self._protocol = protocol
+        self._asked = protocol.read_asked(args)
+        given = self._asked.args
+        self._is_stream = given.stream is not False
+        address = protocol.read_address(where)
+        self._model, url = address.model, address.url
+        patience = Patience(given.timeout_s, retries=0, wait_s=0.0)
+        self._endpoint = Endpoint(url, patience, key=read_key(given), fix=address.fix)
+        self._client = HttpClient(url)
+        self._limits = Limits(given.timeout_s)
+
+    async def __aenter__(self) -> OpenAITimedClient:
+        """Find out the model's name where none was given."""
+        if not self._model and self._protocol.lists_models:
+            self._model = await first_listed(self._endpoint, self._client)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Close all connections."""
+        await self._client.__aexit__(*error)
+
+    async def connect(self, n: int) -> None:
+        """Have so many connections open. A server that takes fewer says so when it is asked."""
+        with suppress(Unreachable):
+            await self._client.connect(n, self._limits)
+
+    async def call(self, ask: Generate) -> TimedCall:
+        """Send one ask and read its answer.
+
+        Trouble is a `Failure` in it; a key or an address that the server refuses is raised: all calls are
+        alike in that.
+        """
+        try:
+            said = self._protocol.body(
+                ask, self._model, self._asked, is_stream=self._is_stream, seed=ask.sampling.seed
+            )
+        except MediaTrouble as trouble:
+            now = time.perf_counter()
+            return TimedCall(CallTimes(now, now), Failure("media", str(trouble)))
+        body = encoded(said)  # Before the clock of the call starts.
+        reading = self._protocol.reading(ask)
+        outcome = await self._outcome(ask, body, reading)
+        times = CallTimes(reading.began, reading.ended, tuple(reading.text_at), tuple(reading.event_at))
+        return TimedCall(times, outcome)
+
+    async def _outcome(self, ask: Generate, body: bytes, reading: OpenAIReading) -> Completion | Failure:
+        path = self._protocol.path(ask, self._model, self._asked, is_stream=self._is_stream)
+        try:
+            reply, _ = await self._endpoint.once(self._client, body, reading, path=path)
+        except CallTrouble as trouble:
+            reading.ended = time.perf_counter()
+            return Failure(trouble.kind, str(trouble))
+        written = read(reply, ask, offers_tools=bool(self._asked.tools))
+        if isinstance(written, Failure):
+            return written
+        return Completion(tuple(one.output for one in written), n_prompt_tokens(reply))

@@ -1,0 +1,186 @@
+"""A model in vLLM's engine: its files and its tokens as `hf` has them, computed by vLLM.
+
+This file deals requests out to the engine and gathers their answers. Making the backend checks files and
+arguments; the engine is made when the first request is pulled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from assay.backends.hf.batching import windows
+from assay.backends.hf.device_placement import resolve_device, resolve_dtype
+from assay.backends.hf.generation import Draft, Ending
+from assay.backends.hf.likelihood import Rows
+from assay.backends.local.adapter_files import find_adapter
+from assay.backends.local.generation_plans import WritingJob
+from assay.backends.local.hub_files import HubGgufFiles
+from assay.backends.local.local_model import LocalModel
+from assay.backends.local.model_files import GgufFiles
+from assay.backends.local.request_sizes import n_chars
+from assay.backends.local.scoring_plans import Waiting, finished
+from assay.backends.problems import VLLM_EXTRA, does_not_load, require_packages
+from assay.backends.vllm.arguments import read_asked
+from assay.backends.vllm.engine import VllmEngine, open_engine
+from assay.backends.vllm.engine_queue import Flow
+from assay.backends.vllm.generation_jobs import WriteJob
+from assay.backends.vllm.prefill_jobs import ReadJob, plan_reads
+from assay.core.model import ModelIdentity
+from assay.core.request import Generate, Request
+from assay.core.response import Response
+
+WINDOW_REQUESTS = 1024
+WINDOW_CHARS = 2_000_000
+"""How much is pulled and sorted at once: enough to find what begins alike, little enough for flat memory."""
+
+
+class VllmBackend(LocalModel):
+    """A causal language model in vLLM's engine."""
+
+    kind = "vllm"
+    takes_media = False
+    computed_by = (*LocalModel.computed_by, "vllm")
+
+    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+        """Check arguments, packages and files; load nothing."""
+        self._asked = read_asked(args)
+        require_packages("vllm", needed_by=f"vllm:{where}", fix=VLLM_EXTRA)
+        super().__init__(where, self._asked.args)
+        if isinstance(self._files, GgufFiles | HubGgufFiles):
+            raise does_not_load(f"{self._name}: vLLM does not read GGUF files", f"write hf:{where}")
+        self._engine: VllmEngine | None = None
+
+    # --- the port ---
+
+    def identity(self) -> ModelIdentity:
+        """Return who the model is: the hash of its files and adapter, its number type, its template."""
+        return self._identity(self._dtype, self._asked.changing_answers())
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Pull requests while the engine has room, answer them as it gets them done."""
+        source = windows(requests, at_most=WINDOW_REQUESTS, size=_n_chars, total=WINDOW_CHARS)
+        first = next(source, None)
+        if first is None:
+            return
+        flow = Flow(self._load(), self._counters)
+        try:
+            yield from self._answered(chain([first], source), flow)
+        finally:
+            flow.close()
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Return False: what a step brought is worth writing down before the next."""
+        return False
+
+    def stats(self) -> Mapping[str, float]:
+        """Return tokens asked, written and computed, steps of the engine, and the time of loading."""
+        return self._counters.as_dict()
+
+    def notes(self) -> Sequence[str]:
+        """Say how prompts were changed, and when the engine keeps no prefixes."""
+        notes = self._prompt_notes()
+        if self._engine is None or self._engine.shares:
+            return notes
+        return (
+            *notes,
+            f"{self._name}: every sequence was computed by itself, as vLLM keeps no prefixes for it",
+        )
+
+    def close(self) -> None:
+        """Let go of the engine."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+            self.__dict__.pop("_ending", None)
+
+    # --- parts, made when they are first needed ---
+
+    @cached_property
+    def _dtype(self) -> str:
+        dtype = self._asked.args.dtype
+        return dtype if dtype != "auto" else resolve_dtype("auto", resolve_device("auto"), self._files.dtype)
+
+    @cached_property
+    def _ending(self) -> Ending:
+        return Ending(self._tokenizer, self._load().end_ids)
+
+    def _load(self) -> VllmEngine:
+        if self._engine is None:
+            began = time.perf_counter()
+            self._tokenization  # noqa: B018 - a tokenizer that fails should do so before gigabytes are read
+            self._engine = open_engine(
+                self._source,
+                dtype=self._dtype,
+                context_length=self._context_length,
+                settings=self._settings(),
+                adapter=None if self._asked.args.lora is None else find_adapter(self._asked.args.lora),
+            )
+            self._counters.load_seconds += time.perf_counter() - began
+        return self._engine
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the arguments of vLLM's engine that a person decided about."""
+        args = self._asked.args
+        named = {
+            "trust_remote_code": args.trust_remote_code,
+            "tensor_parallel_size": args.tensor_parallel_size,
+            "pipeline_parallel_size": args.pipeline_parallel_size,
+            "gpu_memory_utilization": args.gpu_memory_utilization,
+            "kv_cache_memory_bytes": None if args.kv_cache_gib is None else int(args.kv_cache_gib * 2**30),
+            "max_num_seqs": args.max_num_seqs,
+            "max_num_batched_tokens": args.max_num_batched_tokens,
+            "block_size": args.block_size,
+            "enforce_eager": args.enforce_eager,
+            "enable_prefix_caching": args.enable_prefix_caching,
+            "quantization": args.quantization,
+            "kv_cache_dtype": args.kv_cache_dtype,
+            "seed": args.seed,
+        }
+        settings = {name: value for name, value in named.items() if value is not None}
+        return settings | self._asked.engine
+
+    # --- requests to jobs ---
+
+    def _answered(self, source: Iterator[Sequence[Request]], flow: Flow) -> Iterator[Response]:
+        waiting: Waiting = {}
+        owner: dict[Draft, WritingJob] = {}
+        while True:
+            # One window for a step: many requests may be one job, and would be pulled without end.
+            if flow.wants_more and (window := next(source, None)) is not None:
+                yield from self._submitted(window, flow, waiting, owner)
+            elif flow.is_idle:
+                return
+            for job in flow.step():
+                if isinstance(job, ReadJob):
+                    yield from finished([row for row in job.own_rows if row.is_done], waiting)
+                elif isinstance(job, WriteJob):
+                    yield from _written(job.draft, owner)
+
+    def _submitted(
+        self, window: Sequence[Request], flow: Flow, waiting: Waiting, owner: dict[Draft, WritingJob]
+    ) -> Iterator[Response]:
+        """Let the jobs of a window wait for the engine; yield the failures of requests that have none."""
+        rows = Rows()
+        yield from self._planned([r for r in window if not isinstance(r.ask, Generate)], rows, waiting)
+        engine = self._load()
+        flow.add(plan_reads(list(rows), shares=engine.shares, reads_own=engine.reads_own))
+        new: dict[Draft, WritingJob] = {}
+        yield from self._drafted([r for r in window if isinstance(r.ask, Generate)], new)
+        owner.update(new)
+        flow.add(WriteJob(draft, self._ending) for draft in new)
+
+
+def _n_chars(request: Request) -> int:
+    return n_chars(request.ask)
+
+
+def _written(draft: Draft, owner: dict[Draft, WritingJob]) -> Iterator[Response]:
+    """Yield the responses that wait for nothing but this text."""
+    job = owner.pop(draft)
+    if not any(other in owner for other in job.drafts):
+        yield from job.responses()

@@ -1,0 +1,285 @@
+"""vLLM's engine in this process. The only file that imports vllm.
+
+Prompts go in as tokens, never as texts. The engine computes in this process: it needs no sockets then, ends
+with the run, and what goes wrong in it is an exception here. `VLLM_ENABLE_V1_MULTIPROCESSING=1` gives it a
+process of its own, as does spreading it over several GPUs.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from assay.backends.hf.batching import is_out_of_memory
+from assay.backends.local.adapter_files import Adapter
+from assay.backends.problems import does_not_fit, does_not_load
+from assay.backends.vllm.log_file import EngineLog, engine_log
+from assay.backends.vllm.outputs import read_answer, write_answer
+from assay.backends.vllm.token_engine import EngineAnswer, EngineAsk, ReadAsk, Refused
+from assay.core.errors import BackendError
+
+_ENVIRONMENT = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+    # One token more than the model reads, which is drawn and never read: a window may fill the context.
+    "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",
+}
+CPU_BLOCK = 32
+"""Tokens of a block on a CPU: the fewest that its attention computes well. vLLM's own default, 128, would
+share too little."""
+CPU_KV_GIB = 4.0
+_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""Ranks that vLLM makes room for."""
+
+
+class VllmEngine:
+    """An engine that has its model."""
+
+    def __init__(self, engine: Any, log: EngineLog, lora: Any = None, *, reads_own: bool = True) -> None:
+        self._engine = engine
+        self._log = log
+        self._lora = lora
+        self.reads_own = reads_own
+        self._asks: dict[str, EngineAsk] = {}
+        self.room = int(engine.vllm_config.scheduler_config.max_num_seqs)
+        self.shares = bool(engine.vllm_config.cache_config.enable_prefix_caching)
+
+    @property
+    def end_ids(self) -> list[int]:
+        """Return the tokens that end a text, by the model's configuration."""
+        model = self._engine.vllm_config.model_config
+        found = [getattr(model.hf_config, "eos_token_id", None)]
+        with suppress(OSError, ValueError):
+            found.append((model.try_get_generation_config() or {}).get("eos_token_id"))
+        lists = [ids if isinstance(ids, list) else [ids] for ids in found]
+        return [id_ for ids in lists for id_ in ids if id_ is not None]
+
+    def add(self, number: int, ask: EngineAsk) -> None:
+        """Take an ask under a number; raise Refused where it cannot be one."""
+        from vllm.inputs.engine import tokens_input
+
+        salt = ask.salt or None if isinstance(ask, ReadAsk) else None
+        prompt = tokens_input(list(ask.prompt), cache_salt=salt)
+        try:
+            self._engine.add_request(str(number), prompt, _parameters(ask), lora_request=self._lora)
+        except ValueError as trouble:  # All of vLLM's checks raise kinds of it.
+            raise Refused(_first_line(trouble)) from trouble
+        self._asks[str(number)] = ask
+
+    def step(self) -> Sequence[tuple[int, EngineAnswer]]:
+        """Compute once for all that it has; return what is now answered."""
+        with self._telling():
+            outputs = [output for output in self._engine.step() if output.finished]
+        found: list[tuple[int, EngineAnswer]] = []
+        for output in outputs:
+            ask = self._asks.pop(output.request_id, None)
+            if ask is None:  # Dropped.
+                continue
+            answer: EngineAnswer = (
+                read_answer(output, ask) if isinstance(ask, ReadAsk) else write_answer(output, ask)
+            )
+            found.append((int(output.request_id), answer))
+        return found
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        """Forget asks that are not answered yet."""
+        names = [str(number) for number in numbers]
+        for name in names:
+            self._asks.pop(name, None)
+        if self._engine is not None:
+            self._engine.abort_request(names)
+
+    def close(self) -> None:
+        """Let go of the model and of its processes."""
+        with suppress(Exception):  # It may be gone already.
+            self._engine.engine_core.shutdown()
+        self._engine = None
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Turn what the engine raises while it computes into MODEL-005 or MODEL-006."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        except Exception as trouble:  # Kernels and processes of their own may raise anything.
+            self._log.keep(trouble)
+            raise _problem("vLLM's engine stopped", trouble, self._log) from trouble
+
+
+def open_engine(
+    source: Path,
+    *,
+    dtype: str,
+    context_length: int | None,
+    settings: Mapping[str, Any],
+    adapter: Adapter | None,
+) -> VllmEngine:
+    """Return the engine with the model of a folder. `settings` are arguments of vLLM's engine."""
+    log = engine_log()
+    try:
+        with log.holding(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _opened(source, dtype, context_length, settings, adapter, log)
+    except BackendError:
+        raise
+    except Exception as trouble:  # Loaders and a checkpoint's own code may raise anything.
+        log.keep(trouble)
+        raise _problem(f"{source} does not load", trouble, log) from trouble
+
+
+def _opened(
+    source: Path,
+    dtype: str,
+    context_length: int | None,
+    settings: Mapping[str, Any],
+    adapter: Adapter | None,
+    log: EngineLog,
+) -> VllmEngine:
+    log.name()
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    # Without it vLLM computes in one thread of a CPU.
+    os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
+    from vllm import EngineArgs, LLMEngine
+    from vllm.lora.request import LoRARequest
+    from vllm.platforms import current_platform
+
+    more: dict[str, Any] = {}
+    if current_platform.is_cpu():
+        more = {"block_size": CPU_BLOCK, "enforce_eager": True}
+        if "gpu_memory_utilization" not in settings and "VLLM_CPU_KVCACHE_SPACE" not in os.environ:
+            more["kv_cache_memory_bytes"] = int(CPU_KV_GIB * 2**30)
+    if adapter is not None:
+        # Told which layers, vLLM leaves the head alone: with an adapter on it, it reads no prompt's own rows.
+        more |= {
+            "enable_lora": True,
+            "max_lora_rank": next((room for room in _LORA_RANKS if room >= adapter.rank), adapter.rank),
+            "lora_target_modules": adapter.modules,
+        }
+    if context_length is not None:
+        more["max_model_len"] = context_length + 1
+    args = EngineArgs(
+        model=str(source), dtype=dtype, disable_log_stats=True, use_tqdm_on_load=False, **{**more, **settings}
+    )
+    with _without_sockets(args):
+        engine = LLMEngine.from_engine_args(args)
+    if current_platform.is_cpu():
+        _sum_exactly(engine)
+        if args.enforce_eager:
+            _compile_nothing()
+    if adapter is None:
+        return VllmEngine(engine, log)
+    changes_head = adapter.modules is None or "lm_head" in adapter.modules
+    request = LoRARequest("adapter", 1, str(adapter.folder))
+    return VllmEngine(engine, log, request, reads_own=not changes_head)
+
+
+@contextmanager
+def _without_sockets(args: Any) -> Iterator[None]:
+    """Keep torch's groups of processes from sockets where a run is kept offline and has none.
+
+    A group of one process says nothing to anybody, but opens a socket to do so.
+    """
+    is_alone = args.tensor_parallel_size * args.pipeline_parallel_size == 1
+    if os.environ.get("HF_HUB_OFFLINE") != "1" or not is_alone:
+        yield
+        return
+    import torch.distributed as groups
+    from torch.testing._internal.distributed import fake_pg
+
+    assert fake_pg  # Its import is what makes the name known.
+    own = {name: getattr(groups, name) for name in ("init_process_group", "new_group")}
+
+    def silent(name: str) -> Any:
+        return lambda *given, **named: own[name](*given, **{**named, "backend": "fake"})
+
+    for name in own:
+        setattr(groups, name, silent(name))
+    try:
+        yield
+    finally:
+        for name, function in own.items():
+            setattr(groups, name, function)
+
+
+def _sum_exactly(engine: Any) -> None:
+    """Give the sampler of an engine on a CPU a log-softmax that is right to fp32's own last digits.
+
+    torch's sums up a vocabulary one by one there, which puts each token's log-probability off by some 1e-5,
+    to the same side. An engine with processes of its own cannot be reached, and keeps it.
+    """
+    worker = getattr(getattr(engine, "model_executor", None), "driver_worker", None)
+    sampler = getattr(getattr(worker, "model_runner", None), "sampler", None)
+    if sampler is not None:
+        sampler.compute_logprobs = _log_softmax
+
+
+def _compile_nothing() -> None:
+    """Keep torch from compiling what little vLLM's sampler has compiled even so.
+
+    On a CPU that takes a compiler and half a minute, to save less.
+    """
+    import torch._dynamo
+
+    torch._dynamo.config.disable = True
+
+
+def _log_softmax(logits: Any) -> Any:
+    logits = logits.float()
+    return logits - logits.logsumexp(dim=-1, keepdim=True)
+
+
+def _parameters(ask: EngineAsk) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    if isinstance(ask, ReadAsk):
+        # Read with the cache: vLLM would leave it aside, as what is cached has no rows. Those are not read.
+        return SamplingParams(
+            max_tokens=1,
+            temperature=0.0,
+            logprob_token_ids=list(ask.next_ids),
+            prompt_logprobs=None if ask.first is None else 0,
+            flat_logprobs=True,
+            skip_reading_prefix_cache=False,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+            skip_clone=True,
+        )
+    return SamplingParams(
+        max_tokens=ask.max_tokens,
+        temperature=ask.temperature,
+        top_p=ask.top_p,
+        seed=ask.seed,
+        stop=list(ask.stop),
+        stop_token_ids=sorted(ask.end_ids),
+        # Text is needed where a string may stop it; all else is made of the tokens.
+        detokenize=bool(ask.stop),
+        output_kind=RequestOutputKind.FINAL_ONLY,
+        skip_clone=True,
+    )
+
+
+def _problem(what: str, trouble: Exception, log: EngineLog) -> BackendError:
+    said = f"{what}: {type(trouble).__name__}: {_first_line(trouble)}; vLLM's own log is {log.path}"
+    words = str(trouble).lower()
+    if is_out_of_memory(trouble) or "memory" in words:
+        return does_not_fit(
+            said,
+            "write context_length=N for shorter texts, kv_cache_gib or gpu_memory_utilization for another "
+            "share, or tensor_parallel_size for more GPUs",
+        )
+    if "trust_remote_code" in words:
+        return does_not_load(
+            said, "the model brings its own code: read it, and if you trust it write trust_remote_code=true"
+        )
+    return does_not_load(said, "check that the installed vLLM knows this model and its arguments")
+
+
+def _first_line(trouble: Exception) -> str:
+    return (str(trouble).strip() or type(trouble).__name__).splitlines()[0]

@@ -1,0 +1,178 @@
+"""Rows to read become asks to an engine that keeps beginnings, such that each token is computed once.
+
+Rows form a tree: the question, what options have in common, the options. Each part of it at which something
+is read is one ask, the parts behind it follow. What comes after a part's last token, in each row, is read by
+the tokens' ids; so options of one token, and the first tokens of all others, are one ask. A part's other
+tokens are read as a prompt's own.
+
+An engine computes logits for every token that it reads anew in an ask for the prompt's own. So long contexts
+are an ask of their own, without it, and long texts are read piece by piece: no more than a few hundred rows
+of the size of the vocabulary exist at a time.
+
+What the cache holds is not computed, so it cannot be read. Where parts follow one another in this order, the
+cache ends where reading begins. Only if an equal text was read before, it holds more; then the text is read
+again beside the cache, under a salt of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+
+from assay.backends.hf.likelihood import Row
+from assay.backends.hf.prefix_tree import Node, Read, build, within
+from assay.backends.vllm.token_engine import EngineAnswer, ReadAnswer, ReadAsk
+from assay.core.response import Failure
+
+PIECE = 512
+"""Positions of a prompt that are read in one ask."""
+SLACK = 128
+"""Tokens before the first that is read: fewer are not worth an ask of their own."""
+MOST_IDS = 128
+"""Tokens that can be asked for by their ids at once."""
+
+
+@dataclass(slots=True, eq=False)
+class ReadJob:
+    """An ask, and the reads of rows that it answers."""
+
+    ask: ReadAsk
+    begin: int
+    """The first position that is read; the last is that of the prompt's last token."""
+    reads: Sequence[Read]
+    rows: Sequence[Row]
+    """All rows; reads name them by number."""
+    followers: list[ReadJob] = field(default_factory=list)
+
+    @property
+    def own_rows(self) -> Iterator[Row]:
+        """Yield the rows that it reads."""
+        for number in dict.fromkeys(row for _, _, row, _ in self.reads):
+            yield self.rows[number]
+
+    def take(self, answer: EngineAnswer, seconds: float) -> Sequence[ReadJob]:
+        """Write the answer into the rows; return the jobs that follow."""
+        assert isinstance(answer, ReadAnswer)
+        for row in (mine := list(self.own_rows)):
+            row.seconds += seconds / len(mine)
+        if answer.own_logprobs is None:
+            return [self._again()]
+        for begin, end, index, number in self.reads:
+            self._put(answer, begin, end, self.rows[index], number)
+        return self.followers
+
+    def refuse(self, why: str) -> None:
+        """Note that its rows have no answers, nor those of jobs that would follow: they are its own now."""
+        waiting = list(self.followers)
+        while waiting:
+            job = waiting.pop()
+            waiting.extend(job.followers)
+            self.reads = [*self.reads, *job.reads]
+        for row in self.own_rows:
+            row.failure = Failure("engine", why)
+
+    def _put(self, answer: ReadAnswer, begin: int, end: int, row: Row, number: int) -> None:
+        assert answer.own_logprobs is not None
+        last = len(self.ask.prompt) - 1
+        own = slice(begin - self.begin, min(end, last) - self.begin)
+        logprobs, is_top = list(answer.own_logprobs[own]), list(answer.own_is_top[own])
+        if end > last:
+            token = row.tokens[number + last - begin]
+            if token not in answer.next_logprobs:  # Asked for in another ask, as there are many.
+                end = last
+            else:
+                logprobs.append(answer.next_logprobs[token])
+                is_top.append(token == answer.first_choice)
+        if begin < end:
+            row.put(number, logprobs, is_top)
+
+    def _again(self) -> ReadJob:
+        """Return the first of the jobs that read the same beside the cache."""
+        salt = f"again {next(_SALTS)}"
+        jobs = _chained(self.ask.prompt, self.reads, self.rows, known=0, piece=PIECE, salt=salt)
+        jobs[-1].followers.extend(self.followers)
+        return jobs[0]
+
+
+_SALTS = count(1)
+
+
+def plan_reads(rows: Sequence[Row], *, shares: bool, reads_own: bool = True) -> list[ReadJob]:
+    """Return the jobs that read rows; others follow them.
+
+    Where the engine shares nothing, each row is read by itself. Where it does not read a prompt's own tokens,
+    each is asked for as the one that comes next.
+    """
+    if not shares:
+        reads = [[(begin, end, n, number) for begin, end, number in row.runs] for n, row in enumerate(rows)]
+        piece = max((len(row.inputs) for row in rows), default=1) if reads_own else 1
+        return [
+            _chained(row.inputs, mine, rows, known=len(row.inputs), piece=piece)[0]
+            for row, mine in zip(rows, reads, strict=True)
+        ]
+    piece = PIECE if reads_own else 1
+    planned: list[ReadJob] = []
+    # A node, what stands before it, how much of that was asked for, and where its jobs go.
+    waiting: list[tuple[Node, tuple[int, ...], int, list[ReadJob]]] = []
+    if (root := build([row.inputs for row in rows], [row.runs for row in rows])) is not None:
+        waiting.append((root, (), 0, planned))
+    while waiting:  # Depth first, so that what begins alike is asked for together.
+        node, before, known, behind = waiting.pop()
+        path = (*before, *node.ids)
+        if node.reads:
+            jobs = _chained(path, node.reads, rows, known=known, piece=piece)
+            behind.append(jobs[0])
+            known, behind = len(path), jobs[-1].followers
+        waiting.extend((child, path, known, behind) for child in reversed(node.children))
+    return planned
+
+
+def _chained(
+    path: tuple[int, ...],
+    reads: Sequence[Read],
+    rows: Sequence[Row],
+    *,
+    known: int,
+    piece: int,
+    salt: str = "",
+) -> list[ReadJob]:
+    """Return jobs that follow one another and read all that is to be read along a path.
+
+    `known`: how many of its tokens were asked for before.
+    """
+    jobs = [
+        _job(path[:end], within(reads, begin, end), rows, begin, salt)
+        for begin, end in _parts(_first(reads), len(path), known, piece)
+    ]
+    for job, following in pairwise(jobs):
+        job.followers.append(following)
+    return jobs
+
+
+def _parts(first: int, end: int, known: int, piece: int) -> Iterator[tuple[int, int]]:
+    """Yield from which position on and up to which each ask reads."""
+    if first - known > SLACK and first + 1 < end:
+        yield first, first + 1
+        first += 1
+    while end - first > piece:
+        yield first, first + piece
+        first += piece
+    yield first, end
+
+
+def _job(
+    prompt: tuple[int, ...], reads: Sequence[Read], rows: Sequence[Row], begin: int, salt: str = ""
+) -> ReadJob:
+    """Return the job that reads a prompt from a position on; more follow where many tokens may come next."""
+    last = len(prompt) - 1
+    final = within(reads, last, last + 1)
+    ids = tuple(dict.fromkeys(rows[row].tokens[number] for _, _, row, number in final))
+    ask = ReadAsk(prompt, ids[:MOST_IDS], begin if begin < last else None, salt)
+    rest = [ids[at : at + MOST_IDS] for at in range(MOST_IDS, len(ids), MOST_IDS)]
+    more = [ReadJob(ReadAsk(prompt, some, None, salt), last, final, rows) for some in rest]
+    return ReadJob(ask, begin, reads, rows, more)
+
+
+def _first(reads: Sequence[Read]) -> int:
+    return min(begin for begin, _, _, _ in reads)

@@ -1,0 +1,149 @@
+"""One task with its documents: looked at once, from the first to the last, before any model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from assay.core.errors import RAISED_BY_AUTHORS, reraise_interrupt
+from assay.core.origin import Origin
+from assay.core.sample import Sample
+from assay.dialects.leap.authoring import Task
+from assay.dialects.leap.calling import Author, Troubles
+from assay.dialects.leap.contexts import Context, Contexts, Drawing
+from assay.dialects.leap.documents import Documents
+from assay.dialects.leap.examples import is_same
+from assay.dialects.leap.model_requests import Wishes, read_requests
+from assay.dialects.leap.original_window import OriginalWindow
+from assay.dialects.shared.author_draws import drawing as author_drawing
+from assay.dialects.shared.choices import labels_for
+from assay.dialects.shared.plain_rows import copied
+
+
+class Asked(NamedTuple):
+    """What is asked about one document, and what a person sees of it."""
+
+    wishes: Wishes
+    """Without the contexts."""
+    options: tuple[str, ...]
+    target: str | None
+
+
+class Prepared:
+    """A task's object, its documents, and what it asks about each."""
+
+    def __init__(
+        self, task: Task, author: Author, documents: Documents, drawing: Drawing, *, is_chat: bool
+    ) -> None:
+        self.task = task
+        self.author = author
+        self.documents = documents
+        self._drawing = drawing
+        self.number = {sample_id: at for at, sample_id in enumerate(documents.ids)}
+        """Where a sample stands."""
+        with author.calling("description"):
+            self.contexts = Contexts(task, documents.docs, documents.ids, drawing, is_chat=is_chat)
+        self._changed: set[int] = set()
+        """The documents that the author's code changes while it makes requests; its scoring may need that."""
+        self.asked = self._look_at_all()
+        self.types = set[str]().union(*(wishes.types for wishes in {one.wishes for one in self.asked}))
+        """The types of request over all documents."""
+        self.window: OriginalWindow | None = None
+        """The tokens that count in the faithful way."""
+
+    def wishes(self, number: int, shots: int | None = None) -> tuple[Wishes, Context]:
+        """Return what the author's code asks about a document, with at most so many examples."""
+        return self._asked_about(number, copied(self.documents.docs[number]), shots)
+
+    def doc_for_results(self, number: int) -> Any:
+        """Return a document as the author's code left it when it made the requests."""
+        doc = copied(self.documents.docs[number])
+        if number in self._changed:
+            self._asked_about(number, doc)
+        return doc
+
+    def _asked_about(self, number: int, doc: Any, shots: int | None = None) -> tuple[Wishes, Context]:
+        with self._seeding() as seed_for:
+            seed_for(number)
+            context = self.contexts.of(number, doc, shots)
+            return read_requests(self.task.construct_requests(doc, context.text)), context
+
+    def samples(self) -> list[Sample]:
+        """Return a sample for each document."""
+        docs = self.documents
+        return [
+            _sample(sample_id, fields, Origin(str(self.author.path), row=row), asked)
+            for sample_id, fields, row, asked in zip(
+                docs.ids, docs.fields, docs.rows, self.asked, strict=True
+            )
+        ]
+
+    def _look_at_all(self) -> list[Asked]:
+        """Call the author's methods on every document; raise for all that go wrong."""
+        troubles = Troubles(self.author)
+        found: list[Asked] = []
+        known: dict[Wishes, Wishes] = {}
+        with self._seeding() as seed_for:
+            for number, doc in enumerate(self.documents.docs):
+                hook = "doc_to_target"
+                try:
+                    seed_for(number)
+                    target = self.task.doc_to_target(own := copied(doc))
+                    hook = "doc_to_text"
+                    seed_for(number)
+                    self.task.doc_to_text(own)
+                    hook = "fewshot_context"
+                    seed_for(number)
+                    context = self.contexts.of(number, own := copied(doc))
+                    hook = "construct_requests"
+                    wishes = read_requests(self.task.construct_requests(own, context.text))
+                    if not is_same(own, doc):
+                        self._changed.add(number)
+                except RAISED_BY_AUTHORS as error:
+                    reraise_interrupt(error)
+                    troubles.add(error, hook, self.documents.rows[number], doc)
+                    continue
+                bare = wishes.without_contexts()
+                found.append(
+                    Asked(
+                        known.setdefault(bare, bare),
+                        wishes.options,
+                        target if isinstance(target, str) else None,
+                    )
+                )
+        troubles.raise_if_any()
+        return found
+
+    @contextmanager
+    def _seeding(self) -> Iterator[Callable[[int], None]]:
+        """Let the author's code draw inside, if it draws at all; yields what seeds it for a document."""
+        if not self.author.draws:
+            yield lambda number: None
+            return
+        made = self._drawing
+        with author_drawing(made.seed, made.task_name) as seed_for:
+            yield lambda number: seed_for(self.documents.ids[number])
+
+
+def _sample(sample_id: str, fields: dict[str, Any], origin: Origin, asked: Asked) -> Sample:
+    target = asked.target
+    right = _right(asked.options, target)
+    return Sample(
+        sample_id,
+        fields,
+        origin,
+        choices=tuple(option.strip() for option in asked.options),
+        labels=labels_for(len(asked.options)),
+        gold=right,
+        targets=() if right or target is None or not target.strip() else (target.strip(),),
+    )
+
+
+def _right(options: Sequence[str], target: str | None) -> tuple[int, ...]:
+    """Return the one option that is the right answer: as it is written, or blanks aside."""
+    if target is None:
+        return ()
+    exact = [at for at, option in enumerate(options) if option == target]
+    found = exact or [at for at, option in enumerate(options) if option.strip() == target.strip()]
+    return (found[0],) if len(found) == 1 else ()

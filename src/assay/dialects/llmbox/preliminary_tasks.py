@@ -1,0 +1,175 @@
+"""Small tasks that are asked before the samples, to find out what to show.
+
+They are tasks like any other, so that journal, cache and context length see to them in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from assay.core.errors import BackendError
+from assay.core.origin import Origin
+from assay.core.request import Ask, Generate, Kind, Request, Span, request
+from assay.core.response import Completion, Failure, Likelihood
+from assay.core.sample import Sample
+from assay.core.score import Score, Verdict
+from assay.core.task import Answered, ComponentSpec, Rehearse, Scorer, TaskSpec
+from assay.dialects.llmbox.calling import Author
+from assay.dialects.llmbox.formatted_dataset import Prepared
+from assay.dialects.llmbox.formatting import Instance, letters
+from assay.dialects.llmbox.prompts import Shown
+from assay.dialects.llmbox.task import Asking, ClassTask
+
+TaskT = TypeVar("TaskT", bound=ClassTask)
+
+
+def rehearsal(kind: type[TaskT], name: str, method: str, prepared: Prepared, asking: Asking) -> TaskT:
+    """Return a task over prepared rows that are no part of the evaluation."""
+    where = Origin(str(prepared.author.path))
+    samples = [
+        Sample(
+            sample_id,
+            {},
+            where,
+            choices=one.choices,
+            labels=letters(len(one.choices)),
+        )
+        for sample_id, one in zip(prepared.index, prepared.instances, strict=True)
+    ]
+    return kind(_spec(name, where.path, method, len(samples)), samples, {method: prepared}, asking)
+
+
+def _spec(name: str, source: str, method: str, n_samples: int) -> TaskSpec:
+    return TaskSpec(name, "llmbox", source, "", (method,), n_samples, n_samples)
+
+
+class ProbeTask(ClassTask):
+    """Questions of which the chosen option is wanted, not whether it is right."""
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+        """Name the scorer that says which option was chosen."""
+        inner = (self._inner(method, prepared) for method, prepared in self._prepared.items())
+        return [spec for spec in inner if spec is not None]
+
+
+class TargetTask(ClassTask):
+    """How likely the right answer is, for questions that are answered in free words."""
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+        """Return the scorer that hands the likelihood on."""
+        return [_LogLikelihood(method) for method in self._prepared]
+
+    def _asks(
+        self, method: str, prepared: Prepared, one: Instance, shown: Shown
+    ) -> Iterator[tuple[str, int, Ask]]:
+        before = self._opening(shown, one.sources[0], prepared.lead)
+        yield "target", 0, Span(*before.followed_by(one.target or ""))
+
+
+class _LogLikelihood:
+    def __init__(self, track: str) -> None:
+        self.track = track
+
+    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return the log-probability of the right answer."""
+        ((asked, response),) = answers
+        outcome = response.outcome
+        known = (asked.task, sample.id, self.track, "log_likelihood")
+        if isinstance(outcome, Likelihood):
+            return Score(*known, Verdict.SCORED, outcome.sum_logprob)
+        return Score(*known, Verdict.FAILED, why=_why(outcome))
+
+
+class WritingTask:
+    """Texts for the model to write; the answer of each score is one of them."""
+
+    def __init__(self, name: str, source: str, asks: Sequence[Generate]) -> None:
+        self._asks = asks
+        self._source = source
+        self._spec = _spec(name, source, _Written.track, len(asks))
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Return its name and size."""
+        return self._spec
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Return that it asks for texts."""
+        return frozenset({Kind.GENERATE})
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield one sample for each text."""
+        return (Sample(str(number), {}, Origin(self._source)) for number in range(len(self._asks)))
+
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        """Return the request for one text; what it shows is part of it and cannot be left out."""
+        number = int(sample.id)
+        return [request(self._spec.name, sample.id, "gen", "answer", number, self._asks[number])]
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+        """Return the scorer that hands the text on."""
+        return [_Written()]
+
+
+class _Written:
+    track = "gen"
+
+    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return what was written."""
+        ((asked, response),) = answers
+        outcome = response.outcome
+        known = (asked.task, sample.id, self.track, "text")
+        if isinstance(outcome, Completion):
+            return Score(*known, Verdict.UNGRADED, answer=outcome.outputs[0].text)
+        return Score(*known, Verdict.FAILED, why=_why(outcome))
+
+
+def comparable(results: Sequence[Sequence[Score]], author: Author, way: str) -> list[int]:
+    """Return the rows that failed in no result: on those alone can results be compared."""
+    failed = [score for scores in results for score in scores if score.verdict is Verdict.FAILED]
+    rows = [
+        at
+        for at, scores in enumerate(zip(*results, strict=True))
+        if all(score.verdict is not Verdict.FAILED for score in scores)
+    ]
+    if rows:
+        return rows
+    raise no_use(author, way, str(failed[0].why))
+
+
+def written(
+    rehearse: Rehearse,
+    name: str,
+    asks: Sequence[Generate],
+    author: Author,
+    way: str,
+    *,
+    clean: Callable[[str], str] = str.strip,
+) -> list[str]:
+    """Return the different texts that the model writes when it is asked so, without empty ones."""
+    (scores,) = rehearse([WritingTask(name, str(author.path), asks)])
+    usable = comparable([scores], author, way)
+    texts = (clean(scores[at].answer or "") for at in usable)
+    found = [text for text in dict.fromkeys(texts) if text]
+    if not found:
+        raise no_use(author, way, "it wrote nothing")
+    return found
+
+
+def no_use(author: Author, way: str, why: str) -> BackendError:
+    """Return the error that what was asked before the samples leads to nothing."""
+    return BackendError(
+        author.problem(
+            "LLMBOX-012",
+            f"{way} asked the model before the samples, and nothing usable came of it: {why}",
+            f"fix that and run the same command with --retry-failed, or omit {way}",
+        )
+    )
+
+
+def _why(outcome: object) -> str:
+    if isinstance(outcome, Failure):
+        return f"{outcome.kind}: {outcome.message}"
+    return f"an answer of another kind: {type(outcome).__name__}"

@@ -1,0 +1,270 @@
+"""The rows of a dataset: what its class loads, the splits and rows that are read, the columns needed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.ids import digest
+from assay.core.origin import Origin
+from assay.dialects.openicl.authored.author import RAISED, Author, author_of, check_arguments, check_own_names
+from assay.dialects.openicl.authored.base_classes import BaseDataset
+from assay.dialects.openicl.authored.code import Code
+from assay.dialects.openicl.authored.own_datasets import MAX_OUT_LEN, FileRows
+from assay.dialects.openicl.config.entry import DatasetEntry, Range
+from assay.dialects.openicl.ranges import rows_in
+from assay.dialects.shared.lazy_rows import PerRow
+from assay.dialects.shared.plain_rows import plain_row
+from assay.dialects.shared.row_names import RowNames
+from assay.sources.hub_reads import noting_loads
+from assay.sources.mapped_rows import MappedRows, rows_of
+
+COLUMNS = "OPENICL-013"
+_PATH = "path"
+CONTENT = "content"
+"""The column that holds a row's texts and media in their order."""
+_OF_MEDIA = ("image", "video", "audio")
+_OF_JUDGING = ("mode", "infer_order", "base_models", "given_pred", "summarizer")
+"""What an entry says of how answers are judged, beside its `eval_cfg`."""
+
+
+class Split:
+    """Rows in the order in which they are read; many may lie in a file and not in memory."""
+
+    def __init__(
+        self, name: str, rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], origins: Sequence[Origin]
+    ) -> None:
+        self.name = name
+        self.rows = rows
+        """As the author's class made them."""
+        self.numbers = numbers
+        """Where they stand in the split as it was loaded, from 0 on."""
+        self.origins = origins
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def fields(self) -> Sequence[dict[str, Any]]:
+        """The rows as plain data."""
+        return PerRow(self.rows, plain_row)
+
+    @cached_property
+    def ids(self) -> RowNames:
+        """A name for each row, by a hash of its content."""
+        return RowNames(map(digest, self.fields))
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns, in the order of the first row."""
+        if isinstance(self.rows, MappedRows):
+            return self.rows.columns
+        return list(dict.fromkeys(str(name) for row in self.rows for name in row))
+
+
+class LoadedData(NamedTuple):
+    """The two splits of a dataset; a dataset without splits is both."""
+
+    test: Split
+    train: Split
+    author: Author
+    dataset_class: str
+    notes: tuple[str, ...]
+    lacks_train: str | None = None
+    """Why there is no split that examples could be from."""
+
+    @property
+    def is_one(self) -> bool:
+        """Whether the examples are from the rows that are asked."""
+        return self.test.name == self.train.name
+
+
+def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> LoadedData:
+    """Load a dataset by its class."""
+    cls: Any = code.require(entry.type, "dataset class", where)
+    author = author_of(cls, config)
+    if isinstance(cls, type):
+        check_own_names(author, cls, code)
+    if not isinstance(cls, type) or getattr(cls, "load", BaseDataset.load) is BaseDataset.load:
+        what = "it has no method load(...), so it is no dataset class"
+        fix = "write class NAME(BaseDataset) with a static method load(...)"
+        raise AuthorError(author.problem(RAISED, what, fix))
+    _check_repeats(cls, entry, where)
+    arguments, notes = _placed(_taken(cls, entry.load_arguments), code, config)
+    _check_arguments(cls, arguments, where)
+    with noting_loads(), author.calling("load"):
+        loaded = _loaded(cls, entry, arguments)
+    splits = _splits(loaded, author)
+    reader = entry.reader_cfg
+    problems = Problems()
+    test = _split(splits, reader.test_split, reader.test_range, "test", where, problems, author)
+    # A train split that nobody takes examples from need not be there; whoever does asks for it first.
+    has_train = "" in splits or reader.train_split in splits
+    wanted = reader.train_split if has_train else reader.test_split
+    train = _split(splits, wanted, reader.train_range, "train", where, problems, author)
+    problems.raise_if_any()
+    assert test is not None
+    assert train is not None
+    return LoadedData(
+        test,
+        train,
+        author,
+        cls.__name__,
+        notes,
+        None if has_train else _not_there("train", reader.train_split, splits),
+    )
+
+
+def _check_repeats(cls: Any, entry: DatasetEntry, where: Origin) -> None:
+    """Raise where `load` takes `n` or `k`, which an entry has for repeats and never hands on."""
+    parameters = inspect.signature(cls.load).parameters
+    for name, is_set in (("n", entry.n != 1), ("k", entry.k != (1,))):
+        if name in parameters and is_set:
+            what = f"{name} says how often every row is asked; {cls.__name__}.load has a parameter {name!r}, "
+            what += "which never gets it"
+            fix = f"rename the parameter of load and the key, for example to {name}_rows"
+            raise AuthorError(Problem(RAISED, what, fix, where))
+
+
+def _check_arguments(cls: Any, arguments: Mapping[str, Any], where: Origin) -> None:
+    """Raise where an entry does not give what `load` takes; a class that is made otherwise knows itself."""
+    if cls.__init__ in (BaseDataset.__init__, object.__init__):
+        is_bound = isinstance(inspect.getattr_static(cls, "load"), staticmethod | classmethod)
+        check_arguments(cls.load, arguments, RAISED, where, n_before=0 if is_bound else 1)
+
+
+def _loaded(cls: Any, entry: DatasetEntry, arguments: Mapping[str, Any]) -> Any:
+    if issubclass(cls, BaseDataset):
+        return cls(reader_cfg=_reader(entry), abbr=entry.abbr, **arguments).dataset
+    return cls.load(**arguments)
+
+
+def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_shots: bool) -> None:
+    """Raise where columns that the config reads are not there; examples are rows of the train split."""
+    problems = Problems()
+    reader = entry.reader_cfg
+    # How long answers may be need not be said; media that stand in the text have no columns of their own.
+    optional = (MAX_OUT_LEN, *(_OF_MEDIA if CONTENT in data.test.columns else ()))
+    asked = [(name, "input_columns") for name in reader.input_columns if name not in optional]
+    if reader.output_column is not None:
+        asked.append((reader.output_column, "output_column"))
+    for name, key in asked:
+        for split in (data.test, data.train) if has_shots else (data.test,):
+            if name in split.columns:
+                continue
+            of = f" in the split {split.name!r}" if split.name else ""
+            what = f"{key} names the column {name!r}, which is not there{of}{nearest(name, split.columns)}; "
+            what += f"there are {listing(split.columns)}"
+            fix = f"correct reader_cfg, or what {data.author.class_name}.load returns"
+            problems.add(Problem(COLUMNS, what, fix, where))
+            break
+    problems.raise_if_any()
+
+
+def _reader(entry: DatasetEntry) -> dict[str, Any]:
+    reader = entry.reader_cfg
+    return {name: getattr(reader, name) for name in reader.__struct_fields__}
+
+
+def _taken(cls: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments that the loader takes; what says how a judge compares, it need not know."""
+    parameters = inspect.signature(cls.load).parameters
+    takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name not in _OF_JUDGING or name in parameters or takes_all
+    }
+
+
+def _placed(arguments: Mapping[str, Any], code: Code, config: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the arguments with a path that counts from another folder than this one where it lies."""
+    made = dict(arguments)
+    path = made.get(_PATH)
+    if isinstance(path, str) and not Path(path).exists():
+        found = code.data.find(path)
+        if found is not None and found.exists() and str(found) != path:
+            made[_PATH] = str(found)
+            return made, (f"{path!r} was found at {str(found)!r}",)
+    return made, ()
+
+
+def _splits(loaded: Any, author: Author) -> dict[str, Any]:
+    """Return the splits by name; a dataset without any under the empty name."""
+    if isinstance(loaded, FileRows) or _is_dataset(loaded):
+        return {"": loaded}
+    if isinstance(loaded, Mapping) and loaded and all(map(_is_rows, loaded.values())):
+        return {str(name): rows for name, rows in loaded.items()}
+    what = f"load returned {_seen(loaded)}, expected a datasets.Dataset or a DatasetDict of them"
+    fix = "write return datasets.Dataset.from_list(rows)"
+    raise AuthorError(author.problem(RAISED, what, fix))
+
+
+def _is_dataset(value: Any) -> bool:
+    return hasattr(value, "column_names") and hasattr(value, "to_list")
+
+
+def _is_rows(value: Any) -> bool:
+    is_list = isinstance(value, list) and all(isinstance(row, Mapping) for row in value)
+    return _is_dataset(value) or is_list
+
+
+def _seen(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, Mapping) and value:
+        name, part = next(pair for pair in value.items() if not _is_rows(pair[1]))
+        return f"a dict of which {name!r} is a {type(part).__name__}"
+    return f"a {type(value).__name__}"
+
+
+def _not_there(of: str, name: str, splits: Mapping[str, Any]) -> str:
+    near = nearest(name, splits)
+    return f"{of}_split is {name!r}, which is not there{near}; there are {listing(splits)}"
+
+
+def _split(
+    splits: Mapping[str, Any],
+    name: str,
+    wanted: Range,
+    of: str,
+    where: Origin,
+    problems: Problems,
+    author: Author,
+) -> Split | None:
+    if "" in splits:
+        name = ""
+    if name not in splits:
+        what = _not_there(of, name, splits)
+        problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_split", where))
+        return None
+    loaded = splits[name]
+    try:
+        numbers = rows_in(wanted, len(loaded))
+    except ValueError as error:
+        what = f"{of}_range is {wanted!r}: {error}"
+        problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_range", where))
+        return None
+    if not numbers:
+        reason = (
+            f"{of}_range {wanted!r} leaves none of {len(loaded):,}"
+            if len(loaded)
+            else "load returned no rows"
+        )
+        what = f"there is nothing to evaluate: {reason}"
+        problems.add(Problem(COLUMNS, what, "correct the data, or reader_cfg", where))
+        return None
+    rows = [loaded[number] for number in numbers] if isinstance(loaded, list) else rows_of(loaded, numbers)
+    return Split(name, rows, numbers, PerRow(numbers, _origin_in(loaded, name, author)))
+
+
+def _origin_in(loaded: Any, split: str, author: Author) -> Callable[[int], Origin]:
+    """Return what tells where a row of a split stands."""
+    if isinstance(loaded, FileRows):
+        return loaded.origins.__getitem__
+    place = f"{author.path}:{author.class_name}" + (f" {split}" if split else "")
+    return lambda number: Origin(place, row=number + 1)

@@ -1,0 +1,131 @@
+"""What the manifest records of an entry: all that decides a prompt or a score."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.core.task import TaskSpec
+from assay.dialects.openicl.authored.code import Code, last_name
+from assay.dialects.openicl.config.entry import Component, DatasetEntry
+from assay.dialects.openicl.differences import Traits, quirks_of
+from assay.dialects.openicl.entries import Found
+from assay.dialects.openicl.entry_validation import Asked, EntryParts
+from assay.dialects.openicl.judge_prompts import REFERENCE
+from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
+from assay.dialects.shared.row_names import hash_of_contents
+
+DIALECT = "openicl"
+
+
+def recorded(found: Found, source: str, parts: EntryParts, asked: Asked) -> TaskSpec:
+    """Return the spec of an entry's task; `source`: the dataset as the person named it."""
+    entry, settings = found.entry, asked.settings
+    assert isinstance(entry, DatasetEntry)
+    train = parts.data.train.ids.contents if parts.retriever.count else ()
+    return TaskSpec(
+        entry.name,
+        DIALECT,
+        source,
+        hash_of_contents(parts.data.test.ids.contents, train),
+        (parts.inference.method,),
+        len(parts.data.test),
+        len(parts.data.test),
+        _settings(found, entry, parts, asked),
+        quirks_of(
+            _traits(entry, parts, is_chat=settings.is_chat),
+            asked.tools.scoring.corrected,
+            is_faithful=settings.is_faithful,
+        ),
+    )
+
+
+def _settings(found: Found, entry: DatasetEntry, parts: EntryParts, asked: Asked) -> dict[str, Any]:
+    inference, retriever, scoring = parts.inference, parts.retriever, parts.scoring
+    templates, settings = parts.templates, asked.settings
+    return {
+        "config": str(found.config.path),
+        "abbr": entry.abbr,
+        "dataset_class": parts.data.dataset_class,
+        "prompt_hash": found.prompt_hash,
+        "code": _code(found, parts, asked.code),
+        "load": _written(entry.load_arguments),
+        "reader": _written(msgspec.to_builtins(entry.reader_cfg)),
+        **({"split": parts.data.test.name} if parts.data.test.name else {}),
+        "prompt_format": templates.format,
+        "prompt_template": _component(entry.infer_cfg.prompt_template),
+        "ice_template": _component(entry.infer_cfg.ice_template),
+        "retriever": {"name": type(retriever).__name__, **_written(msgspec.to_builtins(retriever))},
+        "inferencer": {
+            "name": inference.name,
+            "turns": inference.turn_mode,
+            "labels": _written(inference.labels),
+        },
+        "sampling": msgspec.to_builtins(inference.sampling),
+        "shots": retriever.count,
+        "evaluator": scoring.evaluator_name,
+        "evaluator_arguments": _written(entry.eval_cfg.evaluator.arguments) if entry.eval_cfg else {},
+        "postprocessors": [one.name for one in scoring.predictions],
+        "dataset_postprocessor": scoring.golds.name if scoring.golds else None,
+        "n": inference.sampling.n,
+        "k": list(entry.counted(inference.sampling.n)),
+        "form": "chat" if settings.is_chat else "text",
+        **({"joins_turns": True} if asked.arguments.joins_turns and settings.is_faithful else {}),
+        "seed": settings.seed,
+        "faithful": settings.is_faithful,
+        "score_by": settings.score_by,
+        **(templates.settings if isinstance(templates, MultimodalPrompts) else {}),
+    }
+
+
+def _code(found: Found, parts: EntryParts, code: Code) -> dict[str, str]:
+    """Return a hash of every file that the entry is written in, whatever else the config names."""
+    named = {parts.data.author.path, *parts.scoring.files}
+    behind = {path for one in named for path in code.modules.files_behind(one)}
+    files = sorted({*found.config.files, *(path for path in behind if path.is_file())})
+    return {_name(path, files): hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files}
+
+
+def _name(path: Path, files: list[Path]) -> str:
+    """Return a file's name; with its folder, where another has the same."""
+    alike = [one for one in files if one.name == path.name]
+    return path.name if len(alike) == 1 else f"{path.parent.name}/{path.name}"
+
+
+def _traits(entry: DatasetEntry, parts: EntryParts, *, is_chat: bool) -> Traits:
+    scoring = parts.scoring
+    named = {scoring.evaluator_name, *(one.name for one in scoring.predictions)}
+    if scoring.golds is not None:
+        named.add(scoring.golds.name)
+    return Traits(
+        parts.inference,
+        parts.templates,
+        parts.retriever,
+        frozenset(named),
+        has_own_evaluator=scoring.is_own,
+        is_chat=is_chat,
+        has_pred_role=entry.eval_cfg is not None and entry.eval_cfg.pred_role is not None,
+        has_range=entry.reader_cfg.test_range is not None,
+        shows_reference=entry.eval_cfg is not None
+        and f"{{{REFERENCE}}}" in repr(entry.eval_cfg.evaluator.arguments),
+        names_path=isinstance(entry.load_arguments.get("path"), str),
+    )
+
+
+def _component(component: Component | None) -> dict[str, Any] | None:
+    if component is None:
+        return None
+    return {"type": last_name(component.type), **_written(component.arguments)}
+
+
+def _written(value: Any) -> Any:
+    """Return a value of a config as it is stored: code by its name."""
+    if isinstance(value, Mapping):
+        return {str(key): _written(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_written(one) for one in value]
+    return value if isinstance(value, str | int | float | bool | None) else last_name(value)

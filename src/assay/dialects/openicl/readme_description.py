@@ -1,0 +1,175 @@
+"""What a config says of its task, as a table in a README has it: read from the config, no data is loaded.
+
+Code of authors is not run either: what an evaluator returns is read in its file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.definitions import Definitions
+from assay.dialects.openicl.authored.modules import OPENCOMPASS, PACKAGES
+from assay.dialects.openicl.authored.returned_names import ReadClass, read_class
+from assay.dialects.openicl.config.entry import Component, DatasetEntry
+from assay.dialects.openicl.config.loading import LoadedConfig
+from assay.dialects.openicl.config.places import checkout_above
+from assay.dialects.openicl.config.prompt_hash import config_hash
+from assay.dialects.openicl.entries import Found, entries_of
+from assay.dialects.openicl.inferencing import method_of
+from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
+from assay.dialects.openicl.retrievers.registry import make_retriever
+from assay.dialects.openicl.templates.inline_examples import written_examples
+from assay.dialects.openicl.templates.template_parsing import TemplateSpec, read_template
+
+ValueNames = Callable[[str, str, Mapping[str, Any]], Sequence[str] | None]
+"""Takes the name of an evaluator, its module and its arguments; None where the name is unknown."""
+_OWN_DEPTH = 1
+"""So many folders below a config's own are looked through for code, as they are when it is evaluated."""
+_One = TypeVar("_One")
+
+
+class Described(NamedTuple):
+    """What a config says of its task. Of several entries that differ, what each says, in order."""
+
+    path: Path
+    methods: tuple[str, ...]
+    metrics: tuple[str, ...]
+    """The names of the values; none where answers are not scored, or the names cannot be read."""
+    evaluators: tuple[str, ...]
+    """The names of the evaluators."""
+    shots: tuple[int, ...]
+    """Solved examples in the prompt: those of the retriever, and those written into the template."""
+    formats: tuple[str, ...]
+    """What the prompt looks like; none where a template is not one that is known."""
+    prompt_hash: str | None
+    """Of the file as a whole."""
+    is_of_opencompass: bool
+    """Whether it names OpenCompass's own parts, whose names are in its hash."""
+    hands_on: tuple[Path, ...] | None
+    """The configs that it is from, where the file only names others; None: it says something itself."""
+
+
+class Describer:
+    """Describes configs; the files of a checkout are looked through once."""
+
+    def __init__(self, root: Path | None, value_names: ValueNames) -> None:
+        """Take a checkout, None: the one above each config; and what knows Assay's own evaluators."""
+        self._root = root
+        self._value_names = value_names
+        self._definitions: dict[tuple[Path, int | None], Definitions] = {}
+        self._classes: dict[tuple[Path, str], ReadClass | None] = {}
+
+    def describe(self, path: Path) -> Described:
+        """Load a config and say what is in it; all that is wrong with it is raised."""
+        found = entries_of(str(path), self._root)
+        entries = [(one, one.entry) for one in found if isinstance(one.entry, DatasetEntry)]
+        templates = [_template(entry) for _, entry in entries]
+        scored = [entry.eval_cfg.evaluator for _, entry in entries if entry.eval_cfg is not None]
+        # Hundreds of entries may share one.
+        evaluators = {str(component): component for component in scored}.values()
+        shots = [_retrieved(one, entry) for one, entry in entries]
+        return Described(
+            path,
+            _distinct(
+                filter(None, (method_of(last_name(entry.infer_cfg.inferencer.type)) for _, entry in entries))
+            ),
+            _distinct(name for component in evaluators for name in self._values(component, found[0].config)),
+            _distinct(last_name(component.type) for component in evaluators),
+            _distinct(
+                retrieved + template.n_examples for retrieved, template in zip(shots, templates, strict=True)
+            ),
+            _distinct(filter(None, (template.format for template in templates))),
+            config_hash(found[0].config),
+            any(_module(entry.infer_cfg.retriever).startswith(OPENCOMPASS) for _, entry in entries),
+            found[0].config.files[:-1] if _says_nothing(path) else None,
+        )
+
+    def _values(self, component: Component, config: LoadedConfig) -> Sequence[str]:
+        """Return the names of the values of an evaluator: the person's own, Assay's, or a checkout's."""
+        name = last_name(component.type)
+        folders = dict.fromkeys(file.absolute().parent for file in reversed(config.files))
+        for folder in folders:
+            if (own := self._read(folder, _OWN_DEPTH, name)) is not None:
+                return self._returned(own, folder, _OWN_DEPTH)
+        known = self._value_names(name, getattr(component.type, "module", ""), component.arguments)
+        if known is not None:
+            return known
+        root = self._root or checkout_above(config.path)
+        for top in dict.fromkeys(package.partition(".")[0] for package in PACKAGES) if root else ():
+            assert root is not None
+            if (one := self._read(root / top, None, name)) is not None:
+                return self._returned(one, root / top, None)
+        return ()
+
+    def _returned(
+        self, one: ReadClass, folder: Path, depth: int | None, seen: frozenset[ReadClass] = frozenset()
+    ) -> Sequence[str]:
+        """Return the names of a class's values, or of the first class that it extends and that has some."""
+        if one.values:
+            return one.values
+        for base in one.bases:
+            extended = self._read(folder, depth, base)
+            # A class may well be called like the one of another module that it extends.
+            if extended is None or extended == one or extended in seen:
+                values = self._value_names(base, "", {})
+            else:
+                values = self._returned(extended, folder, depth, seen | {one})
+            if values:
+                return values
+        return ()
+
+    def _read(self, folder: Path, depth: int | None, name: str) -> ReadClass | None:
+        definitions = self._definitions.setdefault((folder, depth), Definitions(folder, depth=depth))
+        file = definitions.file_of(name)
+        if file is None:
+            return None
+        if (file, name) not in self._classes:
+            self._classes[file, name] = read_class(file, name)
+        return self._classes[file, name]
+
+
+class _Template(NamedTuple):
+    """What a prompt's template is."""
+
+    format: str | None
+    n_examples: int
+
+
+def _template(entry: DatasetEntry) -> _Template:
+    infer = entry.infer_cfg
+    component = infer.prompt_template or infer.ice_template
+    if component is None:
+        return _Template(None, 0)
+    spec = TemplateSpec(last_name(component.type), component.arguments)
+    if spec.name == MULTIMODAL:
+        return _Template(MultimodalPrompts.format, 0)
+    read = read_template(spec, is_faithful=False, faults=[])
+    shown = next(iter(read.values()), None) if isinstance(read, dict) else read
+    return _Template(
+        None if shown is None else shown.format, written_examples(read, entry.reader_cfg.input_columns)
+    )
+
+
+def _retrieved(found: Found, entry: DatasetEntry) -> int:
+    retriever = entry.infer_cfg.retriever
+    arguments = {key: value for key, value in retriever.arguments.items() if key != "ice_template"}
+    return make_retriever(last_name(retriever.type), arguments, where=found.where).count
+
+
+def _module(component: Component) -> str:
+    return str(getattr(component.type, "module", component.type))
+
+
+def _says_nothing(path: Path) -> bool:
+    """Whether a config says nothing of its own: its datasets are all from bases."""
+    body = ast.parse(path.read_bytes()).body
+    return not any(isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) for node in body)
+
+
+def _distinct(values: Iterable[_One]) -> tuple[_One, ...]:
+    return tuple(dict.fromkeys(values))

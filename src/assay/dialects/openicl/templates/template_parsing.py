@@ -1,0 +1,236 @@
+"""From the arguments of a template in a config to a layout, with all that is wrong noted.
+
+`MAKERS` is the table of the kinds of templates; a further kind is added there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard
+
+from assay.core.errors import listing, nearest
+from assay.core.prompt import Message
+from assay.dialects.openicl.templates.dialogue_line import Section
+from assay.dialects.openicl.templates.layouts import DialogueLayout, Item, StringLayout, bare_item
+from assay.dialects.openicl.templates.multi_turn import MultiTurnLayout
+from assay.dialects.openicl.templates.raw import raw_layout
+from assay.dialects.openicl.templates.template_problems import Fault, seen
+from assay.dialects.openicl.templates.text import Marks, Row, Text
+
+SECTIONS: tuple[Section, ...] = ("begin", "round", "end")
+_ITEM_KEYS = ("role", "prompt", "fallback_role")
+
+
+class TemplateSpec(NamedTuple):
+    """A template as a config names it."""
+
+    name: str
+    """The name of its class."""
+    arguments: Mapping[str, Any]
+
+
+class MessagesLayout(Protocol):
+    """A template that is messages already."""
+
+    format: ClassVar[str]
+    items: tuple[Item, ...]
+    """Its texts."""
+    has_examples: bool
+    """Whether it has a place for examples."""
+
+    def messages(self, row: Row, examples: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages of a row."""
+
+    def faults(self, columns: Sequence[str]) -> Iterator[Fault]:
+        """Yield what does not fit the columns, its texts aside."""
+
+
+Layout: TypeAlias = StringLayout | DialogueLayout
+LabelMap: TypeAlias = dict[Any, Layout]
+"""What the prompt looks like if a label were the right answer."""
+Read: TypeAlias = StringLayout | DialogueLayout | MultiTurnLayout | MessagesLayout | LabelMap
+
+
+class Pair(NamedTuple):
+    """The two templates of a dataset."""
+
+    prompt: Read | None
+    ice: Read | None
+    is_ice_alone: bool
+    """Whether the ice template serves as the prompt's, too."""
+
+    @property
+    def shown(self) -> Read | None:
+        """Return the template of the prompt."""
+        return self.ice if self.is_ice_alone else self.prompt
+
+
+Maker: TypeAlias = Callable[[Mapping[str, Any], bool, list[Fault]], Read | None]
+"""Takes the arguments, whether the original is followed, and where to note faults; None: there are some."""
+
+
+def read_template(spec: TemplateSpec, *, is_faithful: bool, faults: list[Fault]) -> Read | None:
+    """Read a template; None where something is wrong with it, which is noted."""
+    kind = MAKERS.get(spec.name)
+    if kind is None:
+        what = f"there is no template {spec.name!r}{nearest(spec.name, MAKERS)}"
+        faults.append(Fault(what, f"use one of {listing(MAKERS)}"))
+        return None
+    known, make = kind
+    before = len(faults)
+    for key in spec.arguments:
+        if key not in known:
+            what = f"{spec.name} has the unknown argument {key!r}{nearest(str(key), known)}"
+            faults.append(Fault(what, f"use some of {listing(known)}"))
+    read = make(spec.arguments, is_faithful, faults)
+    return read if len(faults) == before else None
+
+
+def _prompt_template(said: Mapping[str, Any], is_faithful: bool, faults: list[Fault]) -> Read | None:
+    marks = _marks(said, is_faithful, faults)
+    template = said.get("template")
+    if isinstance(template, str):
+        return _string(template, marks, "the template", faults)
+    if isinstance(template, Mapping) and template:
+        if all(key in SECTIONS for key in template):
+            return _dialogue(template, marks, "the template", faults)
+        return _label_map(template, marks, faults)
+    what = f"the template is {seen(template)}, expected a text, a dialogue or an entry for each label"
+    faults.append(Fault(what, "write template='...' or template=dict(round=[...])"))
+    return None
+
+
+def _multi_turn(said: Mapping[str, Any], is_faithful: bool, faults: list[Fault]) -> Read | None:
+    template = said.get("template")
+    if not isinstance(template, Mapping):
+        what = f"the template is {seen(template)}, expected a dialogue of one round"
+        faults.append(
+            Fault(what, "write template=dict(round=[dict(role='HUMAN', ...), dict(role='BOT', ...)])")
+        )
+        return None
+    dialogue = _dialogue(template, Marks(is_faithful=is_faithful), "the template", faults)
+    if not any(item.role != "BOT" for item in dialogue.items if item.section == "round"):
+        faults.append(Fault("nobody asks in the round", "write dict(role='HUMAN', prompt='{question}')"))
+    return MultiTurnLayout(dialogue.items, is_faithful=is_faithful)
+
+
+MAKERS: dict[str, tuple[tuple[str, ...], Maker]] = {
+    "PromptTemplate": (("template", "ice_token", "sep_token", "column_token_map"), _prompt_template),
+    "RawPromptTemplate": (("messages", "format_variables", "ice_token"), raw_layout),
+    "MultiTurnPromptTemplate": (("template",), _multi_turn),
+}
+"""Every kind of template: its arguments, and what makes a layout of them."""
+
+
+def _marks(said: Mapping[str, Any], is_faithful: bool, faults: list[Fault]) -> Marks:
+    found: dict[str, str | None] = {}
+    for key in ("ice_token", "sep_token"):
+        value = said.get(key)
+        if not isinstance(value, str | None):
+            faults.append(Fault(f"{key} is {seen(value)}, expected a text", f"write {key}='</E>'"))
+            value = None
+        found[key] = value or None
+    tokens = said.get("column_token_map")
+    if tokens is not None and not _is_token_map(tokens):
+        what = f"column_token_map is {seen(tokens)}, expected a dict of column to token"
+        faults.append(Fault(what, "write column_token_map={'question': '</Q>'}"))
+        tokens = None
+    return Marks(found["ice_token"], found["sep_token"], tokens, is_faithful)
+
+
+def _is_token_map(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(column, str) and isinstance(token, str) and token for column, token in value.items()
+    )
+
+
+def _string(raw: str, marks: Marks, place: str, faults: list[Fault]) -> StringLayout:
+    if marks.ice_token and marks.ice_token not in raw:
+        what = f"the ice_token {marks.ice_token!r} does not stand in {place}"
+        faults.append(Fault(what, f"write {marks.ice_token} where the examples are to be, or no ice_token"))
+    return StringLayout(raw, marks)
+
+
+def _label_map(said: Mapping[Any, Any], marks: Marks, faults: list[Fault]) -> LabelMap:
+    found: LabelMap = {}
+    for label, entry in said.items():
+        place = f"the template of label {label!r}"
+        if isinstance(entry, str):
+            found[label] = _string(entry, marks, place, faults)
+        elif isinstance(entry, Mapping):
+            found[label] = _dialogue(entry, marks, place, faults)
+        else:
+            near = nearest(label, SECTIONS) if isinstance(label, str) else ""
+            what = f"{place} is {seen(entry)}, expected a text or a dialogue{near}"
+            faults.append(Fault(what, "write a text, or dict(round=[...])"))
+    return found
+
+
+def _dialogue(said: Mapping[str, Any], marks: Marks, place: str, faults: list[Fault]) -> DialogueLayout:
+    for key in said:
+        if key not in SECTIONS:
+            what = f"{place} has the unknown key {key!r}{nearest(str(key), SECTIONS)}"
+            faults.append(Fault(what, f"use some of {listing(SECTIONS)}"))
+    if "round" not in said:
+        faults.append(Fault(f"{place} has no 'round'", "write round=[dict(role='HUMAN', prompt='...')]"))
+    items: list[Item] = []
+    for section in SECTIONS:
+        entries = said.get(section, [])
+        if isinstance(entries, str | Mapping) and section != "round":
+            entries = [entries]
+        if not isinstance(entries, list | tuple):
+            what = f"{section} of {place} is {seen(entries)}, expected a list"
+            faults.append(Fault(what, f"write {section}=[dict(role='HUMAN', prompt='...')]"))
+            continue
+        for at, entry in enumerate(entries):
+            item = _item(entry, marks, section, f"{section}[{at}] of {place}", faults)
+            if item is not None:
+                items.append(item)
+    return DialogueLayout(items, marks)
+
+
+def _item(entry: object, marks: Marks, section: Section, place: str, faults: list[Fault]) -> Item | None:
+    if isinstance(entry, str):
+        return bare_item(entry, marks, section)
+    if not isinstance(entry, Mapping):
+        what = f"{place} is {seen(entry)}, expected a dict with a role and a prompt, or a text"
+        faults.append(Fault(what, "write dict(role='HUMAN', prompt='...')"))
+        return None
+    for key in entry:
+        if key not in _ITEM_KEYS:
+            what = f"{place} has the unknown key {key!r}{nearest(str(key), _ITEM_KEYS)}"
+            faults.append(Fault(what, f"use some of {listing(_ITEM_KEYS)}"))
+    role, prompt, fallback = (entry.get(key) for key in _ITEM_KEYS)
+    if not isinstance(role, str) or not role:
+        faults.append(Fault(f"the role of {place} is {seen(role)}, expected a text", "write role='HUMAN'"))
+        return None
+    if not isinstance(prompt, str | None) or not isinstance(fallback, str | None):
+        wrong = "fallback_role" if isinstance(prompt, str | None) else "prompt"
+        what = f"{wrong} of {place} is {seen(entry[wrong])}, expected a text"
+        faults.append(Fault(what, f"write {wrong}='...'"))
+        return None
+    return Item(role, fallback, Text(prompt or "", marks), section)
+
+
+def layouts_of(read: Read | None) -> list[Layout]:
+    """Return the texts and dialogues that a template is: one, or one for each label."""
+    if isinstance(read, dict):
+        return list(read.values())
+    return [read] if isinstance(read, StringLayout | DialogueLayout) else []
+
+
+def items_of(read: Read | None) -> list[Item]:
+    """Return the items of a template, those of all labels."""
+    if isinstance(read, dict):
+        return [item for layout in read.values() for item in layout.items]
+    return [] if read is None else list(read.items)
+
+
+def has_turns(read: Read | None) -> bool:
+    """Whether a template is a dialogue, or has dialogues for its labels."""
+    return any(isinstance(layout, DialogueLayout) for layout in layouts_of(read))
+
+
+def is_messages(read: Read | None) -> TypeGuard[MessagesLayout]:
+    """Whether a template is messages already."""
+    return not isinstance(read, StringLayout | DialogueLayout | MultiTurnLayout | dict | None)

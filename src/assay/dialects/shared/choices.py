@@ -1,0 +1,232 @@
+"""How a dataset writes its options and names the right one, found out from all of its rows.
+
+`answer` may be an option's label, its text, or an index from 0 or 1. One reading must fit every row
+that has an answer; when two fit and disagree, the person is asked instead of one being guessed.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from assay.core.names import composed
+from assay.dialects.shared.template import field
+
+AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
+FORMS: tuple[AnswerForm, ...] = ("label", "text", "index0", "index1")
+_NUMBERED = re.compile(r"^(option|opt|choice|ending|sol)[_ ]?(\d+)$", re.IGNORECASE)
+
+
+class Options(NamedTuple):
+    """The options of one record."""
+
+    labels: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+def option_columns(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that are plainly options: A, B, C ... without a gap, or choice0, choice1, ..."""
+    names = list(columns)
+    letters: list[str] = []
+    for label in label_sequence():
+        if label not in names:
+            break
+        letters.append(label)
+    if len(letters) >= 2:
+        return tuple(letters)
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        if match := _NUMBERED.match(name):
+            families.setdefault(match[1].lower(), []).append((int(match[2]), name))
+    for family in families.values():
+        numbers = sorted(family)
+        if len(numbers) >= 2 and [n for n, _ in numbers] == list(
+            range(numbers[0][0], numbers[0][0] + len(numbers))
+        ):
+            return tuple(name for _, name in numbers)
+    return ()
+
+
+def label_sequence() -> Iterable[str]:
+    """Yield A, B, ... Z, AA, AB, ...: options have no limit."""
+    yield from string.ascii_uppercase
+    for first in string.ascii_uppercase:
+        for second in string.ascii_uppercase:
+            yield first + second
+
+
+@lru_cache(maxsize=64)
+def labels_for(n: int) -> tuple[str, ...]:
+    """Return the first n labels."""
+    return tuple(label for label, _ in zip(label_sequence(), range(n), strict=False))
+
+
+def listed(fields: Mapping[str, Any], name: str) -> list[str] | None:
+    """Return the options a list-valued field holds, as texts; None when it holds no list.
+
+    A JSON object with `text` beside `label`, as ARC writes it, counts as the list of its texts.
+    """
+    value = field(fields, name, None)
+    if isinstance(value, Mapping) and isinstance(value.get("text"), Sequence):
+        value = value["text"]
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return None
+    return [text if isinstance(text, str) else str(text) for text in value]
+
+
+def read_answer(value: Any, options: Options, form: AnswerForm) -> tuple[int, ...] | None:
+    """Return the right options' indexes under one reading, or None when it does not fit.
+
+    A list names several right options.
+    """
+    if isinstance(value, (list, tuple)):
+        several = [read_answer(one, options, form) for one in value]
+        if not several or any(one is None for one in several):
+            return None
+        return tuple(index for one in several if one for index in one)
+    index = _READERS[form](value, options)
+    if index is not None:
+        return (index,)
+    return _by_several_labels(value, options) if form == "label" and isinstance(value, str) else None
+
+
+def _by_label(value: Any, options: Options) -> int | None:
+    text = str(value).strip()
+    if text not in options.labels:
+        text = _plain(text)  # Ａ for A
+    if text in options.labels:
+        return options.labels.index(text)
+    return _by_written_label(text, options)
+
+
+_OPTION_WORD = re.compile(
+    r"^(?:option|choice|answer|alternative|opt|ans|op|选项|보기)[\s_\-]*(\w+)$", re.IGNORECASE
+)
+_LABEL_AND_TEXT = re.compile(r"^[(\[]?\s*(\w{1,2})\s*[)\].:、]\s*(.+)$", re.DOTALL)
+
+
+def _by_written_label(text: str, options: Options) -> int | None:
+    """Return the option that a text names by its label with something around it.
+
+    `a`, `(A)`, `A.`, `Option A`, `option_a`, and `A. Paris` where Paris is that option's text.
+    """
+    labels = [label.casefold() for label in options.labels]
+    bare = text.casefold().strip("()[]{}. :*")
+    word = _OPTION_WORD.match(bare)
+    for candidate in (bare, word[1] if word else ""):
+        if labels.count(candidate) == 1:
+            return labels.index(candidate)
+    if (match := _LABEL_AND_TEXT.match(text)) is not None and labels.count(match[1].casefold()) == 1:
+        index = labels.index(match[1].casefold())
+        if composed(match[2].strip()) == composed(options.texts[index].strip()):
+            return index
+    return None
+
+
+def _by_several_labels(text: str, options: Options) -> tuple[int, ...] | None:
+    """Return the options that one text names together: `A,C`, `A and C`, `AC`."""
+    parts = [part for part in re.split(r"[\s,;/|&、，]+|\band\b", text) if part]
+    if len(parts) == 1 and text.isalpha() and text.isupper():
+        parts = list(text)
+    if len(parts) < 2:
+        return None
+    found = [_by_label(part, options) for part in parts]
+    indexes = tuple(index for index in found if index is not None)
+    return indexes if len(indexes) == len(set(indexes)) == len(parts) else None
+
+
+def _by_text(value: Any, options: Options) -> int | None:
+    text = composed(str(value).strip())
+    matching = [i for i, option in enumerate(options.texts) if composed(option.strip()) == text]
+    return matching[0] if len(matching) == 1 else None
+
+
+def _by_index(value: Any, options: Options, first: int) -> int | None:
+    if isinstance(value, bool):
+        return None
+    # A column of numbers that has a gap comes out of pandas as 1.0, 2.0.
+    text = _plain(str(value).strip())
+    if text not in options.texts:
+        text = text.removesuffix(".0")
+    index = int(text) - first if text.isdecimal() else -1
+    return index if 0 <= index < len(options.texts) else None
+
+
+def _plain(text: str) -> str:
+    """Return full-width letters and circled digits as plain ones: Ａ is A, ② is 2."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+_READERS: dict[AnswerForm, Callable[[Any, Options], int | None]] = {
+    "label": _by_label,
+    "text": _by_text,
+    "index0": lambda value, options: _by_index(value, options, 0),
+    "index1": lambda value, options: _by_index(value, options, 1),
+}
+
+
+class AnswerForms:
+    """Which readings of the answer fit, counted over all rows."""
+
+    def __init__(self, *, trusts_labels: bool = False) -> None:
+        """Read every answer in every way; or, trusting labels, no further while they fit.
+
+        A label is never in doubt, so nothing else matters where all answers are labels. Where one is not,
+        the counts are of no use, and `is_whole` says so.
+        """
+        self.n = 0
+        self.fits: dict[AnswerForm, int] = dict.fromkeys(FORMS, 0)
+        self.differ: set[frozenset[AnswerForm]] = set()
+        self.lowest: int | None = None
+        """The lowest number among the answers that can be indexes."""
+        self.several: set[AnswerForm] = set()
+        """The readings by which some answer names more than one option."""
+        self._trusts_labels = trusts_labels
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the counts decide: all readings were counted, or labels fit every row."""
+        return not self._trusts_labels or self.fits["label"] == self.n
+
+    def add(self, value: Any, options: Options) -> None:
+        """Take one row's answer."""
+        self.n += 1
+        if self._trusts_labels:
+            gold = read_answer(value, options, "label")
+            if gold is not None:
+                self._count("label", gold)
+            return
+        readings = {form: gold for form in FORMS if (gold := read_answer(value, options, form)) is not None}
+        for form, gold in readings.items():
+            self._count(form, gold)
+        if (gold := readings.get("index1")) is not None:
+            self.lowest = min((self.lowest or gold[0] + 1, *(index + 1 for index in gold)))
+        forms = list(readings)
+        for i, one in enumerate(forms):
+            for other in forms[i + 1 :]:
+                if readings[one] != readings[other]:
+                    self.differ.add(frozenset((one, other)))
+
+    def _count(self, form: AnswerForm, gold: tuple[int, ...]) -> None:
+        self.fits[form] += 1
+        if len(gold) > 1:
+            self.several.add(form)
+
+    def best(self) -> AnswerForm:
+        """Return the reading that fits most rows; the documented one, by label, wins ties."""
+        return max(FORMS, key=lambda form: (self.fits[form], -FORMS.index(form)))
+
+    def rivals(self, form: AnswerForm) -> tuple[AnswerForm, ...]:
+        """Return other readings that fit every row as well and give other answers."""
+        # A label is what the document asks for: it is never in doubt.
+        if form == "label" or self.fits[form] < self.n:
+            return ()
+        return tuple(
+            other
+            for other in FORMS
+            if other != form and self.fits[other] == self.n and frozenset((form, other)) in self.differ
+        )

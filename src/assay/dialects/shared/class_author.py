@@ -1,0 +1,126 @@
+"""Calling the code of a class's author: what it raises becomes a problem with file, line, hook and rows.
+
+Each dialect says what its own exceptions mean; what can go wrong in any class is told here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    Problem,
+    Problems,
+    listing,
+    nearest,
+    reraise_interrupt,
+)
+from assay.core.origin import Origin
+from assay.dialects.shared.author_modules import place_in
+from assay.dialects.shared.misspelt_names import misspelt_names
+from assay.sources.dataset_folder import DatasetMissing
+
+_SHOWN_ROWS = 5
+
+
+class Trouble(NamedTuple):
+    """What is wrong, with no row named yet: many rows may have the same."""
+
+    code: str
+    what: str
+    fix: str
+    where: Origin
+
+
+class ClassAuthor:
+    """The author of one class: where it stands, for messages."""
+
+    row: ClassVar[str] = "row"
+    """What a row is called."""
+    raised_code: ClassVar[str]
+    """The code of the problem when a hook raises."""
+    import_code: ClassVar[str]
+    """The code where it needs a package that is not installed."""
+    missing_code: ClassVar[str]
+    """The code where it opens a file that is not there."""
+    missing_fix: ClassVar[str]
+    name_code: ClassVar[str]
+    """The code where a name looks misspelt."""
+
+    def __init__(self, path: Path, class_name: str, *, draws: bool = True) -> None:
+        """Take the file and the class; `draws`: whether its code may use the global random generators."""
+        self.path = path
+        self.class_name = class_name
+        self.draws = draws
+
+    def problem(
+        self, code: str, what: str, fix: str, where: Origin | None = None, *, rows: Sequence[int] = ()
+    ) -> Problem:
+        """Return a problem of this class; `rows`: those that have it, counted from 1."""
+        owner = f"class {self.class_name}{self._listed(rows)}"
+        return Problem(code, f"{owner}: {what}", fix, where or Origin(str(self.path)))
+
+    def check_names(
+        self, cls: type, files: Collection[Path], settable: Collection[str], *, allowed: Collection[str] = ()
+    ) -> None:
+        """Reject attributes and methods whose names resemble known ones: nothing would read them.
+
+        `files`: the author's. `settable`: the names that an author may define. `allowed`: further names with
+        a meaning.
+        """
+        problems = Problems()
+        for name, meant, where in misspelt_names(cls, files, settable, allowed=allowed):
+            what = f"nothing reads {name!r} (did you mean {meant!r}?)"
+            fix = f"write {meant}; if {name} is your own helper, use it in this file or rename it"
+            problems.add(self.problem(self.name_code, what, fix, where))
+        problems.raise_if_any()
+
+    @contextmanager
+    def calling(self, hook: str, *, row: int | None = None, values: Iterable[str] = ()) -> Iterator[None]:
+        """Run a hook of the author's; what it raises becomes an AuthorError with the row, counted from 1.
+
+        `values`: the keys of the rows that it reads.
+        """
+        try:
+            yield
+        except AuthorError:
+            raise
+        except FileNotFoundError as error:
+            what = f"{hook} needs a file that is not there: {error}"
+            where = place_in(error, self.path)
+            raise DatasetMissing(self.problem(self.missing_code, what, self.missing_fix, where)) from error
+        except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
+            rows = () if row is None else (row,)
+            raise AuthorError(self.problem(*self.trouble(error, hook, values), rows=rows)) from error
+
+    def trouble(self, error: BaseException, hook: str, values: Iterable[str] = ()) -> Trouble:
+        """Return what is wrong when a hook raises; `values`: the keys of the row it was given."""
+        place = place_in(error, self.path)
+        own = self.own_trouble(error, place)
+        if own is not None:
+            return own
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            what = f"{hook} needs the package {error.name!r}, which is not installed"
+            return Trouble(self.import_code, what, f"pip install {error.name.partition('.')[0]}", place)
+        if isinstance(error, KeyError) and error.args and values:
+            near = nearest(str(error.args[0]), values)
+            what = f"{hook} asks for the key {error}, which is not there{near}; the row has {listing(values)}"
+            return Trouble(self.raised_code, what, "correct the key, or the data", place)
+        what = f"{hook} raised {type(error).__name__}: {error}"
+        return Trouble(self.raised_code, what, "correct the class, or the data", place)
+
+    def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:
+        """Return what an exception of the dialect's own means; None for any other."""
+        return None
+
+    def _listed(self, rows: Sequence[int]) -> str:
+        if len(rows) < 2:
+            return f", {self.row} {rows[0]}" if rows else ""
+        shown = ", ".join(map(str, rows[:_SHOWN_ROWS]))
+        more = f" and {len(rows) - _SHOWN_ROWS:,} more" if len(rows) > _SHOWN_ROWS else ""
+        return f", {self.row}s {shown}{more}"

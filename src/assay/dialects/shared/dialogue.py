@@ -1,0 +1,223 @@
+"""A conversation with holes, rendered for models that read text and for models that chat.
+
+The last turn leads to the answer. It is rendered up to the answer, so that one prompt serves every
+method: an option is appended and scored, labels are compared, or the model is left to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.prompt import Message, Prompt, Role
+from assay.dialects.shared.template import BraceTemplate, Template
+
+# Stands for the answer while a template is rendered; a private-use character that no dataset holds.
+_SLOT = "\ue0a5"
+SHOT_SEPARATOR = "\n\n"
+
+
+class Turn(NamedTuple):
+    """One turn and its template."""
+
+    role: Role
+    template: Template
+
+
+class RoleMarks(NamedTuple):
+    """How a model that reads text marks who speaks, as its meta template says."""
+
+    begin: str
+    """What the whole text begins with."""
+    around: Mapping[Role, tuple[str, str]]
+    """What precedes and follows a turn of each role."""
+    end: str = ""
+    """What follows the last turn, where the answer is in the text."""
+
+    def text(self, turns: Sequence[tuple[Role, str]]) -> str:
+        """Return turns as text, without the beginning and the end of the whole."""
+        return "".join([f"{self._before(role)}{text}{self._after(role)}" for role, text in turns])
+
+    def reply(self, begun: str) -> str:
+        """Return a begun reply."""
+        return f"{self._before('assistant')}{begun}"
+
+    def _before(self, role: Role) -> str:
+        return self.around.get(role, ("", ""))[0]
+
+    def _after(self, role: Role) -> str:
+        return self.around.get(role, ("", ""))[1]
+
+
+class Opening(NamedTuple):
+    """A conversation up to the answer."""
+
+    context: str
+    """The text right before the answer, without trailing spaces; for a chat, the begun reply."""
+    joiner: str
+    """The spaces that set the answer off. They belong to the answer, where tokenizers put them."""
+    history: tuple[Message, ...] | None
+    """The messages before the reply; None when the model reads plain text."""
+    generation: Prompt
+    """What the model is given to write the answer itself."""
+    verbatim: Prompt
+    """The same, trailing spaces kept."""
+
+    def followed_by(self, answer: str) -> tuple[Prompt, int]:
+        """Return the prompt with an answer in place, and where in its final text the answer begins."""
+        return self._prompt(self.context + self.joiner + answer), len(self.context)
+
+    def before_label(self) -> Prompt:
+        """Return the prompt whose next token is the answer's label."""
+        return self._prompt(self.context) if self.context or self.history is None else self.history
+
+    def _prompt(self, final: str) -> Prompt:
+        return final if self.history is None else (*self.history, Message("assistant", final))
+
+
+class Dialogue:
+    """Turns, the last of which leads to the answer."""
+
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        answer_field: str,
+        marks: RoleMarks | None = None,
+        *,
+        keeps_end: bool = False,
+    ) -> None:
+        """Take the turns.
+
+        `marks`: how the model wants roles to be marked in a text. `keeps_end`: what the model reads may end
+        in white space.
+        """
+        self._keeps_end = keeps_end
+        self.turns = tuple(turns)
+        self._marks = marks
+        *self._before, self._last = self.turns
+        self._has_slot = answer_field in self._last.template.fields
+        self.answer_field = answer_field
+        every = frozenset(name for turn in turns for name in turn.template.fields)
+        self.fields = every - {answer_field}
+        """The fields it shows, the answer aside."""
+        self.literals = frozenset(name for turn in turns for name in turn.template.literals)
+        """What a Jinja template names as `{field}`, which Jinja does not fill."""
+        self.is_plain = all(isinstance(one, BraceTemplate) and one.is_small for _, one in turns)
+        """Whether it has `{field}` templates only, which cannot fail when their fields are there."""
+
+    def opening(
+        self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool
+    ) -> Opening:
+        """Render up to the answer, with solved examples before the question.
+
+        `values` and each shot hold the record's fields; a shot's answer stands under the answer field.
+        """
+        return self._chat_opening(values, shots) if chat else self._text_opening(values, shots)
+
+    def turns_with_answer(self, values: Mapping[str, Any]) -> list[tuple[Role, str]]:
+        """Render every turn to its end; `values` has what the answer field shows."""
+        return [(role, template.render(values)) for role, template in self.turns]
+
+    def text_with_answer(self, values: Mapping[str, Any]) -> str:
+        """Render the whole conversation as text."""
+        turns = self.turns_with_answer(values)
+        return _joined(turns) if self._marks is None else self._marks.text(turns)
+
+    def _marked_opening(
+        self, marks: RoleMarks, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]
+    ) -> Opening:
+        chunks = [marks.begin]
+        for shot in shots:
+            turns, reply = self._rendered(shot)
+            begun = reply or ""
+            answer = f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"
+            chunks.append(marks.text([*turns, ("assistant", answer)]))
+        turns, reply = self._rendered(values)
+        whole = "".join([*chunks, marks.text([one for one in turns if one[1]]), marks.reply(reply or "")])
+        context = whole.rstrip(" ")
+        joiner = whole[len(context) :] or (_joiner_after(reply) if reply else "")
+        return Opening(context, joiner, None, context, whole)
+
+    def _text_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> Opening:
+        if self._marks is not None:
+            return self._marked_opening(self._marks, values, shots)
+        head = "".join([self._solved_text(shot) + SHOT_SEPARATOR for shot in shots])
+        turns, reply = self._rendered(values)
+        body = head + _joined(turns)
+        whole = body if reply is None else f"{body}\n{reply}"
+        # A turn that holds nothing but the answer adds nothing to a bare question.
+        verbatim = body if reply == "" and not shots else whole
+        context = whole.rstrip(" ")
+        joiner = whole[len(context) :] or _joiner_after(whole)
+        generation = context if verbatim is whole else verbatim.rstrip(" ")
+        if self._keeps_end:
+            generation = verbatim
+        return Opening(context, joiner, None, generation, verbatim)
+
+    def _solved_text(self, values: Mapping[str, Any]) -> str:
+        turns, reply = self._rendered(values)
+        text = _joined(turns) if reply is None else f"{_joined(turns)}\n{reply}"
+        return f"{text}{_joiner_after(text)}{values[self.answer_field]}"
+
+    def _chat_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> Opening:
+        messages: list[Message] = []
+        for shot in shots:
+            turns, reply = self._rendered(shot)
+            begun = reply or ""
+            _extend(messages, turns)
+            messages.append(Message("assistant", f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"))
+        turns, reply = self._rendered(values)
+        last_turn = turns[-1][1] if turns else ""
+        spaces = last_turn[len(last_turn.rstrip()) :] if last_turn.strip() else ""
+        _extend(messages, turns)
+        if self._keeps_end and messages and turns and messages[-1].role == turns[-1][0]:
+            role, text = turns[-1]
+            messages[-1] = Message(role, messages[-1].text + text[len(text.rstrip()) :])
+        history = tuple(messages)
+        context = (reply or "").rstrip(" ")
+        joiner = (reply or "")[len(context) :] or _joiner_after(context)
+        verbatim = history
+        if spaces and history and not self._keeps_end:
+            last = history[-1]
+            verbatim = (*history[:-1], Message(last.role, f"{last.text}{spaces}"))
+        return Opening(context, joiner, history, history, verbatim)
+
+    def _rendered(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str | None]:
+        """Render the turns before the reply, and the reply up to the answer (None: there is no such turn)."""
+        turns = [(role, template.render(values)) for role, template in self._before]
+        role, template = self._last
+        if self._has_slot:
+            text = template.render({**values, self.answer_field: _SLOT}).split(_SLOT, 1)[0]
+        else:
+            text = template.render(values)
+        if role == "assistant":
+            return turns, text
+        return [*turns, (role, text)], None
+
+
+def _joined(turns: Sequence[tuple[Role, str]]) -> str:
+    return "\n".join([text for _, text in turns if text])
+
+
+def _joiner_after(text: str) -> str:
+    """An answer is set off by a space, unless white space or nothing stands before it."""
+    return "" if not text or text[-1].isspace() else " "
+
+
+def chat_messages(turns: Sequence[tuple[Role, str]]) -> tuple[Message, ...]:
+    """Return turns as the messages of a chat."""
+    messages: list[Message] = []
+    _extend(messages, turns)
+    return tuple(messages)
+
+
+def _extend(messages: list[Message], turns: Sequence[tuple[Role, str]]) -> None:
+    """Append turns; empty ones and later system turns are left out, neighbours of one role become one."""
+    for role, text in turns:
+        content = text.rstrip()
+        if not content or (role == "system" and messages):
+            continue
+        if messages and messages[-1].role == role:
+            messages[-1] = Message(role, f"{messages[-1].text}\n{content}")
+        else:
+            messages.append(Message(role, content))

@@ -1,0 +1,259 @@
+"""Conversations as datasets write them: lists of messages in the forms of OpenAI, ShareGPT and their like.
+
+Knows no table: a value becomes turns, and turns become the messages of a prompt.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.core.errors import listing, nearest
+from assay.core.media import Medium, Part, Text
+from assay.core.prompt import Message, Role
+from assay.dialects.shared.media_parts import clipped, media_part
+from assay.sources.media_formats import Broken
+
+ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "bot": "assistant",
+    "model": "assistant",
+}
+"""The roles that datasets write, and what each is in a prompt."""
+TOOL_ROLES = frozenset({"tool", "function", "observation", "function_call", "function_response", "ipython"})
+_CALLS = ("tool_calls", "function_call", "tool_call_id", "functions", "tools")
+"""Keys of a message that belong to tool use."""
+_FORMS = (("role", "content"), ("from", "value"), ("role", "value"), ("role", "text"), ("from", "content"))
+"""The keys of a message: who speaks, and what."""
+_SENT = frozenset({"role", "from", "content", "value", "text", "id", "weight"})
+"""Keys of a message that are sent, or that a model need not know."""
+_MEDIA_PARTS: Mapping[str, Medium] = {
+    "image_url": Medium.IMAGE,
+    "input_image": Medium.IMAGE,
+    "image": Medium.IMAGE,
+    "audio_url": Medium.AUDIO,
+    "input_audio": Medium.AUDIO,
+    "audio": Medium.AUDIO,
+    "video_url": Medium.VIDEO,
+    "video": Medium.VIDEO,
+}
+_TEXT_PARTS = ("text", "input_text", "output_text")
+_WHERE = ("url", "path", "image", "audio", "video", "data")
+"""Keys under which a part names its medium."""
+
+
+class BadConversation(ValueError):
+    """A value that is no conversation Assay can ask; the message says which turn and why."""
+
+
+class UnsupportedConversation(BadConversation):
+    """A conversation that is well formed and needs what Assay does not do, such as tool calls."""
+
+
+class Turn(NamedTuple):
+    """One turn of a dataset's conversation."""
+
+    role: Role
+    content: str | list[Any]
+    """Its text, or its parts as they are written."""
+
+    def written(self) -> dict[str, Any]:
+        """Return the turn as OpenAI writes it."""
+        return {"role": self.role, "content": self.content}
+
+
+def parse_value(value: Any) -> Any:
+    """Return a cell's JSON where a text holds a list or an object; any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def is_conversation(value: Any) -> bool:
+    """Whether a value is a list of messages, by its keys alone."""
+    messages = _listed(parsed := parse_value(value))
+    if not messages or (isinstance(parsed, list) and isinstance(parsed[0], str)):
+        return False
+    return all(
+        isinstance(one, Mapping) and (_form(one) is not None or "tool_calls" in one) for one in messages
+    )
+
+
+def is_plain_text(value: Any) -> bool:
+    """Whether a value is a text that is not meant to be JSON."""
+    return isinstance(value, str) and value.lstrip()[:1] not in ("[", "{")
+
+
+def is_text_list(value: Any) -> bool:
+    """Whether a value is a list of two texts or more."""
+    texts = parse_value(value)
+    return isinstance(texts, list) and len(texts) > 1 and all(isinstance(one, str) for one in texts)
+
+
+def read_turns(value: Any) -> list[Turn]:
+    """Return the turns of a conversation; BadConversation says what is wrong with which turn.
+
+    A list of texts is a conversation whose speakers alternate, the user first; one text is the user's turn.
+    """
+    if isinstance(value, str) and is_plain_text(value) and value.strip():
+        return [Turn("user", value)]
+    parsed = parse_value(value)
+    messages = _listed(parsed)
+    if not messages:
+        found = "an empty list" if messages == [] else f"{parsed!r:.80}"
+        raise BadConversation(f"found {found}, expected a list of messages with 'role' and 'content'")
+    return [_turn(one, number) for number, one in enumerate(messages, 1)]
+
+
+def unsent_keys(value: Any) -> frozenset[str]:
+    """Return the keys of a conversation's messages that say something and are no part of a prompt."""
+    messages = parse_value(value)
+    if not isinstance(messages, list) or all(type(one) is dict and len(one) == 2 for one in messages):
+        return frozenset()
+    return frozenset(
+        key
+        for one in messages
+        if isinstance(one, Mapping)
+        for key, held in one.items()
+        if key not in _SENT and held
+    )
+
+
+def to_message(turn: Mapping[str, Any], roots: Sequence[Path]) -> Message:
+    """Return a turn that was read before as a message of a prompt; media are looked for in the roots."""
+    content = turn["content"]
+    if isinstance(content, str):
+        return Message(turn["role"], content)
+    parts = tuple(_part(one, roots) for one in content)
+    if all(isinstance(one, Text) for one in parts):
+        return Message(turn["role"], "\n".join(one.text for one in parts if isinstance(one, Text)))
+    return Message(turn["role"], parts)
+
+
+def text_of(turn: Turn) -> str:
+    """Return the text of a turn without its media."""
+    if isinstance(turn.content, str):
+        return turn.content
+    return "\n".join(one if isinstance(one, str) else str(one.get("text") or "") for one in turn.content)
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """Return the messages of a value; None where it is neither a list nor a table of columns."""
+    if isinstance(value, Mapping):
+        return _from_columns(value)
+    if not isinstance(value, list):
+        return None
+    if value and isinstance(value[0], str) and all(isinstance(one, str) for one in value):
+        speakers = cycle(("user", "assistant"))
+        return [{"role": role, "content": text} for role, text in zip(speakers, value, strict=False)]
+    return value
+
+
+def _from_columns(value: Mapping[str, Any]) -> list[Any] | None:
+    """Return the messages of an object of equally long lists, as `datasets` may store a list of objects."""
+    names = [name for name, column in value.items() if isinstance(column, list)]
+    if not any({*keys} <= {*names} for keys in _FORMS) or len({len(value[name]) for name in names}) != 1:
+        return None
+    return [dict(zip(names, row, strict=True)) for row in zip(*(value[name] for name in names), strict=True)]
+
+
+def _form(message: Mapping[str, Any]) -> tuple[str, str] | None:
+    return next(((who, what) for who, what in _FORMS if who in message and what in message), None)
+
+
+def _turn(message: Any, number: int) -> Turn:
+    # Most messages are a known role and a text: the hot path of every table of conversations.
+    if type(message) is dict and len(message) == 2:
+        name = message["role"] if "role" in message else message.get("from")
+        text = message["content"] if "content" in message else message.get("value")
+        if type(name) is str and type(text) is str and text and not text.isspace() and name in ROLES:
+            return Turn(ROLES[name], text)
+    place = f"message {number}"
+    if not isinstance(message, Mapping):
+        raise BadConversation(f"{place} is {message!r:.80}, expected an object with 'role' and 'content'")
+    for key in _CALLS:
+        if message.get(key):
+            raise UnsupportedConversation(f"{place} has {key!r}; tool calls are not supported")
+    keys = _form(message)
+    if keys is None:
+        raise BadConversation(f"{place} has the keys {listing(message)}, expected 'role' and 'content'")
+    who, what = keys
+    name = message[who]
+    if isinstance(name, str) and name.lower() in TOOL_ROLES:
+        raise UnsupportedConversation(f"{place} has the role {name!r}; tool calls are not supported")
+    role = ROLES.get(name.lower()) if isinstance(name, str) else None
+    if role is None:
+        hint = nearest(name, ROLES) if isinstance(name, str) else ""
+        raise BadConversation(f"{place} has the unknown role {name!r}{hint}; known are {listing(ROLES)}")
+    return Turn(role, _content(message[what], f"{place}, the {role}'s,"))
+
+
+def _content(content: Any, place: str) -> str | list[Any]:
+    if isinstance(content, str) and content.strip():
+        return content
+    if isinstance(content, Mapping) and "type" in content:
+        content = [content]
+    if not isinstance(content, list) or not content:
+        empty = content is None or content in ("", []) or (isinstance(content, str) and not content.strip())
+        found = "is empty" if empty else f"is {content!r:.80}, expected a text or a list of parts"
+        raise BadConversation(f"{place} {found}")
+    for part in content:
+        _check_part(part, place)
+    if not any(
+        isinstance(part, str) or part.get("type") in _MEDIA_PARTS or part.get("text") for part in content
+    ):
+        raise BadConversation(f"{place} is empty")
+    return content
+
+
+def _check_part(part: Any, place: str) -> None:
+    if isinstance(part, str):
+        return
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind in _TEXT_PARTS and isinstance(part.get("text"), str):
+        return
+    if kind in _MEDIA_PARTS:
+        if _medium_address(part) is None:
+            raise BadConversation(f"{place} has a part of type {kind!r} without an address, a path or data")
+        return
+    known = listing((*_TEXT_PARTS, *_MEDIA_PARTS))
+    raise UnsupportedConversation(
+        f"{place} has a part of type {kind!r}, which is not supported; known are {known}"
+    )
+
+
+def _part(part: Any, roots: Sequence[Path]) -> Part:
+    if isinstance(part, str):
+        return Text(part)
+    if part["type"] in _TEXT_PARTS:
+        return Text(part["text"])
+    address = _medium_address(part) or ""
+    try:
+        return media_part(_MEDIA_PARTS[part["type"]], address, roots=roots)
+    except Broken as trouble:
+        raise BadConversation(f"the {_MEDIA_PARTS[part['type']]} {clipped(address)!r}: {trouble}") from None
+
+
+def _medium_address(part: Mapping[str, Any]) -> str | None:
+    """Return where a part's medium is: under the key of its type, `source`, or one of the usual keys."""
+    held = part.get(part["type"], part.get("image_url", part.get("source", part)))
+    if isinstance(held, str):
+        return held or None
+    if not isinstance(held, Mapping):
+        return None
+    data, media_type = held.get("data"), held.get("media_type")
+    if isinstance(data, str) and (media_type or held.get("format")):
+        return f"data:{media_type or 'audio/' + str(held['format'])};base64,{data}"
+    return next((held[key] for key in _WHERE if isinstance(held.get(key), str) and held[key]), None)

@@ -1,0 +1,235 @@
+"""One method of a task with all its rows transformed: what a prompt is put together from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, Problems
+from assay.core.origin import Origin
+from assay.core.sample import Sample
+from assay.dialects.shared.fewshot import ShotPolicy, ShotPool
+from assay.dialects.ultraeval.rows import OPTIONS, Row
+from assay.dialects.ultraeval.script import BadRow, Generator, Script, Transformed
+
+_SHOWN_ROW = 160
+"""So many characters of a row are shown in an error."""
+_SHOWN_ROWS = 5
+
+
+class Parts(NamedTuple):
+    """A prompt in parts."""
+
+    shots: tuple[Transformed, ...]
+    asked: Transformed
+    n_left_out: int = 0
+    is_emptied: bool = False
+    """Whether all examples that were drawn for it are the asked row itself, and were dropped."""
+
+    def at_most(self, n: int | None) -> Parts:
+        """Return the same with at most so many examples, those nearest to the question."""
+        excess = 0 if n is None else max(0, len(self.shots) - n)
+        return (
+            self
+            if not excess
+            else self._replace(shots=self.shots[excess:], n_left_out=self.n_left_out + excess)
+        )
+
+
+class Transforming:
+    """A script at work for one task: every call it gets names the same task and number of examples."""
+
+    def __init__(self, script: Script, full_name: str, n_shots: int, *, seed: int) -> None:
+        self.script = script
+        self.full_name = full_name
+        self.n_shots = n_shots
+        self._seed = seed
+        self._generator = Generator()
+
+    def row(self, row: Row) -> Transformed:
+        """Transform a row. What the script draws depends on the seed, the task and the row alone."""
+        r = self._generator.begin(self._seed, self.full_name, row.id, "transform")
+        return self.script(row.fields, self.n_shots, r, self.full_name)
+
+    def rows(self, rows: Sequence[Row]) -> list[Transformed]:
+        """Transform rows; one AuthorError for all that cannot be."""
+        made: list[Transformed] = []
+        faults: dict[tuple[str, int | None], tuple[BadRow, list[Row]]] = {}
+        for row in rows:
+            try:
+                made.append(self.row(row))
+            except BadRow as error:
+                faults.setdefault((error.kind, error.line), (error, []))[1].append(row)
+        problems = Problems()
+        for fault, some in faults.values():
+            problems.add(_bad_rows(fault, some, self.script.path.name))
+        problems.raise_if_any()
+        return made
+
+    def redrawn(self, row: Row, r: random.Random) -> Transformed:
+        """Transform a row anew, drawing from a generator that others draw from too."""
+        try:
+            return self.script(row.fields, self.n_shots, r, self.full_name)
+        except BadRow as error:
+            raise AuthorError(_bad_rows(error, [row], self.script.path.name)) from error
+
+    @property
+    def draws(self) -> bool:
+        """Whether the script has drawn from its generator."""
+        return self._generator.is_used
+
+
+class SeededShots:
+    """Examples that depend on the seed, the task and the row alone; never the row itself."""
+
+    def __init__(
+        self,
+        transforming: Transforming,
+        samples: Sequence[Sample],
+        transformed: Sequence[Transformed],
+        examples: tuple[Sequence[Sample], Sequence[Transformed]] | None,
+        *,
+        policy: ShotPolicy,
+        seed: int,
+        task: str,
+        source: str,
+    ) -> None:
+        """Take the rows and, where the examples are from another file, those."""
+        self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
+        pool, pool_made = examples or (samples, transformed)
+        texts = {id(sample): made for sample, made in zip(pool, pool_made, strict=True)}
+
+        def question(sample: Sample) -> str:
+            return (texts[id(sample)] if id(sample) in texts else self._made[sample.id]).input
+
+        self._pool = ShotPool(
+            pool, transforming.n_shots, policy=policy, seed=seed, task=task, question=question
+        )
+        self._solved = [texts[id(sample)] for sample in self._pool.members]
+        spare = min((self._pool.n_left(sample) for sample in samples), default=0)
+        if spare < transforming.n_shots:
+            raise AuthorError(_too_few(transforming.n_shots, spare, source))
+
+    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+        """Return the parts of a sample's prompt, the same for every copy of it."""
+        shots = tuple([self._solved[i] for i in self._pool.picked(sample)])
+        return Parts(shots, self._made[sample.id])
+
+
+class OriginalShots:
+    """Examples drawn as the original does: one generator walks over all rows in their order.
+
+    For each prompt one row more than needed is drawn from all rows; those equal to the asked row are dropped.
+    """
+
+    def __init__(
+        self,
+        transforming: Transforming,
+        rows: Sequence[Row],
+        transformed: Sequence[Transformed],
+        *,
+        seed: int,
+        n_copies: int,
+        source: str,
+    ) -> None:
+        n_shots = transforming.n_shots
+        if len(rows) <= n_shots:
+            raise AuthorError(_too_few(n_shots, len(rows) - 1, source))
+        generator = random.Random(seed)
+        walk = self._redrawn if transforming.draws else self._drawn
+        self._parts: dict[str, list[Parts]] = {}
+        for number, row in enumerate(rows):
+            self._parts[row.id] = [
+                walk(transforming, rows, transformed, number, generator) for _ in range(n_copies)
+            ]
+
+    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+        """Return the parts of the prompt for one copy of a sample."""
+        return self._parts[sample.id][copy]
+
+    @staticmethod
+    def _picked(rows: Sequence[Row], number: int, n_shots: int, generator: random.Random) -> list[int]:
+        picked = generator.sample(range(len(rows)), n_shots + 1)
+        asked = rows[number].fields
+        return [at for at in picked if rows[at].fields != asked][:n_shots]
+
+    @classmethod
+    def _drawn(
+        cls,
+        transforming: Transforming,
+        rows: Sequence[Row],
+        transformed: Sequence[Transformed],
+        number: int,
+        generator: random.Random,
+    ) -> Parts:
+        picked = cls._picked(rows, number, transforming.n_shots, generator)
+        return Parts(tuple(transformed[at] for at in picked), transformed[number], is_emptied=not picked)
+
+    @classmethod
+    def _redrawn(
+        cls,
+        transforming: Transforming,
+        rows: Sequence[Row],
+        _: Sequence[Transformed],
+        number: int,
+        generator: random.Random,
+    ) -> Parts:
+        """Call a script that draws: every example and the question begin from the same state."""
+
+        def made(at: int) -> Transformed:
+            return transforming.redrawn(rows[at], generator)
+
+        shots = []
+        picked = cls._picked(rows, number, transforming.n_shots, generator)
+        state = generator.getstate()
+        for at in picked:
+            shots.append(made(at))
+            generator.setstate(state)
+        return Parts(tuple(shots), made(number), is_emptied=not picked)
+
+
+class NoShots:
+    """No examples."""
+
+    def __init__(self, samples: Sequence[Sample], transformed: Sequence[Transformed]) -> None:
+        self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
+
+    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+        """Return the parts of a sample's prompt."""
+        return Parts((), self._made[sample.id])
+
+
+def _bad_rows(error: BadRow, rows: Sequence[Row], script: str) -> Problem:
+    """Return one problem for all rows that have the same fault: the first in full, the others by number."""
+    first, *others = rows
+    line = f" line {error.line}" if error.line else ""
+    row = msgspec.json.encode(first.fields).decode()
+    row = row if len(row) <= _SHOWN_ROW else row[:_SHOWN_ROW] + "..."
+    what, fix = f"{script}{line}: {error}; the row is {row}", error.fix
+    if others:
+        numbers = ", ".join(str(one.origin.row) for one in others[:_SHOWN_ROWS])
+        more = f" and {len(others) - _SHOWN_ROWS:,} more" if len(others) > _SHOWN_ROWS else ""
+        what += f"; the same in {'row' if len(others) == 1 else 'rows'} {numbers}{more}"
+    if error.line and first.choices and not first.gold:
+        what += f"; no option in {OPTIONS!r} is right"
+        fix = f"give the right option the value 1 in {OPTIONS!r}, or correct the transform"
+    return Problem("ULTRAEVAL-005", what, fix, first.origin)
+
+
+def sample_of(row: Row, answers: tuple[str, ...]) -> Sample:
+    """Return a row as a sample."""
+    return Sample(row.id, _plain(row.fields), row.origin, row.choices, row.labels, row.gold, answers)
+
+
+def _plain(fields: Any) -> dict[str, Any]:
+    return fields if isinstance(fields, dict) else dict(fields)
+
+
+def _too_few(n_shots: int, spare: int, source: str) -> Problem:
+    serve = "row can serve" if spare == 1 else "rows can serve"
+    what = f"{n_shots} examples are asked for, but only {max(spare, 0)} {serve}"
+    fix = "ask for fewer with --shots, or name a larger file with --shots-from"
+    return Problem("ULTRAEVAL-008", what, fix, Origin(source))

@@ -1,0 +1,158 @@
+"""assay report, assay ls"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.lazy import Command, LazyGroup
+from assay.faces.cli.options import runs_folder, runs_option
+
+if TYPE_CHECKING:
+    from assay.core.errors import Problem
+    from assay.core.score import Metric
+    from assay.faces.cli.answers import RunsAnswer
+    from assay.results.read import StoredRun
+
+_LISTS = {
+    "datasets": Command("assay.faces.cli.datasets:datasets", "List the datasets in folders, not the runs.")
+}
+
+
+@click.command()
+@click.argument("run", default="last")
+@runs_option
+@click.option("--markdown", is_flag=True, help="Print report.md as it is.")
+@json_option
+def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Answer | None:
+    """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest.
+
+    The folder of a benchmark is shown as `assay bench FOLDER` shows it.
+    """
+    from assay.app.bench_page import is_bench, read_bench
+    from assay.core.run import RunStatus
+    from assay.faces.cli.render import out, show_metrics, show_notes
+    from assay.results.read import find_run
+    from assay.results.report import Highlights, render_report
+
+    if is_bench(Path(run)) and not markdown:
+        from assay.faces.cli.bench_screen import bench_answer, show_bench
+
+        if is_json:
+            return bench_answer(Path(run))
+        show_bench(read_bench(Path(run)), profile="assay")
+        return None
+    stored = find_run(run, runs_folder(runs_dir))
+    if is_json:
+        from assay.faces.cli.answers import run_answer
+
+        return Answer(run_answer(stored.path, stored.manifest, stored.metrics()))
+    if markdown:
+        click.echo(render_report(stored.manifest, stored.metrics(), Highlights(stored.scores())), nl=False)
+        return None
+    manifest = stored.manifest
+    out.print(
+        f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.model.name}"
+    )
+    if manifest.status is RunStatus.ANSWERED:
+        out.print("[yellow]answered, not scored yet: the same `assay run` with --stage score does that[/]")
+        return None
+    if not manifest.status.is_finished:
+        n = sum(1 for _ in stored.responses())
+        out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` goes on from there[/]")
+        return None
+    show_metrics(manifest, stored.metrics())
+    show_notes(manifest.notes)
+    return None
+
+
+@click.command(cls=LazyGroup, table=_LISTS, invoke_without_command=True)
+@runs_option
+@json_option
+@click.pass_context
+def ls(context: click.Context, runs_dir: str | None, is_json: bool) -> Answer | None:
+    """List the runs, the latest last; or datasets."""
+    if context.invoked_subcommand is not None:
+        if is_json:
+            raise click.UsageError(
+                f"--json goes behind: assay ls {context.invoked_subcommand} --json", context
+            )
+        return None
+    root = runs_folder(runs_dir)
+    if is_json:
+        return Answer(_listed(root))
+    _show_list(root)
+    return None
+
+
+def _listed(root: Path) -> RunsAnswer:
+    """Return the runs and the benchmarks in a folder, for programs."""
+    from assay.app.bench_page import bench_folders
+    from assay.faces.cli.answers import RunsAnswer, run_answer
+
+    runs, problems = _runs(root)
+    answers = (run_answer(one.path, one.manifest, shown) for one, shown in runs)
+    return RunsAnswer(tuple(answers), tuple(map(str, bench_folders(root))), tuple(problems))
+
+
+def _runs(root: Path) -> tuple[list[tuple[StoredRun, list[Metric]]], list[Problem]]:
+    """Return the runs in a folder with what they are judged by, and what is wrong with those left out."""
+    from assay.core.errors import StoreError
+    from assay.results.read import readable_runs
+    from assay.results.subset_families import foremost
+
+    runs: list[tuple[StoredRun, list[Metric]]] = []
+    stored_runs, problems = readable_runs(root)
+    for stored in stored_runs:
+        try:
+            runs.append((stored, foremost(stored.metrics(), stored.manifest)))
+        except StoreError as error:
+            problems += error.problems
+    return runs, problems
+
+
+def _show_list(root: Path) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from assay.app.bench_page import bench_folders
+    from assay.core.errors import StoreError
+    from assay.faces.cli.render import out, print_table, show_error
+    from assay.results.rows import interval, is_perplexity, value
+    from assay.results.subset_families import families, is_mean
+
+    runs, problems = _runs(root)
+    benches = bench_folders(root)
+    if problems:
+        show_error(StoreError(problems))
+    if not runs and not benches and not problems:
+        out.print(f"no runs under {root}/; `assay run data.csv` makes one")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("run", "status", "started", "model", "task", "method", "score", "95 % interval"):
+        table.add_column(heading, overflow="fold")
+    for stored, shown in runs:
+        manifest = stored.manifest
+        head = (
+            stored.path.name,
+            str(manifest.status),
+            manifest.started[:16].replace("T", " "),
+            manifest.model.name,
+        )
+        for metric in shown:
+            method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
+            mean = " (mean of subsets)" if is_mean(metric, manifest) else ""
+            table.add_row(*head, metric.task + mean, method, value(metric), interval(metric))
+            head = ("", "", "", "")
+        if not shown:
+            titles = ", ".join(family.title for family in families(manifest.tasks))
+            table.add_row(*head, titles, "", "", "")
+    if runs:
+        print_table(table)
+    if runs and benches:
+        out.print()
+    for bench in benches:
+        out.print(f"[bold]benchmark[/]  {escape(str(bench))}", soft_wrap=True)

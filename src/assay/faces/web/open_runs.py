@@ -1,0 +1,130 @@
+"""Runs that are being looked at, kept open: what was read of them, and the answers that were made of it.
+
+Called from threads. A run that was deleted, or whose files cannot be read, is refused and forgotten.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from assay.core.errors import StoreError
+from assay.faces.web.answers import Body
+from assay.faces.web.error_responses import not_here
+from assay.results.run_list import RunList
+from assay.results.run_view import RunView
+
+_MOST_RUNS = 32
+_MOST_ROWS = 500_000
+"""Of all runs that are kept together; the one that is looked at is kept, however large."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Held:
+    """One run that is kept, used by one thread at a time."""
+
+    def __init__(self, view: RunView) -> None:
+        self.view = view
+        self.lock = threading.Lock()
+        self.tag = ""
+        self.bodies: dict[str, Body] = {}
+
+
+class RunShelf:
+    """The runs of a list, by name, as the bodies of answers."""
+
+    def __init__(self, runs: RunList) -> None:
+        self.runs = runs
+        self._held: OrderedDict[Path, _Held] = OrderedDict()
+        self._lock = threading.Lock()
+        # Tags of an earlier process, or of a view that was put away, mean nothing here.
+        self._process = secrets.token_hex(4)
+        self._changes = itertools.count()
+
+    def listing(self) -> Body:
+        """Return the list of runs."""
+        listing = self.runs.listing()
+        return Body(listing.json, listing.revision)
+
+    def page(self, name: str) -> Body:
+        """Return a run without its samples."""
+        with self._looking(name) as held:
+            return _kept(held, "page", lambda: _encode(msgspec.structs.replace(held.view.page(), name=name)))
+
+    def table(self, name: str, first: int, had: tuple[str, int] | None = None) -> Body:
+        """Return a run's samples by columns, from a place on.
+
+        `had` is the revision and the changes of what is known of the samples before; where one of them is
+        another now, it begins there.
+        """
+        with self._looking(name) as held:
+            first = min(first, held.view.n_rows) if had is None else held.view.first_other(first, *had)
+            if first == 0:
+                return _kept(held, "table", lambda: _encode(held.view.table()))
+            return Body(_encode(held.view.table(first)), f"{held.tag}.{first}")
+
+    def detail(self, name: str, place: int) -> Body:
+        """Return a sample in full."""
+        with self._looking(name) as held:
+            if not 0 <= place < held.view.n_rows:
+                raise not_here("sample")
+            with held.view.details() as details:
+                return Body(details.json(place), f"{held.tag}.at.{place}")
+
+    def folder(self, name: str) -> Path:
+        """Return a run's folder."""
+        folder = self.runs.folder(name)
+        if folder is None:
+            raise not_here("run")
+        return folder
+
+    @contextmanager
+    def _looking(self, name: str) -> Iterator[_Held]:
+        """Hold a run that is up to date."""
+        folder = self.folder(name)
+        try:
+            held = self._open(folder)
+            with held.lock:
+                if held.view.refresh() or not held.tag:
+                    held.tag = f"{self._process}.{next(self._changes)}"
+                    held.bodies.clear()
+                yield held
+        except (FileNotFoundError, StoreError):
+            if self.runs.folder(name) is not None:
+                raise
+            with self._lock:
+                self._held.pop(folder, None)
+            raise not_here("run") from None
+
+    def _open(self, folder: Path) -> _Held:
+        with self._lock:
+            held = self._held.get(folder)
+            if held is None:
+                held = self._held[folder] = _Held(
+                    RunView(folder, look=f"{self._process}.{next(self._changes)}")
+                )
+            self._held.move_to_end(folder)
+            self._put_away()
+            return held
+
+    def _put_away(self) -> None:
+        """Forget the runs that were looked at longest ago, when there are too many."""
+        n_rows = sum(held.view.n_rows for held in self._held.values())
+        while len(self._held) > 1 and (len(self._held) > _MOST_RUNS or n_rows > _MOST_ROWS):
+            _, oldest = self._held.popitem(last=False)
+            n_rows -= oldest.view.n_rows
+
+
+def _kept(held: _Held, part: str, make: Callable[[], bytes]) -> Body:
+    body = held.bodies.get(part)
+    if body is None:
+        body = held.bodies[part] = Body(make(), f"{held.tag}.{part}")
+    return body

@@ -1,0 +1,203 @@
+"""Making a leaderboard of runs: pure, from what the index knows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from assay.core.errors import listing
+from assay.core.model import ModelIdentity
+from assay.results.leaderboard.abilities import Abilities, columns_by_ability, is_averaged, told_abilities
+from assay.results.leaderboard.board import Board, BoardCell, BoardMean, BoardModel
+from assay.results.leaderboard.columns import Column, columns_of
+from assay.results.leaderboard.entries import BoardRun, Conditions, entries_of
+from assay.results.leaderboard.means import mean_cells, standings
+from assay.results.leaderboard.pairwise_tests import LEVEL, ValuesOf
+
+
+def make_board(
+    runs: Iterable[BoardRun],
+    values_of: ValuesOf,
+    *,
+    headlines: Mapping[str, str] | None = None,
+    registered: Mapping[str, str] | None = None,
+    abilities: Abilities | None = None,
+    model_names: Mapping[str, str] | None = None,
+) -> Board:
+    """Return models by datasets: the latest complete run of each model under each set of conditions.
+
+    `headlines` names the metric of a dataset, and `registered` that of datasets that no run may have;
+    `abilities`, where given, replaces what the datasets say of themselves. `model_names`, where given, names
+    the rows by what is registered; the address of a server that is not among them is left out.
+    """
+    found = entries_of(runs, headlines or {}, registered)
+    columns = columns_of(found.entries, values_of)
+    known = {entry.model.digest: entry.model for entry in found.entries}
+    order = _best_first(known, columns)
+    means, notes = _means(columns, len(known), abilities)
+    by_mean = [mean_cells(mean, order, columns) for mean in means]
+    return Board(
+        models=_named([known[model] for model in order], model_names),
+        columns=tuple(column.shown for column in columns),
+        cells=tuple(
+            tuple(_cell(model, column, order, found.n_earlier) for column in columns) for model in order
+        ),
+        means=tuple(means),
+        mean_cells=tuple(tuple(cells[row] for cells in by_mean) for row in range(len(order))),
+        standings=tuple(standings(order, columns)),
+        notes=(*found.notes, *notes, *_column_notes(columns)),
+        level=LEVEL,
+    )
+
+
+def _best_first(known: Mapping[str, ModelIdentity], columns: Sequence[Column]) -> list[str]:
+    """Return the models by their mean over the datasets that all of them have.
+
+    Then come those that have every dataset, by their mean over all; then others, by the duels they won.
+    """
+    models = list(known)
+    every = [columns[at] for at in _averaged(columns)]
+    shared = [columns[at] for at in _shared(columns, len(models))]
+    stands = dict(zip(models, standings(models, columns), strict=True))
+
+    def total(model: str, over: Sequence[Column]) -> float:
+        return math.fsum(column.entries[model].metric.value or 0.0 for column in over)
+
+    def strength(model: str) -> tuple[float, bool, float, float, str, str]:
+        is_complete = all(model in column.entries for column in every)
+        return (
+            -total(model, shared),
+            not is_complete,
+            -total(model, every) if is_complete else 0.0,
+            -(stands[model].win_rate or 0.0),
+            known[model].name.casefold(),
+            model,
+        )
+
+    return sorted(models, key=strength)
+
+
+def _averaged(columns: Sequence[Column]) -> list[int]:
+    return [at for at, column in enumerate(columns) if column.shown.part is None and is_averaged(column)]
+
+
+def _shared(columns: Sequence[Column], n_models: int) -> list[int]:
+    return [at for at in _averaged(columns) if len(columns[at].entries) == n_models]
+
+
+def _means(
+    columns: Sequence[Column], n_models: int, abilities: Abilities | None
+) -> tuple[list[BoardMean], list[str]]:
+    """Return the means that are told, and what a reader must know of them."""
+    every, shared = _averaged(columns), _shared(columns, n_models)
+    means, notes = [], []
+    if len(every) > 1:
+        if shared:
+            means.append(BoardMean(f"mean of {_datasets(len(shared))}", "shared", tuple(shared)))
+        else:
+            notes.append("no dataset was evaluated on every model: there is no mean that ranks them all")
+        if shared != every:
+            means.append(BoardMean(f"mean of all {_datasets(len(every))}", "all", tuple(every)))
+            notes.append(
+                f"{len(every) - len(shared)} of {_datasets(len(every))} lack a model; a mean over other "
+                "datasets is another number, so only models with all of a mean's datasets are ranked by it"
+            )
+    left_out = [
+        column.shown.label
+        for column in columns
+        if column.shown.part is None and column.shown.counts and not is_averaged(column)
+    ]
+    if left_out and means:
+        notes.append(
+            f"in no mean, as their values are no shares of which more is better: {listing(left_out)}"
+        )
+    others = [column.shown.label for column in columns if not column.shown.counts and not column.shown.part]
+    if others and means:
+        notes.append(f"in no mean, as another column stands for the dataset: {listing(others)}")
+    told = told_abilities(columns) if abilities is None else abilities
+    places, said = columns_by_ability(told, columns, is_from_file=abilities is not None)
+    means += [BoardMean(name, "ability", found) for name, found in places.items()]
+    return means, [*notes, *said]
+
+
+def _column_notes(columns: Sequence[Column]) -> list[str]:
+    """Return what is to be known of columns; what is the same for several is said once."""
+    said: dict[str, list[str]] = {}
+    for column in columns:
+        for note in column.shown.notes:
+            said.setdefault(note, []).append(column.shown.label)
+    return [f"{note}: {listing(labels, at_most=5)}" for note, labels in said.items()]
+
+
+def _datasets(n: int) -> str:
+    return f"{n} dataset" if n == 1 else f"{n} datasets"
+
+
+def _cell(
+    model: str,
+    column: Column,
+    order: Sequence[str],
+    n_earlier: Mapping[tuple[str, Conditions], int],
+) -> BoardCell | None:
+    entry = column.entries.get(model)
+    if entry is None or entry.metric.value is None:
+        return None
+    own = list(column.entries)
+    place = own.index(model)
+    row = {digest: at for at, digest in enumerate(order)}
+    metric, run = entry.metric, entry.source.run
+    return BoardCell(
+        value=entry.metric.value,
+        low=metric.low,
+        high=metric.high,
+        stderr=metric.stderr,
+        n=metric.n,
+        n_scored=metric.n_scored,
+        n_unanswered=metric.n_unanswered,
+        n_truncated=metric.n_truncated,
+        n_failed=metric.n_failed,
+        rank=column.verdicts.ranks[place],
+        beats=tuple(sorted(row[own[other]] for other in column.verdicts.beats[place])),
+        run=run.name,
+        host=run.host,
+        root=run.root,
+        started=run.started,
+        n_earlier=n_earlier.get((model, entry.conditions), 0),
+    )
+
+
+def _named(models: Sequence[ModelIdentity], registered: Mapping[str, str] | None) -> tuple[BoardModel, ...]:
+    """Return the rows' names; models that are called alike are told apart by what differs."""
+    facts = [_facts(model) for model in models]
+    called = [_called(model, registered) for model in models]
+    rows = []
+    for model, title, own in zip(models, called, facts, strict=True):
+        alike = [other for one, other in zip(called, facts, strict=True) if one == title]
+        names = dict.fromkeys(name for other in alike for name in other)
+        apart = [
+            f"{name}={own.get(name, '-')[:24]}"
+            for name in names
+            if len({other.get(name) for other in alike}) > 1
+        ]
+        if len(alike) > 1 and not apart:
+            apart = [model.digest[:6]]  # The same model behind two addresses.
+        label = f"{title} ({', '.join(apart)})" if apart else title
+        rows.append(BoardModel(label, model.digest, own))
+    return tuple(rows)
+
+
+def _called(model: ModelIdentity, registered: Mapping[str, str] | None) -> str:
+    if registered is None:
+        return model.name
+    return registered.get(model.name) or model.name.partition("@")[0]
+
+
+def _facts(model: ModelIdentity) -> dict[str, str]:
+    said = {
+        "backend": model.backend,
+        "weights": model.weights,
+        "dtype": model.dtype,
+        "template": model.template,
+        **{name: str(value) for name, value in model.args.items()},
+    }
+    return {name: text for name, text in said.items() if text}

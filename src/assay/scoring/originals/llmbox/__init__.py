@@ -1,0 +1,1 @@
+"""Scoring of LLMBox's dataset classes: metrics over whole lists of predictions and references."""

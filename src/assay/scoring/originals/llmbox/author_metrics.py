@@ -1,0 +1,294 @@
+"""Metrics of an author's own over whole lists of predictions and references.
+
+A metric is called once with all rows that have a prediction (see list_values.py). What it says about single
+rows becomes their scores; a row on which it raises fails alone. A value that is the mean of the rows' values
+is left to the aggregator, which gives it an interval; any other, such as a corpus's BLEU, is handed on as the
+metric returned it, with an interval from resampled rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from assay.core.ports import Judge
+from assay.core.response import Completion, Failure, Finish
+from assay.core.sample import Sample
+from assay.core.score import NO_METRIC, Metric, Score, Verdict
+from assay.core.task import Answered, Evaluation, Scorer
+from assay.scoring.judges.binding import bind_judge, needs_judge
+from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics, lost_metric
+from assay.scoring.scorers.list_values import Values, evaluate
+from assay.scoring.scorers.response_outcomes import score_of, task_of
+
+AUTHOR_RULE = "post_processing"
+"""Begins the name of every rule by which an author's code, or a post-processor of theirs, finds answers."""
+
+
+class AuthorLists(Protocol):
+    """What a dialect knows about an author's evaluation."""
+
+    chooses_itself: bool
+    """Whether the author's code, and not the inner scorer, decides between options."""
+    rule: str
+    """How answers are found in what the model wrote: `post_processing`, and by what."""
+
+    @property
+    def metrics(self) -> Sequence[Any]:
+        """Return the author's metrics."""
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows there are."""
+
+    def row(self, sample_id: str) -> int:
+        """Return the number of a sample's row."""
+
+    def raw(self, answers: Sequence[Answered]) -> tuple[Any, ...] | Failure:
+        """Return one row's answers in the shape that the author's code expects."""
+
+    def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
+        """Return what the author's code makes of all rows; rows that failed are None."""
+
+    def chosen(self, number: int, option: int) -> Any:
+        """Return a row's prediction where the inner scorer chose an option; -1 for none."""
+
+    def references(self) -> Sequence[Any]:
+        """Return the right answers, as metrics take them."""
+
+    def target(self, reference: Any) -> Any:
+        """Return the right answer in a reference, as a person reads it."""
+
+    def is_unanswered(self, number: int) -> bool:
+        """Whether no answer was found in what the model wrote about a row; asked after `predictions`."""
+
+
+class _Kept(NamedTuple):
+    """What is kept of one sample until all are there."""
+
+    sample: Sample
+    task: str
+    raw: tuple[Any, ...] | Failure
+    inner: Score | None
+    is_truncated: bool
+
+
+class AuthorMetrics:
+    """Scores one track by the author's metrics."""
+
+    def __init__(self, track: str, author: AuthorLists, inner: Scorer | None = None) -> None:
+        self.track = track
+        self._author = author
+        self._inner = inner
+        self._kept: list[_Kept] = []
+        self._wanted: tuple[str, ...] = ()
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Report these metrics alone; the first decides."""
+        self._wanted = tuple(names)
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether a metric asks a model for its opinion."""
+        return any(map(needs_judge, self._author.metrics))
+
+    def bind(self, judge: Judge) -> None:
+        """Give the judge to the metrics that need one."""
+        bind_judge(self._author.metrics, judge)
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        """Take one sample."""
+        inner = None if self._inner is None else self._inner.score(sample, answers)
+        cut = any(
+            output.finish is Finish.LENGTH
+            for answered in answers
+            if isinstance(answered.response.outcome, Completion)
+            for output in answered.response.outcome.outputs
+        )
+        self._kept.append(_Kept(sample, task_of(answers), self._author.raw(answers), inner, cut))
+
+    def finish(self) -> Evaluation:
+        """Call the metrics, and return every sample's score."""
+        if not self._kept:
+            return Evaluation(())
+        rows = {self._author.row(kept.sample.id): kept for kept in self._kept}
+        predictions = self._predictions(rows)
+        references = list(self._author.references())
+        usable = [number for number, kept in sorted(rows.items()) if not isinstance(kept.raw, Failure)]
+        values = evaluate(
+            self._author.metrics,
+            [predictions[number] for number in usable],
+            [references[number] for number in usable],
+            self._wanted,
+        )
+        # Taken before metrics are called again, over groups.
+        notes = tuple(
+            dict.fromkeys(
+                (
+                    *self._nothing_found(predictions, usable),
+                    *(note for metric in self._author.metrics for note in _notes(metric)),
+                )
+            )
+        )
+        by_row = {number: at for at, number in enumerate(usable)}
+        scores = [
+            self._score(kept, predictions, references, values, by_row.get(self._author.row(kept.sample.id)))
+            for kept in self._kept
+        ]
+        return Evaluation(
+            scores,
+            self._metrics(scores, values, predictions, references, usable),
+            values.lower_is_better,
+            values.off_scale,
+            notes,
+        )
+
+    def _nothing_found(self, predictions: Sequence[Any], usable: Sequence[int]) -> list[str]:
+        """Return a note where the author's code made None of every answer, as a function without `return`."""
+        if self._inner is not None and not self._author.chooses_itself:
+            return []
+        if not usable or any(
+            predictions[at] is not None and not self._author.is_unanswered(at) for at in usable
+        ):
+            return []
+        name = self._author.rule.removeprefix(AUTHOR_RULE).strip(": ") or AUTHOR_RULE
+        said = f"{name} returned None for all {len(usable):,} answers: no row has an answer"
+        return [f"{said}; see that every branch of it ends with `return` and a value"]
+
+    def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
+        n = self._author.n_rows
+        raws = [rows[number].raw if number in rows else None for number in range(n)]
+        chosen = [None if isinstance(raw, Failure) else raw for raw in raws]
+        if self._inner is None or self._author.chooses_itself:
+            return list(self._author.predictions(chosen))
+        return [
+            self._author.chosen(number, _chosen_option(rows[number])) if number in rows else None
+            for number in range(n)
+        ]
+
+    def _score(
+        self,
+        kept: _Kept,
+        predictions: Sequence[Any],
+        references: Sequence[Any],
+        values: Values,
+        at: int | None,
+    ) -> Score:
+        number = self._author.row(kept.sample.id)
+        deciding = values.deciding or NO_METRIC
+        names = [deciding, *(name for name in values.per_row if name != deciding)]
+        target = _spelled(self._author.target(references[number]))
+        known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
+        if kept.inner is not None:
+            known |= {
+                "options": kept.inner.options,
+                "margin": kept.inner.margin,
+                "mass": kept.inner.mass,
+                "rule": kept.inner.rule,
+                "span": kept.inner.span,
+                "answer": kept.inner.answer,
+                "target": kept.inner.target if kept.inner.target is not None else target,
+            }
+        if isinstance(kept.raw, Failure):
+            why = f"{kept.raw.kind}: {kept.raw.message}"
+            return score_of(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
+        if kept.inner is None or self._author.chooses_itself:
+            known |= {"answer": _answer(predictions[number], kept.sample), "rule": self._author.rule}
+        if at is not None:
+            known["judged"] = values.replies.get(at, ())
+            known["details"] = values.details.get(at, ())
+        if at is not None and at in values.troubles:
+            why = values.troubles[at]
+            return score_of(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
+        if at is None or deciding not in values.per_row:
+            known["also"] = {} if at is None else _row_values(values, names[1:], at)
+            return score_of(self.track, kept.sample, kept.task, Verdict.UNGRADED, **known)
+        if (
+            kept.inner is not None
+            and kept.inner.verdict is Verdict.UNANSWERED
+            and not self._author.chooses_itself
+        ):
+            return score_of(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
+        value = values.per_row[deciding][at]
+        if not value and self._author.is_unanswered(number):
+            return score_of(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
+        known["ratios"] = {
+            name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
+        }
+        known["also"] = _row_values(values, names[1:], at)
+        return score_of(self.track, kept.sample, kept.task, Verdict.SCORED, value=value, **known)
+
+    def _metrics(
+        self,
+        scores: Sequence[Score],
+        values: Values,
+        predictions: Sequence[Any],
+        references: Sequence[Any],
+        usable: Sequence[int],
+    ) -> list[Metric]:
+        """Return the metrics whose value is no mean over the rows."""
+        made = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
+        kept = {number for at, number in enumerate(usable) if at not in values.troubles}
+        numbered = sorted((self._author.row(score.sample_id), score.sample_id) for score in scores)
+        rows = {
+            sample_id: (predictions[number], references[number])
+            for number, sample_id in numbered
+            if number in kept
+        }
+        for name in values.whole:
+            if name in values.counts:
+                parts = dict(zip(usable, values.counts[name], strict=True))
+                counted = {
+                    sample_id: part
+                    for number, sample_id in numbered
+                    if number in kept and (part := parts[number]) is not None
+                }
+                made += counted_metrics(self.track, name, scores, counted)
+                continue
+            if name in values.ratios or name in values.lost or values.is_mean(name):
+                continue
+            made += corpus_metrics(self.track, name, scores, rows, values)
+        return made
+
+
+def _row_values(values: Values, names: Sequence[str], at: int) -> dict[str, float]:
+    """Return one row's values of the metrics that are means over rows."""
+    return {
+        name: one
+        for name in names
+        if (one := values.per_row[name][at]) is not None and name not in values.ratios
+    }
+
+
+def _chosen_option(kept: _Kept) -> int:
+    """Return the index of the option that the inner scorer found; -1 for none."""
+    answer = None if kept.inner is None else kept.inner.answer
+    return kept.sample.labels.index(answer) if answer in kept.sample.labels else -1
+
+
+def _answer(prediction: Any, sample: Sample) -> str | None:
+    """Return a prediction as a person reads it: an option's label, or a text."""
+    is_index = isinstance(prediction, int) and not isinstance(prediction, bool)
+    if is_index and sample.labels:
+        return sample.labels[prediction] if 0 <= prediction < len(sample.labels) else None
+    if isinstance(prediction, list) and sample.labels and len(prediction) == len(sample.labels):
+        return sample.labels[max(range(len(prediction)), key=prediction.__getitem__)]
+    return _spelled(prediction)
+
+
+def _spelled(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+        return " | ".join(value)
+    try:
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    except TypeError:
+        return str(value)
+
+
+def _notes(metric: Any) -> Sequence[str]:
+    notes = getattr(metric, "notes", None)
+    return notes() if callable(notes) else ()

@@ -1,0 +1,21 @@
+"""Evaluators as configs of OpenCompass and AISBench name them: metrics over lists that also see the rows."""
+
+from assay.scoring.originals.opencompass.evaluators.author import AuthorEvaluator
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.originals.opencompass.evaluators.registry import (
+    CORRECTED_EVALUATORS,
+    EVALUATORS,
+    make_evaluator,
+)
+from assay.scoring.originals.opencompass.evaluators.repeated import REPEATED, Repeated
+
+__all__ = [
+    "CORRECTED_EVALUATORS",
+    "EVALUATORS",
+    "REPEATED",
+    "AuthorEvaluator",
+    "EvaluatedRow",
+    "Evaluator",
+    "Repeated",
+    "make_evaluator",
+]

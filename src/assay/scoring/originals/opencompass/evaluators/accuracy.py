@@ -1,0 +1,168 @@
+"""Shares of answers that are the right one as they stand: accuracy by text, by value, by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from rapidfuzz.distance import Levenshtein
+
+from assay.scoring.differences import Difference
+from assay.scoring.metrics.accuracy import is_equal
+from assay.scoring.metrics.checks import Misfit
+from assay.scoring.originals.opencompass.evaluators.by_row import (
+    RowEvaluator,
+    field_of,
+    gold_of,
+    gold_text,
+    text_of,
+)
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
+
+_STATES = {
+    "clean": "clean",
+    "input contamination": "input contaminated",
+    "input-and-label contamination": "input-and-label contaminated",
+}
+"""What a row's `is_clean` says, and how the value over such rows is called."""
+
+
+def equal_texts(prediction: Any, gold: Any) -> bool:
+    """Whether two labels are the same text; a whole number is the same with and without its `.0`."""
+    return prediction is not None and _label(prediction) == _label(gold)
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+class AccEvaluator(RowEvaluator):
+    """The share of predictions that are the same text as the right answer; 1 and "1" are the same."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "white space around an answer counts, and 1.0, as a table with gaps has it, is not 1; of several "
+        "runs the last alone counts",
+        "white space around it does not count, 1.0 is 1; the mean of all runs counts",
+    )
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 for the right answer."""
+        if self.is_faithful:
+            return float(str(prediction) == gold_text(row))
+        gold = gold_of(row)
+        if isinstance(gold, list | tuple) and not isinstance(prediction, list | tuple):
+            raise Misfit(
+                f"the right answer is the list {gold!r:.60}, and the prediction one answer",
+                "use EMEvaluator if any of them is right, else let dataset_postprocessor make one of them",
+            )
+        return float(equal_texts(prediction, gold))
+
+
+class AccContaminationEvaluator(AccEvaluator):
+    """Accuracy over the rows of each kind of contamination that the column `is_clean` names."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "as `AccEvaluator`; a kind without rows ends the evaluation; a kind of another name is left out",
+        "as `AccEvaluator`; a kind without rows has no value; a row of a kind of another name fails",
+    )
+    correct_by = None
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `accuracy - clean`, `accuracy - input contaminated` and so on, of kinds that have rows."""
+        super().__call__(predictions, references)
+        right = self.last_score_lists["accuracy"]
+        kinds = [_STATES[row.fields["is_clean"]] for row in references]
+        names = {kind: f"accuracy - {kind}" for kind in _STATES.values() if kind in kinds}
+        self.last_score_lists = dict.fromkeys(names.values(), right)
+        self.last_ratios.clear()
+        values = {}
+        for kind, name in names.items():
+            shares = [
+                (one, 1.0) if kind == own else (0.0, 0.0) for one, own in zip(right, kinds, strict=True)
+            ]
+            self.last_ratios[name] = shares
+            values[name] = self.scale * sum(one for one, _ in shares) / sum(size for _, size in shares)
+        return values
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 for the right answer to a row of a known kind."""
+        state = field_of(row, "is_clean")
+        if state not in _STATES:
+            raise Misfit(f"is_clean is {state!r}", f"write one of {', '.join(map(repr, _STATES))}")
+        return super().judge(prediction, row)
+
+
+class AccwithDetailsEvaluator(RowEvaluator):
+    """The share of predictions that equal the right answer, value and kind."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "a prediction and a right answer of two kinds, such as 'B' and 1, are never equal: 0 whatever the "
+        "model says",
+        "that is an error",
+    )
+    has_details: ClassVar[bool] = True
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 for the right answer."""
+        return float(prediction == row.gold) if self.is_faithful else is_equal(prediction, gold_of(row))
+
+
+class GPQAEvaluator(AccwithDetailsEvaluator):
+    """The same under the name that GPQA's configs give."""
+
+
+class BBHEvaluatorMcq(AccwithDetailsEvaluator):
+    """The same as `score`: BIG-Bench Hard with options."""
+
+    metric = correct_by = "score"
+
+
+class BBHEvaluator(RowEvaluator):
+    """The share of free answers to BIG-Bench Hard that are right; `bbh-freeform` reads both sides."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "answer and right answer are read by the original's `bbh-freeform`",
+        "both are read by `bbh-freeform` as it is corrected",
+    )
+    has_details: ClassVar[bool] = True
+    metric = correct_by = "score"
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 for the right answer."""
+        read = POSTPROCESSORS["bbh-freeform"]
+        got, wanted = (read(text, self.is_faithful) for text in (text_of(prediction), gold_text(row)))
+        return float(got is not None and wanted is not None and got.casefold() == wanted.casefold())
+
+
+class EDAccEvaluator(RowEvaluator):
+    """The share of answers whose nearest candidate, by edit distance, is the right one.
+
+    A row's right answer is `{"candidates": [...], "label": index}`; a candidate may be a list of spellings.
+    """
+
+    difference: ClassVar[Difference | None] = Difference(
+        "an empty answer is the shortest candidate; of several runs the last alone counts",
+        "an empty answer is none, and not right; the mean of all runs counts",
+    )
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 if the right candidate is nearest; of equally near ones the first is."""
+        gold = gold_of(row)
+        if not isinstance(gold, dict) or not gold.keys() >= {"candidates", "label"} or not gold["candidates"]:
+            raise Misfit(
+                f"the right answer is {gold!r:.80}", "give {'candidates': [...], 'label': index} for each row"
+            )
+        text = text_of(prediction)
+        if not self.is_faithful and not text.strip():
+            return 0.0
+        distances = [
+            min(
+                Levenshtein.distance(text, one)
+                for one in ([spelled] if isinstance(spelled, str) else spelled)
+            )
+            for spelled in gold["candidates"]
+        ]
+        return float(distances.index(min(distances)) == gold["label"])

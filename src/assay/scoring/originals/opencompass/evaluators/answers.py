@@ -1,0 +1,227 @@
+"""Short free answers against one or several right ones: exact match, one contained, F1 of words."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, ClassVar
+
+from assay.scoring.differences import Difference
+from assay.scoring.metrics.words import bag_f1, squad_form
+from assay.scoring.normalize import contains
+from assay.scoring.originals.opencompass.evaluators.by_row import (
+    RowEvaluator,
+    gold_text,
+    gold_texts,
+    text_of,
+)
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
+from assay.scoring.scorers.grading import AnswerGrader
+
+_STATED = re.compile(r"answer\s*:\s*([^\n]+)", re.IGNORECASE)
+_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
+_ORIGINAL_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation.replace(chr(92), ''))}]")
+"""Without the backslash, which escapes its neighbour in the original's pattern."""
+_NUMBERS = "`general` cuts numbers (3.14 is 3) and makes nothing of the answer A"
+_NUMBERS_HERE = "`general` as it is corrected leaves numbers and the answer A whole"
+
+
+class _Short(RowEvaluator):
+    """Compares answers in the form that the post-processor `general` gives them."""
+
+    def _short(self, text: str) -> str:
+        return POSTPROCESSORS["general"](text, self.is_faithful) or ""
+
+
+class EMEvaluator(_Short):
+    """The share of answers that equal a right one, as it stands or in the form of `general`."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        f"{_NUMBERS}; a right answer that is one text is read as a list of its characters",
+        f"{_NUMBERS_HERE}; such a text is one right answer",
+    )
+    has_details: ClassVar[bool] = True
+    metric = correct_by = "score"
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 for a right answer."""
+        golds = list(gold_text(row)) if self.is_faithful and isinstance(row.gold, str) else gold_texts(row)
+        answer = self._short(text_of(prediction))
+        if not answer and not self.is_faithful:
+            return 0.0
+        return float(answer in golds or answer in map(self._short, golds))
+
+
+class LEvalEMEvaluator(_Short):
+    """The share of answers that contain the right one."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        f"{_NUMBERS}; a right answer inside a longer word or number counts (1 in 10); of several runs the "
+        "last alone counts",
+        "a right answer stands by itself, its numbers whole; the mean of all runs counts",
+    )
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 if the answer contains the right one."""
+        text, gold = text_of(prediction), gold_text(row)
+        if self.is_faithful:
+            answer = self._short(text)
+            return float(self._short(gold) in answer or gold in answer)
+        return float(contains(text, gold))
+
+
+class _Quiz(_Short):
+    """Questions of a quiz: what follows a mark in the first line, in lower case, contains a right answer."""
+
+    has_details: ClassVar[bool] = True
+    metric = correct_by = "score"
+    marks: ClassVar[tuple[str, ...]] = ("answer is",)
+    """What stands before an answer; the last of each counts, one after the other."""
+    is_whole: ClassVar[bool] = False
+    """Whether the answer must be the right one, and not only contain it."""
+    keeps_blank_start: ClassVar[bool] = False
+    """Whether, in the original, a line break before the answer leaves nothing."""
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 if the answer is, or contains, a right one."""
+        answer = self._answer(text_of(prediction))
+        golds = [self._short(gold).lower() for gold in gold_texts(row)]
+        if self.is_faithful:
+            return float(any(self._fits(gold, answer) for gold in golds))
+        # A right answer of which nothing is left would be in every answer.
+        return float(any(gold and self._fits(gold, answer) for gold in golds))
+
+    def _answer(self, text: str) -> str:
+        whole = text if self.is_faithful and self.keeps_blank_start else text.strip()
+        line = whole.split("\n")[0].lower()
+        for mark in self.marks:
+            begun = "" if self.is_faithful else r"\b"
+            line = re.split(f"{begun}{mark}", line)[-1]
+        return self._short(line.strip())
+
+    def _fits(self, gold: str, answer: str) -> bool:
+        if self.is_whole:
+            return gold == answer
+        return gold in answer if self.is_faithful else contains(answer, gold)
+
+
+_INSIDE_WORDS = f"{_NUMBERS}; a right answer inside a longer word or number counts (1 in 10, a in cat)"
+_BY_THEMSELVES = f"{_NUMBERS_HERE}; a right answer must stand by itself"
+
+
+class TriviaQAEvaluator(_Quiz):
+    """TriviaQA: the share of answers that contain a right one."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        f"{_INSIDE_WORDS}; what follows the last `a:` counts, also in `data: ...`",
+        f"{_BY_THEMSELVES}, and so must the mark",
+    )
+    marks: ClassVar[tuple[str, ...]] = ("answer is", "a:", "answer:")
+
+
+class NQEvaluator(_Quiz):
+    """Natural Questions: the share of answers that contain a right one."""
+
+    difference: ClassVar[Difference | None] = Difference(_INSIDE_WORDS, _BY_THEMSELVES)
+
+
+class SQuAD20Evaluator(_Quiz):
+    """SQuAD 2.0: the share of answers that equal a right one, in the form of `general`."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        f"{_NUMBERS}; a line break before the answer leaves nothing; of several runs the last alone counts",
+        f"{_NUMBERS_HERE}; line breaks before it are skipped; the mean of all runs counts",
+    )
+    has_details: ClassVar[bool] = False
+    is_whole: ClassVar[bool] = True
+    keeps_blank_start: ClassVar[bool] = True
+
+
+class DropOpenAIEvaluator(RowEvaluator):
+    """DROP as simple-evals counts it: answer and right answer contain one another in SQuAD's form.
+
+    A row's right answers stand in one text with `|` between them.
+    """
+
+    difference: ClassVar[Difference | None] = Difference(
+        "a part of a word or number is enough: 1 is right where 10 is",
+        "what is contained must stand by itself",
+    )
+    has_details: ClassVar[bool] = True
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 if the stated answer, or the whole text, fits a right one."""
+        text = text_of(prediction)
+        stated = _STATED.search(text)
+        answer = squad_form(stated[1] if stated else text)
+        golds = map(squad_form, gold_text(row).split("|"))
+        return float(any(self._fits(answer, gold) for gold in golds))
+
+    def _fits(self, answer: str, gold: str) -> bool:
+        if not answer or not gold:
+            return answer == gold
+        inside: Callable[[str, str], bool] = str.__contains__ if self.is_faithful else _has_words
+        return inside(answer, gold) or inside(gold, answer)
+
+
+def _has_words(text: str, part: str) -> bool:
+    """Whether words stand in a text one after the other, none of them cut."""
+    return f" {part} " in f" {text} "
+
+
+class LambadaEvaluator(_Short):
+    """LAMBADA: the share of continuations whose first word is the right one."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "of several runs the last alone counts; a continuation that begins with a mark such as a quote has "
+        "no first word",
+        "the mean of all runs counts; marks before the first word are skipped",
+    )
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 for the right word."""
+        text = text_of(prediction).strip()
+        if not self.is_faithful:
+            text = text.lstrip(string.punctuation + string.whitespace)
+        first = text.split(" ")[0] if self.is_faithful else next(iter(text.split()), "")
+        mark = _ORIGINAL_PUNCTUATION if self.is_faithful else _PUNCTUATION
+        word, gold = self._short(mark.split(first)[0]), self._short(gold_text(row))
+        return float(word == gold and (bool(gold) or self.is_faithful))
+
+
+class SquadEvaluator(RowEvaluator):
+    """SQuAD's F1 between the words of the first line and of the right answer."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "the value has no name, which ends the evaluation (here it is `f1`); one right answer is known; a "
+        "line break before the answer leaves nothing",
+        "it is `f1`; the best of several right answers counts; line breaks before the answer are skipped",
+    )
+    metric = "f1"
+    correct_by = None
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return F1, 0 to 1."""
+        text = text_of(prediction)
+        words = squad_form((text if self.is_faithful else text.strip()).split("\n")[0]).split()
+        golds = [gold_text(row)] if self.is_faithful else gold_texts(row)
+        # Two texts without words share nothing in SQuAD's script.
+        return max(bag_f1(words, squad_form(gold).split()) if words else 0.0 for gold in golds)
+
+
+class FreeAnswerEvaluator(RowEvaluator):
+    """Assay's own: the share of replies that state a right answer, as tables without options are scored."""
+
+    has_details: ClassVar[bool] = True
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return the mean."""
+        with closing(AnswerGrader()) as self._grader:
+            return super().__call__(predictions, references)
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 where the reply states a right answer: a number, yes or no, a formula or a text."""
+        return self._grader.grade(text_of(prediction), gold_texts(row)).value

@@ -1,0 +1,273 @@
+"""An author's own evaluator: an object with `score(predictions, references, ...) -> dict`.
+
+It is called once with all rows that have an answer. What it says of single rows (`details`) becomes their
+values; what it says of all is shown as it is, on the author's own scale.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, calling_author, listing, nearest
+from assay.core.metric_order import rank_of
+from assay.core.origin import Origin
+from assay.scoring.metrics.checks import check_lengths
+from assay.scoring.originals.llmbox.list_metric import Unit
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.originals.opencompass.evaluators.row_table import RowTable
+
+_PERCENT = Unit(100.0, is_share=True)
+_OWN_SCALE = Unit(1.0, is_share=False)
+_CORRECT = ("correct", "is_correct", "cascade_correct")
+"""What a row's `details` call whether it is right; the first that is there counts."""
+_SHARES_OF_ROWS = ("acc", "accuracy", "em", "exact_match", "exact-match", "pass@1")
+"""Names under which a value may be a rounded share of rows; also with words before or behind them."""
+
+
+class AuthorEvaluator(Evaluator):
+    """Wraps an author's object as a metric.
+
+    `score` is given what its signature names: `predictions`, `references`, `test_set`, `origin_prompt`, or
+    anything that the inferencer recorded of every answer.
+    """
+
+    is_costly: ClassVar[bool] = True
+    has_details: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        author: Any,
+        file: str | None = None,
+        *,
+        test_set: Callable[[Sequence[Mapping[str, Any]]], Any] = RowTable,
+        is_faithful: bool = False,
+    ) -> None:
+        """Take an author's object; `file` is where it stands, `test_set` makes the table for `score`."""
+        super().__init__(is_faithful=is_faithful)
+        self.file = file
+        self.label = type(author).__name__
+        """What the author calls it."""
+        self._author = author
+        self._test_set = test_set
+        self._notes: list[str] = []
+        score = getattr(author, "score", None)
+        if not callable(score):
+            raise self._problem("has no method `score`", "define score(self, predictions, references)")
+        self._score: Callable[..., Any] = score
+        self._parameters = inspect.signature(score).parameters.values()
+        self.units = {}
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return the numbers that `score` returns."""
+        check_lengths(self, predictions, references)
+        self._notes = []
+        self.last_score_lists = {}
+        self.last_intervals.clear()
+        self.last_details = []
+        returned = self._called(predictions, references)
+        details = self._details(returned, len(predictions))
+        values = {str(name): value for name, value in returned.items() if name != "details"}
+        # The first decides, unless details bear another out: the one that the originals' tables begin with.
+        found = dict(sorted(self._numbers(values).items(), key=lambda one: rank_of(one[0])))
+        correct = self._correct(details)
+        self.last_details = _plain_details(details)
+        self.units = {name: self._unit(name, values[name], correct) for name in found}
+        self._keep(found, correct)
+        return found
+
+    def notes(self) -> Sequence[str]:
+        """Say what of the returned was left out."""
+        return tuple(self._notes)
+
+    def _called(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> Mapping[str, Any]:
+        with calling_author("score"):
+            returned = self._score(**self._arguments(predictions, references))
+        if not isinstance(returned, Mapping):
+            raise self._problem(
+                f"score returned {type(returned).__name__}, expected a dict of names and numbers",
+                'return {"accuracy": 100 * right / len(predictions)}',
+            )
+        if "error" in returned and _number(returned["error"]) is None:
+            raise self._problem(f"score says: {returned['error']}", "mend what it says, and run again")
+        return returned
+
+    def _arguments(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, Any]:
+        """Return what the signature of `score` asks for."""
+        known: dict[str, Callable[[], Any]] = {
+            "predictions": lambda: [_prediction(one) for one in predictions],
+            # Copies: what an author's code changes in place is not to change the rows of the next call.
+            "references": lambda: [copy.deepcopy(row.gold) for row in references],
+            "test_set": lambda: self._test_set([copy.deepcopy(dict(row.fields)) for row in references]),
+            "origin_prompt": lambda: [row.prompt for row in references],
+        }
+        for name in _recorded(predictions):
+            known.setdefault(name, lambda name=name: [one[name] for one in predictions])  # type: ignore[misc]
+        known.setdefault("gold", known["references"])
+        given: dict[str, Any] = {}
+        for parameter in self._parameters:
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                given = {name: make() for name, make in known.items()} | given
+            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                continue
+            elif parameter.name in known:
+                given[parameter.name] = known[parameter.name]()
+            elif parameter.default is inspect.Parameter.empty:
+                raise self._problem(
+                    f"score asks for {parameter.name!r}, which is not known here"
+                    f"{nearest(parameter.name, known)}; known are {listing(known)}",
+                    "take it from test_set, which holds the whole rows, or give it a default",
+                )
+        return given
+
+    def _details(self, returned: Mapping[str, Any], n: int) -> list[Any] | None:
+        given = returned.get("details")
+        if given is None:
+            return None
+        rows = _in_order(given, n) if isinstance(given, Mapping) else given
+        if not isinstance(rows, list | tuple):
+            raise self._problem(
+                f"details is {type(given).__name__}, expected a list with an entry for each row",
+                'return {"details": [{"correct": True}, ...], ...}',
+            )
+        if len(rows) != n:
+            raise self._problem(
+                f"details has {len(rows):,} entries for {n:,} rows",
+                "give one entry for each prediction, in order",
+            )
+        return list(rows)
+
+    def _numbers(self, values: Mapping[str, Any]) -> dict[str, float]:
+        found = {name: number for name, value in values.items() if (number := _number(value)) is not None}
+        left = [name for name in values if name not in found]
+        if left:
+            self._notes.append(f"{self.label} returned {listing(left)}, which are no numbers: left out")
+        unknown = [name for name, number in found.items() if math.isnan(number)]
+        if unknown:
+            self._notes.append(f"{self.label} returned nan for {listing(unknown)}: there is no value")
+        if not found:
+            raise self._problem(
+                f"score returned no number; it returned {listing(values) or 'nothing'}",
+                'return {"accuracy": 100 * right / len(predictions)}',
+            )
+        return found
+
+    def _correct(self, details: Sequence[Any] | None) -> list[float] | None:
+        if details is None:
+            return None
+        said = [_is_correct(one) for one in details]
+        known = [one for one in said if one is not None]
+        if 0 < len(known) < len(said):
+            self._notes.append(
+                f"{self.label} says of {len(known):,} of {len(said):,} rows whether they are right: taken "
+                "for none"
+            )
+        return known if len(known) == len(said) else None
+
+    def _unit(self, name: str, value: Any, correct: Sequence[float] | None) -> Unit:
+        """Return what a value is counted in: a share where it is 100 times that of the right rows.
+
+        Any other value is shown as the author returned it, whatever its name and the number of rows.
+        """
+        if correct is not None and _is_of_rows(name, value, 100 * math.fsum(correct) / len(correct), 0):
+            return _PERCENT
+        return _OWN_SCALE
+
+    def _keep(self, found: dict[str, float], correct: Sequence[float] | None) -> None:
+        """Keep the rows' values, and the exact number where the author rounded."""
+        self.correct_by = None
+        if correct is None:
+            return
+        mean = math.fsum(correct) / len(correct)
+        shares = [name for name in found if self.units[name].is_share]
+        # A value between 0 and 1 keeps its scale, and the rows still bear it out.
+        shares += [name for name in found if name not in shares and _is_of_rows(name, found[name], mean, 2)]
+        # Where no value is the mean of the rows, they are still known by row.
+        self.correct_by = shares[0] if shares else _CORRECT[0]
+        # None or all of the rows right: a share of some of them has the same value by itself.
+        borne_out = shares if 0.0 < mean < 1.0 else shares[:1]
+        self.last_score_lists = dict.fromkeys(borne_out or [self.correct_by], correct)
+        for name in borne_out:
+            found[name] = self.units[name].scale * mean
+
+    def _problem(self, what: str, fix: str) -> AuthorError:
+        where = Origin(self.file) if self.file else None
+        return AuthorError(Problem("SCORE-006", f"the evaluator {self.label}: {what}", fix, where))
+
+
+def _in_order(details: Mapping[Any, Any], n: int) -> list[Any]:
+    """Return the entries of rows that are numbered from 0 by their numbers; any others as they stand."""
+    numbered = {int(str(key)): one for key, one in details.items() if str(key).isdecimal()}
+    # Beside the rows the originals have the kind of the dataset, as `type`.
+    return [numbered[row] for row in range(n)] if numbered.keys() == set(range(n)) else list(details.values())
+
+
+def _plain_details(details: Sequence[Any] | None) -> list[tuple[dict[str, Any], ...]]:
+    """Return what is said of each row as plain data; nothing where not every row has names and values."""
+    if details is None or not all(isinstance(one, Mapping) for one in details):
+        return []
+    try:
+        encoded = msgspec.json.encode([dict(one) for one in details], enc_hook=_plain)
+    except (TypeError, ValueError, RecursionError):
+        return []
+    return [(one,) for one in msgspec.json.decode(encoded, type=list[dict[str, Any]])]
+
+
+def _plain(value: Any) -> Any:
+    """Return an array or a number of another library as Python's own, and anything else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _prediction(recorded: Any) -> Any:
+    """Return the answer itself, of one that was recorded with more."""
+    return recorded["prediction"] if isinstance(recorded, Mapping) and "prediction" in recorded else recorded
+
+
+def _recorded(predictions: Sequence[Any]) -> list[str]:
+    """Return what was recorded of every answer."""
+    if not all(isinstance(one, Mapping) for one in predictions):
+        return []
+    return [name for name in predictions[0] if all(name in one for one in predictions)]
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of Python or numpy; True is 1, and a text is none."""
+    if hasattr(value, "item") and not isinstance(value, numbers.Number | bool):
+        try:
+            value = value.item()  # numpy's and torch's
+        except (ValueError, RuntimeError):
+            return None
+    return float(value) if isinstance(value, numbers.Real | bool) else None
+
+
+def _is_correct(detail: Any) -> float | None:
+    if not isinstance(detail, Mapping):
+        return None
+    for name in _CORRECT:
+        value = detail.get(name)
+        if value is not None:
+            number = _number(value)
+            return float(bool(number)) if number is not None else None
+    return None
+
+
+def _names_share(name: str) -> bool:
+    words = name.casefold().replace("_", " ").replace("-", " ").split()
+    return name.casefold() in _SHARES_OF_ROWS or any(word in _SHARES_OF_ROWS for word in words)
+
+
+def _is_of_rows(name: str, value: Any, exact: float, least_digits: int) -> bool:
+    """Whether a value is that of the rows: exactly, or rounded as authors do where its name is a share's."""
+    number = float(value)
+    if isinstance(value, numbers.Integral) and not _names_share(name):
+        return False
+    if math.isclose(number, exact, rel_tol=1e-6, abs_tol=1e-9):
+        return True
+    digits = range(least_digits, least_digits + 5)
+    return _names_share(name) and any(math.isclose(number, round(exact, one)) for one in digits)

@@ -1,0 +1,256 @@
+"""Questions that are asked once for each order of their options: right only where every order is right.
+
+Each order is a row of its own; the rows of a question belong together. Values over questions are ratios of
+two sums over rows, so that their uncertainty follows from the rows' clusters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import permutations
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from assay.core.errors import AuthorError, Problem
+from assay.scoring.differences import Difference
+from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.estimators import majority
+from assay.scoring.originals.opencompass.evaluators.accuracy import equal_texts
+from assay.scoring.originals.opencompass.evaluators.by_row import field_of, gold_of, text_of
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+
+Order = tuple[str, ...]
+"""Options in the order in which a row shows them."""
+Pattern = Literal["circular", "all_possible"]
+
+_NO_OPTION = "-"
+_PARTS_OF_REFERENCE = 3
+
+
+class Turned(NamedTuple):
+    """One question in one order of its options."""
+
+    question: Hashable
+    order: Order
+    is_right: bool
+
+
+def rotations(options: Order) -> list[Order]:
+    """Return the options begun at each of them in turn."""
+    return [options[at:] + options[:at] for at in range(len(options))]
+
+
+class _Questions(Evaluator):
+    """Values over rows and over the questions that they belong to."""
+
+    scale: ClassVar[float] = 100.0
+
+    def __init__(self, *, is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        self._n_incomplete = 0
+
+    def notes(self) -> Sequence[str]:
+        """Say how many questions were left out."""
+        if not self._n_incomplete:
+            return ()
+        return (
+            f"{self._n_incomplete:,} questions lack an answer to some of their orders, and count in no value "
+            "over all orders",
+        )
+
+    def _begin(self) -> None:
+        self.last_ratios.clear()
+        self.last_score_lists = {}
+        self._n_incomplete = 0
+
+    def _over_rows(self, name: str, rows: Sequence[Turned], orders: Sequence[Order]) -> dict[str, float]:
+        """Return the share of rows in these orders that are right; none where there are no such rows."""
+        chosen = set(orders)
+        shares = [(float(row.is_right), 1.0) if row.order in chosen else (0.0, 0.0) for row in rows]
+        return self._kept(name, shares, [float(row.is_right) for row in rows])
+
+    def _over_questions(
+        self, rows: Sequence[Turned], orders: Sequence[Order], names: Mapping[int, str]
+    ) -> dict[str, float]:
+        """Return the shares of questions of which at least so many of these orders are right."""
+        by_question = self._by_question(rows, orders)
+        values: dict[str, float] = {}
+        for least, name in names.items():
+            is_enough = {question: sum(right) >= least for question, right in by_question.items()}
+            values |= self._spread(name, rows, orders, is_enough)
+        return values
+
+    def _by_question(self, rows: Sequence[Turned], orders: Sequence[Order]) -> dict[Hashable, list[bool]]:
+        chosen = set(orders)
+        found: dict[Hashable, list[bool]] = {}
+        for row in rows:
+            if row.order in chosen:
+                found.setdefault(row.question, []).append(row.is_right)
+        if self.is_faithful:
+            return found
+        whole = {question: right for question, right in found.items() if len(right) >= len(orders)}
+        self._n_incomplete = max(self._n_incomplete, len(found) - len(whole))
+        return whole
+
+    def _spread(
+        self, name: str, rows: Sequence[Turned], orders: Sequence[Order], said: Mapping[Hashable, bool]
+    ) -> dict[str, float]:
+        """Return the share of questions that hold, each question's part spread over its rows."""
+        chosen = set(orders)
+        sizes = Counter(row.question for row in rows if row.order in chosen)
+        shares = []
+        for row in rows:
+            size = sizes[row.question] if row.order in chosen and row.question in said else 0
+            shares.append((float(said[row.question]) / size, 1 / size) if size else (0.0, 0.0))
+        return self._kept(name, shares, [float(said.get(row.question, False)) for row in rows])
+
+    def _kept(
+        self, name: str, shares: Sequence[tuple[float, float]], own: Sequence[float]
+    ) -> dict[str, float]:
+        below = math.fsum(size for _, size in shares)
+        if not below:
+            return {}
+        self.last_ratios[name] = list(shares)
+        self.last_score_lists = {**self.last_score_lists, name: own}
+        return {name: self.scale * math.fsum(one for one, _ in shares) / below}
+
+
+_INCOMPLETE = Difference(
+    "a question with failed answers is judged by the orders that are left; of several runs the last alone "
+    "counts",
+    "it is left out of the values over all orders, which a note says; the mean of all runs counts",
+)
+
+
+class ColumnCircularEvaluator(_Questions):
+    """Accuracy over rows, and over questions by right orders; rows have `qid` and `circular_pattern`."""
+
+    difference: ClassVar[Difference | None] = _INCOMPLETE
+
+    def __init__(self, *, circular_pattern: Pattern = "circular", is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        self._pattern = circular_pattern
+        self.correct_by = f"acc_{circular_pattern}"
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `acc_KIND`, `more_N_KIND` and `perf_KIND` for origin, circular and all_possible."""
+        self._begin()
+        rows = each_row(self, predictions, references, self._turned)
+        options = rows[0].order if self.is_faithful else _original_order(rows)
+        kinds: dict[str, list[Order]] = {"origin": [options], "circular": rotations(options)}
+        if self._pattern == "all_possible":
+            kinds["all_possible"] = list(permutations(options))
+        values: dict[str, float] = {}
+        for kind, orders in kinds.items():
+            values |= self._over_rows(f"acc_{kind}", rows, orders)
+        for kind, orders in kinds.items():
+            names = {least: f"more_{least}_{kind}" for least in range(1, len(orders))}
+            values |= self._over_questions(rows, orders, {**names, len(orders): f"perf_{kind}"})
+        return values
+
+    def is_right(self, prediction: Any, row: EvaluatedRow) -> bool:
+        """Whether an answer is right."""
+        if self.is_faithful:
+            return bool(prediction == row.gold)
+        return equal_texts(prediction, gold_of(row))
+
+    def _turned(self, prediction: Any, row: EvaluatedRow) -> Turned:
+        order = tuple(map(str, field_of(row, "circular_pattern")))
+        return Turned(field_of(row, "qid"), order, self.is_right(prediction, row))
+
+
+class ReferenceCircularEvaluator(_Questions):
+    """The same of rows whose right answer is `id--label--order`, such as `7--C--BCDA`; also a vote.
+
+    An order names the options of the original question in the order in which they are shown.
+    """
+
+    difference: ClassVar[Difference | None] = Difference(
+        "there are four options, and acc_1 and acc_4 count as many rows as there should be; a question with "
+        "failed answers is judged by the orders that are left; of several runs the last alone counts",
+        "there are as many options as an order names, and the rows that are there count; such a question is "
+        "left out of the values over all orders, which a note says; the mean of all runs counts",
+    )
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `acc_K`, `more_K_N`, `perf_K`, `vote_K` for 1 and K orders, and `prior_X` by letter."""
+        self._begin()
+        rows = each_row(self, predictions, references, _turned_by_reference)
+        shown = {len(row.order) for row in rows}
+        if len(shown) > 1:
+            raise AuthorError(
+                Problem(
+                    "METRIC-002",
+                    f"CircularEvaluator: rows have {' and '.join(map(str, sorted(shown)))} options",
+                    "give questions with equally many options, and the others apart",
+                )
+            )
+        letters = tuple(sorted(rows[0].order))
+        sets = {len(letters): rotations(letters), 1: [letters]}
+        self.correct_by = f"acc_{len(letters)}"
+        values: dict[str, float] = {}
+        for n, orders in sets.items():
+            values |= self._accuracy(f"acc_{n}", rows, orders, len(letters) / n)
+        for n in sorted(sets):
+            names = {least: f"more_{n}_{least}" for least in range(n + 1)}
+            values |= self._over_questions(rows, sets[n], names)
+        for n in sorted(sets):
+            values |= self._over_questions(rows, sets[n], {n: f"perf_{n}"})
+        answers = [text_of(one).strip() for one in predictions]
+        for n, orders in sets.items():
+            values |= self._vote(f"vote_{n}", rows, orders, answers, references)
+        for letter in (*letters, _NO_OPTION):
+            said = [float((one if one in letters else _NO_OPTION) == letter) for one in answers]
+            values |= self._kept(f"prior_{letter}", [(one, 1.0) for one in said], said)
+        return values
+
+    def _accuracy(
+        self, name: str, rows: Sequence[Turned], orders: Sequence[Order], fold: float
+    ) -> dict[str, float]:
+        if not self.is_faithful:
+            return self._over_rows(name, rows, orders)
+        right = [float(row.is_right) for row in rows]
+        within = [one if row.order in orders else 0.0 for one, row in zip(right, rows, strict=True)]
+        return self._kept(name, [(one, 1 / fold) for one in within], right)
+
+    def _vote(
+        self,
+        name: str,
+        rows: Sequence[Turned],
+        orders: Sequence[Order],
+        answers: Sequence[str],
+        references: Sequence[EvaluatedRow],
+    ) -> dict[str, float]:
+        """Return the share of questions on which most answers, as options of the original, are right."""
+        complete = self._by_question(rows, orders)
+        letters = sorted(rows[0].order)
+        votes: dict[Hashable, list[str]] = {}
+        right: dict[Hashable, str] = {}
+        for row, answer, reference in zip(rows, answers, references, strict=True):
+            if row.order not in orders or row.question not in complete:
+                continue
+            original = dict(zip(letters, row.order, strict=True))
+            votes.setdefault(row.question, []).append(original.get(answer, _NO_OPTION))
+            right[row.question] = original[str(reference.gold).split("--")[1]]
+        said = {question: majority(given) == right[question] for question, given in votes.items()}
+        return self._spread(name, rows, orders, said)
+
+
+def _original_order(rows: Sequence[Turned]) -> Order:
+    """Return the order that most questions begin with: their first row shows it, unless its answer failed."""
+    firsts: dict[Hashable, Order] = {}
+    for row in rows:
+        firsts.setdefault(row.question, row.order)
+    return majority(firsts.values())
+
+
+def _turned_by_reference(prediction: Any, row: EvaluatedRow) -> Turned:
+    parts = str(gold_of(row)).split("--")
+    if len(parts) != _PARTS_OF_REFERENCE or parts[1] not in tuple(parts[2]):
+        raise Misfit(
+            f"the right answer is {row.gold!r:.60}; expected id--label--order, as in '7--C--BCDA'",
+            "let the dataset's load write the right answers so",
+        )
+    question, label, order = parts
+    return Turned(question, tuple(order), text_of(prediction).strip() == label)

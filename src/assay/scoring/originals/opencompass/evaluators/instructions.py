@@ -1,0 +1,60 @@
+"""IFEval: instructions that a program can check, read strictly and loosely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from assay.scoring.differences import Difference
+from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.ifeval import IFEval
+from assay.scoring.originals.opencompass.evaluators.by_row import text_of
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+
+_STRICT = "Prompt-level-strict-accuracy"
+
+
+class IFEvaluator(Evaluator):
+    """The shares of prompts of which all instructions were followed, and of instructions, read in both ways.
+
+    A right answer is IFEval's whole row: `instruction_id_list`, `kwargs` and what else it has.
+    """
+
+    scale: ClassVar[float] = 100.0
+    has_details: ClassVar[bool] = True
+    correct_by = _STRICT
+    difference: ClassVar[Difference | None] = Difference(
+        "the language of a short reply may be another one in each run",
+        "a reply has one language; docs/decisions/002 says what else may differ",
+    )
+
+    def __init__(self, *, is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        self._readings = {"strict": IFEval("strict"), "loose": IFEval("loose")}
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return both levels of both readings."""
+        rows = each_row(self, predictions, references, lambda _, row: _official(row))
+        texts = [text_of(one) for one in predictions]
+        values: dict[str, float] = {}
+        lists: dict[str, Sequence[float]] = {}
+        self.last_ratios.clear()
+        for reading, metric in self._readings.items():
+            found = metric(texts, rows)
+            level = {f"Prompt-level-{reading}-accuracy": f"IFEval({reading}):Prompt"}
+            level |= {f"Inst-level-{reading}-accuracy": f"IFEval({reading})"}
+            for name, own in level.items():
+                values[name] = found[own]
+                lists[name] = metric.last_score_lists[own]
+                if own in metric.last_ratios:
+                    self.last_ratios[name] = metric.last_ratios[own]
+        self.last_score_lists = lists
+        return values
+
+
+def _official(row: EvaluatedRow) -> Mapping[str, Any]:
+    if not isinstance(row.gold, Mapping):
+        raise Misfit(
+            f"the right answer is {row.gold!r:.60}; expected IFEval's row", "name the column `reference`"
+        )
+    return row.gold

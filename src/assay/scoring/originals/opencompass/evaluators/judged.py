@@ -1,0 +1,166 @@
+"""Answers graded by a judge as right, wrong or not attempted. Made without a judge, bound to one later.
+
+What the judge is shown is made by a callable of the dialect; how replies are read is a Reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from assay.core.ports import Judge
+from assay.core.prompt import Prompt
+from assay.core.score import JudgeReply, Verdict
+from assay.scoring.differences import Difference
+from assay.scoring.extract.extraction import Found, Rule
+from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_all
+from assay.scoring.metrics.checks import check_lengths
+from assay.scoring.originals.llmbox.gpteval import no_judge
+from assay.scoring.originals.llmbox.list_metric import Unit
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.originals.opencompass.evaluators.readings import Reading, Value, make_reading
+from assay.scoring.originals.opencompass.evaluators.verdicts import NOT_ATTEMPTED, RIGHT, WRONG
+
+Render = Callable[[EvaluatedRow, str], Prompt]
+"""Makes what a judge is shown of a row and the prediction for it; may raise Unaskable."""
+Clean = Callable[[str], str]
+"""Makes of what a judge wrote the part that is read, as a config may say of its judge."""
+
+OFF_SCALE = Unit(1.0, is_share=False)
+"""Of values that are no shares, such as counts."""
+_WORTH = {RIGHT: 1.0, WRONG: 0.0, NOT_ATTEMPTED: 0.0}
+
+
+class AsksJudge(Evaluator):
+    """What all evaluators share that ask a judge: every question of a call goes out as one batch.
+
+    A row without a verdict has no value: NaN in its lists, and `last_verdicts` says why.
+    """
+
+    needs_judge: ClassVar[bool] = True
+    is_costly: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last_verdicts: list[Judgement] = []
+        """The judgement of each row in the latest call: the judge's replies, and the value or why none."""
+        self._judge: Judge | None = None
+
+    def bind(self, judge: Judge) -> None:
+        """Take the judge to ask."""
+        self._judge = judge
+
+    def notes(self) -> Sequence[str]:
+        """Say by which rules the judge's replies were read, and how many rows have no verdict."""
+        replies = [reply for one in self.last_verdicts for reply in one.replies]
+        by_rule = Counter(reply.rule for reply in replies if reply.verdict is Verdict.SCORED)
+        read = ", ".join(f"{rule} {n:,}" for rule, n in by_rule.most_common())
+        notes = [f"the judge's verdicts were read by these rules: {read}"] if read else []
+        without = sum(one.verdict is not Verdict.SCORED for one in self.last_verdicts)
+        if without:
+            notes.append(f"the judge gave no verdict on {without:,} of {len(self.last_verdicts):,} rows")
+        return notes
+
+    @property
+    def last_replies(self) -> list[tuple[JudgeReply, ...]]:
+        """The judge's replies about each row in the latest call."""
+        return [one.replies for one in self.last_verdicts]
+
+    def _ask(self, cases: Sequence[Sequence[Question] | Unaskable]) -> list[Judgement]:
+        """Ask all that is to be asked and keep the judgements."""
+        if self._judge is None:
+            raise no_judge()
+        self.last_verdicts = judge_all(self._judge, cases)
+        return self.last_verdicts
+
+
+class JudgedEvaluator(AsksJudge):
+    """A judge says of each answer whether it is right; values are named as the original names them."""
+
+    scale: ClassVar[float] = 100.0
+
+    def __init__(self, render: Render, reading: Reading | None = None, *, clean: Clean | None = None) -> None:
+        """Say what the judge is shown and how its replies are read; without a reading, the generic one."""
+        super().__init__()
+        self._render = render
+        self._clean = clean
+        self.reading = reading or make_reading("generic_llmjudge_postprocess")
+        self.units = {value.name: OFF_SCALE for value in self.reading.values if not value.is_share}
+        self.correct_by = self.reading.values[0].name
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Return how the original reads and counts, against what is done here."""
+        return self.reading.differences
+
+    def read_as(self, reading: Reading) -> JudgedEvaluator:
+        """Return the same evaluator with another reading, not bound to a judge."""
+        return JudgedEvaluator(self._render, reading, clean=self._clean)
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Ask the judge about every prediction, and return the values over the rows with a verdict."""
+        check_lengths(self, predictions, references)
+        rules = _cleaned(self.reading.rules, self._clean)
+        cases = [
+            self._questions(prediction, row, rules)
+            for prediction, row in zip(predictions, references, strict=True)
+        ]
+        said = [_said(one) for one in self._ask(cases)]
+        self.last_score_lists = {
+            value.name: [math.nan if one is None else value.part.get(one, 0.0) for one in said]
+            for value in self.reading.values
+            if value.of is not None and value.is_mean
+        }
+        self.last_ratios.clear()
+        self.last_counts.clear()
+        for value in self.reading.values:
+            if value.of is None:
+                self.last_counts[value.name] = [value.part.get(one or "", 0.0) for one in said]
+            elif not value.is_mean:
+                self.last_ratios[value.name] = [
+                    (value.part.get(one or "", 0.0), value.of.get(one or "", 0.0)) for one in said
+                ]
+        known = [one for one in said if one is not None]
+        return {value.name: _over(value, known) for value in self.reading.values}
+
+    def _questions(
+        self, prediction: Any, row: EvaluatedRow, rules: tuple[Rule[str], ...]
+    ) -> list[Question] | Unaskable:
+        if not isinstance(prediction, str):
+            return Unaskable(f"the prediction is {prediction!r:.80}; expected a text")
+        try:
+            prompt = self._render(row, prediction)
+        except Unaskable as why:
+            return why
+        raw = self.reading.is_raw
+        return [Question("answer", prompt, rules, _WORTH.__getitem__, raw, "the reply contradicts itself")]
+
+
+def _said(judgement: Judgement) -> str | None:
+    return judgement.replies[0].said if judgement.verdict is Verdict.SCORED else None
+
+
+def _over(value: Value, verdicts: Sequence[str]) -> float:
+    """Return a value over the rows with a verdict; NaN where nothing is there to divide by."""
+    part = math.fsum(value.part.get(one, 0.0) for one in verdicts)
+    if value.of is None:
+        return part
+    of = math.fsum(value.of.get(one, 0.0) for one in verdicts)
+    return (100.0 if value.is_percent else 1.0) * part / of if of else math.nan
+
+
+def _cleaned(rules: tuple[Rule[str], ...], clean: Clean | None) -> tuple[Rule[str], ...]:
+    """Return rules that see what `clean` makes of a reply; what they find has no place in the reply then."""
+    if clean is None:
+        return rules
+
+    def over(rule: Rule[str], clean: Clean) -> Rule[str]:
+        def find(text: str) -> Found | None:
+            found = rule.find(clean(text))
+            return None if found is None else Found(found.answer, 0, len(text))
+
+        return Rule(rule.name, find)
+
+    return tuple(over(rule, clean) for rule in rules)

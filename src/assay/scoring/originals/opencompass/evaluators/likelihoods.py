@@ -1,0 +1,88 @@
+"""Values of texts by the model's likelihoods: perplexities, Min-K % and bits per character. Lower is better.
+
+A prediction is what the inferencer recorded of a text: an object with `ppl`, `mink`, `token_len`, `loss` or
+`total_chr_num`, or the one number that an evaluator needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+
+
+class _Recorded(Evaluator):
+    """A value that has a scale of its own."""
+
+    higher_is_better: ClassVar[bool] = False
+    correct_by = None
+
+
+class AveragePPLEvaluator(_Recorded):
+    """The mean over texts of their `ppl`, whatever the inferencer means by it."""
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `average_ppl`."""
+        return self._mean("average_ppl", _numbers(self, predictions, references, "ppl"))
+
+
+class AverageMinKEvaluator(_Recorded):
+    """The mean over texts of `mink`: the mean log-probability of their least likely tokens."""
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `average_mink`."""
+        return self._mean("average_mink", _numbers(self, predictions, references, "mink"))
+
+
+class AverageInferencePPLEvaluator(_Recorded):
+    """The sum of the texts' `ppl` over the sum of their tokens, `token_len`."""
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `average_ppl`."""
+        losses = _numbers(self, predictions, references, "ppl")
+        return _ratio(self, "average_ppl", losses, _numbers(self, predictions, references, "token_len"))
+
+
+class BPCEvaluator(_Recorded):
+    """Bits per character: the sum of all `loss` over the dataset's characters · ln 2.
+
+    `total_chr_num` is the number of characters of the whole dataset, and the same in every row.
+    """
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `bpc`."""
+        bits = [loss / math.log(2) for loss in _numbers(self, predictions, references, "loss")]
+        total = _numbers(self, predictions, references, "total_chr_num")[0]
+        return _ratio(self, "bpc", bits, [total / len(bits)] * len(bits))
+
+
+def _ratio(metric: _Recorded, name: str, above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
+    metric.last_ratios[name] = list(zip(above, below, strict=True))
+    metric.last_score_lists = {
+        name: [one / size if size else 0.0 for one, size in zip(above, below, strict=True)]
+    }
+    if not math.fsum(below) > 0:
+        raise ValueError("the texts have no size")
+    return {name: math.fsum(above) / math.fsum(below)}
+
+
+def _numbers(
+    metric: _Recorded, predictions: Sequence[Any], references: Sequence[EvaluatedRow], name: str
+) -> list[float]:
+    def number(prediction: Any, _: EvaluatedRow) -> float:
+        given: Any = prediction.get(name) if isinstance(prediction, Mapping) else prediction
+        try:
+            value = float(given)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise Misfit(
+                f"there is no finite {name!r} in the prediction {prediction!r:.60}",
+                f"use an inferencer that records {name!r}",
+            )
+        return value
+
+    return each_row(metric, predictions, references, number)

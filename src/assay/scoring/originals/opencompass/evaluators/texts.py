@@ -1,0 +1,146 @@
+"""Long texts against right ones: ROUGE and BLEU, in English and in Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+from assay.scoring.differences import Difference
+from assay.scoring.metrics.checks import Misfit, each_row, missing
+from assay.scoring.metrics.rouge import Words, has_ascii_words, rouge
+from assay.scoring.metrics.rouge_sets import rouge_of_sets
+from assay.scoring.metrics.translation import bleu_counts, counted, sentence_bleu
+from assay.scoring.normalize import words_of_any_script
+from assay.scoring.originals.opencompass.evaluators.by_row import (
+    Processor,
+    RowEvaluator,
+    gold_text,
+    gold_texts,
+    text_of,
+)
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
+from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
+from assay.scoring.originals.opencompass.postprocess.chinese import parted
+
+
+class _SeveralValues(RowEvaluator):
+    """The means over rows of several values."""
+
+    correct_by = None
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return the means."""
+        rows = each_row(self, self.prepared(predictions), references, self.values)
+        scores = {name: [row[name] for row in rows] for name in rows[0]}
+        self.last_score_lists = scores
+        return {name: self.scale * sum(values) / len(values) for name, values in scores.items()}
+
+    def values(self, prediction: Any, row: EvaluatedRow) -> dict[str, float]:
+        """Return what an answer is worth, from 0 to 1, by name."""
+        raise NotImplementedError(f"{type(self).__name__} must define values(prediction, row)")
+
+
+class RougeEvaluator(_SeveralValues):
+    """ROUGE-1, -2, -L and -Lsum by rouge-score, without its stemmer."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "the value is the middle of 1,000 means over rows drawn at random (under `faithful` the mean itself, "
+        "which it is near); a text in another script than Latin has no words and scores 0; of several runs "
+        "the last alone counts",
+        "the value is the mean; against a right answer in another script its own words count; the mean of "
+        "all runs counts",
+    )
+    _KINDS: ClassVar[tuple[str, ...]] = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+
+    def values(self, prediction: Any, row: EvaluatedRow) -> dict[str, float]:
+        """Return the F-measure of each kind, against the right answer that fits best."""
+        golds = gold_texts(row)
+        is_ascii = self.is_faithful or any(map(has_ascii_words, golds)) or not any(map(_has_words, golds))
+        words: Words = "ascii" if is_ascii else "unicode"
+        return rouge(text_of(prediction), golds, kinds=self._KINDS, words=words)
+
+
+def _has_words(text: str) -> bool:
+    return bool(words_of_any_script(text))
+
+
+class JiebaRougeEvaluator(_SeveralValues):
+    """ROUGE-1, -2 and -L over sets of words that jieba parts, of texts in the form of `general`."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "both texts end at their first full stop, comma or line break of ASCII; a right answer without words "
+        "is 0; of several runs the last alone counts",
+        "the same with numbers whole; a row whose right answer has no words fails; the mean of all runs "
+        "counts",
+    )
+    _ORDERS: ClassVar[dict[str, str]] = {"rouge1": "1", "rouge2": "2", "rougeL": "l"}
+
+    def __init__(self, *, is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        if find_spec("jieba") is None:
+            raise missing(self, "the package jieba, to part Chinese words", "pip install jieba")
+
+    def values(self, prediction: Any, row: EvaluatedRow) -> dict[str, float]:
+        """Return the F-measure of each kind."""
+        got, wanted = self._words(text_of(prediction)), self._words(gold_text(row))
+        if not wanted and not self.is_faithful:
+            raise Misfit(
+                f"the right answer {row.gold!r:.60} has no words", "give a text, or leave the row out"
+            )
+        if not got or not wanted:
+            return dict.fromkeys(self._ORDERS, 0.0)
+        return {
+            name: rouge_of_sets(got, wanted, n_gram=order, tokenizer="none")
+            for name, order in self._ORDERS.items()
+        }
+
+    def _words(self, text: str) -> str:
+        return parted(POSTPROCESSORS["general"](text, self.is_faithful) or "").strip()
+
+
+class BleuEvaluator(RowEvaluator):
+    """BLEU of the corpus by sacrebleu; a row's own value is that of its sentence."""
+
+    difference: ClassVar[Difference | None] = Difference(
+        "of several runs the last alone counts", "the mean of all runs counts"
+    )
+    metric = "score"
+    correct_by = None
+    corpus_values: ClassVar[Collection[str]] = ("score",)
+    _tokenize: ClassVar[str] = "13a"
+
+    def __init__(self, *, pred_postprocessor: Processor | None = None, is_faithful: bool = False) -> None:
+        super().__init__(pred_postprocessor=pred_postprocessor, is_faithful=is_faithful)
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return `score`."""
+        rows = each_row(self, self.prepared(predictions), references, _texts)
+        texts, golds = [text for text, _ in rows], [gold for _, gold in rows]
+        self.last_intervals.clear()
+        corpus = counted(bleu_counts(tokenize=self._tokenize), texts, golds)
+        if interval := corpus.interval():
+            self.last_intervals["score"] = interval
+        self.last_score_lists = {
+            "score": [sentence_bleu(text, gold, tokenize=self._tokenize) / self.scale for text, gold in rows]
+        }
+        return {"score": corpus.value()}
+
+
+class BleuFloresEvaluator(BleuEvaluator):
+    """The same over the pieces of FLORES-200's tokenizer, which suits all of its languages."""
+
+    _tokenize: ClassVar[str] = "flores200"
+
+    def __init__(self, *, is_faithful: bool = False) -> None:
+        super().__init__(is_faithful=is_faithful)
+        if find_spec("sentencepiece") is None:
+            raise missing(
+                self,
+                "the package sentencepiece, and once the network: sacrebleu downloads FLORES-200's tokenizer",
+                "pip install sentencepiece",
+            )
+
+
+def _texts(prediction: Any, row: EvaluatedRow) -> tuple[str, list[str]]:
+    return text_of(prediction), gold_texts(row)

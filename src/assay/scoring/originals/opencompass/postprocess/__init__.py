@@ -1,0 +1,26 @@
+"""Post-processors: from what a model wrote to its answer, by the names that task configs give them.
+
+They know texts and nothing else: no samples, no metrics, no models. docs/metrics.md lists them.
+"""
+
+from assay.scoring.differences import Difference
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
+from assay.scoring.originals.opencompass.postprocess.registry import (
+    ALIASES,
+    CORRECTED,
+    CORRECTED_BY_ANY_NAME,
+    POSTPROCESSORS,
+    find_postprocessor,
+    postprocessor_name,
+)
+
+__all__ = [
+    "ALIASES",
+    "CORRECTED",
+    "CORRECTED_BY_ANY_NAME",
+    "POSTPROCESSORS",
+    "Difference",
+    "PostProcessor",
+    "find_postprocessor",
+    "postprocessor_name",
+]

@@ -1,0 +1,201 @@
+"""Programs in what a model wrote: where they begin and where they end. Nothing is run here."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from itertools import takewhile
+
+from assay.scoring.differences import Difference
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+
+_QUOTES = '"""'
+_FENCE = "```"
+_END_OF_A_FUNCTION = re.compile(r"\n(?:class|def|if|print|[#@])|<\|endoftext\|>")
+_END_OF_A_BODY = re.compile(r"\n(?:\n\n|```)")
+_INDENT = "    "
+_LANGUAGE_BLOCK = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
+_OPEN_BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
+_CLEARS_FIGURE = re.compile(r"plt\.(?:show|clf|close)\(\)|savefig")
+_STATEMENT = re.compile(r"\s*(?:def|class|import|from|async|@)")
+
+
+def _until_blank_line(text: str) -> str:
+    return text.split("\n\n")[0]
+
+
+def _before_next_task(text: str) -> str:
+    """Return the program before the next task's description, which stands in triple quotes.
+
+    Quotes that pair up with no `def` behind them are a part of the program.
+    """
+    places = [match.start() for match in re.finditer(f"(?={_QUOTES})", text)]
+    if len(places) % 2:
+        return text[: places[0]].strip()
+    for opening, closing in zip(places[::2], places[1::2], strict=True):
+        if "def" in text[closing:]:
+            return text[:opening].strip()
+    return text.strip()
+
+
+def _function_body(text: str) -> str:
+    return _END_OF_A_FUNCTION.split(text, maxsplit=1)[0]
+
+
+def _body_from_reply(text: str) -> str:
+    """Return the body of a function from a chat reply: its first fenced block, without head and imports."""
+    code = _without_head(_without_imports(first_block(text)).split("\n\n\n")[0])
+    if code.startswith(_INDENT):
+        return code
+    if code.startswith(" "):
+        return _INDENT + code.lstrip()
+    return "\n".join(_INDENT + line for line in code.split("\n"))
+
+
+def first_block(text: str) -> str:
+    """Return the first fenced block without the name of its language; a text without one as it is."""
+    _, opening, after = text.partition(_FENCE)
+    if not opening:
+        return text
+    code, closing, _ = after.partition(_FENCE)
+    language, _, program = code.partition("\n")
+    # A block without its end, or with nothing but one line, is taken as it is.
+    return program if closing and language and "\n" in code else code
+
+
+def _without_imports(code: str) -> str:
+    """Return what follows the head of the first function, where imports stand before it."""
+    if not code.strip().startswith(("from", "import")):
+        return code
+    head = code.find("def")
+    return code if head < 0 else code[code.find("\n", head) + 1 :]
+
+
+def _without_head(code: str) -> str:
+    return code.partition("\n")[2] if code.strip().startswith("def") else code
+
+
+def _original_block(text: str, which: int) -> str:
+    blocks = _LANGUAGE_BLOCK.findall(text)
+    return str(blocks[which] if blocks else text).lstrip()
+
+
+def _block(text: str, which: int) -> str:
+    blocks = _OPEN_BLOCK.findall(text)
+    code: str = blocks[which] if blocks else text
+    if _STATEMENT.match(code):
+        return code.lstrip()
+    blank = _BLANK_LINES.match(code)
+    return code[blank.end() :] if blank else code
+
+
+def _original_first_block(text: str) -> str:
+    return _original_block(text, 0)
+
+
+def _first_of_blocks(text: str) -> str:
+    return _block(text, 0)
+
+
+def _original_last_block(text: str) -> str:
+    return _original_block(text, -1)
+
+
+def _last_of_blocks(text: str) -> str:
+    return _block(text, -1)
+
+
+def _completed_body(text: str) -> str:
+    """Return the lines of a function's body that a base model wrote on."""
+    n_spaces = len(text) - len(text.lstrip(" "))
+    # A tokenizer may have put the first of four spaces into the prompt.
+    body = f" {text}" if n_spaces == len(_INDENT) - 1 else text
+    lines = _END_OF_A_BODY.split(body, maxsplit=1)[0].split("\n")
+    return "\n".join(takewhile(lambda line: line[:1] in ("", " "), lines))
+
+
+def _replied_body(text: str) -> str:
+    """Return the body of a function from a chat reply, up to the first line with less indentation."""
+    code = _without_imports(first_block(_read_literal(text).lstrip("\n")))
+    code = _without_head("\n".join(line for line in code.split("\n") if line))
+    if code.startswith(" "):
+        code = _INDENT + code.lstrip()
+    else:
+        code = "\n".join(_INDENT + line for line in code.split("\n"))
+    return _until_dedent(code.split("\n"))
+
+
+def _read_literal(text: str) -> str:
+    """Return the string that a text is the literal of, as some models quote what they say."""
+    if not text.lstrip(" \t").startswith(("'", '"')):
+        return text
+    try:
+        with warnings.catch_warnings():
+            # Python warns of escapes such as \d, which are the model's business.
+            warnings.simplefilter("ignore")
+            literal = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+    return literal if isinstance(literal, str) else text
+
+
+def _until_dedent(lines: list[str]) -> str:
+    least: int | None = None
+    for at, line in enumerate(lines):
+        code = line.strip()
+        if not code or code[0] in "'\"#":
+            continue
+        indent = len(line.rstrip()) - len(code)
+        if least is None:
+            least = indent
+        elif indent < least:
+            return "\n".join(lines[:at])
+    return "\n".join(lines)
+
+
+def _ds1000(text: str) -> str:
+    """Return the program between the marks of DS-1000, each looked for in what the one before left."""
+    for begin, end in (
+        ("<code>", "</code>"),
+        ("```python", _FENCE),
+        (_FENCE, _FENCE),
+        ("BEGIN SOLUTION", "END SOLUTION"),
+    ):
+        found = re.search(f"{begin}(.*?){end}", text, re.DOTALL)
+        text = found[1] if found else text
+    return text
+
+
+def _ds1000_completion(text: str) -> str:
+    return text.partition("</code>")[0]
+
+
+def _ds1000_matplotlib(text: str) -> str:
+    """Return the program without the calls that would clear the figure before it is looked at."""
+    return "\n".join(line for line in _ds1000(text).split("\n") if not _CLEARS_FIGURE.search(line))
+
+
+def _cruxeval_output(text: str) -> str:
+    return text.split("# done")[0].strip().split("\n")[0].strip()
+
+
+_BLOCKS = Difference(
+    "a block without its end, or with a space behind the language, is not seen; the indentation before a "
+    "function's body is taken away",
+    "such blocks are read, and the body of a function keeps its indentation",
+)
+
+MBPP = unchanged(_until_blank_line)
+NEW_MBPP = unchanged(_before_next_task)
+HUMANEVAL = unchanged(_function_body)
+HUMANEVAL_CHATGPT = unchanged(_body_from_reply)
+HUMANEVAL_V2 = PostProcessor(_original_first_block, _first_of_blocks, _BLOCKS)
+HUMANEVAL_V3 = PostProcessor(_original_last_block, _last_of_blocks, _BLOCKS)
+HUMANEVAL_INTERNAL_V1 = unchanged(_replied_body)
+HUMANEVAL_INTERNAL_V2 = unchanged(_completed_body)
+DS1000 = unchanged(_ds1000)
+DS1000_COMPLETION = unchanged(_ds1000_completion)
+DS1000_MATPLOTLIB = unchanged(_ds1000_matplotlib)
+CRUXEVAL_OUTPUT = unchanged(_cruxeval_output)

@@ -1,0 +1,100 @@
+"""Answers that are marked as a config says: by a pattern, a tag, or the tokens around the reasoning."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from assay.scoring.differences import Difference
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+
+_TAG = re.compile(r"<[\w.-]+>")
+_NOTHING_IN_TAG = "NO ANSWER FOUND"
+_START, _END = "<think>", "</think>"
+
+
+@lru_cache(maxsize=64)
+def _pattern(said: str, argument: str) -> re.Pattern[str]:
+    """Return a person's pattern; ValueError when it is none, or marks no answer."""
+    try:
+        pattern = re.compile(said)
+    except re.error as error:
+        raise ValueError(f"{argument!r} is no regular expression: {error}") from None
+    if not pattern.groups:
+        raise ValueError(f"{argument!r} has no group; put what is the answer in brackets: '(...)'")
+    return pattern
+
+
+def _by_pattern(text: str, *, answer_pattern: str) -> str | None:
+    found = _pattern(answer_pattern, "answer_pattern").search(text)
+    return found[1] if found else ""
+
+
+def _after_thinking(text: str, *, re_pattern: str) -> str | None:
+    found = _pattern(re_pattern, "re_pattern").search(text)
+    if found is None:
+        return text
+    return None if found[1] is None else found[1].strip()
+
+
+def _original_in_tag(text: str, *, tag: str) -> str:
+    found = _in_tag(text, tag=tag)
+    return _NOTHING_IN_TAG if found is None else found
+
+
+def _in_tag(text: str, *, tag: str) -> str | None:
+    if not _TAG.fullmatch(tag):
+        raise ValueError(f"'tag' is {tag!r}; write it with its brackets, as in '<answer>'")
+    found = re.findall(f"{re.escape(tag)}(.*?)</{re.escape(tag[1:-1])}>", text, re.DOTALL)
+    return str(found[-1]).strip() if found else None
+
+
+def _original_said_raw(text: str, *, think_start_token: str = _START, think_end_token: str = _END) -> str:
+    if think_start_token not in text and think_end_token in text:
+        return text.split(think_end_token)[-1]
+    # The original takes the tokens for patterns.
+    try:
+        return re.sub(f"{think_start_token}(.*?){think_end_token}", "", text, flags=re.DOTALL)
+    except re.error as error:
+        raise ValueError(f"the tokens {think_start_token!r} and {think_end_token!r}: {error}") from None
+
+
+def _original_said(text: str, *, think_start_token: str = _START, think_end_token: str = _END) -> str:
+    raw = _original_said_raw(text, think_start_token=think_start_token, think_end_token=think_end_token)
+    return raw.strip()
+
+
+def _said_raw(text: str, *, think_start_token: str = _START, think_end_token: str = _END) -> str | None:
+    if not (think_start_token and think_end_token):
+        raise ValueError("a token is empty; write what stands before and after the reasoning")
+    thought = f"{re.escape(think_start_token)}.*?{re.escape(think_end_token)}"
+    said = re.sub(thought, "", text, flags=re.DOTALL).rpartition(think_end_token)[2]
+    return None if think_start_token in said else said
+
+
+def _said(text: str, *, think_start_token: str = _START, think_end_token: str = _END) -> str | None:
+    said = _said_raw(text, think_start_token=think_start_token, think_end_token=think_end_token)
+    return None if said is None else said.strip()
+
+
+def _whole(text: str) -> str:
+    return text
+
+
+_UNFINISHED = Difference(
+    "reasoning that was cut off is an answer, and the tokens are read as regular expressions",
+    "reasoning without an end is no answer, and the tokens are plain text",
+)
+
+THINK_PRED = unchanged(_after_thinking)
+MATCH_ANSWER_PATTERN = unchanged(_by_pattern)
+SPECIFIC_XML_TAG = PostProcessor(
+    _original_in_tag,
+    _in_tag,
+    Difference(
+        f"without such a tag the answer is `{_NOTHING_IN_TAG}`", "without such a tag there is no answer"
+    ),
+)
+NON_REASONING = PostProcessor(_original_said, _said, _UNFINISHED, sees_reasoning=True)
+NON_REASONING_RAW = PostProcessor(_original_said_raw, _said_raw, _UNFINISHED, sees_reasoning=True)
+KEEP_REASONING = PostProcessor(_whole, _whole, sees_reasoning=True)

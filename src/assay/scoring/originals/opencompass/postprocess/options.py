@@ -1,0 +1,183 @@
+"""The option that a reply chose, where the config says what the options are called."""
+
+from __future__ import annotations
+
+import re
+
+from assay.scoring.differences import Difference
+from assay.scoring.extract import extract_option
+from assay.scoring.originals.opencompass.option_reader import read_phrase
+from assay.scoring.originals.opencompass.postprocess.letters import letters_of, lone_capitals
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
+
+_N_TAIL = 200
+"""AISBench's variant looks at so many last characters."""
+_AFTER_ANSWER = re.compile(r"answer\s*:\s*([A-D])", re.IGNORECASE)
+# Bold and brackets may stand around it; the a of "a dog" is no option.
+_LETTER_AFTER_ANSWER = re.compile(r"(?i:answer)\**\s*:[\s*(\[]*([A-D]|[b-d]|a(?!\s+[a-z]))(?![A-Za-z0-9])")
+_IN_BRACKETS = re.compile(r"\([A-Z]")
+_PHRASE = "answer is "
+_CAPITAL = re.compile("[A-Z]")
+_NO_PERSON = "invalid"
+
+
+def _checked(options: str) -> str:
+    """Return the letters of options; ValueError for anything else, such as a range."""
+    if not options.isalnum() or len(set(options)) < len(options):
+        raise ValueError(f"'options' is {options!r}; write each option's letter once, as in 'ABCD'")
+    return options
+
+
+def _stated(text: str, options: str) -> tuple[str | None, bool]:
+    """Return the option that is stated, and whether the search is over: a statement may name several."""
+    found = extract_option(text, tuple(options))
+    return found.answer, found.rule is not None
+
+
+def _original_first(text: str, *, options: str, cushion: bool = True) -> str:
+    return read_phrase(text, _checked(options), cushion=cushion).answer or ""
+
+
+def _first(text: str, *, options: str, cushion: bool = True) -> str | None:
+    answer, is_over = _stated(text, _checked(options))
+    return answer if is_over or not cushion else letters_of(lone_capitals(text), options)[:1]
+
+
+def _original_first_of_tail(text: str, *, options: str, cushion: bool = True) -> str:
+    return _original_first(text[-_N_TAIL:], options=options, cushion=cushion)
+
+
+def _original_last(text: str, *, options: str) -> str:
+    return letters_of(text, _checked(options))[-1:]
+
+
+def _last(text: str, *, options: str) -> str | None:
+    answer, is_over = _stated(text, _checked(options))
+    return answer if is_over else letters_of(lone_capitals(text), options)[-1:]
+
+
+def _original_first_answer(text: str) -> str | None:
+    found = _AFTER_ANSWER.search(text)
+    return found[1] if found else None
+
+
+def _original_last_answer(text: str) -> str | None:
+    return found[-1] if (found := _AFTER_ANSWER.findall(text)) else None
+
+
+def _first_answer(text: str) -> str | None:
+    found = _LETTER_AFTER_ANSWER.search(text)
+    return found[1].upper() if found else None
+
+
+def _last_answer(text: str) -> str | None:
+    return str(found[-1]).upper() if (found := _LETTER_AFTER_ANSWER.findall(text)) else None
+
+
+def _original_bracketed(text: str) -> str:
+    _, phrase, after = text.partition(_PHRASE)
+    stated = after.partition(_PHRASE)[0].strip() if phrase else text
+    return _lettered(stated) or stated
+
+
+def _bracketed(text: str) -> str | None:
+    return _lettered(lone_capitals(text.rpartition(_PHRASE)[2]))
+
+
+def _lettered(text: str) -> str | None:
+    """Return the first capital behind a bracket, else the first of all."""
+    found = _IN_BRACKETS.search(text) or _CAPITAL.search(text)
+    return found[0][-1] if found else None
+
+
+def _original_of_pair(text: str) -> str:
+    if "Neither" in text or "Both" in text:
+        return _NO_PERSON
+    if text[:1] in ("A", "B"):
+        return text[0]
+    for option in "AB":
+        # Any character but a line break after the letter is enough for the original.
+        if re.search(f" {option} |{option}.", text):
+            return option
+    return _NO_PERSON
+
+
+def _of_pair(text: str) -> str | None:
+    return None if "Neither" in text or "Both" in text else extract_option(text, ("A", "B")).answer
+
+
+def _original_judged(text: str) -> str:
+    return text[-1] if text[-1:] in ("A", "B") else "B"
+
+
+def _judged(text: str) -> str | None:
+    return extract_option(text, ("A", "B")).answer
+
+
+_STATED_HERE = "the option that the reply states is the answer, the last where it changes its mind"
+_AFTER_ANSWER_DIFFERENCE = Difference(
+    "the B of `Answer: Because` is an option, `Answer: (B)` and `**Answer:** B` are none, and b is not B",
+    "the letter must stand by itself, with or without brackets and asterisks, and b is B",
+)
+
+FIRST_OPTION = PostProcessor(
+    _original_first,
+    _first,
+    Difference(
+        "the first of some fifty phrases that matches decides, wherever it occurs in the text, and with "
+        "`cushion` any capital at last: `Apple` is A, `Dogs and Cats` is D",
+        f"{_STATED_HERE}; `cushion` adds letters that stand by themselves",
+    ),
+)
+FIRST_OPTION_V1 = PostProcessor(
+    _original_first_of_tail,
+    _first,
+    Difference(
+        "as `first_option_postprocess`, over the last 200 characters, which may begin inside a word",
+        f"{_STATED_HERE}, in the whole text",
+    ),
+)
+LAST_OPTION = PostProcessor(
+    _original_last,
+    _last,
+    Difference(
+        "the last such letter is the answer, inside a word too: `B. Dogs And Cats` is C",
+        f"{_STATED_HERE}, else the last letter that stands by itself",
+    ),
+)
+GPQA = PostProcessor(
+    _original_first_answer,
+    _first_answer,
+    _AFTER_ANSWER_DIFFERENCE,
+)
+GPQA_OF_AISBENCH = PostProcessor(
+    _original_last_answer,
+    _last_answer,
+    _AFTER_ANSWER_DIFFERENCE,
+)
+BBH_MCQ = PostProcessor(
+    _original_bracketed,
+    _bracketed,
+    Difference(
+        "what follows the first *answer is* counts; a capital inside a word is an option; a text without one "
+        "is an answer as it stands",
+        "what follows the last *answer is* counts; a capital counts that stands by itself; without one there "
+        "is no answer",
+    ),
+)
+CROWSPAIRS = PostProcessor(
+    _original_of_pair,
+    _of_pair,
+    Difference(
+        "any word with A in it is option A, before B is looked for; no answer is `invalid`",
+        f"{_STATED_HERE}; without one there is no answer",
+    ),
+)
+JUDGED_A_OR_B = PostProcessor(
+    _original_judged,
+    _judged,
+    Difference(
+        "only the last character is looked at, and anything but A and B is B",
+        f"{_STATED_HERE}; without one there is no answer",
+    ),
+)

@@ -1,0 +1,218 @@
+"""Post-processors by the names that configs give them, and how one is found with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.core.errors import listing, nearest
+from assay.scoring.differences import Difference
+from assay.scoring.originals.opencompass.postprocess import (
+    answers,
+    boxed,
+    capitals,
+    chinese,
+    code,
+    coordinates,
+    exams,
+    free_answers,
+    lines,
+    marked,
+    mathematics,
+    mbpp,
+    numbers,
+    options,
+    theorem_qa,
+    word_problems,
+)
+from assay.scoring.originals.opencompass.postprocess.arguments import with_arguments
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
+
+ULTRAEVAL: Mapping[str, PostProcessor] = {
+    "exact_match_post": answers.EXACT_MATCH,
+    "bbh_post": answers.BBH,
+    "until_return_post": answers.UNTIL_RETURN,
+    "theoremqa_post": answers.THEOREM_QA,
+    "arithmetic_post": numbers.ARITHMETIC,
+    "gsm8k_post": numbers.GSM8K,
+    "math_post": mathematics.MATH,
+    "common_math_post": mathematics.COMMON_MATH,
+    "agieval_cloze_post": mathematics.AGIEVAL_CLOZE,
+    "mbpp_post": code.MBPP,
+    "new_mbpp_post": code.NEW_MBPP,
+    "humaneval_post": code.HUMANEVAL,
+    "humaneval_chatgpt": code.HUMANEVAL_CHATGPT,
+    "hellaswag_post": exams.HELLASWAG,
+    "gaokao_single_choice_post": exams.GAOKAO_SINGLE,
+    "gaokao_multi_question_choice_post": exams.GAOKAO_QUESTIONS,
+    "gaokao_multi_choice_post": exams.GAOKAO_SEVERAL,
+    "gaokao_five_out_of_seven_post": exams.GAOKAO_FIVE_OF_SEVEN,
+    "agieval_single_answer_post": exams.AGIEVAL_SINGLE,
+    "agieval_multiple_answer_post": exams.AGIEVAL_SEVERAL,
+}
+"""Those that UltraEval registers."""
+
+OPENICL: Mapping[str, PostProcessor] = {
+    "general": answers.GENERAL,
+    "general_cn": chinese.GENERAL,
+    "first-capital": capitals.FIRST_CAPITAL,
+    "last-capital": capitals.LAST_CAPITAL,
+    "first-capital-multi": capitals.FIRST_CAPITAL_MULTI,
+    "multiple-select": capitals.MULTIPLE_SELECT,
+    "my_multiple_select_postprocess": capitals.SEEDBENCH_MULTIPLE_SELECT,
+    "first_option_postprocess": options.FIRST_OPTION,
+    "first_option_postprocess_v1": options.FIRST_OPTION_V1,
+    "last_option_postprocess": options.LAST_OPTION,
+    "GPQA_Simple_Eval_postprocess": options.GPQA,
+    "aisbench:GPQA_Simple_Eval_postprocess": options.GPQA_OF_AISBENCH,
+    "bbh-mcq": options.BBH_MCQ,
+    "charm-reason": options.BBH_MCQ,
+    "crowspairs_postprocess": options.CROWSPAIRS,
+    "get_a_or_b": options.JUDGED_A_OR_B,
+    "think_pred": marked.THINK_PRED,
+    "match_answer_pattern": marked.MATCH_ANSWER_PATTERN,
+    "specific-xml-tag": marked.SPECIFIC_XML_TAG,
+    "extract-non-reasoning-content": marked.NON_REASONING,
+    "extract-non-reasoning-content-raw": marked.NON_REASONING_RAW,
+    "keep-reasoning-content": marked.KEEP_REASONING,
+    "first_number_postprocess": word_problems.FIRST_NUMBER,
+    "InfiniteBench_first_number_postprocess": word_problems.FIRST_NUMBER_PLAIN,
+    "gsm8k": word_problems.GSM8K,
+    "gsm8k_dataset": word_problems.GSM8K_GOLD,
+    "gsm100": word_problems.GSM100,
+    "gsm100_dataset": word_problems.GSM100_GOLD,
+    "mgsm_postprocess": word_problems.MGSM,
+    "mathbench_postprocess": word_problems.MATHBENCH,
+    "compassbench_objective_v1_3_postprocess": word_problems.MATHBENCH,
+    "scibench": word_problems.SCIBENCH,
+    "math_postprocess": boxed.MATH,
+    "math_postprocess_v2": boxed.MATH_V2,
+    "math_judement_preprocess": boxed.MATH_JUDGED,
+    "dapo_math_postprocess": boxed.DAPO,
+    "dapo_math_postprocess_v2": boxed.DAPO_BOXED,
+    "needlebench_atc_postprocess_v2": boxed.NEEDLEBENCH_NAME,
+    "olympiadbench_postprocess_v2": boxed.OLYMPIADBENCH,
+    "TheoremQA": answers.THEOREM_QA,
+    "TheoremQA_postprocess_v2": answers.THEOREM_QA_V2,
+    "TheoremQA_postprocess_v3": theorem_qa.V3,
+    "TheoremQA_postprocess_v4": theorem_qa.V4,
+    "bbh-freeform": free_answers.BBH_FREEFORM,
+    "aisbench:bbh-freeform": free_answers.BBH_FREEFORM_OF_AISBENCH,
+    "bbeh_freeform": free_answers.BBEH_FREEFORM,
+    "bbeh_mcq": free_answers.BBEH_MCQ,
+    "strategyqa": free_answers.STRATEGYQA,
+    "strategyqa_dataset": free_answers.STRATEGYQA_GOLD,
+    "cmrc": free_answers.CHINESE_SPAN,
+    "drcd": free_answers.CHINESE_SPAN,
+    "chinese_simpleqa_preprocess": free_answers.CHINESE_SIMPLEQA,
+    "game24_postprocess": free_answers.GAME24,
+    "teval": free_answers.TEVAL,
+    "Xsum": lines.FIRST_LINE,
+    "lcsts": lines.LCSTS,
+    "flores": lines.FLORES,
+    "flores-chinese": chinese.FLORES,
+    "ReCoRD": lines.RECORD,
+    "trec_postprocess": lines.LONGBENCH,
+    "lsht_postprocess": lines.LONGBENCH,
+    "samsum_postprocess": lines.LONGBENCH,
+    "triviaqa_postprocess": lines.LONGBENCH,
+    "needlebench": lines.WHOLE,
+    "needlebench_dataset": lines.WHOLE,
+    "humaneval_postprocess_v2": code.HUMANEVAL_V2,
+    "humaneval_postprocess_v3": code.HUMANEVAL_V3,
+    "humaneval_internal_v1_postprocess": code.HUMANEVAL_INTERNAL_V1,
+    "humaneval_internal_v2_postprocess": code.HUMANEVAL_INTERNAL_V2,
+    "MBPPEvaluator": mbpp.MBPP_EVALUATOR,
+    "MBPPEvaluator2": mbpp.MBPP_EVALUATOR_2,
+    "ds1000": code.DS1000,
+    "ds1000_completion": code.DS1000_COMPLETION,
+    "ds1000_matplotlib": code.DS1000_MATPLOTLIB,
+    "cruxeval_o_postprocess": code.CRUXEVAL_OUTPUT,
+    "refcoco_bbox_1000": coordinates.REFCOCO_BOX,
+    "get_lmm_point_list": coordinates.POINTS,
+}
+"""Those of OpenCompass and AISBench; `aisbench:` marks the second's where a name does two things."""
+
+ALIASES: Mapping[str, str] = {
+    "general_postprocess": "general",
+    "general_cn_postprocess": "general_cn",
+    "first_capital_postprocess": "first-capital",
+    "last_capital_postprocess": "last-capital",
+    "first_capital_postprocess_multi": "first-capital-multi",
+    "multiple_select_postprocess": "multiple-select",
+    "think_pred_postprocess": "think_pred",
+    "xml_tag_postprocessor": "specific-xml-tag",
+    "extract_non_reasoning_content": "extract-non-reasoning-content",
+    "extract_non_reasoning_content_raw": "extract-non-reasoning-content-raw",
+    "keep_reasoning_content": "keep-reasoning-content",
+    "gsm8k_postprocess": "gsm8k",
+    "gsm8k_dataset_postprocess": "gsm8k_dataset",
+    "gsm100_postprocess": "gsm100",
+    "gsm100_dataset_postprocess": "gsm100_dataset",
+    "scibench_postprocess": "scibench",
+    "TheoremQA_postprocess": "TheoremQA",
+    "bbh_mcq_postprocess": "bbh-mcq",
+    "bbh_freeform_postprocess": "bbh-freeform",
+    "aisbench:bbh_freeform_postprocess": "aisbench:bbh-freeform",
+    "bbeh_mcq_postprocess": "bbeh_mcq",
+    "bbeh_freeform_postprocess": "bbeh_freeform",
+    "charm_reason_postprocess": "charm-reason",
+    "strategyqa_pred_postprocess": "strategyqa",
+    "strategyqa_dataset_postprocess": "strategyqa_dataset",
+    "cmrc_postprocess": "cmrc",
+    "drcd_postprocess": "drcd",
+    "teval_postprocess": "teval",
+    "Xsum_postprocess": "Xsum",
+    "lcsts_postprocess": "lcsts",
+    "flores_postprocess": "flores",
+    "flores_postprocess_chinese": "flores-chinese",
+    "ReCoRD_postprocess": "ReCoRD",
+    "needlebench_postprocess": "needlebench",
+    "needlebench_dataset_postprocess": "needlebench_dataset",
+    "ds1000_postprocess": "ds1000",
+    "ds1000_completion_postprocess": "ds1000_completion",
+    "ds1000_matplotlib_postprocess": "ds1000_matplotlib",
+    "refcoco_bbox_postprocess": "refcoco_bbox_1000",
+}
+"""The names of the functions, which configs import, where they are registered by another one."""
+
+POSTPROCESSORS: Mapping[str, PostProcessor] = {**ULTRAEVAL, **OPENICL}
+"""Every post-processor by its registered name, or by its function's where it is not registered."""
+
+CORRECTED: Mapping[str, Difference] = {
+    name: one.difference for name, one in POSTPROCESSORS.items() if one.difference is not None
+}
+"""Post-processors that do not return what the original does: (what the original does, what is done here)."""
+
+CORRECTED_BY_ANY_NAME: Mapping[str, Difference] = {
+    **CORRECTED,
+    **{alias: CORRECTED[name] for alias, name in ALIASES.items() if name in CORRECTED},
+}
+"""The same with the functions' names."""
+
+_TYPE = "type"
+
+
+def postprocessor_name(said: str | Mapping[str, Any]) -> str:
+    """Return the registered name of what a config says: a name, or an object whose `type` is one."""
+    given = said if isinstance(said, str) else said.get(_TYPE)
+    if not isinstance(given, str):
+        raise ValueError(f'the post-processor {said!r:.80} has no "type"; expected a name there')
+    name = ALIASES.get(given, given)
+    if name not in POSTPROCESSORS:
+        known = (*POSTPROCESSORS, *ALIASES)
+        raise ValueError(
+            f"there is no post-processor {given!r}{nearest(given, known)}; "
+            f"expected one of {listing(POSTPROCESSORS)}, which docs/metrics.md lists"
+        )
+    return name
+
+
+def find_postprocessor(said: str | Mapping[str, Any]) -> PostProcessor:
+    """Return the post-processor that a config names, with the arguments that stand beside its `type`.
+
+    ValueError when the name or an argument is wrong, or a package is missing that it needs.
+    """
+    name = postprocessor_name(said)
+    given = {} if isinstance(said, str) else {key: value for key, value in said.items() if key != _TYPE}
+    return with_arguments(name, POSTPROCESSORS[name], given)

@@ -1,0 +1,241 @@
+"""The number that a reply to a word problem ends in, as OpenCompass and AISBench look for it."""
+
+from __future__ import annotations
+
+import re
+
+from assay.core.errors import listing, nearest
+from assay.scoring.differences import Difference
+from assay.scoring.extract import extract_number
+from assay.scoring.extract.statements import braced
+from assay.scoring.normalize import NUMBER, canonical, parse_number, read_number
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+
+_NUMBER = re.compile(NUMBER)
+_NOT_OF_VALUE = re.compile(r"\\?[$€£¥₩]\s?|,|\\,|\{,\}|\\!|(?<=[0-9])[ \u00a0\u202f\u2009](?=[0-9]{3})|^\+")
+_ORIGINAL_FLOAT = re.compile(r"-?(?:\d*\.)?\d+")
+_ORIGINAL_LAST = re.compile(r"-?\d+(?:\.\d+)?")
+_ORIGINAL_PLAIN = re.compile(r"\d+(?:\.\d+)?")
+_ORIGINAL_AFTER_PREFIX = re.compile(r"\d+(?:\.\d*)?")
+_ORIGINAL_RATIO = re.compile(r"-?\d*\.?/?\d+")
+_COMMA_IN_NUMBER = re.compile(r"(\d),(\d)")
+_BOX = re.compile(r"\\boxed\{([^}]+)\}")
+_BOX_OPENS = re.compile(r"\\f?boxed?\s*\{")
+_NEXT_QUESTION = "Question:"
+_HASHES = "#### "
+_NO_NUMBER = "NULL"
+
+_PREFIXES = {
+    "en": "Answer",
+    "bn": "উত্তর",
+    "de": "Antwort",
+    "es": "Respuesta",
+    "fr": "Réponse",
+    "ja": "答え",
+    "ru": "Ответ",
+    "sw": "Jibu",
+    "te": "సమాధానం",
+    "th": "คำตอบ",
+    "zh": "答案",
+}
+"""What MGSM asks a model to write before its answer, by language."""
+
+
+def _spelled(number: re.Match[str]) -> str:
+    """Return a number as it is written, without its commas and currency: right answers may be ratios."""
+    return _NOT_OF_VALUE.sub("", number[0]).replace("−", "-").replace("–", "-")
+
+
+def _value(number: re.Match[str]) -> str | None:
+    value = read_number(number[0])
+    return None if value is None else canonical(value)
+
+
+def _last(text: str) -> re.Match[str] | None:
+    return found[-1] if (found := list(_NUMBER.finditer(text))) else None
+
+
+def _original_first_number(text: str) -> str | None:
+    found = _ORIGINAL_FLOAT.search(text)
+    return str(float(found[0])) if found else None
+
+
+def _first_number(text: str) -> str | None:
+    found = _NUMBER.search(text)
+    return _value(found) if found else None
+
+
+def _original_first_plain(text: str) -> str | None:
+    found = _ORIGINAL_PLAIN.search(text)
+    return found[0] if found else None
+
+
+def _first_spelled(text: str) -> str | None:
+    found = _NUMBER.search(text)
+    return _spelled(found) if found else None
+
+
+def _original_gsm8k(text: str) -> str:
+    found = _ORIGINAL_LAST.findall(text.split(_NEXT_QUESTION)[0])
+    return str(found[-1]) if found else _NO_NUMBER
+
+
+def _gsm8k(text: str) -> str | None:
+    return extract_number(text.split(_NEXT_QUESTION)[0]).answer
+
+
+def _original_gsm8k_gold(text: str) -> str | None:
+    # The original ends the run where the mark is missing.
+    parts = text.split(_HASHES)
+    return parts[1].replace(",", "") if len(parts) > 1 else None
+
+
+def _gsm8k_gold(text: str) -> str | None:
+    _, mark, stated = text.rpartition(_HASHES)
+    value = parse_number(stated) if mark else None
+    return None if value is None else canonical(value)
+
+
+def _original_gsm100(text: str) -> str:
+    parts = text.split("The answer is")
+    if len(parts) < 2:
+        return ""
+    word = next((word for word in parts[1].split(" ") if any(map(str.isdigit, word))), "")
+    return "".join(filter(str.isdigit, word))
+
+
+def _gsm100(text: str) -> str | None:
+    _, phrase, stated = text.partition("The answer is")
+    return _first_number(stated) if phrase else None
+
+
+def _without_commas(text: str) -> str:
+    return text.replace(",", "")
+
+
+def _after_prefix(text: str, lang: str) -> str:
+    prefix = _PREFIXES.get(lang)
+    if prefix is None:
+        raise ValueError(
+            f"'lang' is {lang!r}{nearest(lang, _PREFIXES)}; expected one of {listing(_PREFIXES)}"
+        )
+    return text.rpartition(prefix)[2].strip() if prefix in text else ""
+
+
+def _original_mgsm(text: str, *, lang: str) -> str:
+    found = _ORIGINAL_AFTER_PREFIX.findall(_without_commas(_after_prefix(text, lang)))
+    return str(found[-1]).rstrip(".") if found else ""
+
+
+def _mgsm(text: str, *, lang: str) -> str | None:
+    found = _last(_after_prefix(text, lang))
+    return _value(found) if found else None
+
+
+def _stated(text: str, phrase: str) -> tuple[str, bool]:
+    """Return what follows a phrase up to its next, and whether it is there."""
+    before, found, after = text.partition(phrase)
+    return (after.partition(phrase)[0].strip(), True) if found else (before, False)
+
+
+def _mathbench_stated(text: str, name: str) -> tuple[str, bool]:
+    return _stated(text, "答案是" if "_cn" in name else "The answer is")
+
+
+def _original_mathbench(text: str, *, name: str) -> str:
+    stated, is_stated = _mathbench_stated(text, name)
+    found = _ORIGINAL_RATIO.findall(_COMMA_IN_NUMBER.sub(r"\1\2", stated))
+    if not found:
+        return stated
+    return str(found[0] if is_stated else found[-1])
+
+
+def _mathbench(text: str, *, name: str) -> str | None:
+    stated, is_stated = _mathbench_stated(text, name)
+    found = _NUMBER.search(stated) if is_stated else _last(stated)
+    if found is None:
+        return stated if is_stated else None
+    return _spelled(found)
+
+
+def _original_scibench(text: str) -> str:
+    stated, _ = _stated(text, "answer is")
+    if box := _BOX.search(stated):
+        return box[1]
+    found = _ORIGINAL_FLOAT.findall(_COMMA_IN_NUMBER.sub(r"\1\2", stated))
+    return str(found[-1]) if found else stated
+
+
+def _scibench(text: str) -> str | None:
+    stated, is_stated = _stated(text, "answer is")
+    box = _BOX_OPENS.search(stated)
+    end = braced(stated, box.end()) if box else None
+    if box and end is not None:
+        return stated[box.end() : end]
+    found = _last(stated)
+    if found is None:
+        return stated if is_stated else None
+    return _spelled(found)
+
+
+_SIGNS = "a comma ends a number (1,234 is 234), and the minus of a difference is a sign (5-3 is -3)"
+
+FIRST_NUMBER = PostProcessor(
+    _original_first_number,
+    _first_number,
+    Difference(
+        "a comma ends a number, and it is written with decimals: 1,234.5 is 1.0, 3 is 3.0",
+        "numbers stay whole, and 3 is 3",
+    ),
+)
+FIRST_NUMBER_PLAIN = PostProcessor(
+    _original_first_plain,
+    _first_spelled,
+    Difference("a comma ends a number, and a minus is dropped: -1,234 is 1", "numbers stay whole: -1234"),
+)
+GSM8K = PostProcessor(
+    _original_gsm8k,
+    _gsm8k,
+    Difference(
+        f"the last number is the answer, whatever is stated; {_SIGNS}; without one the answer is "
+        f"`{_NO_NUMBER}`",
+        "the number after `####`, in the last box or stated as the answer counts, else the last; numbers "
+        "stay whole, 18.00 is 18; without one there is no answer",
+    ),
+)
+GSM8K_GOLD = PostProcessor(
+    _original_gsm8k_gold,
+    _gsm8k_gold,
+    Difference(
+        "all that follows the first `#### ` is the answer; a text without it ends the run",
+        "the number after the last `#### ` is the answer; without one there is none",
+    ),
+)
+GSM100 = PostProcessor(
+    _original_gsm100,
+    _gsm100,
+    Difference("of a number the digits alone are kept: -3.5 is 35", "numbers stay whole"),
+)
+GSM100_GOLD = unchanged(_without_commas)
+MGSM = PostProcessor(
+    _original_mgsm,
+    _mgsm,
+    Difference("a minus is dropped, and 18.0 is not 18", "the sign stays, and 18.0 is 18"),
+)
+MATHBENCH = PostProcessor(
+    _original_mathbench,
+    _mathbench,
+    Difference(
+        "the minus of a difference is a sign, `1.5/2` is two numbers, and a text without a number is an "
+        "answer",
+        "numbers stay whole; a text that states no answer and has no number holds none",
+    ),
+)
+SCIBENCH = PostProcessor(
+    _original_scibench,
+    _scibench,
+    Difference(
+        "a box ends at its first closing brace, 1e5 is 5, and a text without a number is an answer",
+        "boxes and numbers stay whole; a text that states no answer and has no number holds none",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Assertions of promptfoo: what each accepts (`assertions`), and the scorer (`assertion_scorer`)."""

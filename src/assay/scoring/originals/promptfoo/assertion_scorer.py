@@ -1,0 +1,185 @@
+"""Replies scored by the assertions of their rows: `contains`, `regex`, `llm-rubric` and their like.
+
+`all_assertions` is 1 when a reply passes: all assertions hold, or their weighted share reaches the row's
+threshold. `assertion_score` is that share, and each metric that rows name has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.assertion import ASSERTIONS, RUBRIC, Assertion, base_type, display, is_negated, rubrics
+from assay.core.ports import Judge
+from assay.core.response import Finish, Output
+from assay.core.sample import Sample
+from assay.core.score import Score, Verdict
+from assay.core.task import Answered, CorpusScorer, Evaluation, Scorer
+from assay.scoring.extract.reply import visible
+from assay.scoring.judges.judgement import Judgement, judge_all
+from assay.scoring.judges.rubric import rubric_question
+from assay.scoring.originals.llmbox.gpteval import no_judge
+from assay.scoring.originals.promptfoo.assertions import Result, decide, holds_in, named_scores
+from assay.scoring.scorers.response_outcomes import Unscorable, failed, outputs_of, score_of, task_of
+
+ALL_ASSERTIONS = "all_assertions"
+ASSERTION_SCORE = "assertion_score"
+PASSED = "assertions"
+"""The rule of a reply that passes."""
+
+
+def assertions(track: str = "gen", judged: bool = False) -> Scorer | CorpusScorer:
+    """Return the scorer of a track; with `judged`, one that asks a judge when all replies are there."""
+    return JudgedAssertions(track) if judged else AssertionScorer(track)
+
+
+class _Case(NamedTuple):
+    """One sample and the replies to it."""
+
+    sample: Sample
+    answers: Sequence[Answered]
+    replies: tuple[str, ...]
+    """Without reasoning and white space around; of several outputs each counts."""
+    is_truncated: bool
+
+    @property
+    def assertions(self) -> Sequence[Assertion]:
+        held: dict[str, Any] = self.sample.fields.get(ASSERTIONS) or {}
+        found: Sequence[Assertion] = held.get("assert", ())
+        return found
+
+    @property
+    def threshold(self) -> float | None:
+        value: float | None = (self.sample.fields.get(ASSERTIONS) or {}).get("threshold")
+        return value
+
+    def judge_questions(self) -> list[tuple[str, Assertion]]:
+        """Return what a judge is asked about: each reply with each criterion."""
+        return [(reply, rubric) for reply in self.replies if reply for rubric in rubrics(self.assertions)]
+
+    @property
+    def target(self) -> str | None:
+        return " | ".join(self.sample.targets) or None
+
+
+class AssertionScorer:
+    """Scores replies as they come; no assertion asks a judge."""
+
+    gives = (ALL_ASSERTIONS, ASSERTION_SCORE)
+
+    def __init__(self, track: str) -> None:
+        self.track = track
+
+    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return the sample's score."""
+        case = _case(self.track, sample, answers)
+        return case if isinstance(case, Score) else _scored(self.track, case, [])
+
+
+class JudgedAssertions:
+    """Scores replies when all are there: the judge is asked one batch of questions."""
+
+    gives = (ALL_ASSERTIONS, ASSERTION_SCORE)
+    needs_judge = True
+
+    def __init__(self, track: str) -> None:
+        self.track = track
+        self._judge: Judge | None = None
+        self._cases: list[_Case | Score] = []
+
+    def bind(self, judge: Judge) -> None:
+        """Take the judge to ask."""
+        self._judge = judge
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        """Take one sample."""
+        self._cases.append(_case(self.track, sample, answers))
+
+    def finish(self) -> Evaluation:
+        """Ask the judge, and return every sample's score."""
+        if self._judge is None:
+            raise no_judge()
+        cases = [one for one in self._cases if isinstance(one, _Case)]
+        questions = [
+            [rubric_question(reply, str(rubric["value"]))]
+            for case in cases
+            for reply, rubric in case.judge_questions()
+        ]
+        judgements = iter(judge_all(self._judge, questions))
+        scores: list[Score] = []
+        for case in self._cases:
+            if isinstance(case, Score):
+                scores.append(case)
+                continue
+            scores.append(_scored(self.track, case, [next(judgements) for _ in case.judge_questions()]))
+        return Evaluation(scores)
+
+
+def _case(track: str, sample: Sample, answers: Sequence[Answered]) -> _Case | Score:
+    try:
+        outputs = outputs_of(answers)
+    except Unscorable as error:
+        target = " | ".join(sample.targets) or None
+        return failed(track, sample, answers, str(error), target, metric=ALL_ASSERTIONS)
+    replies = tuple(map(_reply, outputs))
+    return _Case(sample, answers, replies, Finish.LENGTH in [output.finish for output in outputs])
+
+
+def _reply(output: Output) -> str:
+    region = visible(output.text)
+    return "" if region is None else output.text[region[0] : region[1]].strip()
+
+
+def _scored(track: str, case: _Case, judgements: Sequence[Judgement]) -> Score:
+    """Return a sample's score; of several replies the mean counts."""
+    known: dict[str, Any] = {
+        "metric": ALL_ASSERTIONS,
+        "answer": case.replies[0] or None,
+        "target": case.target,
+        "is_truncated": case.is_truncated,
+        "judged": tuple(reply for one in judgements for reply in one.replies),
+    }
+    task = task_of(case.answers)
+    if not case.assertions:
+        return score_of(track, case.sample, task, Verdict.UNGRADED, **known)
+    if not any(case.replies):
+        known["also"] = {ASSERTION_SCORE: 0.0}
+        return score_of(track, case.sample, task, Verdict.UNANSWERED, **known)
+    if trouble := next((one for one in judgements if one.value is None), None):
+        known["why"] = f"no verdict from the judge: {trouble.why}"
+        return score_of(track, case.sample, task, Verdict.FAILED, **known)
+    verdicts = iter(judgements)
+    results = [_result(case, reply, verdicts) for reply in case.replies]
+    names = dict.fromkeys(name for _, named in results for name in named)
+    known["also"] = {
+        **{name: _mean([named.get(name, 0.0) for _, named in results]) for name in names},
+        ASSERTION_SCORE: _mean([result.score for result, _ in results]),
+    }
+    broken = next((result.failed for result, _ in results if not result.is_passed), ())
+    return score_of(
+        track,
+        case.sample,
+        task,
+        Verdict.SCORED,
+        value=_mean([float(result.is_passed) for result, _ in results]),
+        rule=" and ".join(f"failed: {display(one)}" for one in broken) or PASSED,
+        **known,
+    )
+
+
+def _result(case: _Case, reply: str, verdicts: Iterator[Judgement]) -> tuple[Result, dict[str, float]]:
+    """Return what became of the assertions about one reply, and of those that have a metric of their own."""
+    if not reply:
+        return Result(False, 0.0, ()), {}
+    opinions = {id(one): next(verdicts).value == 1.0 for one in rubrics(case.assertions)}
+
+    def holds(assertion: Assertion) -> bool:
+        if base_type(assertion) == RUBRIC:
+            return opinions[id(assertion)] != is_negated(assertion)
+        return holds_in(assertion, reply)
+
+    return decide(case.assertions, case.threshold, holds), named_scores(case.assertions, holds)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,93 @@
+"""From the responses to one sample to the answers that metrics of rows compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.response import Finish
+from assay.core.sample import Sample
+from assay.core.task import Answered
+from assay.scoring.extract import Extraction
+from assay.scoring.extract.reply import spoken
+from assay.scoring.originals.opencompass.postprocess import find_postprocessor, postprocessor_name
+from assay.scoring.scorers.extractors import find_extractor, span_of
+from assay.scoring.scorers.response_outcomes import outputs_of, task_of
+
+WHOLE_OUTPUT = "whole_output"
+"""The rule of an answer that no post-processor made."""
+PASSES_THROUGH = "general_torch"
+"""The original's name for no post-processing."""
+
+
+class Reading(NamedTuple):
+    """What was read in all outputs for one sample."""
+
+    sample: Sample
+    task: str
+    texts: tuple[str | None, ...]
+    """The answer in each output; None where none was found."""
+    span: tuple[int, int] | None
+    """Where the first answer stands in the first output, if it stands there once."""
+    rule: str | None
+    """What found the first answer."""
+    is_truncated: bool
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether any output holds an answer."""
+        return any(text is not None for text in self.texts)
+
+    @property
+    def has_target(self) -> bool:
+        """Whether a right answer is known."""
+        return any(target.strip() for target in self.sample.targets)
+
+
+class Reader:
+    """Finds the answers in outputs by a named post-processor.
+
+    What a model thinks before it speaks is not searched, unless `faithful` asks for the original, which also
+    takes an output without an answer for an empty one.
+    """
+
+    def __init__(self, postprocess: str | Mapping[str, Any], faithful: bool, extract: str = "") -> None:
+        """`extract`: another named extractor in the place of a post-processor."""
+        self.postprocess = ""
+        """The registered name of the post-processor; "" for none."""
+        self._process = None
+        if postprocess not in ("", PASSES_THROUGH):
+            self.postprocess = postprocessor_name(postprocess)
+            self._process = find_postprocessor(postprocess)
+        self._extract = find_extractor(extract) if extract else None
+        self._rule = self.postprocess or WHOLE_OUTPUT
+        self._faithful = faithful
+
+    def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading:
+        """Return the answers; raise Unscorable when a request failed."""
+        outputs = outputs_of(answers)
+        found = [self.found(output.text, sample) for output in outputs]
+        first = found[0]
+        texts = tuple(one.answer for one in found)
+        is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
+        return Reading(sample, task_of(answers), texts, first.span, first.rule, is_truncated)
+
+    def found(self, text: str, sample: Sample) -> Extraction:
+        """Return the answer in one output, and what found it."""
+        if self._extract is not None:
+            return self._extract(text, sample)
+        answer = self._find(text)
+        return Extraction(answer, self._rule, span_of(answer, text))
+
+    def _find(self, text: str) -> str | None:
+        if self._faithful:
+            return text if self._process is None else self._process(text, faithful=True) or ""
+        if self._process is not None and self._process.sees_reasoning:
+            return self._process(text)
+        region = spoken(text)
+        if region is None:
+            return None
+        said = text[region[0] : region[1]]
+        if self._process is None:
+            return said if said.strip() else None
+        return self._process(said)

@@ -1,0 +1,240 @@
+"""Metrics of rows that want all rows at once: programs to run, questions to a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from assay.core.ports import Judge
+from assay.core.sample import Sample
+from assay.core.score import JudgeReply, Score, Verdict
+from assay.core.task import Answered, Evaluation
+from assay.scoring.judges.agreement import agreement_question
+from assay.scoring.judges.binding import last_replies
+from assay.scoring.judges.judgement import Unaskable, judge_all
+from assay.scoring.metrics.estimators import pass_at_k
+from assay.scoring.originals.llmbox.gpteval import no_judge
+from assay.scoring.originals.ultraeval.named_metrics import PASS_K, NamedMetric
+from assay.scoring.originals.ultraeval.row_answers import Reading
+from assay.scoring.originals.ultraeval.row_programs import checking_program, guarded
+from assay.scoring.sandbox import Protections, Sandbox
+from assay.scoring.scorers.response_outcomes import Unscorable
+
+_PASS_AT = (1, 2, 10, 25, 50, 100)
+"""The k of pass@k; those that there are not samples enough for are left out."""
+
+
+def pass_names(n_outputs: int) -> list[str]:
+    """Return the names of pass@k for so many outputs."""
+    return [f"pass@{k}" for k in _PASS_AT if k <= n_outputs]
+
+
+class LateMetric(Protocol):
+    """A metric that judges all rows together."""
+
+    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+        """Return each row's values by name, or why it has none."""
+
+    @property
+    def last_passed(self) -> Sequence[tuple[bool, ...]]:
+        """Which outputs of each row passed in the latest call; empty where none are run."""
+
+    @property
+    def last_replies(self) -> Sequence[tuple[JudgeReply, ...]]:
+        """What a judge replied about each row in the latest call; empty where none is asked."""
+
+    def notes(self) -> Sequence[str]:
+        """Return what a person should know about how it worked."""
+
+
+class FunctionExecution:
+    """The share of outputs that pass the row's tests, or pass@k; programs run in the sandbox."""
+
+    def __init__(self, named: NamedMetric, faithful: bool) -> None:
+        self._named = named
+        self._faithful = faithful
+        self.last_replies: Sequence[tuple[JudgeReply, ...]] = ()
+        self.last_passed: Sequence[tuple[bool, ...]] = ()
+        self._protections: Protections | None = None
+
+    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+        """Run every output of every row."""
+        written = [self._programs(reading) for reading in readings]
+        programs = [program for row in written if not isinstance(row, Unscorable) for program in row]
+        with Sandbox() as sandbox:
+            self._protections = sandbox.protections()
+            # What stands under `if __name__ == "__main__":` is not run, as in the original.
+            outcomes = sandbox.run_many(programs, is_main=False)
+            self.last_passed = [
+                ()
+                if isinstance(row, Unscorable)
+                else tuple(text is not None and next(outcomes).is_ok for text in reading.texts)
+                for reading, row in zip(readings, written, strict=True)
+            ]
+        return [
+            row if isinstance(row, Unscorable) else self._counted(len(passed), sum(passed))
+            for row, passed in zip(written, self.last_passed, strict=True)
+        ]
+
+    def notes(self) -> Sequence[str]:
+        """Say what the sandbox protected from."""
+        return () if self._protections is None else (f"programs ran in a {self._protections}",)
+
+    def _programs(self, reading: Reading) -> list[str] | Unscorable:
+        """Return the programs of a row; an output without an answer has none, and so does not pass."""
+        try:
+            programs = [
+                checking_program(reading.sample.fields, text, is_faithful=self._faithful)
+                for text in reading.texts
+                if text is not None
+            ]
+        except (ValueError, TypeError) as error:
+            return Unscorable(str(error))
+        return [guarded(one) for one in programs] if self._faithful else programs
+
+    def _counted(self, n_outputs: int, n_passed: int) -> dict[str, float]:
+        if self._named.aggregation != PASS_K:
+            return {self._named.display: n_passed / n_outputs}
+        return {f"pass@{k}": pass_at_k(n_outputs, n_passed, k) for k in _PASS_AT if k <= n_outputs}
+
+
+class JudgedAgreement:
+    """The share of outputs that a judge finds to agree with the right answer."""
+
+    def __init__(self, named: NamedMetric, faithful: bool, *, prompt: str = "") -> None:
+        """`prompt`: what the judge is asked, in the place of Assay's own words; see `agreement_question`."""
+        self._named = named
+        self._faithful = faithful
+        self._prompt = prompt
+        self.last_passed: Sequence[tuple[bool, ...]] = ()
+        self.last_replies: Sequence[tuple[JudgeReply, ...]] = ()
+        self._judge: Judge | None = None
+
+    def bind(self, judge: Judge) -> None:
+        """Take the judge to ask."""
+        self._judge = judge
+
+    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+        """Ask about every output of every row; a row without a verdict has no value."""
+        if self._judge is None:
+            raise no_judge()
+        cases = [
+            [
+                agreement_question(
+                    text,
+                    reading.sample.targets,
+                    is_faithful=self._faithful,
+                    prompt=self._prompt,
+                    fields=reading.sample.fields,
+                )
+                for text in self._counting(reading)
+                if text is not None
+            ]
+            or Unaskable("no output to judge")
+            for reading in readings
+        ]
+        judged = judge_all(self._judge, cases)
+        self.last_replies = [one.replies for one in judged]
+        found: list[dict[str, float] | Unscorable] = []
+        for reading, case, one in zip(readings, cases, judged, strict=True):
+            if one.value is None or isinstance(case, Unaskable):
+                found.append(Unscorable(f"no verdict from the judge: {one.why}"))
+            else:
+                # The judgement is a mean over the outputs that were shown; the others agree with nothing.
+                share = one.value * len(case) / len(self._counting(reading))
+                found.append({self._named.display: share})
+        return found
+
+    def notes(self) -> Sequence[str]:
+        """Return nothing: a run names its judge by itself."""
+        return ()
+
+    def _counting(self, reading: Reading) -> Sequence[str | None]:
+        return reading.texts[:1] if self._faithful else reading.texts
+
+
+LATE_METRICS: Mapping[str, Callable[..., LateMetric]] = {
+    "function_execution": FunctionExecution,
+    "gpt4_eval": JudgedAgreement,
+}
+"""The metrics that judge all rows together."""
+
+
+class Rows(Protocol):
+    """What scores single rows (row_metrics.py)."""
+
+    track: str
+
+    def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading | Score:
+        """Return what was read in a sample's outputs, or the score of one for which none came."""
+
+    def verdict_before(self, reading: Reading) -> Verdict | None:
+        """Return the verdict of a sample that no metric has to look at."""
+
+    def scored(self, reading: Reading, late: Mapping[str, float | Unscorable]) -> Score:
+        """Return a sample's score."""
+
+    def count(self, reading: Reading | Score, score: Score) -> None:
+        """Add a sample to the values over all samples."""
+
+    def finish(self) -> Evaluation:
+        """Return the values over all samples that were counted."""
+
+
+class RowCorpus:
+    """Scores a track when all of its samples are there, since one of its metrics judges all together."""
+
+    def __init__(self, rows: Rows, named: Sequence[NamedMetric], faithful: bool) -> None:
+        self.track = rows.track
+        self._rows = rows
+        self._late = [
+            LATE_METRICS[one.type](one, faithful, **one.options) for one in named if one.type in LATE_METRICS
+        ]
+        self._kept: list[Reading | Score] = []
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether a metric asks a model for its opinion."""
+        return any(isinstance(one, JudgedAgreement) for one in self._late)
+
+    def bind(self, judge: Judge) -> None:
+        """Give the judge to the metrics that need one."""
+        for one in self._late:
+            if isinstance(one, JudgedAgreement):
+                one.bind(judge)
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        """Take one sample."""
+        self._kept.append(self._rows.read(sample, answers))
+
+    def finish(self) -> Evaluation:
+        """Judge what waited, and return every sample's score."""
+        readings = [one for one in self._kept if isinstance(one, Reading)]
+        judged = [one for one in readings if self._rows.verdict_before(one) is None]
+        late: dict[str, dict[str, float | Unscorable]] = {one.sample.id: {} for one in judged}
+        replies: dict[str, tuple[JudgeReply, ...]] = {one.sample.id: () for one in judged}
+        passed: dict[str, tuple[bool, ...]] = {}
+        for metric in self._late if judged else ():
+            for reading, found in zip(judged, metric.values(judged), strict=True):
+                # A value that is missing says why under whatever name.
+                late[reading.sample.id] |= {"": found} if isinstance(found, Unscorable) else found
+            if metric.last_passed:
+                passed |= {one.sample.id: ran for one, ran in zip(judged, metric.last_passed, strict=True)}
+            for reading, said in zip(judged, last_replies(metric, len(judged)), strict=True):
+                replies[reading.sample.id] += said
+        scores = [
+            one
+            if isinstance(one, Score)
+            else msgspec.structs.replace(
+                self._rows.scored(one, late.get(one.sample.id, {})),
+                judged=replies.get(one.sample.id, ()),
+                passed=passed.get(one.sample.id, ()),
+            )
+            for one in self._kept
+        ]
+        for one, score in zip(self._kept, scores, strict=True):
+            self._rows.count(one, score)
+        notes = tuple(note for one in self._late for note in one.notes())
+        return self._rows.finish()._replace(scores=scores, notes=notes)

@@ -1,0 +1,135 @@
+"""The use case of AISBench's performance mode: one load of one model, measured and kept in a work folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from assay.app.bench import BenchObserver, BenchPlan, FinishedBench, Target, bench
+from assay.app.bench_run import give_room, run_quickly
+from assay.app.offline.watch import kept_offline
+from assay.app.settings import RunSettings
+from assay.backends.http.server_metrics import read_metrics, server_of
+from assay.backends.registry import open_timed_client
+from assay.bench.item_stream import Items
+from assay.bench.spec_decode import Counters, read_counters, spec_decode
+from assay.core.errors import BackendError, Problem
+from assay.core.ports import TimedClient
+from assay.dialects.openicl.models import ModelConfig
+from assay.systems.aisbench.performance_files import PERFORMANCES, LoadNames
+from assay.systems.aisbench.performance_loads import PerfLoad
+from assay.systems.aisbench.performance_plan import (
+    PerfAsked,
+    client_args,
+    items_asked,
+    pacing_of,
+    perf_plan,
+)
+from assay.systems.opencompass.work_folder import WorkFolder
+
+
+class ReadyLoad(NamedTuple):
+    """A load of which everything is known before a server is asked."""
+
+    model: ModelConfig
+    load: PerfLoad
+    client: TimedClient
+    items: Items
+    plan: BenchPlan
+    run: RunSettings
+    """How its datasets are read, and whether it is kept offline."""
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the items say when they were sent."""
+        return is_trace(self.items)
+
+    @property
+    def names(self) -> LoadNames:
+        """Return what it is called."""
+        datasets = tuple(part.abbr for part in self.load.parts)
+        return LoadNames(self.model.abbr, self.load.name, datasets, pacing_of(self.model).batch_size)
+
+
+class Measured(NamedTuple):
+    """What came of a load."""
+
+    bench: FinishedBench
+    spec_decode: Path | None = None
+    """Where the server's counters of drafts were written."""
+
+
+def ready_load(model: ModelConfig, load: PerfLoad, run: RunSettings, asked: PerfAsked) -> ReadyLoad:
+    """Read the datasets of a load and plan it; what is wrong is told before the server is asked."""
+    client = open_timed_client(model.model, client_args(model))
+    with kept_offline(run) as watch:
+        # Datasets are read by code of their authors, which is held as well.
+        watch.seal()
+        items = load.items(items_asked(model, run, asked))
+    plan = perf_plan(model, items.n, asked, has_times=is_trace(items))
+    return ReadyLoad(model, load, client, items, plan, run)
+
+
+def is_trace(items: Items) -> bool:
+    """Whether items say when they were sent."""
+    return bool(items.describes.get("kind") == "trace")
+
+
+def measure(
+    ready: ReadyLoad,
+    work: WorkFolder,
+    observer: BenchObserver | None = None,
+    *,
+    has_spec_decode: bool = False,
+) -> Measured:
+    """Send a load; what came of it is kept in the work folder."""
+    names, model = ready.names, ready.model
+    give_room(ready.plan)
+    with kept_offline(ready.run) as watch:
+        watch.seal()
+        counters = SpecDecodeWatch(model) if has_spec_decode else None
+        finished = bench(
+            Target(ready.client, model.model),
+            ready.items,
+            ready.plan,
+            out=str(work.bench_of(names.model, names.load)),
+            settings=names.settings(),
+            observer=observer,
+            run=run_quickly,
+        )
+        written = None if counters is None else counters.written(work)
+    return Measured(finished, written)
+
+
+class SpecDecodeWatch:
+    """The counters of speculative decoding before and after a load."""
+
+    def __init__(self, model: ModelConfig) -> None:
+        self._server = server_of(model.model)
+        self._before = self._read()
+
+    def written(self, work: WorkFolder) -> Path:
+        """Write what was counted meanwhile; an error where nothing was."""
+        found = spec_decode(self._before, self._read())
+        if found is None:
+            raise self._wrong("its counters say that nothing was drafted during the load")
+        host = re.sub(r"[^\w.-]+", "_", self._server.partition("://")[2])
+        path = work.path / PERFORMANCES / f"spec_decode_{host}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(msgspec.to_builtins(found), indent=4) + "\n", encoding="utf-8")
+        return path
+
+    def _read(self) -> Counters:
+        found = read_counters(run_quickly(read_metrics(self._server)))
+        if not found:
+            raise self._wrong("there is no counter of speculative decoding")
+        return found
+
+    def _wrong(self, why: str) -> BackendError:
+        what = f"--spec-decode: {self._server}/metrics: {why}"
+        fix = "leave --spec-decode away, or start the server with speculative decoding"
+        return BackendError(Problem("BENCH-031", what, fix))

@@ -1,0 +1,234 @@
+"""assay as aisbench --mode perf, perf_viz: servers measured, told in the original's tables and files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+from rich.markup import escape
+
+from assay.app.bench_page import StoredBench, read_bench
+from assay.app.dialects import TABLE, language_of
+from assay.app.offline.watch import runs_of
+from assay.app.settings import RunSettings, resolve_settings
+from assay.bench.aisbench_profile import NoResult
+from assay.core.errors import AssayError, Problem, StoreError, UsageError
+from assay.core.origin import Origin
+from assay.dialects.openicl.performance_summary import PerformanceSummary
+from assay.faces.cli.bench import FAILED_CALLS
+from assay.faces.cli.bench_screen import BenchScreen
+from assay.faces.cli.render import out, show_error
+from assay.systems.aisbench.performance import ReadyLoad, measure, ready_load
+from assay.systems.aisbench.performance_files import write_performance
+from assay.systems.aisbench.performance_loads import PerfLoad, perf_loads
+from assay.systems.aisbench.performance_plan import PerfAsked, perf_notes
+from assay.systems.opencompass.config_plan import Names, Planned, Planner
+from assay.systems.opencompass.config_runs import WRONG, say, search_configs
+from assay.systems.opencompass.work_folder import WorkFolder
+
+_FOR_READING = ("meta", "table", "data_root", "fidelity", "method", "offline")
+"""Settings of `assay run` that count where speed is measured, too."""
+
+
+class SpeedAsked(NamedTuple):
+    """A command."""
+
+    names: Names
+    reuse: str | None
+    work_dir: Path
+    config_dir: Path
+    root: Path | None
+    """A checkout."""
+    perf: PerfAsked
+    settings: Mapping[str, Any]
+    """How datasets are read, as `assay run` has it."""
+    is_viz: bool = False
+    """Whether what was measured is told again, without a server."""
+    is_dry: bool = False
+    is_search: bool = False
+    has_spec_decode: bool = False
+    told: Sequence[str] = ()
+    """A line for each flag that has no effect."""
+
+
+def run_speed(asked: SpeedAsked) -> int:
+    """Do what a command asks; return the exit status."""
+    for line in asked.told:
+        say(line)
+    planner = Planner(asked.config_dir, asked.root)
+    if asked.is_search:
+        return search_configs(planner, asked.names)
+    summary = planner.performance_summary(asked.names)
+    if asked.is_viz or asked.reuse is not None:
+        if not asked.is_viz:
+            say("mode perf --reuse: nothing is sent; it tells again what was measured, as mode perf_viz does")
+        return _tell_again(planner, asked, summary)
+    plan = planner.plan(asked.names, needs_judge=False, is_timed=True)
+    for note in plan.notes:
+        say(note)
+    with runs_of(planned.model.model for planned in plan.runs):
+        ready = [one for planned in plan.runs for one in _ready(planned, asked)]
+        if asked.is_dry:
+            for one in ready:
+                _show(one)
+            return 0
+        work = WorkFolder.new(asked.work_dir)
+        work.write_config(plan.values)
+        return _measure_all(ready, asked, work, summary)
+
+
+def _measure_all(
+    ready: Sequence[ReadyLoad], asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary
+) -> int:
+    """Measure all loads; what is wrong with a server is told, and the others go on."""
+    status = 0
+    for number, one in enumerate(ready, 1):
+        try:
+            done = _measure(one, asked, work, summary)
+        except AssayError as error:
+            show_error(error)
+            done = _Done(WRONG, is_ended_early=False)
+        status = max(status, done.status)
+        if done.is_ended_early:
+            # Whoever ends a load does not want the next one.
+            if number < len(ready):
+                say(f"{len(ready) - number} more were not measured")
+            break
+    return status
+
+
+class _Done(NamedTuple):
+    """What came of one load."""
+
+    status: int
+    is_ended_early: bool
+
+
+def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary) -> _Done:
+    with BenchScreen() as screen:
+        finished, counters = measure(ready, work, screen, has_spec_decode=asked.has_spec_decode)
+    status = _told(StoredBench(*finished), work, summary)
+    if finished.result.summary is not None:
+        for failure in finished.result.summary.failures:
+            out.print(f"[red]{failure.n:,} failed[/] ({escape(failure.kind)}): {escape(failure.example)}")
+    for note in dict.fromkeys(finished.result.notes):
+        out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
+    if counters is not None:
+        click.echo(str(counters))
+    return _Done(max(status, FAILED_CALLS if finished.n_failed else 0), finished.result.is_partial)
+
+
+def _ready(planned: Planned, asked: SpeedAsked) -> list[ReadyLoad]:
+    """Return all loads of a model; all that is wrong with them is told before any server is asked."""
+    model = planned.model
+    run = _reading(planned, asked)
+    loads = [ready_load(model, load, run, asked.perf) for load in _loads(planned, asked, run)]
+    notes = [
+        note
+        for ready in loads
+        for note in (*perf_notes(model, asked.perf, has_times=ready.has_times), *_part_notes(ready.load))
+    ]
+    for note in dict.fromkeys((*model.notes, *notes)):
+        say(f"{model.abbr}: {note}")
+    return loads
+
+
+def _loads(planned: Planned, asked: SpeedAsked, run: RunSettings) -> list[PerfLoad]:
+    return perf_loads(planned.datasets, asked.root, None if run.data_root is None else Path(run.data_root))
+
+
+def _part_notes(load: PerfLoad) -> list[str]:
+    return [note for part in load.parts for note in part.notes]
+
+
+def _reading(planned: Planned, asked: SpeedAsked) -> RunSettings:
+    """Return how the datasets of a run are read."""
+    model = planned.model
+    dataset_args = {
+        "openicl_root": None if asked.root is None else str(asked.root),
+        "meta_template": None if model.meta_template is None else json.dumps(model.meta_template),
+        "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
+        "unscored": "true",
+    }
+    is_table = all(language_of(name, None, {}) == TABLE for name in planned.datasets)
+    flags: dict[str, Any] = {
+        **{name: asked.settings.get(name) for name in _FOR_READING},
+        "model": model.model,
+        "max_tokens": asked.perf.max_out_len or (model.max_tokens if is_table else None),
+    }
+    if not is_table:
+        flags["dataset_args"] = {name: value for name, value in dataset_args.items() if value is not None}
+    return resolve_settings(flags, os.environ, Path.cwd()).values
+
+
+def _show(ready: ReadyLoad) -> None:
+    """Show what would be sent."""
+    names, shape = ready.names, ready.plan.load.shape
+    model = ready.model
+    args = " ".join(f"{name}={value}" for name, value in model.model_args.items())
+    out.print(f"[bold]{escape(names.model)}[/]  {escape(model.model)} {escape(args)}", soft_wrap=True)
+    out.print(f"  {escape(names.load)}: {ready.items.n:,} requests of {escape(', '.join(names.datasets))}")
+    out.print(f"  {escape(json.dumps(msgspec.to_builtins(shape)))}", soft_wrap=True)
+    for note in ready.items.notes:
+        out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
+
+
+# --- telling ---
+
+
+def _told(bench: StoredBench, work: WorkFolder, summary: PerformanceSummary) -> int:
+    """Write and print what a benchmark says; return the exit status."""
+    names, numbers, page = write_performance(bench, work.path, summary)
+    name = f"{names.model}/{names.load}"
+    click.echo(f"\nPerformance Results of task [{name}]:")
+    if isinstance(numbers, NoResult):
+        what = f"there are no numbers of {name}: {numbers.reason}"
+        fix = "look at the failed requests; a stable stage needs more requests than batch_size, and time"
+        show_error(StoreError(Problem("BENCH-032", what, fix, Origin(str(bench.folder)))))
+        status = WRONG
+    else:
+        for table in numbers.tables():
+            click.echo(table.drawn())
+        status = 0
+    click.echo(str(page))
+    return status
+
+
+def _tell_again(planner: Planner, asked: SpeedAsked, summary: PerformanceSummary) -> int:
+    """Tell what was measured once more, from the calls that are kept."""
+    if asked.reuse is None:
+        what = "mode perf_viz is about an earlier run"
+        fix = "add --reuse, with the run's time or alone for the latest"
+        raise UsageError(Problem("USAGE-006", what, fix))
+    work = WorkFolder.earlier(asked.work_dir, asked.reuse, is_timed=True)
+    wanted = _wanted(planner, asked)
+    folders = work.benches() if wanted is None else [work.bench_of(*names) for names in wanted]
+    if not folders:
+        what, fix = "no benchmark is kept here", "measure first: --mode perf; or name its time: --reuse TIME"
+        raise StoreError(Problem("STORE-005", what, fix, Origin(str(work.path))))
+    status = 0
+    for folder in folders:
+        try:
+            status = max(status, _told(read_bench(folder), work, summary))
+        except AssayError as error:
+            show_error(error)
+            status = WRONG
+    return status
+
+
+def _wanted(planner: Planner, asked: SpeedAsked) -> list[tuple[str, str]] | None:
+    """Return the models and loads that a command names; None where it names none."""
+    names = asked.names
+    if not (names.config or names.models or names.datasets or names.table):
+        return None
+    plan = planner.plan(names, needs_judge=False, is_timed=True)
+    return [
+        (planned.model.abbr, load.name)
+        for planned in plan.runs
+        for load in _loads(planned, asked, _reading(planned, asked))
+    ]

@@ -1,0 +1,145 @@
+"""The files that AISBench's performance mode writes, made from the calls that a benchmark kept.
+
+performances/MODEL/
+    LOAD.csv  LOAD.json                     the two tables
+    DATASET_details.jsonl                   every request: its times and its tokens
+    DATASET_failed.jsonl                    those that failed, and why
+    LOAD_plot.html                          the page, as `assay bench` makes it
+
+A load of several datasets has tables of its own and the other files for each of them, as in the original. Its
+database of all moments is not made: they stand among Assay's own calls, once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from assay.app.bench_page import StoredBench, aisbench_numbers, write_page
+from assay.bench.aisbench_profile import STATS, NoResult, ProfileResult
+from assay.bench.folder import BenchManifest, read_records, records_of
+from assay.bench.merged_items import part_of
+from assay.bench.records import CallRecord
+from assay.core.run import Setting
+from assay.dialects.openicl.performance_summary import PerformanceSummary
+from assay.systems.opencompass.result_files import file_name
+
+PERFORMANCES = "performances"
+SOURCE = "config"
+"""Where the settings of such a benchmark come from."""
+
+
+class LoadNames(NamedTuple):
+    """What a benchmark is called in the original's words; kept with it."""
+
+    model: str
+    load: str
+    datasets: tuple[str, ...]
+    batch_size: int
+
+    def settings(self) -> dict[str, Setting]:
+        """Return the names for the manifest, as they are read back from it."""
+        plain = {**self._asdict(), "datasets": list(self.datasets)}
+        return {name: Setting(value, SOURCE) for name, value in plain.items()}
+
+    @classmethod
+    def of(cls, manifest: BenchManifest) -> LoadNames:
+        """Return the names that a manifest holds."""
+        said = {name: manifest.settings[name].value for name in cls._fields}
+        return cls(**{**said, "datasets": tuple(said["datasets"])})
+
+
+class Performance(NamedTuple):
+    """What a load came to, in the original's words."""
+
+    names: LoadNames
+    numbers: ProfileResult | NoResult
+    page: Path
+
+
+def write_performance(bench: StoredBench, work: Path, summary: PerformanceSummary) -> Performance:
+    """Write the files of one benchmark into a work folder."""
+    names = LoadNames.of(bench.manifest)
+    folder = work / PERFORMANCES / file_name(names.model.replace("/", "_"))
+    place = folder / file_name(names.load)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _write_calls(records_of(bench.folder), folder, names.datasets)
+    numbers = aisbench_numbers(
+        bench,
+        is_stable=summary.is_stable,
+        batch_size=names.batch_size,
+        stats=summary.stats or STATS,
+    )
+    # Tables of an earlier time would be taken for those of this one.
+    for suffix in (".csv", ".json"):
+        _beside(place, suffix).unlink(missing_ok=True)
+    if isinstance(numbers, ProfileResult):
+        _beside(place, ".csv").write_text(numbers.csv(), encoding="utf-8", newline="")
+        _beside(place, ".json").write_text(numbers.json() + "\n", encoding="utf-8")
+    page = write_page(bench, _beside(place, "_plot.html"))
+    return Performance(names, numbers, page)
+
+
+def _write_calls(calls: Path, folder: Path, datasets: Sequence[str]) -> None:
+    """Write every call, and those that failed once more."""
+    with ExitStack() as files:
+        details: dict[str, IO[str]] = {}
+        for name in datasets:
+            place = folder / file_name(name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _beside(place, "_failed.jsonl").unlink(missing_ok=True)
+            details[name] = files.enter_context(open(_beside(place, "_details.jsonl"), "w", encoding="utf-8"))
+        failed: dict[str, IO[str]] = {}
+        for dataset, row in _rows(calls, datasets):
+            line = json.dumps(row, ensure_ascii=False) + "\n"
+            details[dataset].write(line)
+            if not row["success"]:
+                if dataset not in failed:
+                    path = _beside(folder / file_name(dataset), "_failed.jsonl")
+                    failed[dataset] = files.enter_context(open(path, "w", encoding="utf-8"))
+                failed[dataset].write(line)
+
+
+def _rows(calls: Path, datasets: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for record in read_records(calls):
+        dataset, item = (datasets[0], record.item)
+        if len(datasets) > 1:
+            dataset, item = part_of(record.item, datasets)
+        yield dataset, _row(record, dataset, item)
+
+
+def _row(record: CallRecord, dataset: str, item: str) -> dict[str, Any]:
+    """Return a call in the original's words; times are seconds on one clock that has no zero of its own."""
+    times = record.times
+    row: dict[str, Any] = {
+        "data_abbr": dataset,
+        "id": item,
+        "turn_id": record.turn,
+        "success": record.failure is None,
+    }
+    if record.failure is not None:
+        return {**row, "error_info": f"{record.failure.kind}: {record.failure.message}"}
+    # The original's last moment is that of the last event.
+    ended = times.event_at[-1] if times.event_at else times.ended
+    latency = ended - times.began
+    ttft = times.event_at[0] - times.began if times.event_at else 0.0
+    further = record.n_output - 1
+    return {
+        **row,
+        "input_tokens": record.n_input,
+        "output_tokens": record.n_output,
+        "start_time": times.began,
+        "end_time": ended,
+        "latency": latency,
+        "ttft": ttft,
+        "tpot": (latency - ttft) / further if times.event_at and further > 0 else 0.0,
+        "generate_tokens_speed": record.n_output / latency if latency > 0 else 0.0,
+    }
+
+
+def _beside(place: Path, suffix: str) -> Path:
+    """Return a path with a suffix; a name may hold dots of its own."""
+    return place.with_name(place.name + suffix)

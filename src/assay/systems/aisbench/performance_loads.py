@@ -1,0 +1,257 @@
+"""The datasets of AISBench's performance mode as loads: which are one load, and what each of them sends.
+
+Datasets of one class that are asked in one way are one load, as in the original; so are they named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from assay.app.bench_items import ItemsAsked, load_items
+from assay.app.dialects import TABLE, language_of
+from assay.bench.item_stream import Items
+from assay.bench.merged_items import joined_items
+from assay.bench.mooncake import TraceTimes
+from assay.core.errors import AuthorError, Problem
+from assay.core.origin import Origin
+from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.data_paths import DataPaths
+from assay.dialects.openicl.config.entry import DatasetEntry
+from assay.dialects.openicl.detect import is_config
+from assay.dialects.openicl.entries import Found, entries_of
+from assay.dialects.openicl.load_presets import LOADS
+from assay.dialects.openicl.load_presets import NAME as PRESET_NAME
+from assay.sources.files import open_source
+
+CODE = "BENCH-030"
+_SYNTHETIC = "SyntheticDataset"
+_TRACE = "MooncakeTraceDataset"
+_CONVERSATIONS = "ShareGPTDataset"
+_OWN_ANSWERS = "every"
+"""How conversations go on: after what the model itself answered."""
+_TRACE_KEYS = (
+    *("path", "random_seed", "generated_prompts_path"),
+    *("fixed_schedule_auto_offset", "fixed_schedule_start_offset", "fixed_schedule_end_offset"),
+)
+
+
+class MadeUp(NamedTuple):
+    """A synthetic dataset."""
+
+    config: Mapping[str, Any]
+    where: Origin
+
+
+class TraceFile(NamedTuple):
+    """Requests with their times."""
+
+    path: str
+    times: TraceTimes
+    seed: int | None
+    """None: the command's."""
+
+
+class ConversationFile(NamedTuple):
+    """Conversations that the model carries on."""
+
+    path: str
+    is_shuffled: bool
+
+
+class Named(NamedTuple):
+    """Any other dataset, as Assay names it."""
+
+    name: str
+
+
+Source: TypeAlias = MadeUp | TraceFile | ConversationFile | Named
+
+
+class Part(NamedTuple):
+    """One dataset of a load."""
+
+    abbr: str
+    source: Source
+    notes: tuple[str, ...] = ()
+
+
+class PerfLoad(NamedTuple):
+    """What is sent to a model in one go."""
+
+    name: str
+    """What its files are called."""
+    parts: tuple[Part, ...]
+
+    def items(self, asked: ItemsAsked) -> Items:
+        """Return what is sent."""
+        made = {part.abbr: _items(part.source, asked) for part in self.parts}
+        return joined_items(made) if len(made) > 1 else made[self.parts[0].abbr]
+
+
+def perf_loads(datasets: Sequence[str], root: Path | None, data_root: Path | None) -> list[PerfLoad]:
+    """Return the loads of some datasets; `root`: a checkout of the original."""
+    groups: dict[tuple[str, str], dict[str, Part]] = {}
+    for key, part in _parts(datasets, DataPaths([one for one in (root, data_root) if one]), root):
+        first = groups.setdefault(key, {}).setdefault(part.abbr, part)
+        if first.source != part.source:
+            what = f"two datasets are called {part.abbr!r}, and their files would be"
+            raise AuthorError(Problem(CODE, what, "name one of them, or give each an abbr of its own"))
+    loads = [
+        PerfLoad(next(iter(parts)) if len(parts) == 1 else kind.lower(), tuple(parts.values()))
+        for (kind, _), parts in groups.items()
+    ]
+    _check_names(loads)
+    return loads
+
+
+def _parts(
+    datasets: Sequence[str], data: DataPaths, root: Path | None
+) -> Iterator[tuple[tuple[str, str], Part]]:
+    """Yield each dataset with what those of its load have in common: the class, and how it is asked."""
+    for name in datasets:
+        if name in LOADS:
+            yield (_SYNTHETIC, ""), Part(PRESET_NAME, MadeUp(LOADS[name], Origin(name)))
+        elif language_of(name, None, {}) != TABLE and is_config(name):
+            for found in entries_of(name, root):
+                yield _key(found), _part(found, name, data)
+        else:
+            yield ("", name), Part(Path(name).name.partition(".")[0], Named(name))
+
+
+def _key(found: Found) -> tuple[str, str]:
+    entry = found.entry
+    if not isinstance(entry, DatasetEntry):
+        return "", entry.path
+    inferencer = entry.infer_cfg.inferencer
+    kind = last_name(entry.type)
+    asked = {"type": last_name(inferencer.type), **inferencer.arguments}
+    # A preset has no inferencer of its own; it is asked as all are that say nothing special.
+    is_usual = asked == {"type": "GenInferencer"} and kind == _SYNTHETIC
+    return kind, "" if is_usual else repr(sorted(asked.items()))
+
+
+def _part(found: Found, name: str, data: DataPaths) -> Part:
+    entry = found.entry
+    kind = last_name(entry.type) if isinstance(entry, DatasetEntry) else ""
+    if isinstance(entry, DatasetEntry) and kind in _READ:
+        return _READ[kind](entry, found, data)
+    return Part(entry.abbr, Named(f"{found.config.path}:{entry.name}"))
+
+
+def _synthetic(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
+    _only(entry, found, ("config",))
+    config = entry.load_arguments.get("config")
+    if not isinstance(config, Mapping):
+        raise _wrong(f"config is {config!r:.60}, expected a dict", "write config=dict(Type=...)", found)
+    return Part(entry.abbr, MadeUp(config, found.where), _template_note(entry, "question"))
+
+
+def _trace(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
+    _only(entry, found, _TRACE_KEYS)
+    said = entry.load_arguments
+    path = _file(entry, found, data)
+    seed = said.get("random_seed")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise _wrong(f"random_seed is {seed!r:.60}, expected a whole number", "correct the value", found)
+    start = _milliseconds(said.get("fixed_schedule_start_offset", 0), found)
+    end = _milliseconds(said.get("fixed_schedule_end_offset", -1), found)
+    notes = list(_template_note(entry, "prompt"))
+    if said.get("generated_prompts_path"):
+        notes.append(f"{entry.abbr}: generated_prompts_path: prompts are made anew, the same for one seed")
+    is_from_first = bool(said.get("fixed_schedule_auto_offset"))
+    times = _part_of_trace(path, start, end, is_from_first=is_from_first)
+    return Part(entry.abbr, TraceFile(path, times, seed), tuple(notes))
+
+
+def _part_of_trace(path: str, start: float, end: float, *, is_from_first: bool) -> TraceTimes:
+    """Return which part of a trace is sent; with `is_from_first`, its ends count from its first request."""
+    first = 0.0
+    if is_from_first and (start > 0 or end >= 0):
+        stamps = [record.fields.get("timestamp") for record in open_source(path).records()]
+        first = min((float(one) for one in stamps if isinstance(one, int | float)), default=0.0)
+    end_ms = first + end if end >= 0 else None
+    if start > 0:
+        return TraceTimes(first + start, end_ms)
+    return TraceTimes(None, end_ms, is_from_first=is_from_first)
+
+
+def _conversations(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
+    inferencer = entry.infer_cfg.inferencer
+    mode = inferencer.arguments.get("infer_mode", _OWN_ANSWERS)
+    if mode != _OWN_ANSWERS:
+        # Answers that the file has stand before a turn: that needs the rows as the author's class reads them.
+        return Part(entry.abbr, Named(f"{found.config.path}:{entry.name}"))
+    _only(entry, found, ("path", "disable_shuffle"))
+    is_shuffled = not entry.load_arguments.get("disable_shuffle", False)
+    return Part(entry.abbr, ConversationFile(_file(entry, found, data), is_shuffled))
+
+
+_READ = {_SYNTHETIC: _synthetic, _TRACE: _trace, _CONVERSATIONS: _conversations}
+
+
+def _only(entry: DatasetEntry, found: Found, known: Sequence[str]) -> None:
+    """Refuse what would be followed by the class's code, and not here."""
+    others = [key for key in entry.load_arguments if key not in known]
+    if entry.reader_cfg.test_range is not None:
+        others.append("reader_cfg.test_range")
+    if others:
+        what = f"{', '.join(others)}: not followed for a {last_name(entry.type)} here"
+        raise _wrong(what, "leave it away; --num-prompts N takes the first ones", found)
+
+
+def _file(entry: DatasetEntry, found: Found, data: DataPaths) -> str:
+    said = entry.load_arguments.get("path")
+    path = data.find(said) if isinstance(said, str) and said else None
+    if path is None or not path.is_file():
+        fix = "write path='FILE'; one that is relative counts from here, --openicl-root or --data-root"
+        raise _wrong(f"path is {said!r:.80}, and there is no such file", fix, found)
+    return str(path)
+
+
+def _milliseconds(value: Any, found: Found) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        what = f"an end of the schedule is {value!r:.60}, expected milliseconds"
+        raise _wrong(what, "correct the value", found)
+    return float(value)
+
+
+def _template_note(entry: DatasetEntry, column: str) -> tuple[str, ...]:
+    template = entry.infer_cfg.prompt_template
+    said = template.arguments.get("template") if template is not None else None
+    plain = (f"{{{column}}}", {"round": [{"role": "HUMAN", "prompt": f"{{{column}}}"}]})
+    return (
+        () if said in plain else (f"{entry.abbr}: prompts are sent as they are made, without the template",)
+    )
+
+
+def _wrong(what: str, fix: str, found: Found) -> AuthorError:
+    return AuthorError(Problem(CODE, what, fix, found.where))
+
+
+def _items(source: Source, asked: ItemsAsked) -> Items:
+    if isinstance(source, MadeUp):
+        if asked.tokenizer is None and str(source.config.get("Type")).lower() == "tokenid":
+            what = "token ids are drawn from a vocabulary and decoded, and the model names no tokenizer"
+            fix = "write path='FOLDER' into the model's config, or --path FOLDER"
+            raise AuthorError(Problem("BENCH-021", what, fix, source.where))
+        return load_items(source.config, asked, source.where)
+    if isinstance(source, TraceFile):
+        seed = asked.seed if source.seed is None else source.seed
+        return load_items(source.path, msgspec.structs.replace(asked, trace=source.times, seed=seed))
+    if isinstance(source, ConversationFile):
+        order = "shuffle" if source.is_shuffled else "default"
+        return load_items(source.path, msgspec.structs.replace(asked, order=order))
+    return load_items(source.name, asked)
+
+
+def _check_names(loads: Sequence[PerfLoad]) -> None:
+    seen: set[str] = set()
+    for load in loads:
+        if load.name in seen:
+            what = f"two loads are called {load.name!r}, and their files would be"
+            raise AuthorError(Problem(CODE, what, "give the datasets abbrs of their own"))
+        seen.add(load.name)

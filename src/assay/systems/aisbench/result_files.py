@@ -1,0 +1,320 @@
+"""The files that AISBench leaves behind, written from a run beside its own folder.
+
+    predictions/MODEL/DATASET.jsonl          a line for each text
+    predictions/MODEL/DATASET_failed.jsonl   a line for each row that failed
+    results/MODEL/DATASET.json               the values, and details where asked for
+
+Details have the two shapes of the original: by row number, or a list with what the evaluator itself says
+where that does not name `pred`, `answer` and `correct`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.prompt import Message, Prompt
+from assay.core.response import Failure
+from assay.core.score import Verdict
+from assay.core.task import TaskSpec
+from assay.results.read import StoredRun
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
+from assay.scoring.originals.opencompass.evaluators.options import Options
+from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
+from assay.systems.opencompass.answered_rows import (
+    AnsweredRow,
+    mean_loss,
+    options_of,
+    rows_by_task,
+    shown_prompt,
+    texts_of,
+)
+from assay.systems.opencompass.prediction_rows import TOGETHER, WITH_PROMPT, flattened, named_details
+from assay.systems.opencompass.result_files import (
+    PREDICTIONS,
+    RESULTS,
+    Details,
+    file_name,
+    right_answer,
+    shown_metrics,
+    shown_value,
+    with_suffix,
+    write_json,
+    write_lines,
+)
+
+EXTRACT_RATE = "extract_rate"
+_DETAILS = "details"
+_OPTION_EVALUATOR = "OptionSimAccEvaluator"
+_BY_ROW = {"pred", "answer", "correct"}
+"""The names that an evaluator's details must have for the original to write them by row."""
+
+
+class FailedAnswers(NamedTuple):
+    """How many rows of a dataset failed, or answers where each row has several requests."""
+
+    task: str
+    n_failed: int
+    n: int
+    noun: str
+    is_counted: bool
+    """Whether they count as wrong answers, as in the original."""
+
+
+def write_predictions(run: StoredRun, folder: Path, model: str) -> list[FailedAnswers]:
+    """Write what the model answered; return the datasets of which answers failed."""
+    failed = []
+    by_task = rows_by_task(run)
+    for spec in run.manifest.tasks:
+        rows = by_task[spec.name]
+        place = _place(folder / PREDICTIONS, model, spec)
+        lines = [line for row in rows for line in _lines(spec, row)]
+        write_lines(with_suffix(place, ".jsonl"), [line for line in lines if "error_info" not in line])
+        bad = [line for line in lines if "error_info" in line]
+        if bad:
+            write_lines(with_suffix(place, "_failed.jsonl"), bad)
+            is_repeated = _n_answers(spec) > 1 and len(lines) > len(rows)
+            n, noun = (len(lines), "answers") if is_repeated else (len(rows), "rows")
+            n_failed = len(bad) if is_repeated else sum(row.failure is not None for row in rows)
+            failed.append(FailedAnswers(spec.name, n_failed, n, noun, _is_faithful(spec)))
+        else:
+            with_suffix(place, "_failed.jsonl").unlink(missing_ok=True)
+    return failed
+
+
+def write_results(run: StoredRun, folder: Path, model: str, details: Details) -> None:
+    """Write what the answers are worth."""
+    metrics = run.metrics()
+    by_task = rows_by_task(run) if details.rows or details.extract_rate else {}
+    for spec in run.manifest.tasks:
+        own = shown_metrics(spec, metrics)
+        if not own:
+            continue
+        content: dict[str, Any] = {one.metric: shown_value(one) for one in own}
+        if by_task:
+            content |= _details(spec, by_task[spec.name], details)
+        write_json(with_suffix(_place(folder / RESULTS, model, spec), ".json"), content)
+
+
+def read_results(folder: Path, model: str, run: StoredRun) -> dict[str, dict[str, Any]]:
+    """Return what the result files of a model hold beside details, by dataset."""
+    found = {}
+    for spec in run.manifest.tasks:
+        path = with_suffix(
+            folder / RESULTS / file_name(model.replace("/", "_")) / file_name(spec.name), ".json"
+        )
+        if path.is_file():
+            content = msgspec.json.decode(path.read_bytes())
+            found[spec.name] = {name: value for name, value in content.items() if name != _DETAILS}
+    return found
+
+
+def _place(folder: Path, model: str, spec: TaskSpec) -> Path:
+    place = folder / file_name(model) / file_name(spec.name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _is_faithful(spec: TaskSpec) -> bool:
+    return bool(spec.settings.get("faithful"))
+
+
+# --- predictions ---
+
+
+def _prompt(spec: TaskSpec, prompt: Prompt) -> Any:
+    """Return a prompt as the original writes it: as one text where the template is one."""
+    if _is_one_text(spec) and isinstance(prompt, tuple) and len(prompt) == 1:
+        message: Message = prompt[0]
+        return message.shown
+    return shown_prompt(prompt)
+
+
+def _is_one_text(spec: TaskSpec) -> bool:
+    said = spec.settings.get("said")
+    if isinstance(said, Mapping):  # A table.
+        return said.get("prompt_style") == "aisbench" or isinstance(said.get("template"), str)
+    template = spec.settings.get("prompt_template") or spec.settings.get("ice_template") or {}
+    return isinstance(template.get("template"), str)
+
+
+def _gold(spec: TaskSpec, row: AnsweredRow) -> Any:
+    """Return the right answer as the data has it, before any post-processor."""
+    column = (spec.settings.get("reader") or {}).get("output_column")
+    fields = row.record.sample.fields
+    return fields[column] if column in fields else right_answer(row.record)
+
+
+def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
+    """Yield the lines of one row: one for each text and for each request that failed."""
+    record = row.record
+    prompt = _prompt(spec, record.contexts[0]) if record.contexts else ""
+    head = {"data_abbr": spec.name, "id": row.number}
+    failures = [outcome for _, outcome in row.asks if isinstance(outcome, Failure)]
+    options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in options_of(row)]
+    if failures and spec.methods[0] != "gen":
+        failures, options = failures[:1], []  # Labels are compared all or not at all.
+    for failure in failures:
+        yield {**head, "input": prompt, "error_info": f"{failure.kind}: {failure.message}"}
+    head |= {"success": True}
+    gold = {"gold": right} if (right := _gold(spec, row)) else {}
+    if options:
+        answer = None if row.score is None else row.score.answer
+        more = {"ppl_list": options, "prediction": answer}
+        prompts = [_prompt(spec, record.ask(ask).prompt) for _, ask, _ in options_of(row)]
+        yield {**head, "uuid": record.sample.id, "origin_prompt": prompts, **more, **gold}
+        return
+    texts = texts_of(row)
+    for at, text in enumerate(texts):
+        name = record.sample.id if len(texts) == 1 else f"{record.sample.id}.{at}"
+        yield {**head, "uuid": name, "origin_prompt": prompt, "prediction": text, **gold}
+
+
+def _n_answers(spec: TaskSpec) -> int:
+    """Return how often each row is asked."""
+    n: int = spec.settings.get("n", 1)
+    return n if spec.methods[0] == "gen" else 1
+
+
+# --- details ---
+
+
+def _details(spec: TaskSpec, rows: Sequence[AnsweredRow], wanted: Details) -> dict[str, Any]:
+    """Return the keys that the two flags add to a result."""
+    evaluator = _evaluator(spec)
+    found: dict[str, Any] = {}
+    if wanted.rows and evaluator == _OPTION_EVALUATOR and not _is_mixed(spec):
+        found[_DETAILS] = [_listed(spec, row) for row in rows]
+    elif wanted.rows and (own := _own_list(spec, evaluator, rows)):
+        found[_DETAILS] = own
+    elif wanted.rows:
+        is_listed = any(map(_has_row_details, rows))
+        is_listed |= evaluator in EVALUATORS and EVALUATORS[evaluator].has_details
+        found[_DETAILS] = {str(row.number): _detail(spec, row, is_listed=is_listed) for row in rows}
+        # AISBench has one shape for texts and for likelihoods of a service.
+        found["type"] = "GEN" if spec.methods[0] == "gen" or _is_faithful(spec) else "PPL"
+    # The original tells the rate from its details by row, and without them not at all.
+    if wanted.extract_rate and (not _is_faithful(spec) or "type" in found):
+        n_found = sum(bool(row.score is not None and row.score.answer) for row in rows)
+        found[EXTRACT_RATE] = 100.0 * n_found / len(rows) if rows else 0.0
+    return found
+
+
+def _is_mixed(spec: TaskSpec) -> bool:
+    """Whether several answers are grouped as the original does, which mixes those to different rows."""
+    return _is_faithful(spec) and _n_answers(spec) > 1
+
+
+def _has_row_details(row: AnsweredRow) -> bool:
+    """Whether an evaluator says of a row what the original writes by row: `pred`, `answer`, `correct`."""
+    details = () if row.score is None else row.score.details
+    return bool(details) and all(one.keys() >= _BY_ROW for one in details)
+
+
+def _own_list(spec: TaskSpec, evaluator: str, rows: Sequence[AnsweredRow]) -> list[dict[str, Any]]:
+    """Return what the evaluator says of each row in a list; empty where the original writes it by row.
+
+    With several answers the original lays all first answers down, then all second ones, and takes as many
+    in a row as were asked for one row.
+    """
+    said = [_answer_details(spec, evaluator, row) for row in rows]
+    n = _n_answers(spec)
+    is_by_name = all(_has_row_details(row) for row in rows) and evaluator != WITH_PROMPT
+    if not any(said) or (is_by_name and not _is_mixed(spec)):
+        return []
+    if _is_mixed(spec) and {len(one) for one in said} == {n}:
+        laid = [of_row[run] for run in range(n) for of_row in said]
+        said = [laid[at * n : (at + 1) * n] for at in range(len(rows))]
+    return [
+        {"example_abbr": f"{spec.name}_test_{row.number}", **_together(row), **flattened(details)}
+        for row, details in zip(rows, said, strict=True)
+    ]
+
+
+def _answer_details(spec: TaskSpec, evaluator: str, row: AnsweredRow) -> Sequence[Mapping[str, Any]]:
+    """Return what an evaluator with details says of each answer to a row."""
+    if evaluator == _OPTION_EVALUATOR:
+        listed = _listed(spec, row)
+        names = ("pred", "parsed", "refr", "correct")
+        return [dict(zip(names, one, strict=True)) for one in zip(*map(listed.get, names), strict=True)]
+    if evaluator in EVALUATORS and not EVALUATORS[evaluator].has_details:
+        return ()
+    score = row.score
+    details = () if score is None else score.details
+    if evaluator == WITH_PROMPT:
+        prompt = _prompt(spec, row.record.contexts[0]) if row.record.contexts else ""
+        right = score is not None and score.value == 1.0
+        answer = "" if score is None else score.answer
+        said = details or [{"pred": answer, "answer": right_answer(row.record), "correct": right}]
+        return named_details(evaluator, said, prompt)
+    return details
+
+
+def _together(row: AnsweredRow) -> dict[str, float]:
+    also = {} if row.score is None else row.score.also
+    return {name: value for name, value in also.items() if name.startswith(TOGETHER)}
+
+
+def _evaluator(spec: TaskSpec) -> str:
+    if "layout" in spec.settings:
+        return _OPTION_EVALUATOR if spec.settings["layout"].get("data_type") == "mcq" else "AccEvaluator"
+    return str(spec.settings.get("evaluator") or "")
+
+
+def _detail(spec: TaskSpec, row: AnsweredRow, *, is_listed: bool) -> dict[str, Any]:
+    """Return one row of the details; `is_listed`: values are lists, as the evaluator's own details are."""
+    made: dict[str, Any] = {}
+    options = list(options_of(row))
+    if options and _is_faithful(spec):
+        made["prompt"] = [_prompt(spec, row.record.ask(ask).prompt) for _, ask, _ in options]
+        made["origin_prediction"] = None if row.score is None else row.score.answer
+    elif options:
+        made["origin_prediction"] = {
+            label: {"prompt": shown_prompt(row.record.ask(ask).prompt), "PPL": mean_loss(outcome)}
+            for label, ask, outcome in options
+        }
+    else:
+        texts = texts_of(row) or [""]
+        made["prompt"] = _prompt(spec, row.record.contexts[0]) if row.record.contexts else ""
+        made["origin_prediction"] = texts[0] if len(texts) == 1 else texts
+    score = row.score
+    if score is None or score.verdict is Verdict.FAILED:
+        failure = row.failure
+        why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
+        return {**made, "error": why or "not scored"}
+    if score.details and (is_listed or len(score.details) > 1):
+        said = flattened(score.details)
+        return {
+            **made,
+            "predictions": said["pred"],
+            "references": said["answer"],
+            "correct": [bool(one) for one in said["correct"]],
+        }
+    answer = score.answer if score.answer is not None else ""
+    target = score.target if score.target is not None else right_answer(row.record)
+    is_right = score.value == 1.0
+    if is_listed:
+        return {**made, "predictions": [answer], "references": [target], "correct": [is_right]}
+    made |= {"predictions": answer, "references": str(target)}
+    return made if _is_faithful(spec) else {**made, "correct": is_right}
+
+
+def _listed(spec: TaskSpec, row: AnsweredRow) -> dict[str, Any]:
+    """Return one row as the evaluator of options lists it."""
+    sample = row.record.sample
+    letters = (spec.settings.get("evaluator_arguments") or {}).get("options") or list(sample.labels)
+    options = Options(letters, is_faithful=_is_faithful(spec))
+    right = right_answer(row.record)
+    texts = [str(text) for text in texts_of(row)]
+    texts += [""] * (_n_answers(spec) - len(texts))  # Those that failed.
+    fields = {
+        **dict.fromkeys(letters),
+        **dict(zip(sample.labels, sample.choices, strict=True)),
+        **sample.fields,
+    }
+    parsed = [options.chosen(text, EvaluatedRow(right, fields)) for text in texts]
+    made = {"example_abbr": f"{spec.name}_test_{row.number}", "pred": texts, "parsed": parsed}
+    return {**made, "refr": [right] * len(texts), "correct": [one == right for one in parsed]}

@@ -1,0 +1,115 @@
+"""assay as SYSTEM: the command lines of other systems, each in a file of its own, and what they share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import click
+
+from assay.core.errors import Problem, UsageError
+from assay.faces.cli.lazy import Command, LazyGroup
+
+_FRESH_HELP = "archive an earlier run of the same command and re-run all requests, without the answer cache"
+_SYSTEMS = {
+    "opencompass": Command(
+        "assay.systems.opencompass.command:opencompass",
+        "Evaluate configs and tables with OpenCompass's own flags.",
+    ),
+    "aisbench": Command(
+        "assay.systems.aisbench.command:aisbench", "Evaluate configs and tables with AISBench's own flags."
+    ),
+    "llmbox": Command(
+        "assay.systems.llmbox.command:llmbox", "Evaluate dataset classes with LLMBox's own flags."
+    ),
+    "ultraeval": Command(
+        "assay.systems.ultraeval.command:ultraeval",
+        "Evaluate transforms and task configs with UltraEval's own flags.",
+    ),
+    "leap": Command("assay.systems.leap.command:leap", "Evaluate Task classes with LEAP's own flags."),
+}
+
+
+@click.command(cls=LazyGroup, table=_SYSTEMS)
+def other_systems() -> None:
+    """Use the command line of another system."""
+
+
+def foreign_command(function: Callable[[tuple[str, ...]], int]) -> click.Command:
+    """Return a command that is handed its arguments as they were written."""
+    named = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(function)
+    settings = {"ignore_unknown_options": True, "help_option_names": []}
+    return click.command(context_settings=settings, add_help_option=False)(named)
+
+
+class ForeignParser(argparse.ArgumentParser):
+    """Reads another system's flags, in the way that system did; what is wrong is a USAGE-006."""
+
+    def __init__(self, system: str, usage: str) -> None:
+        prog = f"assay as {system}"
+        # A shortened flag might be another one in the original.
+        super().__init__(prog=prog, usage=f"{prog} {usage}", add_help=False, allow_abbrev=False)
+
+    def add_own_group(self) -> argparse._ArgumentGroup:
+        """Add the group of Assay's own flags, with those that every system has."""
+        own = self.add_argument_group("Assay's own")
+        own.add_argument("--fresh", action="store_true", default=None, help=_FRESH_HELP)
+        return own
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse found wrong."""
+        raise UsageError(Problem("USAGE-006", message, f"`{self.prog} --help` lists the flags"))
+
+
+def parse(parser: argparse.ArgumentParser, arguments: tuple[str, ...]) -> argparse.Namespace | None:
+    """Read the arguments; None when a person asked for help, which is then printed."""
+    if "-h" in arguments or "--help" in arguments:
+        click.echo(parser.format_help())
+        return None
+    return parser.parse_args(list(arguments))
+
+
+def parse_beside_run(
+    parser: argparse.ArgumentParser, arguments: tuple[str, ...]
+) -> tuple[argparse.Namespace, dict[str, Any]] | None:
+    """Read another system's flags, and beside them those of `assay run`, which messages may recommend.
+
+    Returns both; None when a person asked for help, which is then printed.
+    """
+    if "-h" in arguments or "--help" in arguments:
+        click.echo(parser.format_help())
+        click.echo("Every option of `assay run` but --json works too: see `assay run --help`.")
+        return None
+    given, others = parser.parse_known_args(list(arguments))
+    return given, _flags_of_run(parser, others) if others else {}
+
+
+def joined_flags(flags: Mapping[str, Any], of_run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both kinds of flags as one; those that may be repeated add up, else `assay run`'s wins."""
+    joined = dict(flags)
+    for name, value in of_run.items():
+        earlier = joined.get(name)
+        joined[name] = (*earlier, *value) if isinstance(earlier, tuple) and name != "stop" else value
+    return joined
+
+
+def _flags_of_run(parser: argparse.ArgumentParser, others: list[str]) -> dict[str, Any]:
+    """Read what is left of a command line as options of `assay run`."""
+    from assay.faces.cli.run import run
+
+    unknown = f"unrecognized arguments: {' '.join(others)}"
+    try:
+        # The datasets are named by the other system's flags.
+        context = run.make_context("run", ["datasets", *others])
+    except click.UsageError as error:
+        parser.error(unknown if isinstance(error, click.NoSuchOption) else error.format_message())
+    if context.params.pop("datasets") != ("datasets",):
+        parser.error(unknown)
+    if context.params.pop("is_json"):
+        parser.error("--json works with `assay run` alone")
+    return {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }

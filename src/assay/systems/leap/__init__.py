@@ -1,0 +1,1 @@
+"""LEAP: its command line (`command`) and its result files (`result_files`)."""

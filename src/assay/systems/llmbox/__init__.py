@@ -1,0 +1,1 @@
+"""LLMBox: its command line (`command`) and the table of its flags (`flags`)."""

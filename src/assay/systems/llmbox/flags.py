@@ -1,0 +1,213 @@
+"""The flags of LLMBox's command line: which there are, and what is said of those that cannot be followed.
+
+A flag that changes no number is accepted, and a line says what happens instead. A flag that would change the
+numbers and cannot be followed is refused: the answer to another question would pass for the one asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from assay.core.errors import Problem, UsageError
+from assay.systems.command_line import ForeignParser
+
+RANKING_TYPES = ("generation", "ppl", "prob", "ppl_no_option")
+
+_OWN_CHOICE = "only the files of the splits that are read are downloaded from the hub"
+_OWN_TOKEN = "the hub's token is read from the environment: HF_TOKEN"
+_NO_API = "models behind an API are not there yet; a judge is named with --judge"
+_ONE_ENGINE = "the local model answers by transformers, with the same numbers up to rounding"
+_OWN_PLAN = "the engine plans its work itself"
+_OWN_LOG = "a run keeps all it did in its folder: manifest, answers, scores, report.md"
+
+INSTEAD = {
+    "device_map": "the model is placed on the first GPU, or on the CPU",
+    "prefix_caching": "what prompts have in common is always computed once",
+    "vllm": _ONE_ENGINE,
+    "vllm_gpu_memory_utilization": _ONE_ENGINE,
+    "flash_attention": "the attention is chosen by what the model and the machine can do",
+    "openai_api_key": _NO_API,
+    "anthropic_api_key": _NO_API,
+    "dashscope_api_key": _NO_API,
+    "qianfan_access_key": _NO_API,
+    "qianfan_secret_key": _NO_API,
+    "perspective_api_key": "the key is read from the environment: PERSPECTIVE_API_KEY",
+    "max_length": "the model's own context is used, as the original does with local models",
+    "cuda_visible_devices": "set CUDA_VISIBLE_DEVICES in the environment",
+    "shuffle_choices": "it has no effect in the original either",
+    "hf_mirror": "the hub's address is read from the environment: HF_ENDPOINT",
+    "hfd_cache_path": "the hub's cache is read from the environment: HF_HOME",
+    "hfd_exclude_pattern": _OWN_CHOICE,
+    "hfd_include_pattern": _OWN_CHOICE,
+    "hfd_skip_check": _OWN_CHOICE,
+    "hf_username": _OWN_TOKEN,
+    "hf_token": _OWN_TOKEN,
+    "logging_dir": _OWN_LOG,
+    "log_level": _OWN_LOG,
+    "log_results": _OWN_LOG,
+    "proxy_port": "no proxy is used",
+    "dataset_threading": _OWN_PLAN,
+    "dataloader_workers": _OWN_PLAN,
+    "gpteval_continue_from": "the same command goes on where it stopped, the judge's replies included",
+    "inference_only": "the answers are kept, and scored as well",
+}
+"""Flags that change no number, and what happens instead."""
+
+_NOT_SENT = "it is not sent to the model, so the answers would not be those that were asked for"
+_NO_QUANTISATION = "weights are not quantised while loading, and others would give other numbers"
+
+REFUSED = {
+    "load_in_8bit": _NO_QUANTISATION,
+    "load_in_4bit": _NO_QUANTISATION,
+    "gptq": _NO_QUANTISATION,
+    "bnb_config": _NO_QUANTISATION,
+    "top_k": _NOT_SENT,
+    "frequency_penalty": _NOT_SENT,
+    "repetition_penalty": _NOT_SENT,
+    "presence_penalty": _NOT_SENT,
+    "no_repeat_ngram_size": _NOT_SENT,
+    "length_penalty": _NOT_SENT,
+    "early_stopping": _NOT_SENT,
+    "best_of": _NOT_SENT,
+    "tokenizer_name_or_path": "a model is read with its own tokenizer; another one gives other numbers",
+    "api_endpoint": "models behind an API are not there yet",
+}
+"""Flags that would change the numbers and cannot be followed."""
+
+_HARMLESS = {
+    "best_of": "1",
+    "repetition_penalty": "1.0",
+    "length_penalty": "1.0",
+    "frequency_penalty": "0",
+    "presence_penalty": "0",
+    "no_repeat_ngram_size": "0",
+}
+"""Values with which such a flag asks for nothing."""
+
+_ALIASES = {
+    "flash_attention": ["--flash_attn"],
+    "tokenizer_name_or_path": ["--tokenizer"],
+    "best_of": ["--num_beams"],
+    "vllm_gpu_memory_utilization": ["--vllm_mem"],
+    "cuda_visible_devices": ["--cuda"],
+}
+
+
+class _Flag(NamedTuple):
+    names: tuple[str, ...]
+    help: str
+    type: type = str
+    choices: tuple[str, ...] | None = None
+
+
+_FLAGS = (
+    _Flag(("--model_type",), "whether the model's chat template is used", choices=("base", "chat")),
+    _Flag(
+        ("--model_backend",),
+        "huggingface; vllm is answered by the same",
+        choices=("huggingface", "vllm", "openai", "anthropic", "dashscope", "qianfan"),
+    ),
+    _Flag(("--torch_dtype",), "type of the weights", choices=("float16", "bfloat16", "float32", "auto")),
+    _Flag(("--batch_size", "-bsz", "-b"), "N or N:auto: most rows at once; batches always fit the memory"),
+    _Flag(("--dataset_path",), "folder, file or pattern of the rows"),
+    _Flag(("--evaluation_set",), "split to evaluate, for example test[:100]"),
+    _Flag(("--example_set",), "split that examples come from"),
+    _Flag(("--instruction",), "prompt instead of the class's own"),
+    _Flag(("--num_shots", "-shots", "--max_num_shots"), "solved examples before each question", int),
+    _Flag(("--max_example_tokens",), "tokens that examples may have", int),
+    _Flag(("--ranking_type",), "how options are compared", choices=RANKING_TYPES),
+    _Flag(("--sample_num", "--majority", "--consistency"), "answers to each question", int),
+    _Flag(("--pass_at_k",), "k of pass@k", int),
+    _Flag(("--cot",), "way of reasoning, by the dataset's own name"),
+    _Flag(("--max_evaluation_instances", "-i"), "N: the first N rows, -N: the last N", int),
+    _Flag(("--max_tokens", "--max_new_tokens"), "longest answer", int),
+    _Flag(("--temperature",), "0 is greedy", float),
+    _Flag(("--top_p",), "nucleus sampling", float),
+    _Flag(("--system_prompt", "-sys"), "what the system says before a conversation"),
+    _Flag(
+        ("--chat_template",),
+        "file of a Jinja template, tokenizer for the model's own, or base for plain text",
+    ),
+    _Flag(("--seed",), "seed of every draw [2023]", int),
+    _Flag(("--evaluation_results_dir",), "where runs are kept"),
+    _Flag(("--continue_from",), "run folder to go on with"),
+)
+
+
+def parser() -> ForeignParser:
+    """Return what reads the flags."""
+    made = ForeignParser("llmbox", "-m MODEL -d DATASET... [FLAGS]")
+    made.add_argument(
+        "--model_name_or_path", "--model", "-m", required=True, help="folder or hub name, or an Assay model"
+    )
+    made.add_argument(
+        *("--dataset_names", "-d", "--dataset"),
+        nargs="+",
+        required=True,
+        help="NAME, NAME:subset,subset, NAME:[category], globs and !exclusions; NAME is a file's",
+    )
+    for flag in _FLAGS:
+        made.add_argument(*flag.names, type=flag.type, choices=flag.choices, help=flag.help)
+    made.add_argument("--stop", nargs="+", help="texts that end an answer")
+    for strategy, aim in (
+        ("kate", "nearest examples"),
+        ("globale", "best order"),
+        ("ape", "best instruction"),
+    ):
+        _add_switch(made, f"--{strategy}", f"-{strategy}", help=f"{aim}, as its paper means it")
+    _add_switch(made, "--dry_run", help="check everything, evaluate nothing")
+    own = made.add_own_group()
+    own.add_argument("--dataset_dir", help="folder of dataset classes, or a checkout of the original")
+    own.add_argument("--data_root", "--data-root", help="folder of data by hub name")
+    own.add_argument("--judge", help="the model that grades answers")
+    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
+    quiet = made.add_argument_group("accepted, with a line that says what happens instead")
+    refused = made.add_argument_group("refused, since ignoring them would change the numbers")
+    for group, names in ((quiet, INSTEAD), (refused, REFUSED)):
+        for name in names:
+            group.add_argument(f"--{name}", *_ALIASES.get(name, []), nargs="?", const="True", metavar="X")
+    return made
+
+
+def _add_switch(parser: argparse.ArgumentParser, *names: str, help: str) -> None:
+    parser.add_argument(*names, nargs="?", const=True, default=False, type=_truth, help=help, metavar="X")
+
+
+def _truth(text: str) -> bool:
+    """Read True and False as the original writes them."""
+    if text.casefold() in ("true", "1", "yes", "t", "y"):
+        return True
+    if text.casefold() in ("false", "0", "no", "f", "n"):
+        return False
+    raise argparse.ArgumentTypeError(f"found {text!r}, expected True or False")
+
+
+def said_instead(given: argparse.Namespace) -> Iterator[str]:
+    """Yield a line for each flag that is accepted without effect; never its value, which may be a key."""
+    for name, instead in INSTEAD.items():
+        if _is_asked(name, getattr(given, name)):
+            yield f"--{name}: {instead}"
+
+
+def refuse(given: argparse.Namespace) -> None:
+    """Raise when a flag cannot be followed and would change the numbers."""
+    problems = [
+        Problem("USAGE-006", f"--{name}: {why}", "leave the flag away")
+        for name, why in REFUSED.items()
+        if _is_asked(name, getattr(given, name))
+        and not (name == "tokenizer_name_or_path" and getattr(given, name) == given.model_name_or_path)
+    ]
+    if problems:
+        raise UsageError(problems)
+
+
+def _is_asked(name: str, value: str | None) -> bool:
+    if value is None or value.casefold() == "false":
+        return False
+    harmless = _HARMLESS.get(name)
+    try:
+        return harmless is None or float(value) != float(harmless)
+    except ValueError:
+        return True

@@ -1,0 +1,198 @@
+"""assay as opencompass: the original's command line, for configs and for custom datasets."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.core.errors import Problem, UsageError
+from assay.systems.command_line import ForeignParser, foreign_command, parse
+
+if TYPE_CHECKING:
+    from assay.systems.opencompass.config_runs import Stage
+
+_STAGES: Mapping[str, Stage] = {"all": "all", "infer": "infer", "eval": "score", "viz": "viz"}
+_CLASSES = {"base": "HuggingFaceBaseModel", "chat": "HuggingFacewithChatTemplate"}
+_INSTEAD = {
+    "debug": "there is one process, and what it does is shown anyway",
+    "max_num_workers": "one process asks, or as many as ASSAY_WORKERS in the environment says",
+    "max_workers_per_gpu": "one process asks, or as many as ASSAY_WORKERS in the environment says",
+    "retry": "a request that fails is asked again by the model's own rules",
+    "hf_num_gpus": "set CUDA_VISIBLE_DEVICES in the environment",
+    "config_verbose": "--dry-run shows what the configs say",
+    "dump_res_length": "the run folder keeps the length of every text",
+    "tokenizer_path": "the tokenizer is the model's own",
+    "tokenizer_kwargs": "the tokenizer is the model's own",
+    "min_out_len": "the original reads the flag and never hands it on",
+    "pad_token_id": "nothing is padded that the model sees",
+    "analysis_repeat": "there is no such analysis",
+}
+"""Flags that change no number, and what happens instead."""
+_ELSEWHERE = {
+    "slurm": "jobs are started by you, and the same command goes on from what is answered",
+    "dlc": "jobs are started by you, and the same command goes on from what is answered",
+    "lark": "nothing is reported to a service",
+    "station_path": "runs are kept in the work folder; there is no station",
+    "read_from_station": "runs are kept in the work folder: use --reuse",
+    "peft_path": "adapters are not loaded here; merge the adapter into the weights",
+    "accelerator": "vLLM and LMDeploy are asked as servers: --models vllm_api_general_chat --url URL",
+    "dump_only_message_path": "use --dry-run, which shows prompts, or `assay check`",
+}
+"""Flags that ask for something that is not there: ignoring them would do something else."""
+
+
+@foreign_command
+def opencompass(arguments: tuple[str, ...]) -> int:
+    """Evaluate configs and tables with OpenCompass's own flags."""
+    given = parse(_parser(), arguments)
+    if given is None:
+        return 0
+    _refuse(given)
+    from assay.systems.opencompass.config_runs import Asked, run_configs, shared_names, shared_settings
+    from assay.systems.opencompass.result_files import Details
+
+    settings = shared_settings(given)
+    if given.stop_words:
+        settings["stop"] = tuple(given.stop_words.split(","))
+    if given.dataset_num_runs is not None:
+        settings["samples"] = given.dataset_num_runs
+    if given.hf_type and not given.hf_path:
+        settings["chat"] = "on" if given.hf_type == "chat" else "off"
+    return run_configs(
+        Asked(
+            "opencompass",
+            shared_names(given, _hf_models(given)),
+            _STAGES[given.mode],
+            given.reuse,
+            Path(given.work_dir),
+            Path(given.config_dir),
+            None if given.openicl_root is None else Path(given.openicl_root),
+            Details(given.dump_eval_details, given.dump_extract_rate),
+            settings,
+            is_dry=given.dry_run,
+            told=tuple(_said_instead(given)),
+        )
+    )
+
+
+def _parser() -> ForeignParser:
+    from assay.systems.opencompass.config_runs import add_shared
+
+    parser = ForeignParser(
+        "opencompass",
+        "[CONFIG] --models NAME... (--datasets NAME... | --custom-dataset-path FILE) [--mode MODE] [FLAGS]",
+    )
+    add_shared(parser)
+    parser.add_argument("-m", "--mode", default="all", choices=tuple(_STAGES), help="[all]")
+    parser.add_argument(
+        "--dump-eval-details",
+        nargs="?",
+        type=_truth,
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="write each row with its score [true]",
+    )
+    parser.add_argument("--dump-extract-rate", action="store_true", help="write how many answers were found")
+    parser.add_argument("--dataset-num-runs", type=int, metavar="N", help="ask every row N times")
+    parser.add_argument("--stop-words", metavar="A,B")
+    hf = parser.add_argument_group("a model of transformers")
+    hf.add_argument("--hf-path", help="folder or hub name of a model")
+    hf.add_argument("--hf-type", choices=["base", "chat"], help="[chat]")
+    hf.add_argument("--model-kwargs", nargs="+", metavar="K=V")
+    hf.add_argument("--generation-kwargs", nargs="+", metavar="K=V")
+    hf.add_argument("--max-seq-len", type=int, metavar="N")
+    hf.add_argument("--max-out-len", type=int, metavar="N", help="longest text, for all datasets")
+    hf.add_argument("--batch-size", type=int, metavar="N")
+    own = parser.add_argument_group("of AISBench")
+    own.add_argument("--num-prompts", type=int, metavar="N", help="the first N rows of each dataset")
+    quiet = parser.add_argument_group("accepted, with a line that says what happens instead")
+    for flag in ("debug", "config-verbose", "dump-res-length", "analysis-repeat"):
+        quiet.add_argument(f"--{flag}", action="store_true")
+    for flag in (
+        "max-num-workers",
+        "max-workers-per-gpu",
+        "retry",
+        "hf-num-gpus",
+        "min-out-len",
+        "pad-token-id",
+    ):
+        quiet.add_argument(f"--{flag}", type=int, metavar="N")
+    quiet.add_argument("--tokenizer-path", metavar="X")
+    quiet.add_argument("--tokenizer-kwargs", nargs="+", metavar="K=V")
+    refused = parser.add_argument_group("refused, since ignoring them would do something else")
+    for flag in ("slurm", "dlc", "read-from-station"):
+        refused.add_argument(f"--{flag}", action="store_true")
+    refused.add_argument("-l", "--lark", action="store_true")
+    refused.add_argument("-a", "--accelerator", metavar="X")
+    refused.add_argument("-sp", "--station-path", metavar="DIR")
+    refused.add_argument("--dump-only-message-path", metavar="DIR")
+    refused.add_argument("--peft-path", metavar="X")
+    return parser
+
+
+def _hf_models(given: argparse.Namespace) -> Sequence[dict[str, Any]]:
+    """Return the model that the --hf flags describe, as a config would."""
+    if not given.hf_path:
+        for name in ("model_kwargs", "generation_kwargs", "max_seq_len"):
+            if getattr(given, name) is not None:
+                what = f"--{name.replace('_', '-')} describes a model of --hf-path, and none was named"
+                raise UsageError(Problem("USAGE-006", what, "add --hf-path, or set it in the model's config"))
+        return ()
+    if given.models:
+        what = "both --models and --hf-path were given; the original would ignore the second"
+        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+    entry = {
+        "type": _CLASSES[given.hf_type or "chat"],
+        "abbr": given.hf_path.rstrip("/").rpartition("/")[2] + "_hf",
+        "path": given.hf_path,
+        "model_kwargs": _pairs(given.model_kwargs, "--model-kwargs"),
+        "generation_kwargs": _pairs(given.generation_kwargs, "--generation-kwargs"),
+        "max_seq_len": given.max_seq_len,
+    }
+    return ({name: value for name, value in entry.items() if value not in (None, {})},)
+
+
+def _pairs(pairs: Sequence[str] | None, flag: str) -> dict[str, Any]:
+    """Read `key=value` with values as Python or JSON would have them, else as texts."""
+    read: dict[str, Any] = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(
+                Problem("USAGE-006", f"{flag}: found {pair!r}, expected key=value", f"{flag} a=1")
+            )
+        known = {"True": True, "False": False, "None": None}
+        try:
+            read[key] = known[value] if value in known else json.loads(value)
+        except json.JSONDecodeError:
+            read[key] = value
+    return read
+
+
+def _truth(text: str) -> bool:
+    if text.lower() in ("true", "1", "yes", "y"):
+        return True
+    if text.lower() in ("false", "0", "no", "n"):
+        return False
+    raise argparse.ArgumentTypeError(f"found {text!r}, expected true or false")
+
+
+def _refuse(given: argparse.Namespace) -> None:
+    for name, instead in _ELSEWHERE.items():
+        if getattr(given, name):
+            what = f"--{name.replace('_', '-')}: {instead}"
+            raise UsageError(Problem("USAGE-006", what, "leave the flag away"))
+    if given.num_prompts is not None and given.num_prompts < 1:
+        what = f"--num-prompts: found {given.num_prompts}, expected a number of rows above 0"
+        raise UsageError(Problem("USAGE-006", what, "write --num-prompts 10"))
+
+
+def _said_instead(given: argparse.Namespace) -> Iterator[str]:
+    """Yield a line for each flag that was given and has no effect."""
+    for name, instead in _INSTEAD.items():
+        if getattr(given, name):
+            yield f"--{name.replace('_', '-')}: {instead}"

@@ -1,0 +1,400 @@
+"""What the command lines of OpenCompass and AISBench share: each model is one run, told in one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import click
+from rich.markup import escape
+
+from assay.app.config_declarations import export_model_key
+from assay.app.offline.watch import runs_of
+from assay.app.settings import Settings, resolve_settings
+from assay.backends.registry import BACKENDS
+from assay.core.errors import AssayError, Problem, StoreError, UsageError
+from assay.core.origin import Origin
+from assay.dialects.openicl.arguments import NO_META_TEMPLATE
+from assay.dialects.openicl.config_search import Kind
+from assay.dialects.openicl.models import ModelConfig
+from assay.faces.cli.render import err, out, print_table, show_error
+from assay.faces.cli.run import evaluated, status_of
+from assay.results.read import StoredRun
+from assay.systems.aisbench import result_files
+from assay.systems.aisbench.custom_config import write_custom_config
+from assay.systems.command_line import ForeignParser
+from assay.systems.opencompass.config_plan import Names, Plan, Planned, Planner
+from assay.systems.opencompass.result_files import Details, System, write_predictions, write_results
+from assay.systems.opencompass.summary_table import (
+    Column,
+    failed_rows,
+    plain_table,
+    summary_table,
+    write_summary,
+)
+from assay.systems.opencompass.work_folder import LATEST, WorkFolder
+
+Stage: TypeAlias = Literal["all", "infer", "score", "viz"]
+
+WRONG = 2
+"""Exit status where something a person can mend kept a model from being evaluated."""
+_OF_TABLES = ("table", "meta", "method")
+"""Settings that say how a table is read."""
+_KINDS: Sequence[Kind] = ("models", "datasets", "summarizers")
+
+
+class Asked(NamedTuple):
+    """A command, whichever of the two systems it is of."""
+
+    system: System
+    names: Names
+    stage: Stage
+    reuse: str | None
+    work_dir: Path
+    config_dir: Path | None
+    root: Path | None
+    """A checkout."""
+    details: Details
+    settings: Mapping[str, Any]
+    """What is set for every run, as `assay run` has it."""
+    is_dry: bool = False
+    is_search: bool = False
+    told: Sequence[str] = ()
+    """A line for each flag that has no effect."""
+
+
+def add_shared(parser: ForeignParser) -> None:
+    """Add the flags that both systems have, and Assay's own."""
+    parser.add_argument("config", nargs="?", help="config with models, datasets and a summarizer")
+    parser.add_argument("--models", nargs="+", help="configs by name, or models as Assay names them")
+    parser.add_argument("--datasets", nargs="+", help="configs by name: NAME, NAME/SUFFIX, or files")
+    parser.add_argument("--summarizer", help="config by name: NAME, NAME/VARIABLE, or a file")
+    parser.add_argument(
+        "-r",
+        "--reuse",
+        nargs="?",
+        const=LATEST,
+        metavar="TIME",
+        help="go on with an earlier run [the latest]",
+    )
+    parser.add_argument("-w", "--work-dir", default="outputs/default", help="[outputs/default]")
+    parser.add_argument("--config-dir", default="configs", help="your own configs [configs]")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, ask nothing")
+    parser.add_argument("--custom-dataset-path", metavar="FILE")
+    parser.add_argument("--custom-dataset-meta-path", metavar="FILE")
+    parser.add_argument("--custom-dataset-data-type", choices=["mcq", "qa"])
+    parser.add_argument("--custom-dataset-infer-method", choices=["gen", "ppl"])
+    own = parser.add_own_group()
+    own.add_argument("--openicl-root", metavar="DIR", help="checkout whose configs and classes are used")
+    own.add_argument("--data-root", metavar="DIR", help="folder of datasets by name")
+    own.add_argument("--url", help="address of the models that were named")
+    own.add_argument("--model-name", help="what the model is called there")
+    own.add_argument("--host-ip", metavar="HOST")
+    own.add_argument("--host-port", type=int, metavar="PORT")
+    own.add_argument("--path", help="folder or hub name of the weights")
+    own.add_argument("--judge", metavar="MODEL", help="the model that grades answers")
+    own.add_argument("--seed", type=int, help="seed of every draw [0]")
+    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
+    own.add_argument("--offline", action="store_true", help="connect to nothing but the named servers")
+    own.add_argument("--no-cache", action="store_true", help="ask anew what was answered before")
+
+
+def shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]] = ()) -> Names:
+    """Return what was named by the flags that both systems have."""
+    if given.config and given.custom_dataset_path:
+        what = "both a config and --custom-dataset-path were given; the original would ignore the second"
+        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+    if given.datasets and given.custom_dataset_path:
+        what = "both --datasets and --custom-dataset-path were given; the original would ignore the second"
+        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+    meta = given.custom_dataset_meta_path
+    if meta is not None and not Path(meta).is_file():
+        what = f"--custom-dataset-meta-path: there is no file {meta!r}"
+        raise UsageError(Problem("USAGE-006", what, "correct the path; it is a JSON file"))
+    fields = {name: getattr(given, name) for name in ("url", "model_name", "host_ip", "host_port", "path")}
+    fields["batch_size"] = getattr(given, "batch_size", None)
+    fields["request_rate"] = getattr(given, "request_rate", None)
+    return Names(
+        given.config,
+        given.models or (),
+        given.datasets or (),
+        given.summarizer,
+        given.custom_dataset_path,
+        entries,
+        fields,
+    )
+
+
+def shared_settings(given: argparse.Namespace) -> dict[str, Any]:
+    """Return what the shared flags set for every run."""
+    table = {"data_type": given.custom_dataset_data_type} if given.custom_dataset_data_type else None
+    return {
+        "method": (given.custom_dataset_infer_method,) if given.custom_dataset_infer_method else None,
+        "meta": given.custom_dataset_meta_path,
+        "table": table,
+        "max_tokens": getattr(given, "max_out_len", None),
+        "limit": None if given.num_prompts is None else f"first:{given.num_prompts}",
+        "data_root": given.data_root,
+        "judge": given.judge,
+        "seed": given.seed,
+        "fidelity": given.fidelity,
+        "fresh": given.fresh,
+        "reuse": True if given.reuse is not None else None,
+        "offline": given.offline or None,
+        "cache": False if given.no_cache else None,
+    }
+
+
+def run_configs(asked: Asked) -> int:
+    """Do what a command asks; return the exit status."""
+    for line in asked.told:
+        say(line)
+    planner = Planner(asked.config_dir, asked.root)
+    if asked.is_search:
+        return search_configs(planner, asked.names)
+    if asked.stage in ("score", "viz") and asked.reuse is None:
+        what = f"mode {'eval' if asked.stage == 'score' else 'viz'} is about answers of an earlier run"
+        raise UsageError(
+            Problem("USAGE-006", what, "add --reuse, with the run's time or alone for the latest")
+        )
+    if asked.stage == "viz" and not (asked.names.config or asked.names.models or asked.names.datasets):
+        work = _work_folder(asked)
+        return _told(work, [(name, name) for name in work.models()], None, asked)
+    has_judge = asked.settings.get("judge") is not None or asked.stage in ("infer", "viz")
+    plan = planner.plan(asked.names, needs_model=asked.stage != "viz", needs_judge=not has_judge)
+    for note in (*plan.notes, *plan.summary.notes):
+        say(note)
+    if asked.is_dry:
+        return _show_plan(plan, asked)
+    work = _work_folder(asked)
+    status = 0
+    if asked.stage != "viz":
+        work.write_config(plan.values)
+        with runs_of(planned.model.model for planned in plan.runs):
+            for planned in plan.runs:
+                status = max(status, _run_or_problem(planned, plan, asked, work))
+    models = [(planned.model.abbr, planned.model.column) for planned in plan.runs]
+    if asked.stage == "infer":
+        again = "the same command with --mode eval --reuse " + work.stamp
+        if work.models():
+            click.echo(f"\n{work.path}\nanswers are kept, not scored: {again} scores them, without the model")
+        return status
+    return max(status, _told(work, models or [(name, name) for name in work.models()], plan, asked))
+
+
+def _work_folder(asked: Asked) -> WorkFolder:
+    if asked.reuse is None:
+        return WorkFolder.new(asked.work_dir)
+    return WorkFolder.earlier(asked.work_dir, asked.reuse)
+
+
+def _run_or_problem(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
+    """Do one model's part; what is wrong with it is told, and the others go on."""
+    try:
+        return _run(planned, plan, asked, work)
+    except AssayError as error:
+        show_error(error)
+        return WRONG
+
+
+def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
+    model = planned.model
+    for note in model.notes:
+        say(f"{model.abbr}: {note}")
+    planned, asked = _with_custom_config(planned, asked, plan, work.path / "configs")
+    settings = _settings(planned, asked, plan, work)
+    retry = "--reuse" if asked.system == "aisbench" else "--retry-failed"
+    finished = evaluated(planned.datasets, settings, plan.summary.groups, retry=retry)
+    stored = StoredRun(finished.folder)
+    name = model.abbr.replace("/", "_")
+    # OpenCompass repeats rows where a dataset asks for several answers, and lists those of one request.
+    _write_files(stored, asked, work.path, name, lists_answers=model.drawing.samples is not None)
+    return status_of(finished)
+
+
+def _write_files(stored: StoredRun, asked: Asked, folder: Path, model: str, *, lists_answers: bool) -> None:
+    """Write the original's files of one model's run."""
+    if asked.system == "opencompass":
+        write_predictions(stored, folder, model, lists_answers=lists_answers)
+        if asked.stage != "infer":
+            write_results(stored, folder, model, asked.details)
+        return
+    for one in result_files.write_predictions(stored, folder, model):
+        counted = "they count as wrong, as in the original" if one.is_counted else "the score leaves them out"
+        say(f"{model}: {one.n_failed:,} of {one.n:,} {one.noun} of {one.task} failed; {counted}")
+    if asked.stage != "infer":
+        result_files.write_results(stored, folder, model, asked.details)
+
+
+def _with_custom_config(planned: Planned, asked: Asked, plan: Plan, folder: Path) -> tuple[Planned, Asked]:
+    """Return a run of AISBench's custom dataset as one of the config that AISBench makes of it.
+
+    By default a table is read by Assay's own rules, unless each row is asked several times.
+    """
+    settings = _settings(planned, asked, plan, None).values
+    is_faithful = settings.fidelity == "faithful"
+    is_made = is_faithful or (planned.model.drawing.samples or 1) > 1
+    if asked.system != "aisbench" or asked.names.table is None or not is_made:
+        return planned, asked
+    if settings.method not in (None, ("gen",)):
+        return planned, asked
+    data_type = settings.table.get("data_type")
+    config = write_custom_config(asked.names.table, settings.meta, data_type, folder, is_faithful=is_faithful)
+    if config is None:
+        return planned, asked
+    kept = {name: value for name, value in asked.settings.items() if name not in _OF_TABLES}
+    return planned._replace(datasets=(str(config),)), asked._replace(settings=kept)
+
+
+def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | None) -> Settings:
+    """Return the settings of one run: those of the command, then those of the model's config."""
+    model = planned.model
+    drawing = model.drawing
+    dataset_args = {
+        "openicl_root": None if asked.root is None else str(asked.root),
+        "meta_template": _meta_template(model, asked.system),
+        "pred_postprocessor": model.postprocessor,
+        "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
+        "stop_words": json.dumps(drawing.stop) if drawing.stop else None,
+    }
+    flags: dict[str, Any] = {
+        "model": model.model,
+        "model_args": export_model_key(model) or None,
+        "chat": {None: None, True: "on", False: "off"}[model.is_chat],
+        "temperature": drawing.temperature,
+        "top_p": drawing.top_p,
+        "samples": drawing.samples,
+        "seed": drawing.seed,
+        **_judge(plan),
+        **{name: value for name, value in asked.settings.items() if value is not None},
+        "dataset_args": {name: value for name, value in dataset_args.items() if value is not None} or None,
+    }
+    if asked.system == "aisbench" and asked.reuse is not None:
+        flags["retry_failed"] = True  # As the original does: --reuse asks failed rows again.
+    if work is not None:
+        flags["runs_dir"] = str(work.runs_of(model.abbr))
+        flags["stage"] = asked.stage if asked.stage != "viz" else None
+        if asked.stage == "score":
+            flags["answers_from"] = str(_answers(work, model.abbr).path)
+    settings = resolve_settings(flags, os.environ, Path.cwd())
+    is_faithful = settings.values.fidelity == "faithful"
+    if is_faithful and work is not None and "retry_failed" in flags and asked.stage != "score":
+        earlier = work.last_run(model.abbr)
+        # AISBench continues with the answers of the model's abbr, wherever it is served now.
+        flags["answers_from"] = None if earlier is None else str(earlier.path)
+        settings = resolve_settings(flags, os.environ, Path.cwd())
+    if is_faithful and model.faithful_args:
+        flags["model_args"] = {**(flags["model_args"] or {}), **model.faithful_args}
+        if model.faithful_temperature is not None:
+            flags["temperature"] = model.faithful_temperature
+        if model.is_service:
+            flags["stop"] = drawing.stop  # OpenCompass sends a service no stop texts of a dataset.
+        settings = resolve_settings(flags, os.environ, Path.cwd())
+    return settings
+
+
+def _meta_template(model: ModelConfig, system: System) -> str | None:
+    """Return how the model wants roles to be marked, for the datasets."""
+    if model.meta_template is not None:
+        return json.dumps(model.meta_template)
+    return NO_META_TEMPLATE if system == "opencompass" and model.is_service else None
+
+
+def _judge(plan: Plan) -> dict[str, Any]:
+    """Return the judge that the configs name, where it is wanted."""
+    if plan.judge is None:
+        return {}
+    return {"judge": plan.judge.model, "judge_args": export_model_key(plan.judge) or None}
+
+
+def _answers(work: WorkFolder, model: str) -> StoredRun:
+    found = work.last_run(model)
+    if found is None:
+        what = f"no answers of {model!r} are kept here"
+        fix = "ask the model first: --mode infer; or name the run's time: --reuse TIME"
+        raise StoreError(Problem("STORE-007", what, fix, Origin(str(work.path))))
+    return found
+
+
+def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None, asked: Asked) -> int:
+    """Write and print the summary of what is complete; return the exit status."""
+    columns = []
+    for abbr, name in models:
+        run = work.last_run(abbr, is_complete=True)
+        if run is None:
+            say(f"{abbr}: nothing is scored here")
+        else:
+            is_aisbench = asked.system == "aisbench"
+            found = result_files.read_results(work.path, abbr, run) if is_aisbench else {}
+            columns.append(Column(name, run, found))
+    if not columns:
+        return WRONG
+    rows = None if plan is None else plan.summary.rows
+    path = write_summary(summary_table(columns, rows), columns, work.path / "summary", work.stamp)
+    marked = "".join(f"{line}\n" for line in failed_rows(columns))
+    table = plain_table(summary_table(columns, rows, marks_failed=True))
+    click.echo(f"\n{table}\n{marked}\n{path}")
+    return WRONG if len(columns) < len(models) else 0
+
+
+def _show_plan(plan: Plan, asked: Asked) -> int:
+    """Show what would be run, as far as it can be known without a model."""
+    from assay.app.check import check
+    from assay.faces.cli.render import show_all_compiled
+
+    for planned in plan.runs:
+        model = planned.model
+        args = " ".join(f"{name}={value}" for name, value in model.model_args.items())
+        out.print(f"[bold]{escape(model.abbr)}[/]  {escape(model.model)} {escape(args)}", soft_wrap=True)
+        for note in model.notes:
+            out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
+        compiled = [
+            one.compiled
+            for one in check(planned.datasets, _settings(planned, asked, plan, None), with_model=False)
+        ]
+        show_all_compiled(compiled, [one.task for one in compiled])
+    return 0
+
+
+def search_configs(planner: Planner, names: Names) -> int:
+    """Print the configs that names stand for; without names, all that there are."""
+    from rich.table import Table
+
+    wanted = {"models": names.models, "datasets": names.datasets}
+    wanted["summarizers"] = [names.summarizer] if names.summarizer else ()
+    has_names = any(wanted.values())
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("Task Type", "Task Name", "Config File Path"):
+        table.add_column(heading, overflow="fold")
+    for kind in _KINDS:
+        for row in _found(planner, kind, wanted[kind], has_names=has_names):
+            table.add_row(f"--{kind.removesuffix('s') if kind == 'summarizers' else kind}", *map(escape, row))
+    print_table(table)
+    return 0
+
+
+def _found(
+    planner: Planner, kind: Kind, names: Sequence[str], *, has_names: bool
+) -> Iterator[tuple[str, str]]:
+    from assay.dialects.openicl.model_presets import PRESETS
+
+    presets = [*PRESETS, *BACKENDS] if kind == "models" else []
+    if has_names:
+        for name in names:
+            if planner.places.find(name, kind) is None and name.partition(":")[0] in presets:
+                yield name, "(Assay's own)"
+            else:
+                yield name, str(planner.places.require(name, kind, presets).path)
+        return
+    files = planner.places.files(kind)
+    yield from ((name, "(Assay's own)") for name in presets if name not in files)
+    yield from ((paths[0].stem, str(paths[0])) for _, paths in sorted(files.items()))
+
+
+def say(line: str) -> None:
+    """Tell a person something beside the results."""
+    err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)

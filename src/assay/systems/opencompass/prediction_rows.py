@@ -1,0 +1,304 @@
+"""The rows of OpenCompass's prediction and result files, in the shapes that its own tools read.
+
+`details` of a result are a list where the evaluator says of each row whether it is right, each value a list
+over the runs; for other evaluators a dict by row number, with `type` GEN or PPL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.core.prompt import Prompt
+from assay.core.request import Span
+from assay.core.response import LabelProbs, Likelihood
+from assay.core.score import Verdict
+from assay.core.task import TaskSpec
+from assay.results.records import AskRecord
+from assay.systems.opencompass.answered_rows import AnsweredRow, options_of, shown_prompt, texts_of
+
+_OPTION_EVALUATOR = "OptionSimAccEvaluator"
+WITH_PROMPT = "AccwithDetailsEvaluator"
+"""The evaluator whose details hold the prompt, and name the rest otherwise."""
+_VOTED = "SCInferencer"
+TOGETHER = ("G-Pass@", "mG-Pass@", "avg@", "pass@", "cons@")
+"""Begin the names of what several answers to a row say together."""
+
+
+class OpenCompassRows:
+    """Rows of one task."""
+
+    def __init__(self, spec: TaskSpec) -> None:
+        self._spec = spec
+        settings = spec.settings
+        is_table = spec.dialect == "table"
+        column = settings["layout"].get("answer_column") if is_table else settings["reader"]["output_column"]
+        self._answer_column: str | None = column
+        self._is_faithful = settings.get("fidelity") == "faithful" or settings.get("faithful") is True
+        self._is_one_text = _is_one_text(settings)
+        self._is_voted = (settings.get("inferencer") or {}).get("name") == _VOTED
+        self._details = _Details(spec, is_faithful=self._is_faithful)
+
+    def prediction(self, row: AnsweredRow) -> dict[str, Any]:
+        """Return what the model answered to one row."""
+        made = self._asked(row)
+        made |= self._answered(row)
+        gold = self._gold(row)
+        return made if gold is None or gold in ("", []) else {**made, "gold": gold}
+
+    def predictions(self, rows: Sequence[AnsweredRow], *, lists_answers: bool) -> dict[str, dict[str, Any]]:
+        """Return what the model answered to each row, by number.
+
+        Several answers to a row are in one list, or as in the original in rows of their own: all first
+        answers, then all second ones.
+        """
+        n = 1 if lists_answers or self._is_voted else max((len(texts_of(row)) for row in rows), default=1)
+        made: dict[str, dict[str, Any]] = {}
+        for repeat in range(max(1, n)):
+            for row in rows:
+                prediction = self.prediction(row)
+                if n > 1 and isinstance(prediction.get("prediction"), list):
+                    texts = prediction["prediction"]
+                    prediction["prediction"] = texts[repeat] if repeat < len(texts) else ""
+                made[str(repeat * len(rows) + row.number)] = prediction
+        return made
+
+    def details(self, rows: Sequence[AnsweredRow]) -> Any:
+        """Return what the answers to all rows are worth."""
+        if self._details.are_listed or (self._details.is_own and any(map(_has_own_details, rows))):
+            return [self._details.listed(row, self._gold(row), self._prompt(row)) for row in rows]
+        kind = "GEN" if self._spec.methods[0] == "gen" else "PPL"
+        return {"type": kind, **{str(row.number): self._detail(row) for row in rows}}
+
+    def _gold(self, row: AnsweredRow) -> Any:
+        """Return the right answer as the row has it, before any post-processor."""
+        sample = row.record.sample
+        if self._answer_column is not None and self._answer_column in sample.fields:
+            return sample.fields[self._answer_column]
+        right: Sequence[str] = [sample.labels[at] for at in sample.gold] or sample.targets
+        return None if not right else right[0] if len(right) == 1 else list(right)
+
+    def _asked(self, row: AnsweredRow) -> dict[str, Any]:
+        options = list(options_of(row))
+        if not options:
+            return {"origin_prompt": self._prompt(row)} if row.record.contexts else {}
+        labelled = {f"label: {label}": self._option(row, ask, outcome) for label, ask, outcome in options}
+        first = next(iter(labelled.values()))["testing input"]
+        return {"in-context examples": self._examples(row, options[0][1]), "origin_prompt": first, **labelled}
+
+    def _prompt(self, row: AnsweredRow) -> Any:
+        return self._shown(row.record.contexts[0]) if row.record.contexts else None
+
+    def _examples(self, row: AnsweredRow, ask: AskRecord) -> str:
+        """Return the solved examples before the question, as the model was shown them."""
+        prompt = row.record.ask(ask).prompt
+        if ask.examples is None or not isinstance(prompt, str):
+            return ""
+        start, end = ask.examples
+        return prompt[start:end]
+
+    def _option(self, row: AnsweredRow, ask: AskRecord, outcome: Likelihood) -> dict[str, Any]:
+        asked = row.record.ask(ask)
+        prompt = self._shown(asked.prompt)
+        examples = self._examples(row, ask)
+        tested = prompt.replace(examples, "") if examples and isinstance(prompt, str) else prompt
+        # The original divides by all tokens of the text, the unscored first one included.
+        n_unscored = int(self._is_faithful and isinstance(asked, Span) and not asked.leads)
+        loss = -outcome.sum_logprob
+        n_bytes = len(tested.encode()) if isinstance(tested, str) else outcome.n_bytes
+        return {
+            "testing input": tested,
+            "prompt": prompt,
+            "PPL": loss / max(1, outcome.n_tokens + n_unscored),
+            "BPB": loss / max(1, n_bytes or 0),
+        }
+
+    def _answered(self, row: AnsweredRow) -> dict[str, Any]:
+        if row.failure is not None:
+            return {"error": f"{row.failure.kind}: {row.failure.message}"}
+        texts = texts_of(row)
+        if texts or row.score is None:
+            return {"prediction": texts[0] if len(texts) == 1 else texts}
+        return self._labelled(row)
+
+    def _labelled(self, row: AnsweredRow) -> dict[str, Any]:
+        """Return what was chosen between labels, and where it was a share of each, the shares."""
+        answer = None if row.score is None else row.score.answer
+        labelled = next((outcome for _, outcome in row.asks if isinstance(outcome, LabelProbs)), None)
+        if labelled is None or labelled.at_most:
+            return {"prediction": _as_label(answer, self._gold(row))}
+        total = sum(labelled.probs) or 1.0
+        labels = list(row.record.sample.labels)
+        shares = [one / total for one in labelled.probs]
+        return {"prediction": shares, "choices": labels, "pred_label": answer}
+
+    def _shown(self, prompt: Prompt) -> Any:
+        """Return a prompt; a text that went to a chat as one message is a text here."""
+        if not isinstance(prompt, str) and self._is_one_text and len(prompt) == 1:
+            return prompt[0].shown
+        return shown_prompt(prompt)
+
+    def _detail(self, row: AnsweredRow) -> dict[str, Any]:
+        """Return one row of the details by number."""
+        prediction = self.prediction(row)
+        labelled = {key: one for key, one in prediction.items() if key.startswith("label: ")}
+        if labelled:
+            rest = {key: prediction[key] for key in ("origin_prompt", "gold") if key in prediction}
+            options = {
+                key.removeprefix("label: "): {name: one[name] for name in ("prompt", "PPL", "BPB")}
+                for key, one in labelled.items()
+            }
+            made: dict[str, Any] = {"origin_prediction": {**rest, **options}}
+        else:
+            made = {
+                "prompt": prediction.get("origin_prompt", ""),
+                "origin_prediction": prediction.get("prediction", ""),
+            }
+        score = row.score
+        if score is None or score.verdict is Verdict.FAILED:
+            return {**made, "error": prediction.get("error") or (score and score.why) or "not scored"}
+        target = score.target if score.target is not None else self._gold(row)
+        made["predictions"] = "" if score.answer is None else str(score.answer)
+        made["references"] = str(target)
+        if labelled or not self._is_faithful:
+            made |= _worth(row)
+        return made
+
+
+class _Details:
+    """Details of evaluators that say of each row whether it is right."""
+
+    def __init__(self, spec: TaskSpec, *, is_faithful: bool) -> None:
+        settings = spec.settings
+        self._spec = spec
+        self._is_faithful = is_faithful
+        is_table = spec.dialect == "table"
+        is_mcq = is_table and settings["layout"].get("data_type") == "mcq" and spec.methods[0] == "gen"
+        self._evaluator = _OPTION_EVALUATOR if is_mcq else str(settings.get("evaluator") or "")
+        self._letters = (settings.get("evaluator_arguments") or {}).get("options")
+        self.are_listed = self._evaluator == _OPTION_EVALUATOR or _has_details(self._evaluator)
+        self.is_own = not is_known(self._evaluator)
+
+    def listed(self, row: AnsweredRow, gold: Any, prompt: Any) -> dict[str, Any]:
+        """Return one row, each value a list over the runs."""
+        texts = texts_of(row)
+        made: dict[str, Any] = {"example_abbr": self._abbr(row), "pred": texts}
+        score = row.score
+        if row.failure is not None or score is None or score.verdict is Verdict.FAILED:
+            failure = row.failure
+            why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
+            return {**made, "error": why or "not scored"}
+        together = {name: one for name, one in score.also.items() if name.startswith(TOGETHER)}
+        head = {"example_abbr": made["example_abbr"], **together}
+        if self._evaluator != _OPTION_EVALUATOR:
+            return {
+                **head,
+                **flattened(named_details(self._evaluator, self._answer_details(row, gold), prompt)),
+            }
+        parsed = [self._parsed(row, text) for text in texts]
+        made = {**head, "pred": texts}
+        made["parsed"] = [one or "" for one in parsed]
+        made["refr"] = [gold] * len(texts)
+        made["correct"] = [one is not None and one in _labels(row, gold) for one in parsed]
+        return made
+
+    def _answer_details(self, row: AnsweredRow, gold: Any) -> Sequence[Mapping[str, Any]]:
+        """Return what the evaluator said of each answer to a row, or would have said."""
+        score, texts = row.score, texts_of(row)
+        assert score is not None
+        target = score.target if score.target is not None else gold
+        correct = score.value == 1.0 if len(texts) == 1 else score.value
+        answers = texts if len(texts) > 1 else [score.answer]
+        return score.details or [{"pred": one, "answer": target, "correct": correct} for one in answers]
+
+    def _abbr(self, row: AnsweredRow) -> str:
+        """Return the dataset's name, its split where it has some, and the row's number in that."""
+        settings = self._spec.settings
+        split = f"_{settings['split']}" if settings.get("split") else ""
+        # Without a range the number in the run is the one in the split, whatever the loader did to a file.
+        is_ranged = "reader" not in settings or settings["reader"].get("test_range") is not None
+        place = row.record.sample.origin.row
+        return f"{self._spec.name}{split}_{row.number if place is None or not is_ranged else place - 1}"
+
+    def _parsed(self, row: AnsweredRow, text: str) -> str | None:
+        """Return the option that a reply chose."""
+        from assay.scoring.extract import extract_option
+        from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
+        from assay.scoring.originals.opencompass.evaluators.options import Options
+        from assay.scoring.originals.opencompass.option_reader import infer_option
+
+        sample = row.record.sample
+        if self._letters is None:
+            find = infer_option if self._is_faithful else extract_option
+            return find(text, sample.labels, sample.choices).answer
+        chooser = Options(self._letters, is_faithful=self._is_faithful)
+        return chooser.chosen(text, EvaluatedRow(None, sample.fields))
+
+
+def named_details(
+    evaluator: str, details: Sequence[Mapping[str, Any]], prompt: Any
+) -> Sequence[Mapping[str, Any]]:
+    """Return what is said of each answer by the names that the original's evaluator has for it."""
+    if evaluator != WITH_PROMPT:
+        return details
+    return [
+        {"prompt": prompt, "pred": one["pred"], "refr": one["answer"], "is_correct": one["correct"]}
+        for one in details
+    ]
+
+
+def flattened(details: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return what is said of several answers by name, each a list over the answers."""
+    made: dict[str, list[Any]] = {}
+    for one in details:
+        for name, value in one.items():
+            made.setdefault(name, []).append(value)
+    return made
+
+
+def _labels(row: AnsweredRow, gold: Any) -> Sequence[Any]:
+    sample = row.record.sample
+    return [sample.labels[at] for at in sample.gold] or [gold]
+
+
+def _has_own_details(row: AnsweredRow) -> bool:
+    """Whether the evaluator says something of a row by names of its own."""
+    return row.score is not None and bool(row.score.details)
+
+
+def is_known(evaluator: str) -> bool:
+    """Whether an evaluator is one that Assay has, and not of the config's own."""
+    from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
+
+    return evaluator in EVALUATORS
+
+
+def _has_details(evaluator: str) -> bool:
+    from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
+
+    return evaluator in EVALUATORS and EVALUATORS[evaluator].has_details
+
+
+def _is_one_text(settings: Mapping[str, Any]) -> bool:
+    """Whether the template is a text, which a chat model is told by the user."""
+    said = settings.get("said") or {}
+    return (
+        settings.get("prompt_format") == "string format"
+        or settings.get("joins_turns") is True
+        or isinstance(said.get("template"), str)
+    )
+
+
+def _as_label(answer: Any, gold: Any) -> Any:
+    """Return a label with the type that right answers have: 2 for "2"."""
+    is_number = isinstance(gold, int) and not isinstance(gold, bool)
+    return int(answer) if is_number and isinstance(answer, str) and answer.isdecimal() else answer
+
+
+def _worth(row: AnsweredRow) -> dict[str, Any]:
+    score = row.score
+    if score is None or score.value is None:
+        return {"correct": False} if score is not None and score.verdict is Verdict.UNANSWERED else {}
+    if score.value in (0.0, 1.0):
+        return {"correct": score.value == 1.0}
+    return {score.metric: score.value}

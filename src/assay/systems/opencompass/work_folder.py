@@ -1,0 +1,119 @@
+"""The folder that a command of OpenCompass or AISBench works in, and what Assay keeps there.
+
+WORK_DIR/YYYYmmdd_HHMMSS/
+    configs/ predictions/ results/ summary/     as the originals write them
+    performances/                               as AISBench writes them
+    runs/MODEL/RUN/                             Assay's own runs, one folder for each model
+    bench/MODEL/LOAD/                           Assay's own benchmarks, as `assay bench` keeps them
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+from assay.bench.folder import MANIFEST as BENCH_MANIFEST
+from assay.bench.folder import SUMMARY
+from assay.core.errors import Problem, StoreError, listing, nearest
+from assay.core.origin import Origin
+from assay.dialects.openicl.config.symbol import Symbol
+from assay.results.output_folder import require_writable
+from assay.results.read import StoredRun, readable_runs
+from assay.results.store import MANIFEST
+from assay.systems.opencompass.result_files import file_name
+
+LATEST = "latest"
+RUNS = "runs"
+BENCHES = "bench"
+_STAMP = "%Y%m%d_%H%M%S"
+_SECRETS = ("key", "api_key", "keys", "token")
+
+
+class WorkFolder:
+    """One such folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.stamp = path.name
+
+    @classmethod
+    def new(cls, work_dir: Path) -> WorkFolder:
+        """Return a folder for what begins now; two commands of one second have one each."""
+        require_writable(work_dir, "--work-dir")
+        stamp = time.strftime(_STAMP)
+        number = 0
+        while True:
+            path = work_dir / (stamp if not number else f"{stamp}_{number}")
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                number += 1
+                continue
+            return cls(path)
+
+    @classmethod
+    def earlier(cls, work_dir: Path, stamp: str, *, is_timed: bool = False) -> WorkFolder:
+        """Return a folder by its time, or the latest in which something was answered, or measured."""
+        there = sorted(path.name for path in work_dir.iterdir() if path.is_dir()) if work_dir.is_dir() else []
+        if stamp == LATEST and there:
+            # A command that failed at once left a folder without a run.
+            kept = f"{BENCHES}/*/**/{SUMMARY}" if is_timed else f"{RUNS}/*/*/{MANIFEST}"
+            begun = [name for name in there if any((work_dir / name).glob(kept))]
+            return cls(work_dir / (begun or there)[-1])
+        if stamp in there:
+            return cls(work_dir / stamp)
+        found = f"there are {listing(there[-6:])}" if there else "there is none"
+        what = f"there is no earlier run {stamp!r}{nearest(stamp, there)}; {found}"
+        fix = "name one of these, or leave --reuse away"
+        raise StoreError(Problem("STORE-005", what, fix, Origin(str(work_dir))))
+
+    def runs_of(self, model: str) -> Path:
+        """Return where Assay keeps the runs of a model."""
+        return self.path / RUNS / file_name(model.replace("/", "_"))
+
+    def bench_of(self, model: str, load: str) -> Path:
+        """Return where Assay keeps the benchmark of a model by one load."""
+        return self.path / BENCHES / file_name(model.replace("/", "_")) / file_name(load)
+
+    def benches(self) -> list[Path]:
+        """Return the benchmarks that are kept here."""
+        return sorted(path.parent for path in (self.path / BENCHES).glob(f"*/**/{BENCH_MANIFEST}"))
+
+    def last_run(self, model: str, *, is_complete: bool = False) -> StoredRun | None:
+        """Return the latest run of a model, or the latest whose answers are scored."""
+        runs, problems = readable_runs(self.runs_of(model))
+        for run in reversed(runs):
+            if not is_complete or run.manifest.status.is_finished:
+                return run
+        if problems:
+            raise StoreError(problems)
+        return None
+
+    def models(self) -> list[str]:
+        """Return the models of which runs are kept here."""
+        root = self.path / RUNS
+        return sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+
+    def write_config(self, values: Mapping[str, Any]) -> None:
+        """Keep what was asked for; keys of services are left out."""
+        folder = self.path / "configs"
+        folder.mkdir(exist_ok=True)
+        text = "\n".join(f"{name} = {pformat(_written(value), width=110)}" for name, value in values.items())
+        (folder / f"{time.strftime(_STAMP)}.py").write_text(text + "\n", encoding="utf-8")
+
+
+def _written(value: Any) -> Any:
+    """Return a value of a config as it can be read again: code by its dotted name."""
+    if isinstance(value, Mapping):
+        return {
+            key: "(hidden)" if key in _SECRETS and one not in ("", "ENV", None) else _written(one)
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_written(one) for one in value]
+    if isinstance(value, Symbol) or not isinstance(value, str | int | float | bool | None):
+        return repr(value) if isinstance(value, Symbol) else getattr(value, "__qualname__", repr(value))
+    return value

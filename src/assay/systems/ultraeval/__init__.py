@@ -1,0 +1,1 @@
+"""UltraEval: its command lines (`command`) and its result files (`result_files`)."""

@@ -1,0 +1,218 @@
+"""assay as ultraeval: the original's command lines for choosing tasks and for running them, in one."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from assay.backends.registry import BACKENDS
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
+from assay.dialects.ultraeval.collect import collect
+from assay.dialects.ultraeval.compile import DIALECT
+from assay.dialects.ultraeval.config import task_part
+from assay.dialects.ultraeval.detect import DATASETS, dataset_folders
+from assay.faces.cli.options import settings_from
+from assay.systems.command_line import ForeignParser, foreign_command, parse
+
+GENERAL = "general"
+"""The original's name for any model behind one of its servers."""
+_API_MODELS = ("gpt3_5", "gpt-3.5-turbo", "gpt4", "gpt-4")
+_SERVER = "ultraeval"
+"""The backend that asks such a server."""
+_BATCH_ARGUMENTS = {_SERVER: "batch_size", "hf": "max_batch", "smollm2": "max_batch"}
+"""What each backend calls the number of texts that it takes at once."""
+_OF_THE_CLIENT = ("url", "concurrency")
+"""Arguments that say something of the original's client alone."""
+
+
+@foreign_command
+def ultraeval(arguments: tuple[str, ...]) -> int:
+    """Evaluate transforms and task configs with UltraEval's own flags."""
+    given = parse(_parser(), arguments)
+    if given is None:
+        return 0
+    from rich.markup import escape
+
+    from assay.faces.cli.render import err
+    from assay.faces.cli.run import evaluated, status_of
+    from assay.results.output_folder import require_writable
+    from assay.results.read import StoredRun
+    from assay.systems.ultraeval.result_files import Asked, result_tables, write_logs
+
+    require_writable(Path(given.output_base_path), "--output_base_path")
+    model, model_args = _model(given)
+    datasets = _datasets(given)
+    dataset_args = _dataset_args(given)
+    settings = settings_from(_flags(given, model, model_args, dataset_args))
+    for line in _said_instead(given, model):
+        err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
+    finished = evaluated(datasets, settings)
+    written = [one for name in datasets for one in collect(name, transform_arguments(dataset_args))]
+    folder = Path(given.output_base_path) / time.strftime("%Y-%m-%d_%H-%M-%S")
+    asked = Asked(given.batch_size or 1, given.postprocess, given.params)
+    run = StoredRun(finished.folder)
+    results = write_logs(run, written, finished.tasks, folder, asked, with_instances=given.write_out)
+    for table in result_tables(results):
+        click.echo(f"\n{table}")
+    click.echo(f"\n{folder}")
+    return status_of(finished)
+
+
+def _parser() -> ForeignParser:
+    parser = ForeignParser(
+        "ultraeval", "--model MODEL (--datasets NAME,... | --config_path FILE) [--model_args X=Y,...] [FLAGS]"
+    )
+    parser.add_argument(
+        "--model", required=True, help=f"{GENERAL}: a server of the original, by its url; or an Assay model"
+    )
+    parser.add_argument("--model_args", default="", help="url=URL,concurrency=N; or arguments of the model")
+    parser.add_argument("--datasets", help="NAME,NAME or all: folders of ./datasets")
+    parser.add_argument("--tasks", default="", help="TASK,TASK of the one dataset")
+    parser.add_argument("--method", type=str.lower, choices=("gen", "ppl"), help="which configs [gen]")
+    parser.add_argument("--config_path", help="a task config, or a list of them")
+    parser.add_argument("--output_base_path", default="logs", help="where the original's files are written")
+    parser.add_argument("--batch_size", type=int, help="texts at once")
+    parser.add_argument("--num_fewshot", type=int, help="solved examples, in place of the configs' numbers")
+    parser.add_argument("--postprocess", default="", help="post-processor, where the configs name none")
+    parser.add_argument("--params", default="", help="sampling parameters, where the configs name none")
+    parser.add_argument("--limit", type=int, help="the first N rows of each task")
+    parser.add_argument("--write_out", action="store_true", help="also write each row with its prompt")
+    own = parser.add_own_group()
+    own.add_argument("--dataset_dir", help="folder of datasets, or a checkout of the original")
+    own.add_argument("--seed", type=int, help="seed of every draw [0]")
+    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
+    quiet = parser.add_argument_group("accepted, with a line that says what happens instead")
+    quiet.add_argument("--save", metavar="FILE")
+    return parser
+
+
+def _flags(
+    given: argparse.Namespace, model: str, model_args: dict[str, str], dataset_args: dict[str, str]
+) -> dict[str, Any]:
+    """Return the flags as `assay run` has them."""
+    # A list of configs says itself by which method each task is evaluated.
+    methods = ("gen", "ppl") if given.config_path else (given.method or "gen",)
+    return {
+        "dialect": DIALECT,
+        "model": model,
+        "model_args": tuple(f"{key}={value}" for key, value in model_args.items()),
+        "dataset_args": tuple(f"{key}={value}" for key, value in dataset_args.items()),
+        "method": methods,
+        "shots": given.num_fewshot,
+        "limit": None if given.limit is None else f"first:{given.limit}",
+        "seed": given.seed,
+        "fidelity": given.fidelity,
+        "fresh": given.fresh,
+    }
+
+
+def _dataset_args(given: argparse.Namespace) -> dict[str, str]:
+    return {name: value for name in ("params", "postprocess") if (value := getattr(given, name))}
+
+
+def _model(given: argparse.Namespace) -> tuple[str, dict[str, str]]:
+    """Return a model as Assay names it, and its arguments."""
+    name: str = given.model
+    args = _pairs(given.model_args)
+    if name in _API_MODELS:
+        what = f"{name!r} is a model behind an API, and such models are not there yet"
+        raise UsageError(Problem("USAGE-006", what, f"name a local model, or --model {GENERAL} with a url"))
+    if name == GENERAL:
+        if not args.get("url"):
+            what = f"--model {GENERAL} is a server, and --model_args names no url"
+            raise UsageError(Problem("USAGE-006", what, "--model_args url=http://127.0.0.1:5002/infer"))
+        model = f"{_SERVER}:{args.pop('url')}"
+    else:
+        model = name if name.partition(":")[0] in BACKENDS else f"hf:{name}"
+        args = {key: value for key, value in args.items() if key not in _OF_THE_CLIENT}
+    batches = _BATCH_ARGUMENTS.get(model.partition(":")[0])
+    if batches is not None and given.batch_size is not None:
+        args.setdefault(batches, str(given.batch_size))
+    return model, args
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Read `key=value,key=value`."""
+    args = {}
+    for pair in filter(None, text.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            what = f"--model_args: found {pair!r}, expected key=value"
+            raise UsageError(Problem("USAGE-006", what, "--model_args url=URL,concurrency=4"))
+        args[key.strip()] = value.strip()
+    return args
+
+
+def _said_instead(given: argparse.Namespace, model: str) -> Iterator[str]:
+    """Yield a line for each flag that was given and has no effect."""
+    if given.save is not None:
+        yield "--save: no list of configs is written; the datasets are evaluated at once"
+    if given.method is not None and given.config_path:
+        yield "--method: the configs say by which method each task is evaluated"
+    if given.batch_size is not None and model.partition(":")[0] not in _BATCH_ARGUMENTS:
+        yield f"--batch_size: {model} has no such thing"
+    if given.model != GENERAL:
+        for name in _OF_THE_CLIENT:
+            if name in _pairs(given.model_args):
+                yield f"--model_args {name}: {model} is no server"
+
+
+def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
+    """Return what is evaluated: the file of configs, or the folders that were named."""
+    if given.config_path and given.datasets:
+        what = "both --config_path and --datasets were given: each says what to evaluate"
+        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+    if given.config_path:
+        if given.tasks:
+            what = "--tasks chooses tasks of one dataset, and a file of configs was named"
+            raise UsageError(Problem("USAGE-006", what, "write --datasets NAME --tasks TASK,TASK"))
+        return (given.config_path,)
+    names = _listed(given.datasets or "")
+    tasks = _listed(given.tasks)
+    if not names:
+        raise UsageError(
+            Problem("USAGE-006", "no dataset was named", "--datasets NAME, or --config_path FILE")
+        )
+    if tasks and len(names) != 1:
+        what = f"--tasks chooses tasks of one dataset, and {len(names)} were named"
+        raise UsageError(Problem("USAGE-006", what, "name one dataset"))
+    place = Path(given.dataset_dir or ".")
+    folders = {folder.resolve().name.lower(): folder for folder in dataset_folders(place)}
+    if "all" in names:
+        return (str(place),)
+    for name in names:
+        if name not in folders:
+            what = f"there is no dataset {name!r}{nearest(name, folders)}; {_there(place, folders)}"
+            fix = "give the folder of the datasets: --dataset_dir DIR, for example a checkout of the original"
+            raise UsageError(Problem("USAGE-006", what, fix))
+    if not tasks:
+        return tuple(str(folders[name]) for name in names)
+    known = _task_names(folders[names[0]])
+    return (f"{folders[names[0]]}:{','.join(known.get(task, task) for task in tasks)}",)
+
+
+def _task_names(folder: Path) -> dict[str, str]:
+    """Return the tasks of a dataset by what the original calls them: its configs' files, in small letters."""
+    names: dict[str, str] = {}
+    for one in collect(str(folder), TransformArguments()):
+        names.setdefault(one.task.lower(), one.task)
+        for method, recipe in one.recipes.items():
+            if recipe.config_path is not None:
+                names[task_part(recipe.config_path.stem.removesuffix(f"_{method}")).lower()] = one.task
+    return names
+
+
+def _there(place: Path, folders: dict[str, Path]) -> str:
+    if not folders:
+        return f"no dataset folder is in {str(place)!r}, nor in {str(place / DATASETS)!r}"
+    return f"there are {listing(folders)}"
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip().lower() for part in text.split(",") if part.strip()]

@@ -1,0 +1,107 @@
+"""Lanes through flex attention: the blocks, and a whole model, against what each token may see.
+
+The compiled form needs a GPU (benchmarks/gpu.py runs it); what is fed and masked is the same without one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.backends.hf import flex_attention
+from assay.backends.hf.batching import Budget
+from assay.backends.hf.flex_attention import BLOCK, FlexLanes, in_blocks, which_blocks
+from assay.backends.hf.likelihood import Row, Rows, compute, sum_up
+from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.packed_forward import Trunks
+from assay.backends.hf.prefix_tree import plan
+from assay.backends.hf.row_scoring import PackedScoring
+from assay.backends.hf.work_counters import Counters
+from fakes.tiny_llama import tiny_llama
+
+VOCAB = 50
+
+
+@st.composite
+def sequences(draw: st.DrawFn) -> list[tuple[int, ...]]:
+    """Questions behind one beginning, each with options."""
+    import random
+
+    random_ = random.Random(draw(st.integers(0, 2**20)))
+
+    def ids(n: int) -> tuple[int, ...]:
+        return tuple(random_.randrange(1, VOCAB) for _ in range(n))
+
+    trunk = ids(random_.choice((0, 5, 127, 128, 129, 300)))
+    found = []
+    for _ in range(random_.randint(1, 6)):
+        question = (*trunk, *ids(random_.randint(1, 150)))
+        found += [(*question, *ids(random_.randint(1, 40))) for _ in range(random_.randint(1, 4))]
+    return found
+
+
+@given(sequences(), st.integers(40, 600))
+@settings(max_examples=60, deadline=None)
+def test_blocks_are_those_that_hold_a_pair_that_sees(some: list[tuple[int, ...]], lane_tokens: int) -> None:
+    import torch
+
+    for group in plan(some, [[(len(ids) - 1, len(ids), 0)] for ids in some], lane_tokens=lane_tokens):
+        n_trunk, width = len(group.trunk), in_blocks(len(group.trunk))
+        for lane in group.lanes:
+            n = in_blocks(len(lane.ids))
+            ends = torch.tensor(lane.ends + list(range(len(lane.ids) + 1, n + 1)))
+            at = torch.arange(n)
+            own = (at[None, :] <= at[:, None]) & (at[:, None] < ends[None, :])
+            trunk = (torch.arange(width) < n_trunk).expand(n, -1)
+            seen = torch.cat([trunk, own], dim=1)
+            pairs = seen.view(n // BLOCK, BLOCK, -1, BLOCK).sum(dim=(1, 3))
+            blocks = which_blocks(ends, n_trunk, width)
+            assert not (blocks.some & blocks.every).any()
+            assert torch.equal(blocks.some | blocks.every, pairs > 0)
+            # A block all of whose pairs see each other may be left to the mask, never the other way round.
+            assert (pairs[blocks.every] == BLOCK * BLOCK).all()
+
+
+@pytest.fixture
+def flexed() -> Iterator[Loaded]:
+    """A small model on the CPU whose lanes go through flex attention, not compiled."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    loaded = tiny_llama(VOCAB)
+    model = loaded.model
+    AttentionInterface.register(flex_attention.NAME, flex_attention._attention())
+    AttentionMaskInterface.register(flex_attention.NAME, sdpa_mask)
+    model.set_attn_implementation(flex_attention.NAME)
+    loaded.flex = FlexLanes(model, loaded.body.layers)
+    loaded.flex._compiled = [layer.forward for layer in loaded.body.layers]
+    loaded.flex.sum_up = sum_up
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
+        yield loaded
+
+
+def test_a_model_gives_what_it_gives_plainly(flexed: Loaded) -> None:
+    @given(sequences(), st.sampled_from([64, 300, 1000]))
+    @settings(max_examples=15, deadline=None)
+    def holds(some: list[tuple[int, ...]], lane_tokens: int) -> None:
+        def rows() -> list[Row]:
+            made = Rows()
+            for ids in some:
+                made.continuation(ids, max(1, len(ids) - 3))
+            return list(made)
+
+        packed, plain = rows(), rows()
+        scoring = PackedScoring(flexed, Budget(1000), Counters(), Trunks(1 << 20), lane_tokens)
+        done = [row for batch in scoring.run(packed) for row in batch]
+        assert sorted(map(id, done)) == sorted(map(id, packed))
+        compute(flexed, plain)
+        for one, other in zip(packed, plain, strict=True):
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+            assert one.is_top == other.is_top
+
+    holds()

@@ -1,0 +1,60 @@
+"""The trial of packed rows when a model is loaded: it must try what it vouches for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assay.backends.hf import packed_forward, row_scoring
+from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.prefix_tree import plan
+from assay.backends.hf.row_scoring import prepare_packing
+from fakes.tiny_llama import tiny_llama
+
+VOCAB = 97
+
+
+def test_the_trial_shares_in_every_way_there_is() -> None:
+    rows = row_scoring._canary(VOCAB)
+    sequences, reads = [row.inputs for row in rows], [row.runs for row in rows]
+    (group,) = plan(sequences, reads, lane_tokens=row_scoring._CANARY_LANE, least_saving=1)
+    assert group.trunk
+    assert group.trunk_reads
+    assert len(group.lanes) == 2
+    for lane in group.lanes:
+        # A chain would end with its last token everywhere; here options branch off, and some off those.
+        assert len(set(lane.ends)) >= 3
+
+
+def test_a_model_that_takes_a_mask_packs() -> None:
+    assert prepare_packing(tiny_llama(VOCAB)) == (True, ())
+
+
+@pytest.mark.parametrize("fault", ["lanes see their neighbours", "the trunk is forgotten", "positions go on"])
+def test_what_packing_gets_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """Each fault gives plausible numbers and no error; only the comparison tells."""
+    loaded = tiny_llama(VOCAB)
+    monkeypatch.setattr(row_scoring, "_share", lambda loaded: False)
+    side_by_side = packed_forward._side_by_side
+
+    def broken(lanes: Any, n_trunk: int, loaded: Loaded) -> dict[str, Any]:
+        import torch
+
+        feed = side_by_side(lanes, n_trunk, loaded)
+        if n_trunk and fault == "lanes see their neighbours":
+            width = feed["input_ids"].shape[1]
+            causal = torch.ones((width, width), dtype=torch.bool).tril()
+            feed["attention_mask"][:, :, :, n_trunk:].masked_fill_(causal, 0.0)
+        elif n_trunk and fault == "the trunk is forgotten":
+            feed["attention_mask"][:, :, :, : n_trunk // 2] = torch.finfo(torch.float32).min
+        elif n_trunk:
+            feed["position_ids"] = n_trunk + torch.arange(feed["input_ids"].shape[1]).expand_as(
+                feed["input_ids"]
+            )
+        return feed
+
+    monkeypatch.setattr(packed_forward, "_side_by_side", broken)
+    packs, troubles = prepare_packing(loaded)
+    assert not packs
+    assert any("packed rows differ from plain ones" in trouble for trouble in troubles)

@@ -1,0 +1,127 @@
+"""Which model a worker has found, and what a person is told when it is another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from assay.backends.registry import open_backend
+from assay.backends.vllm import backend
+from assay.backends.workers.model_check import Opened, OtherVersions, another_model, opened
+from assay.core.model import ModelIdentity
+
+SHARDS = {"a.safetensors": "aa" * 16, "b.safetensors": "bb" * 16, "tokenizer.json": "cc" * 16}
+OURS = Opened(ModelIdentity("hf", "hf:/models/x", "00" * 16, "float32", "11" * 16, {"attn": "eager"}), SHARDS)
+
+
+def other(files: dict[str, str], **fields: object) -> Opened:
+    return Opened(msgspec.structs.replace(OURS.identity, **fields), files)
+
+
+def told(theirs: Opened, ours: Opened = OURS) -> str:
+    error = another_model(ours, theirs, "node2 (10.0.0.2)")
+    assert error is not None
+    (problem,) = error.problems
+    assert problem.code == "WORKER-009"
+    assert problem.what.startswith("a worker on node2 (10.0.0.2) finds another model than the run under hf:")
+    return f"{problem.what}. {problem.fix}"
+
+
+def test_the_same_model_is_no_trouble_whatever_computes_it() -> None:
+    assert another_model(OURS, OURS, "n") is None
+    assert another_model(OURS, msgspec.structs.replace(OURS, versions={"torch": "1"}), "n") is None
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {**SHARDS, "b.safetensors": "dd" * 16},
+            "x: b.safetensors is dddddddddddd, in the run bbbbbbbbbbbb. ",
+        ),
+        ({**SHARDS, "new.json": "ee" * 16}, "x: new.json is eeeeeeeeeeee, in the run not there. "),
+        ({"a.safetensors": "aa" * 16}, "b.safetensors is not there, in the run bbbbbbbbbbbb; tokenizer.json"),
+        ({f"{n}": "ff" * 16 for n in range(20)}, "; and 18 more. "),
+    ],
+    ids=["other", "more", "fewer", "many"],
+)
+def test_files_that_differ_are_named(files: dict[str, str], said: str) -> None:
+    text = told(other(files, weights="99" * 16))
+    assert said in text
+    assert "weights is" not in text
+    assert "have the same files on every node" in text
+    assert "what was answered is kept" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"dtype": "bfloat16"}, "dtype is bfloat16, in the run float32"),
+        ({"template": ""}, "the chat template is not there, in the run 111111111111"),
+        ({"args": {}}, "attn is not there, in the run eager"),
+        ({"args": {"attn": "eager", "lora": "22" * 16}}, "lora is 222222222222, in the run not there"),
+        ({"backend": "vllm"}, "backend is vllm, in the run hf"),
+    ],
+)
+def test_fields_that_differ_are_named(fields: dict[str, object], said: str) -> None:
+    assert said in told(other(SHARDS, **fields))
+
+
+def test_of_a_repository_the_revision_is_told() -> None:
+    ours = Opened(ModelIdentity("hf", "hf:org/name", "org/name@0123abc"))
+    text = told(Opened(ModelIdentity("hf", "hf:org/name", "org/name@456def")), ours)
+    assert "weights is org/name@456def, in the run org/name@0123abc" in text
+    assert "--model-arg revision=0123abc" in text
+    # A folder of that name on a node goes before the hub.
+    text = told(Opened(ModelIdentity("hf", "hf:org/name", "33" * 16), SHARDS), ours)
+    assert "weights is 333333333333, in the run org/name@0123abc" in text
+    assert "safetensors" not in text
+
+
+def folder(at: Path) -> Path:
+    at.mkdir()
+    (at / "config.json").write_text(json.dumps({"torch_dtype": "bfloat16"}))
+    (at / "model.safetensors").write_bytes(b"weights")
+    (at / "tokenizer.json").write_text("{}")
+    return at
+
+
+def test_what_is_opened_is_told_with_its_files_and_the_packages_that_compute_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(backend, "require_packages", lambda *_, **__: None)
+    monkeypatch.setattr("assay.backends.hf.backend.require_packages", lambda *_, **__: None)
+    monkeypatch.setattr("assay.backends.package_versions.metadata.version", lambda package: f"{package} 1")
+    for kind, packages in (("hf", set[str]()), ("vllm", {"vllm"})):
+        model = open_backend(f"{kind}:{folder(tmp_path / kind)}", {"dtype": "float16"})
+        found = opened(model)
+        assert found.identity == model.identity()
+        assert found.files.keys() == {"config.json", "model.safetensors", "tokenizer.json"}
+        assert found.versions.keys() == {"python", "torch", "transformers", "tokenizers"} | packages
+        # It goes over the wire.
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=Opened) == found
+
+
+def test_a_model_without_files_has_none() -> None:
+    found = opened(open_backend("mock", {"answer": "A"}))
+    assert found.identity == ModelIdentity("mock", "mock", args={"answer": "A"})
+    assert found.files == {}
+    assert found.versions.keys() == {"python"}
+
+
+def test_other_versions_are_told_once_with_the_nodes_that_have_them() -> None:
+    versions = OtherVersions()
+    ours = {"python": "3.11.2", "torch": "2.13.0"}
+    for n in range(7):
+        versions.take(f"node{n}", {"python": "3.11.2", "torch": "2.13.0" if n == 0 else "2.12.0"})
+    versions.take("node1", {"python": "3.11.2", "torch": "2.12.0", "vllm": "0.32"})
+    first, second = versions.notes(ours)
+    assert first.startswith(
+        "torch is 2.12.0 on node1, node2, node3, node4, node5 and 1 more and 2.13.0 where the run was started"
+    )
+    assert second.startswith("vllm is 0.32 on node1 and not there where")
+    assert OtherVersions().notes(ours) == []

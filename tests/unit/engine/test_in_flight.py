@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.core.response import Completion, Response
+from assay.engine import in_flight
+from assay.engine.in_flight import Flight, Flights
+from fakes.engine import FakeTask
+
+ANSWER = Response("id", "key", Completion((), 0))
+
+
+@given(
+    n_asked=st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    order=st.randoms(use_true_random=False),
+    most=st.integers(1, 4),
+    most_chars=st.integers(1, 12),
+)
+def test_samples_land_in_order_and_what_is_held_is_counted(
+    n_asked: list[int], order: object, most: int, most_chars: int
+) -> None:
+    task = FakeTask(len(n_asked))
+    way = Flights()
+    begun: list[Flight] = []
+    for sample, n in zip(task.samples(), n_asked, strict=True):
+        begun.append(way.begin(task, sample, [*task.requests(sample)] * n))
+    owed = [(at, index) for at, n in enumerate(n_asked) for index in range(n)]
+    order.shuffle(owed)  # type: ignore[attr-defined]
+    landed: list[Flight] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(in_flight, "MOST_HELD", most)
+        patched.setattr(in_flight, "MOST_HELD_CHARS", most_chars)
+        for done, (at, index) in enumerate([(-1, -1), *owed]):
+            if at >= 0:
+                assert way.answered(begun[at], index, ANSWER) == (begun[at].n_owed == 0)
+            landed += way.landed()
+            left = owed[done:]
+            first = min((one for one, _ in left), default=len(begun))
+            assert landed == begun[:first]
+            # What had no requests never waited for an answer of its own.
+            held = [
+                flight for at, flight in enumerate(begun) if at > first and not flight.n_owed and n_asked[at]
+            ]
+            n_chars = sum(len(one.ask.prompt) for flight in held for one in flight.requests)
+            assert way.are_held_up == (len(held) >= most or n_chars >= most_chars)
+    assert landed == begun
