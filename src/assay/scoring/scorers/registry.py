@@ -12,23 +12,22 @@ from assay.core.sample import Sample
 from assay.core.score import Attempt
 from assay.core.task import ComponentSpec, CorpusScorer, Scorer
 
-_HERE = "assay.scoring.scorers"
 SCORERS: dict[str, str] = {
-    "option_likelihood": f"{_HERE}.likelihood:OptionLikelihood",
-    "whole_text_likelihood": f"{_HERE}.likelihood:WholeTextLikelihood",
-    "text_likelihood": f"{_HERE}.text:TextLikelihood",
-    "sentence_likelihood": f"{_HERE}.sentence_likelihood:SentenceLikelihood",
-    "label_probability": f"{_HERE}.probability:LabelProbability",
-    "generated_option": f"{_HERE}.generated:GeneratedOption",
-    "generated_answer": f"{_HERE}.generated:GeneratedAnswer",
-    "assertions": f"{_HERE}.assertions:assertions",
-    "inspect_scores": f"{_HERE}.inspect_scores:InspectScores",
-    "author_metrics": f"{_HERE}.author_metrics:AuthorMetrics",
-    "row_metrics": f"{_HERE}.row_metrics:row_metrics",
-    "task_results": f"{_HERE}.task_results:TaskResults",
+    "option_likelihood": "assay.scoring.scorers.likelihood:OptionLikelihood",
+    "whole_text_likelihood": "assay.scoring.scorers.likelihood:WholeTextLikelihood",
+    "text_likelihood": "assay.scoring.scorers.text:TextLikelihood",
+    "sentence_likelihood": "assay.scoring.scorers.sentence_likelihood:SentenceLikelihood",
+    "label_probability": "assay.scoring.scorers.probability:LabelProbability",
+    "generated_option": "assay.scoring.scorers.generated:GeneratedOption",
+    "generated_answer": "assay.scoring.scorers.generated:GeneratedAnswer",
+    "assertions": "assay.scoring.originals.promptfoo.assertion_scorer:assertions",
+    "inspect_scores": "assay.scoring.originals.inspect.scorers:InspectScores",
+    "author_metrics": "assay.scoring.originals.llmbox.author_metrics:AuthorMetrics",
+    "row_metrics": "assay.scoring.originals.ultraeval.row_metrics:row_metrics",
+    "task_results": "assay.scoring.originals.leap.task_results:TaskResults",
 }
-"""Every scorer that a dialect may name, as `module:name`: a table has not to wait for the metrics' libraries,
-the sandbox and the judges."""
+"""Every scorer that a dialect may name, as `module:name`. Modules are imported when they are needed, so that a
+run on a table does not wait for metric libraries, the sandbox or the judges."""
 
 
 def _maker(name: str) -> Callable[..., Scorer | CorpusScorer]:
