@@ -43,7 +43,7 @@ class Case(NamedTuple):
     """Fields of the model; None removes one."""
     answer: Answer
     listed: Mapping[tuple[str, str], str] = {}
-    """The differences that docs/dialects/openicl.md lists, by mode and aspect, with the reason."""
+    """The differences that docs/formats/openicl.md lists, by mode and aspect, with the reason."""
 
     @property
     def folder_name(self) -> str:

@@ -32,7 +32,7 @@ from benchmarks.peers import LM_EVAL, VLLM, peer_python
 from benchmarks.record import add_output_options, hand_over, setting
 
 WORKER = Path(__file__).resolve().with_name("scoring_worker.py")
-PLOT = Path(__file__).resolve().parents[1] / "docs" / "growth.svg"
+PLOT = Path(__file__).resolve().parents[1] / "docs" / "images" / "growth.svg"
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TOLERANCE = 1e-3
 PEER_NAMES = {"lm-eval": "lm-eval `hf`", "vllm": "lm-eval `vllm`"}

@@ -44,7 +44,7 @@ DELAY_MS = 10
 SPEED_REQUESTS = 2000
 MILLION = 1_000_000
 LOOK_EVERY_S = 0.5
-PLOT = Path(__file__).resolve().parents[1] / "docs" / "scale.svg"
+PLOT = Path(__file__).resolve().parents[1] / "docs" / "images" / "scale.svg"
 
 OWN_USAGE = """
 import json, resource, sys

@@ -1,6 +1,6 @@
 """Record a command in a real terminal and draw what it printed as an SVG.
 
-python docs/make_picture.py docs/demo.svg assay run examples/arithmetic.csv --method ppl,prob,gen
+python docs/make_picture.py docs/images/demo.svg assay run examples/arithmetic.csv --method ppl,prob,gen
 """
 
 from __future__ import annotations

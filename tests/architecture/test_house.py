@@ -112,7 +112,7 @@ def codes_in_source() -> set[str]:
 
 
 def test_every_error_code_is_documented_and_nothing_else() -> None:
-    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^### ([A-Z]+-\d{3})", text, re.MULTILINE))
     assert documented == codes_in_source()
 

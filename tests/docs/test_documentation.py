@@ -253,7 +253,7 @@ def whole_documentation() -> str:
 
 
 def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
-    text = (DOCS / "dialects" / "table.md").read_text(encoding="utf-8")
+    text = (DOCS / "formats" / "table.md").read_text(encoding="utf-8")
     methods = ("ppl", "prob", "gen")
     shares = SharedLengths(Shares(((8, 1.0),)))
     said = TableMeta(sampling_mode="random", output_config=shares)
@@ -267,14 +267,14 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
     assert quirks
     assert missing == []
-    classes = (DOCS / "dialects" / "llmbox.md").read_text(encoding="utf-8")
+    classes = (DOCS / "formats" / "llmbox.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| `(\w+)` \|.*\| (?:yes|yes, .*|no) \|$", classes, re.MULTILINE)
     assert named == list(CLASS_QUIRKS)
-    tasks = (DOCS / "dialects" / "leap.md").read_text(encoding="utf-8")
+    tasks = (DOCS / "formats" / "leap.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|.*\| (yes|no) \|$", tasks, re.MULTILINE) == [
         (name, "yes" if name in REPRODUCED else "no") for name in TASK_QUIRKS
     ]
-    transforms = (DOCS / "dialects" / "ultraeval.md").read_text(encoding="utf-8")
+    transforms = (DOCS / "formats" / "ultraeval.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|.*\| (?:yes|yes, .*|no) \|$", transforms, re.MULTILINE)
     assert rows == [difference.name for difference in TRANSFORM_QUIRKS]
     of_scoring = {
@@ -292,7 +292,7 @@ def quirk_row(one: Difference[Any]) -> str:
 
 
 def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
-    page = (DOCS / "dialects" / "openicl.md").read_text(encoding="utf-8")
+    page = (DOCS / "formats" / "openicl.md").read_text(encoding="utf-8")
     rows = [
         *map(quirk_row, CONFIG_QUIRKS),
         *map(quirk_row, TEMPLATE_DIFFERENCES),
@@ -304,7 +304,7 @@ def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
 
 
 def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
-    page = (DOCS / "dialects" / "openicl.md").read_text(encoding="utf-8")
+    page = (DOCS / "formats" / "openicl.md").read_text(encoding="utf-8")
     names = [
         *RETRIEVERS,
         *FORMS,
@@ -326,7 +326,7 @@ def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
 
 
 def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_dialect() -> None:
-    text = (DOCS / "dialects" / "ultraeval.md").read_text(encoding="utf-8")
+    text = (DOCS / "formats" / "ultraeval.md").read_text(encoding="utf-8")
     arguments = TransformArguments.__struct_fields__
     assert [name for name in arguments if not re.search(rf"^\| `{name}=", text, re.MULTILINE)] == []
     assert [key for key in TaskConfig.__struct_fields__ if f"`{key}`" not in text] == []
@@ -334,7 +334,7 @@ def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_d
 
 
 def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
-    text = (DOCS / "dialects" / "table.md").read_text(encoding="utf-8")
+    text = (DOCS / "formats" / "table.md").read_text(encoding="utf-8")
     assert [key for key in FIELDS if f"`{key}`" not in text] == []
 
 
@@ -356,7 +356,7 @@ def test_every_option_is_documented(command: click.Command) -> None:
 
 
 def test_every_setting_of_a_team_is_documented() -> None:
-    text = (DOCS / "serve.md").read_text(encoding="utf-8")
+    text = (DOCS / "guides" / "team-server.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|.*\|.*\|", text.partition("## Settings")[2], re.MULTILINE) == [
         *TeamSettings.__struct_fields__
     ]
@@ -368,7 +368,7 @@ def test_every_setting_of_a_team_is_documented() -> None:
 def test_every_model_argument_is_documented(
     arguments: type[HfArgs] | type[InferArgs] | type[MockArgs] | type[OpenAIArgs],
 ) -> None:
-    text = (DOCS / "models.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "models.md").read_text(encoding="utf-8")
     assert [name for name in arguments.__struct_fields__ if f"`{name}`" not in text] == []
 
 
@@ -386,7 +386,7 @@ def _structs(kind: Any, found: dict[str, type[msgspec.Struct]]) -> None:
 
 
 def test_every_field_that_programs_are_told_is_documented() -> None:
-    text = (DOCS / "json.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
     found: dict[str, type[msgspec.Struct]] = {}
     _structs(CommandAnswer | ErrorAnswer | ProgressEvent | DownloadEvent, found)
     assert len(found) > 15
@@ -402,7 +402,7 @@ def test_every_metric_for_authors_is_documented() -> None:
 
 
 def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_differences() -> None:
-    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
     named = (*ROW_METRICS, *LATE_METRICS, *SENTENCE_METRICS, *POSTPROCESSORS)
     assert [name for name in named if f"\n| `{name}`" not in page] == []
     corrected = {**CORRECTED_ROWS, **CORRECTED_SENTENCES, **CORRECTED_POSTPROCESSORS}
@@ -412,7 +412,7 @@ def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_
 
 
 def test_every_evaluator_of_configs_is_documented_with_its_differences() -> None:
-    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
     assert [name for name in EVALUATORS if f"\n| `{name}` | " not in page] == []
     rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in CORRECTED_EVALUATORS.items()]
     rows += [f"| {name} | {one.original} | {one.here} |" for name, one in REPEATED.items()]
@@ -420,7 +420,7 @@ def test_every_evaluator_of_configs_is_documented_with_its_differences() -> None
 
 
 def test_every_function_for_task_classes_is_documented() -> None:
-    text = (DOCS / "dialects" / "leap.md").read_text(encoding="utf-8")
+    text = (DOCS / "formats" / "leap.md").read_text(encoding="utf-8")
     assert [name for name in (*AGGREGATIONS, "bleurt") if f"`{name}`" not in text] == []
 
 

@@ -36,7 +36,7 @@ pytest.importorskip("huggingface_hub")
 ASSAY = (sys.executable, "-m", "assay")
 DATA = "question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n"
 TOKEN = "hf_readerreaderreader"
-PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "models.md"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from fakes.team_server import TeamServer
 
-PAGE = Path(__file__).parents[2] / "docs" / "serve.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "team-server.md"
 _FILE = re.compile(r"^([\w./-]+\.\w+):\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _REQUESTS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

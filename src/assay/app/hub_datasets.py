@@ -88,7 +88,7 @@ def _described(dataset: HubDataset) -> tuple[list[EvalTask], tuple[str, ...]]:
         return eval_tasks(document, Origin(f"hf://{dataset.name}/{FILE_NAME}")), ()
     except AuthorError as error:
         plain = HubName(dataset.name, revision=dataset.asked.revision, split="SPLIT").short
-        fix = f"read the rows as a plain table: assay run {plain}; docs/shapes.md lists what can be run"
+        fix = f"read the rows as a plain table: assay run {plain} (docs/guides/table-shapes.md)"
         raise AuthorError([msgspec.structs.replace(one, fix=fix) for one in error.problems]) from None
 
 

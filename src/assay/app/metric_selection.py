@@ -19,7 +19,7 @@ from assay.scoring.originals.ultraeval.row_values import ROW_METRICS
 from assay.scoring.scorers.response_outcomes import ACCURACY
 
 METRICS: tuple[str, ...] = (ACCURACY, *ROW_METRICS, *LATE_METRICS)
-"""What `--metric` may name; docs/metrics.md says what each is."""
+"""What `--metric` may name; docs/reference/metrics.md says what each is."""
 OWN = "own:"
 """Stands before the name of a metric of an author's own code."""
 _BY_A_FLAG = ("prompt",)

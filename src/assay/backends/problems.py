@@ -3,7 +3,7 @@
 MODEL-001 unknown backend · 002 wrong model argument · 003 files missing · 004 extra not installed ·
 005 does not load · 006 does not fit into memory · 007 server not reached · 008 address not served ·
 009 key missing or refused · 011 chat template unusable. (010, every request refused alike, is the engine's.)
-`docs/errors.md` explains them to people.
+`docs/reference/errors.md` explains them to people.
 """
 
 from __future__ import annotations

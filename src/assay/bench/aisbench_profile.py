@@ -1,8 +1,7 @@
 """The numbers of AISBench 3.1.20260630, by its own formulas and names, for runs that are compared with it.
 
 It times every event of a stream, also those without text, rounds seconds to four digits, and gives 0 where
-there is no value. `docs/bench_metrics.md` shows where that differs from Assay's own numbers, and what is
-corrected here, too.
+there is no value. docs/reference/serving-benchmark-metrics.md lists the differences from Assay's own numbers.
 """
 
 from __future__ import annotations

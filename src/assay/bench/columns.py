@@ -1,6 +1,6 @@
 """Calls by the thousand, in columns, and what the times of each single one say.
 
-Every formula for one call stands here, once; `docs/bench_metrics.md` says the same in words.
+Every formula for one call is defined here, once; docs/reference/serving-benchmark-metrics.md explains them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adds up what the times of calls say, as the calls end. `docs/bench_metrics.md` defines every number.
+"""Add up request timings as requests finish. docs/reference/serving-benchmark-metrics.md defines each number.
 
 No record is kept: of each call two moments stay, of all else what `Pool` and `CountsOverTime` hold.
 """

@@ -1,4 +1,4 @@
-"""What a load's times say, as `summary.json` has it. `docs/bench_metrics.md` defines every number."""
+"""The numbers of a load in `summary.json`. docs/reference/serving-benchmark-metrics.md defines each number."""
 
 from __future__ import annotations
 

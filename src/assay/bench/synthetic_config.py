@@ -4,7 +4,7 @@
         "Input": {"Method": "uniform", "Params": {"MinValue": 1, "MaxValue": 200}},
         "Output": {"Method": "zipf", "Params": {"Alpha": 1.5, "MinValue": 1, "MaxValue": 100}}}}
 
-docs/bench_datasets.md says where what is made differs from the original's.
+docs/guides/serving-benchmark-data.md says where what is made differs from the original's.
 """
 
 from __future__ import annotations

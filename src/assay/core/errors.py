@@ -9,7 +9,7 @@
       OfflineError            something tried to reach what a run that is kept offline may not reach
 
 One failed request is none of these: it is a `Failure` response, counted and reported.
-Every problem has a code that `docs/errors.md` explains.
+Every problem has a code that `docs/reference/errors.md` explains.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that is wrong: where, what was seen, what was expected, and what to do."""
 
     code: str
-    """Stable name such as `TABLE-004`, an anchor in docs/errors.md."""
+    """Stable name such as `TABLE-004`, an anchor in docs/reference/errors.md."""
     what: str
     """What is wrong, with the value seen and what was expected."""
     fix: str

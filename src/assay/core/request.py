@@ -28,7 +28,7 @@ WindowScheme: TypeAlias = Literal["classic", "hf-stride", "gptq"]
 
 
 class Windows(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a text longer than the model's context is cut; docs/concepts.md compares the schemes."""
+    """How to split a text longer than the model's context; docs/how-it-works/concepts.md compares the ways."""
 
     scheme: WindowScheme
     length: int | None = None

@@ -1,8 +1,8 @@
 """How two columns of paired numbers differ, and how sure that is. Knows numbers and clusters, not runs.
 
 The second column against the first: a positive difference says that the second has the larger values.
-docs/compare.md writes the formulas down. Conventions: intervals are two-sided 95 %, tests two-sided; what
-cannot be known (one pair, no spread) is None, never 0.
+docs/guides/compare-runs.md lists the formulas. Conventions: intervals are two-sided 95 %, tests two-sided;
+what cannot be known (one pair, no spread) is None, never 0.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def summary(
 
 
 def values(record: CallRecord) -> dict[str, list[float]]:
-    """Return what one call says, by the definitions of docs/bench_metrics.md."""
+    """Return what one call says, by the definitions of docs/reference/serving-benchmark-metrics.md."""
     times, n = record.times, record.n_output
     late = [] if record.due is None else [times.began - record.due]
     if record.failure is not None:

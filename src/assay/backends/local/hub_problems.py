@@ -2,7 +2,7 @@
 
 MODEL-011 no such model · 012 no such revision · 013 no access · 014 hub not reached or not working ·
 015 rate limit · 016 offline and not cached · 017 no room on the disk · 018 nothing that can be loaded ·
-019 the model needs its own code. `docs/errors.md` explains them.
+019 the model needs its own code. `docs/reference/errors.md` explains them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the original's code and Assay differ. docs/dialects/leap.md shows this table."""
+"""Where the original's code and Assay differ. docs/formats/leap.md shows this table."""
 
 from __future__ import annotations
 

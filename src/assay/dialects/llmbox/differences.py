@@ -1,4 +1,4 @@
-"""Where the original's code, its document and Assay differ. docs/dialects/llmbox.md shows this table."""
+"""Where the original's code, its document and Assay differ. docs/formats/llmbox.md shows this table."""
 
 from __future__ import annotations
 

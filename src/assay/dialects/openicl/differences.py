@@ -1,4 +1,4 @@
-"""Where the originals and Assay differ. docs/dialects/openicl.md shows this table."""
+"""Where the originals and Assay differ. docs/formats/openicl.md shows this table."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class TemplateFailure(Exception):
 
 def template_limit(label: str, what: str, where: Origin | None) -> Problem:
     """Return the problem of a template that does too much."""
-    fix = "make the template smaller; docs/errors.md lists the limits"
+    fix = "make the template smaller; docs/reference/errors.md lists the limits"
     return Problem("TEMPLATE-002", f"{label} cannot be used: {what}", fix, where)
 
 

@@ -312,7 +312,7 @@ def _unshown_media(source: Source, said: TableMeta) -> list[str]:
     if said.template or said.human_prompt:
         return [f"{column}: {what}"]
     fix = (
-        "write a config with a media template (docs/dialects/openicl.md); to ask about the text alone, "
+        "write a config with a media template (docs/formats/openicl.md); to ask about the text alone, "
         "say so with a template, such as --template '{question}'"
     )
     raise PlanError(Problem("HUB-014", what, fix, Origin(source.path, column=column)))

@@ -1,4 +1,4 @@
-"""Where the original and Assay differ. The page docs/dialects/table.md shows this table with its reasons."""
+"""Where the original and Assay differ. The page docs/formats/table.md shows this table with its reasons."""
 
 from __future__ import annotations
 

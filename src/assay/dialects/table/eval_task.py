@@ -231,4 +231,4 @@ def _pattern_faults(pattern: Any) -> list[str]:
 
 
 def _problem(what: str, where: Origin) -> Problem:
-    return Problem("TABLE-036", what, "correct the file; docs/shapes.md lists what it may say", where)
+    return Problem("TABLE-036", what, "correct the file; docs/guides/table-shapes.md lists its fields", where)

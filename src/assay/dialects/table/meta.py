@@ -188,7 +188,7 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
                 Problem(
                     "TABLE-003",
                     f"unknown key {key!r}{nearest(key, FIELDS)}",
-                    "correct the key, or delete it; docs/dialects/table.md lists all keys",
+                    "correct the key, or delete it; docs/formats/table.md lists all keys",
                     where,
                 )
             )

@@ -275,7 +275,7 @@ def _placed(record: Record, column: str, make: Any, *args: Any) -> dict[str, Any
     try:
         made: dict[str, Any] = make(*args)
     except BadAssertion as trouble:
-        fix = "use a supported assertion, or delete the test; docs/shapes.md lists them"
+        fix = "use a supported assertion, or delete the test; docs/guides/table-shapes.md lists them"
         raise _problem(record, column, str(trouble), fix) from None
     return made
 

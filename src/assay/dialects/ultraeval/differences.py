@@ -1,4 +1,4 @@
-"""Where the original's code, its document and Assay differ. docs/dialects/ultraeval.md shows this table."""
+"""Where the original's code, its document and Assay differ. docs/formats/ultraeval.md shows this table."""
 
 from __future__ import annotations
 

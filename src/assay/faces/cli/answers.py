@@ -1,5 +1,6 @@
-"""What commands answer programs with --json. These types are the schema: docs/json.md describes them, and
-tests decode every answer strictly by them.
+"""The JSON that commands print with --json. These types are the schema; tests decode every answer with them.
+
+docs/reference/json.md describes them.
 
 `kind` names the answer. Values that later versions may add are no break; a field that is here stays.
 """

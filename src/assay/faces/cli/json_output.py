@@ -1,7 +1,7 @@
 """Answers to programs: with --json a command prints one JSON value on standard output, and nothing beside it.
 
 A command returns an `Answer`; `main` writes it. What else would be printed goes to standard error, whoever
-prints it: code of a dataset's author too. docs/json.md says what each command answers.
+prints it: code of a dataset's author too. docs/reference/json.md says what each command answers.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class Said(msgspec.Struct, frozen=True):
     """The body of every refusal."""
 
     code: str
-    """A name that docs/errors.md explains."""
+    """A name that docs/reference/errors.md explains."""
     what: str
     fix: str
 

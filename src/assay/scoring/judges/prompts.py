@@ -260,5 +260,5 @@ def _in_words(purpose: tuple[JudgeType, int | None, bool]) -> str:
 
 def _wrong(what: str, where: Origin) -> Problem:
     return Problem(
-        "JUDGE-003", what, "correct the file of judge prompts; docs/judges.md shows its form", where
+        "JUDGE-003", what, "correct the file of judge prompts; docs/guides/judges.md shows its form", where
     )

@@ -52,7 +52,7 @@ def test_own_prompts_show_every_turn_and_reference_of_any_conversation() -> None
 
 
 def test_the_documentation_shows_the_prompts() -> None:
-    page = (DOCS / "judges.md").read_text(encoding="utf-8")
+    page = (DOCS / "guides" / "judges.md").read_text(encoding="utf-8")
     for prompt in own_prompts().prompts:
         assert prompt.system_prompt in page
         assert prompt.prompt_template in page

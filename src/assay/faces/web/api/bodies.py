@@ -34,7 +34,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why something was not done."""
 
     code: str
-    """A name that docs/errors.md explains."""
+    """A name that docs/reference/errors.md explains."""
     what: str
     """What is wrong, with the value seen and what was expected."""
     fix: str

@@ -39,8 +39,8 @@ _SCHEMAS = "#/components/schemas/"
 _INTRODUCTION = (
     "Send a token: `Authorization: Bearer TOKEN`. A server that listens on a loopback address alone answers "
     "reading requests (GET) without one. A reader looks, a runner starts evaluations and stops "
-    "their own, an owner may do everything. Errors have one shape: a code that docs/errors.md explains, "
-    "what is wrong, and what to do about it."
+    "their own, an owner may do everything. Errors have one shape: a code that docs/reference/errors.md "
+    "explains, what is wrong, and what to do about it."
 )
 
 

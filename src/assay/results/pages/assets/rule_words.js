@@ -1,4 +1,4 @@
-// The rules that decide, in words. Extraction's rules are tried in this order; docs/concepts.md tells more.
+// The rules that decide, in words. Extraction's rules are tried in this order; docs/how-it-works/concepts.md tells more.
 
 const WORDS = {
   // An option in what was written.

@@ -87,7 +87,7 @@ def make_evaluator(name: str, arguments: Mapping[str, Any], *, is_faithful: bool
             Problem(
                 "SCORE-004",
                 f"there is no evaluator {name!r}{nearest(name, EVALUATORS)}; expected one of "
-                f"{listing(EVALUATORS)}, which docs/metrics.md lists, or a class of your own",
+                f"{listing(EVALUATORS)}, which docs/reference/metrics.md lists, or a class of your own",
                 "correct the name",
             )
         )

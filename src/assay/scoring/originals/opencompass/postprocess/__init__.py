@@ -1,6 +1,6 @@
 """Post-processors: from what a model wrote to its answer, by the names that task configs give them.
 
-They know texts and nothing else: no samples, no metrics, no models. docs/metrics.md lists them.
+They know texts and nothing else: no samples, no metrics, no models. docs/reference/metrics.md lists them.
 """
 
 from assay.scoring.differences import Difference

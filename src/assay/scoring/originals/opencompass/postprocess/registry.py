@@ -203,7 +203,7 @@ def postprocessor_name(said: str | Mapping[str, Any]) -> str:
         known = (*POSTPROCESSORS, *ALIASES)
         raise ValueError(
             f"there is no post-processor {given!r}{nearest(given, known)}; "
-            f"expected one of {listing(POSTPROCESSORS)}, which docs/metrics.md lists"
+            f"expected one of {listing(POSTPROCESSORS)}, which docs/reference/metrics.md lists"
         )
     return name
 

@@ -260,7 +260,7 @@ def test_with_a_desk_a_second_start_asks_nothing(tmp_path: Path) -> None:
 
 
 def test_the_documentation_lists_every_reading() -> None:
-    page = (Path(__file__).parents[6] / "docs" / "judges.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[6] / "docs" / "guides" / "judges.md").read_text(encoding="utf-8")
     section = page.partition("## Right or wrong")[2].partition("\n## ")[0]
     named = {word for line in section.splitlines() for word in line.partition(" | ")[0].split("`")[1::2]}
     assert set(READINGS) <= named

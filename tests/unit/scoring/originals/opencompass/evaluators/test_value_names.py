@@ -11,7 +11,7 @@ import pytest
 from assay.scoring.originals.opencompass.evaluators import EVALUATORS, EvaluatedRow, make_evaluator
 from assay.scoring.originals.opencompass.evaluators.value_names import VALUE_NAMES
 
-PAGE = Path(__file__).parents[6] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[6] / "docs" / "reference" / "metrics.md"
 NOT_AMONG_THE_EVALUATORS = {"CascadeEvaluator"}
 """Made of two others."""
 BOX = {"bbox": [0, 0, 9, 9], "image_width": 9, "image_height": 9}
