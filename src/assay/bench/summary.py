@@ -1,4 +1,4 @@
-"""The numbers of a load in `summary.json`. docs/reference/serving-benchmark-metrics.md defines each number."""
+"""The numbers of a load in summary.json. docs/reference/serving-benchmark-metrics.md defines each number."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ WindowScheme: TypeAlias = Literal["classic", "hf-stride", "gptq"]
 
 
 class Windows(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How to split a text longer than the model's context; docs/how-it-works/concepts.md compares the ways."""
+    """How to split a text longer than the model's context; docs/how-it-works/concepts.md compares them."""
 
     scheme: WindowScheme
     length: int | None = None

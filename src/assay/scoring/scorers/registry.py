@@ -26,7 +26,7 @@ SCORERS: dict[str, str] = {
     "row_metrics": "assay.scoring.originals.ultraeval.row_metrics:row_metrics",
     "task_results": "assay.scoring.originals.leap.task_results:TaskResults",
 }
-"""Every scorer that a dialect may name, as `module:name`. Modules are imported when they are needed, so that a
+"""Every scorer that a dialect may name, as `module:name`. Modules are imported when needed, so that a
 run on a table does not wait for metric libraries, the sandbox or the judges."""
 
 
