@@ -1,4 +1,4 @@
-"""The rules of the house that nobody should have to remember."""
+"""Rules of the architecture that tests enforce."""
 
 from __future__ import annotations
 
@@ -90,17 +90,17 @@ open_backend({model!r}, {{}}).card
     assert "httptools" not in loaded_after(code)
 
 
-def test_no_room_or_file_is_a_drawer_for_anything() -> None:
+def test_no_package_or_file_is_called_utils() -> None:
     names = {path.stem for path in SOURCE.rglob("*.py")} | {
         path.name for path in SOURCE.rglob("*") if path.is_dir()
     }
     assert names.isdisjoint({"utils", "util", "common", "helpers", "helper", "misc"})
 
 
-def test_the_readme_names_every_room() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rooms = [path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"]
-    missing = [room for room in rooms if f"`{room}/`" not in text]
+def test_contributing_names_every_package() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    packages = [path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"]
+    missing = [name for name in packages if f"`{name}/`" not in text]
     assert missing == []
 
 
