@@ -6,14 +6,18 @@ written to that file. A block marked `console` holds commands after `$ ` and, be
 shown output a line `...` stands for anything; a decimal at the end of a line (seconds) and the width of
 columns do not count. A page with a block that is marked `hub` finds the datasets of `fakes.hub_documented` on
 the Hugging Face hub.
+
+`ASSAY_UPDATE_DOCS=1 pytest tests/docs -k does_what_it_says` rewrites the shown output of every page.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -84,6 +88,9 @@ from fakes.hub_server import hub_on_loopback
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+
+UPDATE = bool(os.environ.get("ASSAY_UPDATE_DOCS"))
+"""Whether to rewrite the output that pages show, instead of comparing it."""
 
 _FENCE = re.compile(r"^(?:(?P<file>[\w./-]+\.\w+):\n\n)?```(?P<mark>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#]*)(?:#(?P<anchor>[^)]+))?\)")
@@ -156,6 +163,41 @@ def occurs(chunk: list[str], output: str) -> bool:
     return any(lines[at : at + len(chunk)] == chunk for at in range(len(lines)))
 
 
+def closest_lines(chunk: list[str], output: str) -> tuple[float, list[str]]:
+    """Return the lines of an output that are most like some shown lines, and how alike they are."""
+    lines = output.rstrip("\n").split("\n")
+    wanted = "\n".join(map(plain, chunk))
+    best: tuple[float, list[str]] = (0.0, chunk)
+    for length in range(max(1, len(chunk) - 3), len(chunk) + 4):
+        for at in range(len(lines) - length + 1):
+            window = lines[at : at + length]
+            likeness = SequenceMatcher(None, wanted, "\n".join(map(plain, window)), autojunk=False).ratio()
+            if likeness > best[0]:
+                best = (likeness, window)
+    return best
+
+
+def update_page(page: Path, command: Command, result: Result) -> None:
+    """Rewrite the output that a page shows for a command as it is now; `...` lines stay."""
+    updated: list[str] = []
+    chunk: list[str] = []
+    for line in [*command.shown, "..."]:
+        if plain(line) != "...":
+            chunk.append(line)
+            continue
+        kept = list(map(plain, chunk))
+        if chunk and not occurs(kept, result.out) and not occurs(kept, result.err):
+            likeness, lines = max(closest_lines(chunk, result.out), closest_lines(chunk, result.err))
+            assert likeness > 0.5, f"{page}: nothing like {chunk} in\n{result.out}{result.err}"
+            chunk = lines
+        updated += [*chunk, line]
+        chunk = []
+    old, new = "\n".join(command.shown), "\n".join(updated[:-1])
+    if old != new:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
 def run_command(command: Command, monkeypatch: pytest.MonkeyPatch, hub: str) -> Result:
     with monkeypatch.context() as patch:
         for name, value in command.environment.items():
@@ -176,11 +218,14 @@ def follow(
         elif block.mark.split(" ")[0] == "console" and ("real" in block.mark.split(" ")) == is_real:
             for command in commands(block):
                 result = run_command(command, monkeypatch, hub)
-                said = f"{where}: assay {shlex.join(command.arguments)}\n{result.out}{result.err}"
-                assert result.status == block.status, said
+                report = f"{where}: assay {shlex.join(command.arguments)}\n{result.out}{result.err}"
+                assert result.status == block.status, report
+                if UPDATE:
+                    update_page(page, command, result)
+                    continue
                 for chunk in chunks(command.shown):
                     assert occurs(chunk, result.out) or occurs(chunk, result.err), (
-                        f"{said}\nnot in it: {chunk}"
+                        f"{report}\nnot in it: {chunk}\nASSAY_UPDATE_DOCS=1 rewrites shown output"
                     )
         elif block.mark == "python" and _IMPORTS_ASSAY.search(block.body) and not is_real:
             exec(compile(block.body, where, "exec"), {"__name__": "documentation"})  # noqa: S102
