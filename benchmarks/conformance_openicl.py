@@ -22,15 +22,15 @@ if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from assay.core.errors import AssayError, Problem
-from assay.dialects.openicl.config.checking import checked_entries
-from assay.dialects.openicl.config.lists import DATASETS_SUFFIX, dataset_lists
+from assay.dialects.openicl.config.checking import check_entries
+from assay.dialects.openicl.config.lists import DATASETS_SUFFIX, find_dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
-from assay.dialects.openicl.config.prompt_hash import DIGITS, config_hash
+from assay.dialects.openicl.config.prompt_hash import HASH_DIGITS, hash_config
 from assay.results.rows import markdown_list, markdown_table
 from benchmarks.openicl_entries import dataset_folder, package_of
 from benchmarks.record import add_output_options, hand_over, setting
 
-_HASH_IN_NAME = re.compile(rf"_([0-9a-f]{{{DIGITS}}})$")
+_HASH_IN_NAME = re.compile(rf"_([0-9a-f]{{{HASH_DIGITS}}})$")
 _SHARE = 200
 """The number of configs that the time is given for."""
 
@@ -117,7 +117,7 @@ def outcome(path: Path, files: ConfigFiles) -> Outcome:
         config = files.load(path)
     except AssayError as error:
         return result._replace(problems=tuple(_reasons(error.problems)))
-    result = result._replace(hash_found=config_hash(config))
+    result = result._replace(hash_found=hash_config(config))
     return result if not has_lists(config) else checked(config, result)
 
 
@@ -135,7 +135,7 @@ def has_lists(config: LoadedConfig) -> bool:
 def checked(config: LoadedConfig, result: Outcome) -> Outcome:
     """Check the entries of one config."""
     try:
-        entries = checked_entries(config, dataset_lists(config, DATASETS_SUFFIX))
+        entries = check_entries(config, find_dataset_lists(config, DATASETS_SUFFIX))
     except AssayError as error:
         more = f" (and {error.total - 1} more)" if error.total > 1 else ""
         return result._replace(entry_problem=f"{error.problems[0].what}{more}")

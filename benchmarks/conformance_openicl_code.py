@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.app.openicl_scoring import offered
+from assay.app.openicl_scoring import build_author_imports
 from assay.core.errors import AssayError
-from assay.dialects.openicl.authored.code import Code, file_of, last_name
-from assay.dialects.openicl.authored.own_datasets import own_datasets
+from assay.dialects.openicl.authored.code import AuthorCode, find_source_file, get_short_name
+from assay.dialects.openicl.authored.own_datasets import build_dataset_classes
 from assay.dialects.openicl.config.entry import DatasetEntry
 from assay.dialects.openicl.config.symbol import Symbol
-from assay.dialects.openicl.entries import Found
+from assay.dialects.openicl.entries import ConfigEntry
 from assay.dialects.shared.template import TemplateFailure
 from assay.results.rows import markdown_list, markdown_table
 from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
@@ -75,7 +75,7 @@ def section(checkout: Path) -> str:
     """Return the counts, and the reasons."""
     entries = distinct_entries(checkout)
     # One for all: a file that is run twice may define twice what may be there once.
-    code = Code([], checkout, None, offered())
+    code = AuthorCode([], checkout, None, build_author_imports())
     names = [*fates(checkout, code), *all_classes(checkout, code)]
     kinds = dict.fromkeys(one.kind for one in names)
     rows = []
@@ -96,7 +96,7 @@ def section(checkout: Path) -> str:
     return "\n\n".join([*parts, *entry_parts(entries, checkout), setting()])
 
 
-def entry_parts(entries: Sequence[Found], checkout: Path) -> Iterator[str]:
+def entry_parts(entries: Sequence[ConfigEntry], checkout: Path) -> Iterator[str]:
     """Yield how many entries would run, and why the others would not."""
     compiler = Compiler(checkout)
     problems = [problem_of(found, compiler) for found in entries]
@@ -112,7 +112,7 @@ def first_line(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def problem_of(found: Found, compiler: Compiler) -> str | None:
+def problem_of(found: ConfigEntry, compiler: Compiler) -> str | None:
     """Return why an entry would not run; None where it would."""
     entry = found.entry
     assert isinstance(entry, DatasetEntry)
@@ -130,7 +130,7 @@ def problem_of(found: Found, compiler: Compiler) -> str | None:
     return None
 
 
-def fates(checkout: Path, code: Code) -> Iterator[Fate]:
+def fates(checkout: Path, code: AuthorCode) -> Iterator[Fate]:
     """Yield what became of each name that configs have."""
     named: dict[str, dict[Any, None]] = defaultdict(dict)
     for found in every_entry(checkout):
@@ -143,19 +143,19 @@ def fates(checkout: Path, code: Code) -> Iterator[Fate]:
                 if one is not None:
                     named["post-processors"][one.type] = None
     own = {
-        "dataset classes": {*own_datasets(code.data)},
+        "dataset classes": {*build_dataset_classes(code.data)},
         "evaluators": {*EVALUATORS, *_ASKING_A_JUDGE},
         "post-processors": {*POSTPROCESSORS, *ALIASES},
     }
     for kind, ours in own.items():
         for one in named[kind]:
-            name = last_name(one)
+            name = get_short_name(one)
             yield Fate(kind, name, _OURS) if name in ours else fate_of(kind, one, code)
 
 
-def fate_of(kind: str, name: Any, code: Code) -> Fate:
+def fate_of(kind: str, name: Any, code: AuthorCode) -> Fate:
     """Look for a name in the checkout."""
-    short = last_name(name)
+    short = get_short_name(name)
     try:
         found = code.find(name)
     except AssayError as error:
@@ -167,10 +167,10 @@ def fate_of(kind: str, name: Any, code: Code) -> Fate:
         return Fate(kind, short, _RAISING, f"{first_line(problem.what):.160}{place}")
     if found is None:
         return Fate(kind, short, _ABSENT, "no file of the checkout defines it")
-    return Fate(kind, short, _THEIRS if file_of(found) else _OURS)
+    return Fate(kind, short, _THEIRS if find_source_file(found) else _OURS)
 
 
-def all_classes(checkout: Path, code: Code) -> Iterator[Fate]:
+def all_classes(checkout: Path, code: AuthorCode) -> Iterator[Fate]:
     """Yield what becomes of every dataset class that a checkout registers, named by a config or not."""
     folder = dataset_folder(checkout)
     assert folder is not None

@@ -23,11 +23,11 @@ import msgspec
 
 from assay.core.errors import AssayError
 from assay.core.prompt import Prompt
-from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.code import get_short_name
 from assay.dialects.openicl.compile import CompiledEntry
 from assay.dialects.openicl.config.entry import DatasetEntry
-from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.entries import ConfigEntry
+from assay.dialects.openicl.multimodal_prompts import MULTIMODAL_TEMPLATE as MULTIMODAL
 from assay.dialects.shared.template import TemplateFailure
 from assay.results.rows import markdown_list, markdown_table
 from benchmarks.openicl_compiled import Compiler, with_fixed_examples
@@ -44,7 +44,7 @@ _SHOWN = 12
 class Compared(NamedTuple):
     """What came out for one entry and one kind of model."""
 
-    found: Found
+    found: ConfigEntry
     way: Way
     n_equal: int = 0
     n_different: int = 0
@@ -86,9 +86,9 @@ def section(checkout: Path) -> str:
     return "\n\n".join([*parts, setting()])
 
 
-def prompts_of(entries: Sequence[Found]) -> list[Found]:
+def prompts_of(entries: Sequence[ConfigEntry]) -> list[ConfigEntry]:
     """Return entries without their evaluation, those that ask alike once."""
-    bare: dict[str, Found] = {}
+    bare: dict[str, ConfigEntry] = {}
     for found in entries:
         assert isinstance(found.entry, DatasetEntry)
         entry = with_fixed_examples(found.entry)
@@ -120,11 +120,11 @@ def described(one: Compared) -> str:
     return f"{place}: the original has `{wanted[cut]}`, Assay `{got[cut]}`"
 
 
-def every_way(found: Found, compiler: Compiler, original: Original) -> Iterator[Compared]:
+def every_way(found: ConfigEntry, compiler: Compiler, original: Original) -> Iterator[Compared]:
     """Compare the prompts of an entry for each kind of model."""
     entry = found.entry
     assert isinstance(entry, DatasetEntry)
-    inferencer = last_name(entry.infer_cfg.inferencer.type)
+    inferencer = get_short_name(entry.infer_cfg.inferencer.type)
     if inferencer not in _GENERATING and inferencer not in _LABELLED:
         yield from (Compared(found, way, refused=f"{inferencer} is not compared") for way in WAYS)
         return
@@ -145,11 +145,11 @@ def every_way(found: Found, compiler: Compiler, original: Original) -> Iterator[
 def is_multimodal(entry: DatasetEntry) -> bool:
     """Whether an entry's prompts have media in them."""
     template = entry.infer_cfg.prompt_template
-    return template is not None and last_name(template.type) == MULTIMODAL
+    return template is not None and get_short_name(template.type) == MULTIMODAL
 
 
 def compared_way(
-    found: Found,
+    found: ConfigEntry,
     way: Way,
     splits: Mapping[str, Sequence[Mapping[str, Any]]],
     compiler: Compiler,
@@ -185,7 +185,7 @@ def compared_way(
 def originals(entry: Any, way: Way, original: Original, asking: Asking) -> list[str | Messages]:
     """Return what the original sends to a model, in the order of rows and labels."""
     arguments = entry.infer_cfg.inferencer.arguments
-    name = last_name(entry.infer_cfg.inferencer.type)
+    name = get_short_name(entry.infer_cfg.inferencer.type)
     if name in _GENERATING:
         token = arguments.get("gen_field_replace_token", "")
         mode = name != "PPLOnlyInferencer"

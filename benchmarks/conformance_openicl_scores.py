@@ -26,11 +26,11 @@ from datasets import Dataset
 
 from assay.core.errors import AssayError
 from assay.core.response import Completion, Failure, Finish, Output, Response
-from assay.core.task import Answered
-from assay.dialects.openicl.authored.code import Code, Offered, last_name
+from assay.core.task import AnsweredRequest
+from assay.dialects.openicl.authored.code import AuthorCode, LibraryParts, get_short_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
-from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.evaluation import Evaluation
+from assay.dialects.openicl.entries import ConfigEntry
+from assay.dialects.openicl.evaluation import EntryEvaluation
 from assay.results.rows import markdown_list, markdown_table
 from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
 from assay.scoring.originals.opencompass.postprocess import ALIASES, POSTPROCESSORS
@@ -92,7 +92,7 @@ def main() -> None:
 
 def section(checkout: Path) -> str:
     """Return the counts, and what differs."""
-    compiler, original = Compiler(checkout), Code([], checkout, None, Offered({}, {}))
+    compiler, original = Compiler(checkout), AuthorCode([], checkout, None, LibraryParts({}, {}))
     compared = [compare(found, compiler, original) for found in combinations(distinct_entries(checkout))]
     outcomes = Counter(one.scores for one in compared)
     rows = [
@@ -108,18 +108,18 @@ def section(checkout: Path) -> str:
     return "\n\n".join([*parts, setting()])
 
 
-def combinations(entries: Sequence[Found]) -> list[Found]:
+def combinations(entries: Sequence[ConfigEntry]) -> list[ConfigEntry]:
     """Return one entry for each combination that is Assay's own in part."""
-    found: dict[str, Found] = {}
+    found: dict[str, ConfigEntry] = {}
     for one in entries:
         entry = one.entry
         assert isinstance(entry, DatasetEntry)
         config = entry.eval_cfg
-        is_text = last_name(entry.infer_cfg.inferencer.type) == "GenInferencer"
+        is_text = get_short_name(entry.infer_cfg.inferencer.type) == "GenInferencer"
         if config is None or entry.judge_infer_cfg is not None or not is_text or entry.n > 1:
             continue
         parts = (config.evaluator, config.pred_postprocessor, config.dataset_postprocessor)
-        names = [last_name(part.type) for part in parts if part is not None]
+        names = [get_short_name(part.type) for part in parts if part is not None]
         known = {*EVALUATORS, *POSTPROCESSORS, *ALIASES}
         if names[0] not in _LEFT_OUT and known.intersection(names):
             found.setdefault(repr(parts), one)
@@ -132,21 +132,21 @@ class Ours(NamedTuple):
     said: list[str]
     rows: list[dict[str, Any]]
     predictions: list[Any]
-    evaluation: Evaluation
+    evaluation: EntryEvaluation
 
     def scores(self) -> dict[str, float]:
         """Return what the evaluator says."""
         return dict(self.evaluation.metrics[0](self.predictions, self.evaluation.references()))
 
 
-def compare(found: Found, compiler: Compiler, original: Code) -> Compared:
+def compare(found: ConfigEntry, compiler: Compiler, original: AuthorCode) -> Compared:
     """Give both sides the same answers."""
     entry = found.entry
     assert isinstance(entry, DatasetEntry)
     assert entry.eval_cfg is not None
     config = entry.eval_cfg
     parts = (config.evaluator, config.pred_postprocessor, config.dataset_postprocessor)
-    result = Compared(" > ".join(last_name(part.type) for part in parts if part is not None))
+    result = Compared(" > ".join(get_short_name(part.type) for part in parts if part is not None))
     try:
         ours = read(found, compiler)
     except AssayError as error:
@@ -180,7 +180,7 @@ def compare(found: Found, compiler: Compiler, original: Code) -> Compared:
     )
 
 
-def read(found: Found, compiler: Compiler) -> Ours:
+def read(found: ConfigEntry, compiler: Compiler) -> Ours:
     """Return what Assay reads in made-up answers to made-up rows."""
     entry = found.entry
     assert isinstance(entry, DatasetEntry)
@@ -192,16 +192,16 @@ def read(found: Found, compiler: Compiler) -> Ours:
         for number, sample in enumerate(samples)
     ]
     (scorer,) = task.scorers()
-    evaluation: Evaluation = scorer.args["author"]
+    evaluation: EntryEvaluation = scorer.args["author"]
     raws = [
-        evaluation.raw([Answered(task.requests(sample)[0], _response(text))])
+        evaluation.raw([AnsweredRequest(task.requests(sample)[0], _response(text))])
         for sample, text in zip(samples, said, strict=True)
     ]
     predictions = evaluation.predictions([None if isinstance(one, Failure) else one for one in raws])
     return Ours(said, [dict(sample.fields) for sample in samples], predictions, evaluation)
 
 
-def read_by_original(process: Component | None, said: Sequence[str], original: Code) -> list[Any]:
+def read_by_original(process: Component | None, said: Sequence[str], original: AuthorCode) -> list[Any]:
     """Return what the original reads in answers."""
     if process is None:
         return list(said)
@@ -214,7 +214,7 @@ def scored_by_original(
     predictions: Sequence[Any],
     rows: Sequence[Mapping[str, Any]],
     entry: DatasetEntry,
-    original: Code,
+    original: AuthorCode,
 ) -> Mapping[str, Any]:
     """Return what the original's evaluator says."""
     evaluator, _, process = parts

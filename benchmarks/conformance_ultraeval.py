@@ -24,9 +24,9 @@ from assay.app.datasets import compile_datasets
 from assay.core.errors import AssayError
 from assay.core.task import TaskSettings
 from assay.dialects.ultraeval.config import TaskConfig, read_configs
-from assay.dialects.ultraeval.detect import dataset_folders
+from assay.dialects.ultraeval.detect import find_dataset_folders
 from assay.dialects.ultraeval.script import Script
-from assay.dialects.ultraeval.versions import Version, versions_in
+from assay.dialects.ultraeval.versions import TransformVersion, list_versions
 from assay.results.rows import markdown_list, markdown_table
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 from assay.sources.dataset_folder import DatasetMissing
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--checkout", type=Path, required=True, help="a checkout of UltraEval, with its data")
     add_output_options(parser)
     options = parser.parse_args()
-    folders = dataset_folders(options.checkout)
+    folders = find_dataset_folders(options.checkout)
     if not folders:
         raise SystemExit(f"{options.checkout} has no dataset folders")
     hand_over("conformance_ultraeval", section(folders), options)
@@ -71,7 +71,7 @@ def main() -> None:
 
 def section(folders: Sequence[Path]) -> str:
     """Return the counts, and what does not load or render."""
-    scripts = [version for folder in folders for version in versions_in(folder)]
+    scripts = [version for folder in folders for version in list_versions(folder)]
     paths = [path for folder in folders for path in sorted(folder.glob("config/*.json"))]
     unloadable = {one.path: problem for one in scripts if (problem := script_problem(one.path))}
     configs = {path: config for path in paths if (config := config_of(path)) is not None}
@@ -122,11 +122,11 @@ def config_of(path: Path) -> TaskConfig | None:
 
 def every_version(path: Path, config: TaskConfig) -> list[Rendered]:
     """Render a config by its own script, and by every other script of its method."""
-    versions = [one for one in versions_in(path.parent.parent) if one.serves(config.method)]
+    versions = [one for one in list_versions(path.parent.parent) if one.supports_method(config.method)]
     return [render(path, config, version) for version in versions]
 
 
-def render(path: Path, config: TaskConfig, version: Version) -> Rendered:
+def render(path: Path, config: TaskConfig, version: TransformVersion) -> Rendered:
     """Make all prompts of a config by a script, corrected and faithful."""
     rendered = Rendered(path, version.path, is_own=version.path.name == Path(config.transform).name)
     n_prompts = 0

@@ -32,9 +32,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from assay.backends.hf.batching import GPU_SIZES, Budget
 from assay.backends.hf.likelihood import Rows
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.hf.packed_forward import Trunks
-from assay.backends.hf.row_scoring import TRUNK_BYTES, PackedScoring, prepare_packing
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.packed_forward import SharedPrefixCache
+from assay.backends.hf.row_scoring import PREFIX_CACHE_BYTES, PackedScoring, prepare_packing
 from assay.backends.hf.work_counters import Counters
 
 N_TRUNK, N_QUESTIONS, N_OPTIONS = 1500, 256, 4
@@ -121,10 +121,10 @@ def main() -> None:
         print(json.dumps(found))
 
 
-def loaded_model(model: Any) -> Loaded:
+def loaded_model(model: Any) -> LoadedModel:
     """Return a model as the engine holds it."""
     takes = frozenset(signature(model.forward).parameters)
-    return Loaded(model, model.device, model.model, model.lm_head, takes, model.config.vocab_size)
+    return LoadedModel(model, model.device, model.model, model.lm_head, takes, model.config.vocab_size)
 
 
 def largest(some: Sequence[float], others: Sequence[float]) -> float:
@@ -244,9 +244,9 @@ def padded(model: Any, requests: Sequence[Scored], batch: int = 16) -> tuple[flo
     return rate, sums
 
 
-def score(loaded: Loaded, requests: Sequence[Scored], batch_tokens: int, n_windows: int = 1) -> Measured:
+def score(loaded: LoadedModel, requests: Sequence[Scored], batch_tokens: int, n_windows: int = 1) -> Measured:
     """Score everything by the engine, so many times in a row, each time from token ids and the trunk anew."""
-    counters, trunks = Counters(), Trunks(TRUNK_BYTES)
+    counters, trunks = Counters(), SharedPrefixCache(PREFIX_CACHE_BYTES)
     scoring = PackedScoring(loaded, Budget(batch_tokens), counters, trunks, GPU_SIZES.lane_tokens)
     for _ in range(n_windows):
         rows = Rows()
@@ -265,7 +265,9 @@ class Measured(NamedTuple):
     counters: Counters
 
 
-def packed(loaded: Loaded, requests: Sequence[Scored], batch_tokens: int, n_windows: int) -> dict[str, Any]:
+def packed(
+    loaded: LoadedModel, requests: Sequence[Scored], batch_tokens: int, n_windows: int
+) -> dict[str, Any]:
     """Score packed lanes, in windows as in a long run; return the seconds of one window, and the sums."""
     began = time.perf_counter()
     once = score(loaded, requests, batch_tokens)
@@ -284,7 +286,10 @@ def packed(loaded: Loaded, requests: Sequence[Scored], batch_tokens: int, n_wind
 
 
 def exact(
-    loaded: Loaded, requests: Sequence[Scored], padded_sums: Sequence[float], packed_sums: Sequence[float]
+    loaded: LoadedModel,
+    requests: Sequence[Scored],
+    padded_sums: Sequence[float],
+    packed_sums: Sequence[float],
 ) -> dict[str, Any]:
     """Return how far both ways in bf16, and the packed way in fp32, are from the padded way in fp32."""
     model = loaded.model.float()

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.bench.words import words_of
+from assay.bench.words import iter_words
 from assay.results.rows import markdown_table
 from benchmarks.record import add_output_options, hand_over, setting
 from benchmarks.scale import assay_command, measure
@@ -131,7 +131,7 @@ def write_rows(path: Path, n: int) -> Path:
         writer = csv.writer(file)
         writer.writerow(("question", "A", "B", "C", "D", "answer", "category"))
         for number in range(n):
-            words = words_of(0, "looking", number)
+            words = iter_words(0, "looking", number)
             question = "".join(islice(words, 40)).strip()
             options = ["".join(islice(words, 4)).strip() for _ in range(4)]
             writer.writerow((question, *options, "ABCD"[number % 4], f"part {number % 30}"))

@@ -9,19 +9,19 @@ from typing import Any
 
 import msgspec
 
-from assay.app.openicl_scoring import OpenIclScoring, offered
+from assay.app.openicl_scoring import OpenIclScoring, build_author_imports
 from assay.backends.hf.sentence_encoder import open_embedder
 from assay.core.errors import AssayError
 from assay.core.origin import Origin
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.base_classes import BaseDataset
-from assay.dialects.openicl.authored.code import Code, last_name
+from assay.dialects.openicl.authored.code import AuthorCode, get_short_name
 from assay.dialects.openicl.compile import CompiledEntry, compile_entry
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
-from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.entry_validation import Asked, Tools
-from assay.dialects.openicl.templates.meta import meta_template
+from assay.dialects.openicl.entries import ConfigEntry
+from assay.dialects.openicl.entry_validation import EntryContext, OpenIclTools
+from assay.dialects.openicl.templates.meta import read_meta_template
 from benchmarks.openicl_original import Way
 
 _ENCODING = ("TopkRetriever", "MDLRetriever", "DPPRetriever", "VotekRetriever")
@@ -29,7 +29,7 @@ _ENCODING = ("TopkRetriever", "MDLRetriever", "DPPRetriever", "VotekRetriever")
 _OF_EVERY_RETRIEVER = ("ice_separator", "ice_eos_token", "ice_num")
 
 
-class MadeCode(Code):
+class MadeCode(AuthorCode):
     """The code of a checkout, but for dataset classes: these return made-up rows."""
 
     splits: Mapping[str, Sequence[Mapping[str, Any]]] = {}
@@ -54,25 +54,30 @@ class Compiler:
     """Compiles entries over made-up rows."""
 
     def __init__(self, checkout: Path) -> None:
-        self._tools = Tools(offered(), OpenIclScoring(), open_embedder)
+        self._tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder)
         self._checkout = checkout
         self._code = MadeCode([], checkout, None, self._tools.offered)
 
     def compiled(
-        self, found: Found, splits: Mapping[str, Sequence[Mapping[str, Any]]], way: Way, *, is_faithful: bool
+        self,
+        found: ConfigEntry,
+        splits: Mapping[str, Sequence[Mapping[str, Any]]],
+        way: Way,
+        *,
+        is_faithful: bool,
     ) -> CompiledEntry:
         """Return an entry as a task; AssayError for what is wrong with it."""
         self._code.splits = splits
-        arguments = ConfigArguments(self._checkout, meta_template(way.meta, []))
+        arguments = ConfigArguments(self._checkout, read_meta_template(way.meta, []))
         settings = TaskSettings(is_chat=way.is_chat, is_faithful=is_faithful)
-        asked = Asked(settings, arguments, self._tools, self._code)
+        asked = EntryContext(settings, arguments, self._tools, self._code)
         return compile_entry(found, str(found.config.path), asked)
 
 
 def with_fixed_examples(entry: DatasetEntry) -> DatasetEntry:
     """Return an entry whose examples are not found by an encoder: the first of the split stand for them."""
     retriever = entry.infer_cfg.retriever
-    if last_name(retriever.type) not in _ENCODING:
+    if get_short_name(retriever.type) not in _ENCODING:
         return entry
     count = int(retriever.arguments.get("ice_num", 1))
     kept = {key: one for key, one in retriever.arguments.items() if key in _OF_EVERY_RETRIEVER}

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from assay.core.errors import AssayError
-from assay.dialects.openicl.config.checking import checked_entries
+from assay.dialects.openicl.config.checking import check_entries
 from assay.dialects.openicl.config.entry import DatasetEntry
-from assay.dialects.openicl.config.lists import DATASETS_SUFFIX, dataset_lists
+from assay.dialects.openicl.config.lists import DATASETS_SUFFIX, find_dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles
-from assay.dialects.openicl.entries import Found
+from assay.dialects.openicl.entries import ConfigEntry
 from benchmarks.record import add_output_options, hand_over
 
 PLACES = ("opencompass/configs/datasets", "ais_bench/benchmark/configs/datasets")
@@ -33,24 +33,24 @@ def package_of(checkout: Path) -> str:
     return folder.relative_to(checkout).parts[0]
 
 
-def every_entry(checkout: Path) -> Iterator[Found]:
+def every_entry(checkout: Path) -> Iterator[ConfigEntry]:
     """Yield the entries of all configs that can be read; configs of configs have those of others again."""
     folder = dataset_folder(checkout)
     files = ConfigFiles(checkout)
     for path in sorted(folder.rglob("*.py")) if folder else ():
         try:
             config = files.load(path)
-            placed = checked_entries(config, dataset_lists(config, DATASETS_SUFFIX))
+            placed = check_entries(config, find_dataset_lists(config, DATASETS_SUFFIX))
         except AssayError:
             continue  # Counted and named by conformance_openicl.
         for one in placed:
             if isinstance(one.entry, DatasetEntry):
-                yield Found(one.entry, one.where, config, None)
+                yield ConfigEntry(one.entry, one.where, config, None)
 
 
-def distinct_entries(checkout: Path) -> list[Found]:
+def distinct_entries(checkout: Path) -> list[ConfigEntry]:
     """Return the entries that differ in more than their name and the arguments of their loader."""
-    found: dict[str, Found] = {}
+    found: dict[str, ConfigEntry] = {}
     for one in every_entry(checkout):
         entry = one.entry
         assert isinstance(entry, DatasetEntry)

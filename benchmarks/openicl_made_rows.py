@@ -10,9 +10,9 @@ import re
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.code import get_short_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
-from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.multimodal_prompts import MULTIMODAL_TEMPLATE as MULTIMODAL
 
 N_ROWS = 12
 _PARTS = ("begin", "round", "end")
@@ -108,7 +108,7 @@ def _row(
         other = columns[(place + 1) % len(columns)]
         text = _TEXTS[(number + 5 * place) % len(_TEXTS)]
         made[column] = text.format(name=column, row=name, other=f"{{{other}}}")
-    inferencer = last_name(entry.infer_cfg.inferencer.type)
+    inferencer = get_short_name(entry.infer_cfg.inferencer.type)
     output = entry.reader_cfg.output_column
     if output is not None:
         answers = labels or _ANSWERS
@@ -123,7 +123,7 @@ def _row(
         made.update({column: made[column] + made["cont"] for column in entry.reader_cfg.input_columns})
     if inferencer in ("ChatInferencer", "ParallelChatInferencer", "MultiTurnGenInferencer"):
         made.update({column: _dialogue(number) for column in entry.reader_cfg.input_columns[:1]})
-    if any(last_name(one.type) == MULTIMODAL for one in _templates(entry)):
+    if any(get_short_name(one.type) == MULTIMODAL for one in _templates(entry)):
         made["content"] = f"<AIS_TEXT_START>question {number}<AIS_CONTENT_TAG>"
     for column in _expanded(entry):
         made[column] = _dialogue(number)

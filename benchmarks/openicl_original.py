@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.code import get_short_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 
 Messages = tuple[tuple[str, str], ...]
@@ -106,7 +106,7 @@ class Original:
         infer = entry.infer_cfg
         named = {"prompt_template": infer.prompt_template, "ice_template": infer.ice_template}
         made = {name: None if one is None else self._template(one) for name, one in named.items()}
-        cls = getattr(self._retrievers, last_name(infer.retriever.type))
+        cls = getattr(self._retrievers, get_short_name(infer.retriever.type))
         arguments = {name: one for name, one in infer.retriever.arguments.items() if name not in named}
         if self.name == "opencompass":
             return Asking(cls(dataset, **arguments), made)
@@ -115,7 +115,7 @@ class Original:
         return Asking(retriever, {})
 
     def _template(self, component: Component) -> Any:
-        return self._templates[last_name(component.type)](**component.arguments)
+        return self._templates[get_short_name(component.type)](**component.arguments)
 
     def shown(self, prompt: Any, way: Way, *, is_generation: bool) -> str | Messages:
         """Return what the model is sent."""

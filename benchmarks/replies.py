@@ -31,7 +31,7 @@ if not __package__:  # run by its path
 from assay.results.rows import markdown_table
 from assay.scoring.extract import extract_number, extract_option
 from assay.scoring.normalize import numbers_equal
-from assay.scoring.scorers.grading import AnswerGrader, question_in
+from assay.scoring.scorers.grading import AnswerGrader, extract_question
 from benchmarks.record import add_output_options, hand_over, setting
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpora" / "replies"
@@ -94,7 +94,7 @@ def _is_same_number(row: Reply) -> bool | None:
 
 
 def _is_same_text(row: Reply) -> bool | None:
-    is_right = _GRADER.grade(row.reply, row.targets, question_in(row.prompt)).value == 1.0
+    is_right = _GRADER.grade(row.reply, row.targets, extract_question(row.prompt)).value == 1.0
     return row.answer in row.targets if is_right else None
 
 

@@ -34,11 +34,11 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def _assay(asked: dict[str, Any]) -> dict[str, Any]:
     from assay.backends.registry import open_backend
-    from assay.core.request import Ask, Generate, Request, Sampling, Span, request
+    from assay.core.request import Ask, Generate, Request, Sampling, Span, make_request
     from assay.core.response import Completion, Likelihood
 
     def requests(asks: Sequence[Ask]) -> list[Request]:
-        return [request("bench", str(n), "track", "role", 0, ask) for n, ask in enumerate(asks)]
+        return [make_request("bench", str(n), "track", "role", 0, ask) for n, ask in enumerate(asks)]
 
     backend = open_backend(f"hf:{asked['weights']}", asked.get("args", {}))
     list(backend.run(requests([Span("One two three", 3), Generate("One two", Sampling(max_tokens=2))])))

@@ -54,7 +54,7 @@ def _cpu_seconds() -> float:
 
 def _assay(weights: str) -> Answer:
     from assay.backends.registry import open_backend
-    from assay.core.request import Ask, Generate, Sampling, Span, request
+    from assay.core.request import Ask, Generate, Sampling, Span, make_request
     from assay.core.response import Completion, Likelihood
 
     args = {"context_length": str(CONTEXT), "kv_cache_gib": str(KV_GIB)}
@@ -66,7 +66,7 @@ def _assay(weights: str) -> Answer:
             Generate(prompt, Sampling(max_tokens=asked["max_tokens"])) for prompt in asked.get("prompts", ())
         ]
         before = dict(backend.stats())
-        requests = [request("bench", str(n), "track", "role", 0, ask) for n, ask in enumerate(asks)]
+        requests = [make_request("bench", str(n), "track", "role", 0, ask) for n, ask in enumerate(asks)]
         found = {int(one.request_id.split("/")[1]): one.outcome for one in backend.run(requests)}
         outcomes = [found[n] for n in range(len(asks))]
         return {

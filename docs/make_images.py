@@ -25,7 +25,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from assay.core.ids import draw
+from assay.core.ids import make_random
 
 DOCS = Path(__file__).resolve().parent
 IMAGES = DOCS / "images"
@@ -83,7 +83,7 @@ def make_runs(folder: Path) -> None:
     names = [f"dataset {nth + 1:02}" if nth % 5 else f"데이터셋 {nth + 1:02}" for nth in range(40)]
     for place, name in enumerate(names):
         # Right answers that are not spread evenly: who always says A has more of them here, fewer there.
-        numbers = draw(0, name, "", "picture")
+        numbers = make_random(0, name, "", "picture")
         weights = (3 + place % 3, 2, 1 + place % 2, 1)
         with open(boards / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)

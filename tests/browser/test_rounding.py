@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import assay
-from assay.core.rounding import percent, plain
+from assay.core.rounding import format_number, format_percent
 
 NUMBERS = Path(assay.__file__).parent / "results" / "pages" / "assets" / "numbers.js"
 PLAIN = (
@@ -36,5 +36,9 @@ def test_every_share_of_up_to_200_rows_has_the_digits_of_the_terminal(browser_pa
             numbers.map(plain)];
     }"""
     shown, numbers = browser_page.evaluate(script, [module, shares, list(PLAIN)])
-    assert shown == [text for one in shares for text in (percent(one), percent(-one, 2), percent(one, 0))]
-    assert numbers == [plain(one) for one in PLAIN]
+    assert shown == [
+        text
+        for one in shares
+        for text in (format_percent(one), format_percent(-one, 2), format_percent(one, 0))
+    ]
+    assert numbers == [format_number(one) for one in PLAIN]

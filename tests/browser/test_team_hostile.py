@@ -14,7 +14,7 @@ from assay.core.origin import Origin
 from assay.core.roles import Role
 from assay.ledger.database import open_database
 from assay.ledger.datasets import Dataset, Datasets, Provenance
-from assay.ledger.jobs import JobRequest, JobState, Queue
+from assay.ledger.jobs import JobQueue, JobRequest, JobState
 from assay.ledger.models import Model, Models
 from assay.ledger.tokens import Tokens
 from browser.hostile_texts import HOSTILE, require_text_alone
@@ -65,7 +65,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
         Models(database).add(
             Model("model", _SHOWN, {text: text for text in _TEXTS}, all_texts, registered_by=_SHOWN)
         )
-        queue = Queue(database)
+        queue = JobQueue(database)
         said = {"stop": _TEXTS, "cot": all_texts, _SHOWN: _SHOWN}
         failed, waiting = (
             queue.submit(JobRequest(all_texts, tuple(_TEXTS), said, b"{}", "rows-model", _SHOWN)).id

@@ -17,7 +17,7 @@ import pytest
 from litestar.types import Message, Receive, Scope, Send
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from assay.core.markup import visible
+from assay.core.markup import escape_invisible
 from assay.core.run import RunStatus
 from assay.faces.web.security.gate import Gate
 from assay.faces.web.view import Viewer
@@ -434,7 +434,7 @@ def test_what_is_not_seen_is_written_out_as_python_does(browser_page: Page, tmp_
     with shown(browser_page, tmp_path / "runs") as viewer:
         browser_page.goto(viewer.address)
         expect(browser_page.locator(".told")).to_have_text("1 of 1 runs")
-        assert browser_page.locator("td.model bdi").text_content() == visible(model)
+        assert browser_page.locator("td.model bdi").text_content() == escape_invisible(model)
 
 
 def test_a_command_that_is_copied_runs_nothing_else(browser_page: Page, tmp_path: Path) -> None:

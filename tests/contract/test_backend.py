@@ -12,10 +12,10 @@ import pytest
 from assay.app.open_model import open_model
 from assay.app.settings import RunSettings
 from assay.backends.registry import open_backend
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.ports import Backend
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows, make_request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Response
 from fakes import openai_server
 from fakes.generate_server import generating
@@ -138,12 +138,12 @@ def backend(request: pytest.FixtureRequest) -> Backend:
         name = request.getfixturevalue("vllm_model")
     if name not in _OPENED:
         _OPENED[name] = _IN_WORKERS[name]() if name in _IN_WORKERS else open_backend(name, args)
-        _OPENED[name].probed(frozenset(Kind), is_chat=False)
+        _OPENED[name].probe_card(frozenset(Kind), is_chat=False)
     return _OPENED[name]
 
 
 def requests(asks: Sequence[Ask]) -> list[Request]:
-    return [request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+    return [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
 
 
 def asks_of(backend: Backend) -> list[Ask]:
@@ -257,7 +257,7 @@ def test_order_and_company_do_not_change_answers(backend: Backend) -> None:
     asked = requests(asks_of(backend))
     together = by_id(backend.run(asked))
     shuffled = list(asked)
-    draw(1, "contract").shuffle(shuffled)
+    make_random(1, "contract").shuffle(shuffled)
     again = by_id(backend.run(shuffled))
     alone = by_id(response for one in asked[::3] for response in backend.run([one]))
     for one in asked:
@@ -287,7 +287,7 @@ def test_pulls_lazily(backend: Backend) -> None:
     def endless() -> Iterator[Request]:
         nonlocal pulled
         while True:
-            yield request("t", str(pulled), "any", "answer", 0, ask)
+            yield make_request("t", str(pulled), "any", "answer", 0, ask)
             pulled += 1
 
     stream = backend.run(endless())

@@ -15,7 +15,16 @@ from sqlalchemy import text
 
 from assay.core.errors import Problem, StoreError
 from assay.ledger.database import Database, open_database
-from assay.ledger.jobs import ENDED, LOSSES_AT_MOST, UNDER_WAY, Claim, JobRequest, JobState, LostClaim, Queue
+from assay.ledger.jobs import (
+    ACTIVE_STATES,
+    ENDED_STATES,
+    LOSSES_AT_MOST,
+    Claim,
+    JobQueue,
+    JobRequest,
+    JobState,
+    LostClaim,
+)
 
 _GONE = -1.0
 """A lease that has run out when it begins."""
@@ -29,21 +38,21 @@ def database(database_place: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def queue(database: Database) -> Queue:
-    return Queue(database)
+def queue(database: Database) -> JobQueue:
+    return JobQueue(database)
 
 
 def asked(priority: int = 0) -> JobRequest:
     return JobRequest("mock", ("data",), {"shots": 5}, b'{"any":1}', "data-mock", "ann", priority)
 
 
-def claimed(queue: Queue, worker: str = "w", *, lease_s: float = 60.0) -> Claim:
+def claimed(queue: JobQueue, worker: str = "w", *, lease_s: float = 60.0) -> Claim:
     claim = queue.claim(worker, lease_s=lease_s)
     assert claim is not None
     return claim
 
 
-def test_a_job_is_claimed_done_and_kept(queue: Queue) -> None:
+def test_a_job_is_claimed_done_and_kept(queue: JobQueue) -> None:
     job = queue.submit(asked())
     assert (job.state, job.run, job.attempt) == (JobState.QUEUED, f"data-mock-{job.id}", 0)
     claim = claimed(queue)
@@ -59,7 +68,7 @@ def test_a_job_is_claimed_done_and_kept(queue: Queue) -> None:
     assert queue.claim("w") is None
 
 
-def test_whoever_watches_all_jobs_sees_every_change(queue: Queue) -> None:
+def test_whoever_watches_all_jobs_sees_every_change(queue: JobQueue) -> None:
     seen = [queue.revision()]
 
     def is_other() -> bool:
@@ -81,13 +90,13 @@ def test_whoever_watches_all_jobs_sees_every_change(queue: Queue) -> None:
     assert queue.revision() == queue.revision()
 
 
-def test_jobs_come_by_priority_and_then_in_their_order(queue: Queue) -> None:
+def test_jobs_come_by_priority_and_then_in_their_order(queue: JobQueue) -> None:
     numbers = [queue.submit(asked(priority)).id for priority in (0, 5, 0, 5)]
     order = [claimed(queue).job.id for _ in numbers]
     assert order == [numbers[1], numbers[3], numbers[0], numbers[2]]
 
 
-def test_a_dead_workers_job_goes_back_and_its_word_no_longer_counts(queue: Queue) -> None:
+def test_a_dead_workers_job_goes_back_and_its_word_no_longer_counts(queue: JobQueue) -> None:
     job = queue.submit(asked())
     dead = claimed(queue, "dead", lease_s=_GONE)
     alive = claimed(queue, "alive")
@@ -108,7 +117,7 @@ def test_a_dead_workers_job_goes_back_and_its_word_no_longer_counts(queue: Queue
         queue.finish(alive, JobState.FAILED)
 
 
-def test_the_same_workers_earlier_attempt_is_fenced_out_as_well(queue: Queue) -> None:
+def test_the_same_workers_earlier_attempt_is_fenced_out_as_well(queue: JobQueue) -> None:
     queue.submit(asked())
     first = claimed(queue, "w", lease_s=_GONE)
     claimed(queue, "w")
@@ -116,16 +125,16 @@ def test_the_same_workers_earlier_attempt_is_fenced_out_as_well(queue: Queue) ->
         queue.finish(first, JobState.COMPLETE)
 
 
-def test_a_report_keeps_the_lease(queue: Queue) -> None:
+def test_a_report_keeps_the_lease(queue: JobQueue) -> None:
     queue.submit(asked())
     claim = claimed(queue, lease_s=_GONE)
     queue.report(claim, lease_s=60.0)
-    queue.take_back_expired()
+    queue.release_expired()
     assert queue.get(claim.job.id).state is JobState.RUNNING
 
 
 def test_a_clock_that_is_set_back_keeps_no_dead_workers_job(
-    queue: Queue, database: Database, monkeypatch: pytest.MonkeyPatch
+    queue: JobQueue, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = queue.submit(asked())
     dead = claimed(queue, "dead", lease_s=10.0)
@@ -139,33 +148,33 @@ def test_a_clock_that_is_set_back_keeps_no_dead_workers_job(
     assert (alive.job.id, alive.job.attempt) == (job.id, 2)
     with pytest.raises(LostClaim):
         queue.report(dead)
-    queue.take_back_expired()
+    queue.release_expired()
     assert queue.report(alive) is JobState.RUNNING
 
 
 def test_a_worker_that_is_alive_keeps_its_job_when_the_clock_is_set_back(
-    queue: Queue, database: Database, monkeypatch: pytest.MonkeyPatch
+    queue: JobQueue, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.submit(asked())
     claim = claimed(queue, lease_s=10.0)
     late = database.now
     monkeypatch.setattr(database, "now", lambda connection: late(connection) - 3600.0)
     assert queue.report(claim, lease_s=10.0) is JobState.RUNNING
-    queue.take_back_expired()
+    queue.release_expired()
     assert queue.claim("other") is None
     assert queue.report(claim, lease_s=10.0) is JobState.RUNNING
 
 
-def test_the_jobs_of_a_worker_known_to_be_dead_go_back_at_once(queue: Queue) -> None:
+def test_the_jobs_of_a_worker_known_to_be_dead_go_back_at_once(queue: JobQueue) -> None:
     queue.submit(asked())
     queue.submit(asked())
     mine, others = claimed(queue, "dead"), claimed(queue, "alive")
-    queue.take_back_from("dead")
+    queue.release_worker("dead")
     assert queue.get(mine.job.id).state is JobState.QUEUED
     assert queue.get(others.job.id).state is JobState.RUNNING
 
 
-def test_a_job_whose_process_keeps_dying_fails(queue: Queue) -> None:
+def test_a_job_whose_process_keeps_dying_fails(queue: JobQueue) -> None:
     job = queue.submit(asked())
     for _ in range(LOSSES_AT_MOST):
         queue.lose(claimed(queue))
@@ -176,7 +185,7 @@ def test_a_job_whose_process_keeps_dying_fails(queue: Queue) -> None:
     assert claimed(queue).job.id == job.id
 
 
-def test_a_job_that_gets_on_between_losses_does_not_fail(queue: Queue) -> None:
+def test_a_job_that_gets_on_between_losses_does_not_fail(queue: JobQueue) -> None:
     job = queue.submit(asked())
     for _ in range(LOSSES_AT_MOST * 2):
         claim = claimed(queue)
@@ -185,18 +194,18 @@ def test_a_job_that_gets_on_between_losses_does_not_fail(queue: Queue) -> None:
     assert queue.get(job.id).state is JobState.QUEUED
 
 
-def test_giving_a_job_back_or_losing_its_worker_is_no_loss(queue: Queue) -> None:
+def test_giving_a_job_back_or_losing_its_worker_is_no_loss(queue: JobQueue) -> None:
     job = queue.submit(asked())
     for _ in range(LOSSES_AT_MOST * 2):
         queue.release(claimed(queue))
         claimed(queue, "dead")
-        queue.take_back_from("dead")
+        queue.release_worker("dead")
         claimed(queue, "silent", lease_s=_GONE)
-        queue.take_back_expired()
+        queue.release_expired()
     assert queue.get(job.id).state is JobState.QUEUED
 
 
-def test_a_queued_job_stops_at_once_and_a_running_one_when_its_worker_hears_it(queue: Queue) -> None:
+def test_a_queued_job_stops_at_once_and_a_running_one_when_its_worker_hears_it(queue: JobQueue) -> None:
     first, second = queue.submit(asked()), queue.submit(asked())
     claim = claimed(queue)
     assert claim.job.id == first.id
@@ -209,7 +218,7 @@ def test_a_queued_job_stops_at_once_and_a_running_one_when_its_worker_hears_it(q
     assert queue.stop(first.id).state is JobState.STOPPED
 
 
-def test_a_stop_is_heard_though_the_job_is_given_back_meanwhile(queue: Queue, database: Database) -> None:
+def test_a_stop_is_heard_though_the_job_is_given_back_meanwhile(queue: JobQueue, database: Database) -> None:
     number = queue.submit(asked()).id
     claimed(queue)
     stopper = threading.Thread(target=queue.stop, args=(number,))
@@ -226,7 +235,7 @@ def test_a_stop_is_heard_though_the_job_is_given_back_meanwhile(queue: Queue, da
     assert (job.state, job.finished_at is not None) == (JobState.STOPPED, True)
 
 
-def test_a_job_whose_worker_died_while_it_was_to_stop_has_stopped(queue: Queue) -> None:
+def test_a_job_whose_worker_died_while_it_was_to_stop_has_stopped(queue: JobQueue) -> None:
     job = queue.submit(asked())
     claimed(queue, lease_s=_GONE)
     queue.stop(job.id)
@@ -234,7 +243,7 @@ def test_a_job_whose_worker_died_while_it_was_to_stop_has_stopped(queue: Queue) 
     assert queue.get(job.id).state is JobState.STOPPED
 
 
-def test_only_a_job_that_nobody_works_on_is_deleted(queue: Queue) -> None:
+def test_only_a_job_that_nobody_works_on_is_deleted(queue: JobQueue) -> None:
     job = queue.submit(asked())
     claim = claimed(queue)
     with pytest.raises(StoreError) as caught:
@@ -247,13 +256,13 @@ def test_only_a_job_that_nobody_works_on_is_deleted(queue: Queue) -> None:
     assert caught.value.problems[0].code == "TEAM-001"
 
 
-def test_the_number_of_a_deleted_job_does_not_come_again(queue: Queue) -> None:
+def test_the_number_of_a_deleted_job_does_not_come_again(queue: JobQueue) -> None:
     first = queue.submit(asked())
     queue.delete(first.id)
     assert queue.submit(asked()).id > first.id
 
 
-def test_a_complete_job_is_not_resumed(queue: Queue) -> None:
+def test_a_complete_job_is_not_resumed(queue: JobQueue) -> None:
     job = queue.submit(asked())
     queue.finish(claimed(queue), JobState.COMPLETE)
     with pytest.raises(StoreError) as caught:
@@ -261,7 +270,7 @@ def test_a_complete_job_is_not_resumed(queue: Queue) -> None:
     assert caught.value.problems[0].code == "TEAM-002"
 
 
-def test_jobs_are_listed_newest_first_by_state_and_page(queue: Queue) -> None:
+def test_jobs_are_listed_newest_first_by_state_and_page(queue: JobQueue) -> None:
     numbers = [queue.submit(asked()).id for _ in range(5)]
     queue.stop(numbers[1])
     assert [job.id for job in queue.jobs()] == numbers[::-1]
@@ -271,7 +280,7 @@ def test_jobs_are_listed_newest_first_by_state_and_page(queue: Queue) -> None:
     assert queue.count([JobState.QUEUED], "eve") == 0
 
 
-def test_every_change_shows_in_the_version(queue: Queue) -> None:
+def test_every_change_shows_in_the_version(queue: JobQueue) -> None:
     versions = [queue.submit(asked()).version]
     claim = claimed(queue)
     for change in (
@@ -288,7 +297,7 @@ def test_every_change_shows_in_the_version(queue: Queue) -> None:
 class _Told:
     """What happened to a queue, so that it can be compared with what the queue says."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: JobQueue) -> None:
         self.queue = queue
         self.claims: list[Claim] = []
         self.ended: list[int] = []
@@ -325,7 +334,7 @@ class _Told:
             return None
         claim = self.claims[at % len(self.claims)]
         now = self.queue.get(claim.job.id)
-        is_held = now.attempt == claim.job.attempt and now.state in UNDER_WAY
+        is_held = now.attempt == claim.job.attempt and now.state in ACTIVE_STATES
         if is_held:
             say(claim)
             return claim
@@ -339,8 +348,10 @@ _EVENTS = ("submit", "claim", "stop", "report", "finish", "release", "lose")
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events=st.lists(st.tuples(st.sampled_from(_EVENTS), st.integers(0, 5)), max_size=40))
-def test_no_order_of_events_loses_a_job_or_does_it_twice(queue: Queue, events: list[tuple[str, int]]) -> None:
-    queue.take_back_from("w")
+def test_no_order_of_events_loses_a_job_or_does_it_twice(
+    queue: JobQueue, events: list[tuple[str, int]]
+) -> None:
+    queue.release_worker("w")
     for old in queue.jobs(at_most=1000):
         queue.delete(old.id)
     told = _Told(queue)
@@ -351,10 +362,10 @@ def test_no_order_of_events_loses_a_job_or_does_it_twice(queue: Queue, events: l
     assert sorted(jobs) == told.submitted
     assert {number for number, job in jobs.items() if job.state is JobState.COMPLETE} == set(told.ended)
     # Whatever happened, the queue can be worked off, and then every job has ended.
-    queue.take_back_from("w")
+    queue.release_worker("w")
     while (rest := queue.claim("w")) is not None:
         queue.finish(rest, JobState.COMPLETE)
-    assert all(job.state in ENDED for job in queue.jobs(at_most=1000))
+    assert all(job.state in ENDED_STATES for job in queue.jobs(at_most=1000))
 
 
 _RACER = """
@@ -370,7 +381,7 @@ while (claim := queue.claim(sys.argv[2])) is not None:
 
 
 def test_many_processes_racing_for_jobs_get_each_once(
-    queue: Queue, database_place: str, tmp_path: Path
+    queue: JobQueue, database_place: str, tmp_path: Path
 ) -> None:
     numbers = [queue.submit(asked()).id for _ in range(200)]
     racers = [
@@ -397,7 +408,7 @@ def test_many_processes_racing_for_jobs_get_each_once(
     assert all(job.attempt == 1 for job in queue.jobs(at_most=1000))
 
 
-def test_a_job_began_when_it_was_first_claimed_and_ended_when_it_stopped(queue: Queue) -> None:
+def test_a_job_began_when_it_was_first_claimed_and_ended_when_it_stopped(queue: JobQueue) -> None:
     number = queue.submit(asked()).id
     first = claimed(queue)
     queue.release(first)
@@ -411,7 +422,7 @@ def test_a_job_began_when_it_was_first_claimed_and_ended_when_it_stopped(queue: 
     assert ended >= (second.job.started_at or ended + 1)
 
 
-def test_a_job_that_has_not_stopped_yet_is_not_deleted(queue: Queue) -> None:
+def test_a_job_that_has_not_stopped_yet_is_not_deleted(queue: JobQueue) -> None:
     number = queue.submit(asked()).id
     claimed(queue)
     assert queue.stop(number).state is JobState.STOPPING
@@ -420,7 +431,7 @@ def test_a_job_that_has_not_stopped_yet_is_not_deleted(queue: Queue) -> None:
     assert caught.value.problems[0].code == "TEAM-002"
 
 
-def test_a_job_that_is_resumed_may_be_lost_as_often_as_a_new_one(queue: Queue) -> None:
+def test_a_job_that_is_resumed_may_be_lost_as_often_as_a_new_one(queue: JobQueue) -> None:
     number = queue.submit(asked()).id
     for _ in range(LOSSES_AT_MOST):
         queue.lose(claimed(queue))
@@ -432,7 +443,7 @@ def test_a_job_that_is_resumed_may_be_lost_as_often_as_a_new_one(queue: Queue) -
 
 
 def test_connections_that_a_server_cuts_are_opened_anew(
-    queue: Queue, database: Database, database_place: str
+    queue: JobQueue, database: Database, database_place: str
 ) -> None:
     if not database.is_shared:
         pytest.skip("a file has no connections that somebody else can cut")
@@ -460,7 +471,7 @@ def test_connections_that_a_server_cuts_are_opened_anew(
     cutter.close()
 
 
-def test_who_watches_sees_progress_and_not_every_sign_of_life(queue: Queue) -> None:
+def test_who_watches_sees_progress_and_not_every_sign_of_life(queue: JobQueue) -> None:
     queue.submit(asked())
     claim = claimed(queue)
     before = queue.get(claim.job.id).version

@@ -13,7 +13,7 @@ from assay.core.errors import StoreError
 from assay.core.roles import Bearer, Role
 from assay.ledger.database import Database, open_database
 from assay.ledger.datasets import Dataset, Datasets, Provenance
-from assay.ledger.jobs import JobRequest, Queue
+from assay.ledger.jobs import JobQueue, JobRequest
 from assay.ledger.models import Model, Models
 from assay.ledger.tokens import Tokens
 
@@ -176,12 +176,12 @@ def test_of_two_who_delete_an_upload_one_is_told_that_it_is_gone(
 
 
 def test_a_dataset_is_kept_as_long_as_a_job_needs_it(database: Database) -> None:
-    datasets, queue = Datasets(database), Queue(database)
+    datasets, queue = Datasets(database), JobQueue(database)
     for name in ("mine", "yours"):
         datasets.add(Dataset(name, f"/data/{name}.csv", "table", Provenance.UPLOAD))
 
     def delete(name: str) -> None:
-        datasets.delete(name, lambda connection: queue.require_unneeded(connection, name))
+        datasets.delete(name, lambda connection: queue.require_unused_dataset(connection, name))
 
     numbers = [
         queue.submit(JobRequest("m", ("other", "mine"), {}, b"", "mine-m", "ann")).id for _ in range(7)
@@ -206,7 +206,7 @@ def test_a_dataset_is_kept_as_long_as_a_job_needs_it(database: Database) -> None
 
 
 def test_a_job_is_queued_only_while_its_datasets_are_there(database: Database) -> None:
-    datasets, queue = Datasets(database), Queue(database)
+    datasets, queue = Datasets(database), JobQueue(database)
     asked = JobRequest("m", ("mine",), {}, b"", "mine-m", "ann")
     looked_at = datasets.add(Dataset("mine", "/data/a/mine.csv", "table", Provenance.UPLOAD))
 

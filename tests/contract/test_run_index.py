@@ -13,7 +13,7 @@ import pytest
 from assay.core.errors import StoreError
 from assay.core.model import ModelIdentity
 from assay.core.run import RunStatus
-from assay.core.run_index import IndexedRun, IndexedTask, MetricValues, ReadRun, TaskSamples
+from assay.core.run_index import IndexedRun, IndexedTask, MetricValues, RunIndexEntry, TaskSamples
 from assay.core.score import Metric
 from assay.ledger.database import Database, open_database
 from assay.ledger.runs import RunIndex
@@ -52,9 +52,9 @@ def a_metric(task: str = "topics", **changed: Any) -> Metric:
 IDS = np.array([3, 2**63, 2**64 - 1], dtype=np.uint64)
 
 
-def whole(run: IndexedRun, *metrics: Metric, values: tuple[float, ...] = (1.0, np.nan, 0.0)) -> ReadRun:
+def whole(run: IndexedRun, *metrics: Metric, values: tuple[float, ...] = (1.0, np.nan, 0.0)) -> RunIndexEntry:
     numbers = np.array(values)
-    return ReadRun(
+    return RunIndexEntry(
         run,
         metrics,
         {"topics": TaskSamples(IDS, np.array([7, 7, 9], dtype=np.uint64))},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.team.settings import team_settings
+from assay.app.team.settings import resolve_team_settings
 from assay.app.team.team import Team, open_team
 from assay.core.roles import Role
 from assay.faces.web.serve import ServeSettings, TeamServer
@@ -20,7 +20,7 @@ _CSV = "question,A,B,answer\n1+1=,1,2,B\n"
 
 @pytest.fixture
 def team(workdir: Path, database_place: str) -> Iterator[Team]:
-    with open_team(team_settings({"workers": 0, "database": database_place}, workdir)) as opened:
+    with open_team(resolve_team_settings({"workers": 0, "database": database_place}, workdir)) as opened:
         yield opened
 
 

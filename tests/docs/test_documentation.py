@@ -35,25 +35,25 @@ from assay.backends.openai.arguments import OpenAIArgs
 from assay.core.errors import Problem
 from assay.core.origin import Origin
 from assay.core.score import Metric
-from assay.dialects.leap.differences import QUIRKS as TASK_QUIRKS
+from assay.dialects.leap.differences import DIFFERENCE_NAMES as TASK_QUIRKS
 from assay.dialects.leap.differences import REPRODUCED
-from assay.dialects.llmbox.differences import QUIRKS as CLASS_QUIRKS
-from assay.dialects.openicl.arguments import KNOWN as CONFIG_ARGUMENTS
+from assay.dialects.llmbox.differences import DIFFERENCE_NAMES as CLASS_QUIRKS
+from assay.dialects.openicl.arguments import ARGUMENT_NAMES as CONFIG_ARGUMENTS
 from assay.dialects.openicl.config.entry import DatasetEntry, EvalConfig, InferConfig, ReaderConfig
 from assay.dialects.openicl.differences import DIFFERENCES as CONFIG_QUIRKS
-from assay.dialects.openicl.inferencing import FORMS, NOT_DONE, TURN_MODES
+from assay.dialects.openicl.inferencing import INFERENCER_FORMS, TURN_MODES, UNSUPPORTED_INFERENCERS
 from assay.dialects.openicl.retrievers.differences import DIFFERENCES as RETRIEVER_QUIRKS
 from assay.dialects.openicl.retrievers.registry import RETRIEVERS
 from assay.dialects.openicl.templates.differences import TEMPLATE_DIFFERENCES
 from assay.dialects.openicl.templates.multimodal import MULTIMODAL_DIFFERENCES
 from assay.dialects.shared.differences import AS_ORIGINAL, Difference
 from assay.dialects.shared.request_selection import SharedLengths, Shares
-from assay.dialects.table.differences import quirks_of
-from assay.dialects.table.meta import FIELDS, TableMeta
+from assay.dialects.table.differences import find_differences
+from assay.dialects.table.meta import META_FIELDS, TableMeta
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.differences import DIFFERENCES as TRANSFORM_QUIRKS
-from assay.dialects.ultraeval.parameters import SHIPPED
+from assay.dialects.ultraeval.parameters import SHIPPED_PARAMETERS
 from assay.faces.cli.answers import CommandAnswer
 from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
@@ -71,11 +71,15 @@ from assay.faces.cli.serve_token import token
 from assay.results.records import AskRecord
 from assay.scoring.metrics import LIST_METRICS
 from assay.scoring.originals.leap.aggregations import AGGREGATIONS
-from assay.scoring.originals.opencompass.evaluators import CORRECTED_EVALUATORS, EVALUATORS, REPEATED
+from assay.scoring.originals.opencompass.evaluators import (
+    CORRECTED_EVALUATORS,
+    EVALUATORS,
+    REPEATED_DIFFERENCES,
+)
 from assay.scoring.originals.opencompass.postprocess import CORRECTED as CORRECTED_POSTPROCESSORS
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 from assay.scoring.originals.opencompass.postprocess.registry import ALIASES, ULTRAEVAL
-from assay.scoring.originals.ultraeval.row_corpus import LATE_METRICS
+from assay.scoring.originals.ultraeval.row_corpus import BATCH_METRICS
 from assay.scoring.originals.ultraeval.row_values import CORRECTED as CORRECTED_ROWS
 from assay.scoring.originals.ultraeval.row_values import ROW_METRICS
 from assay.scoring.scorers.sentence_likelihood import CORRECTED as CORRECTED_SENTENCES
@@ -305,7 +309,7 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     quirks = {
         quirk
         for data_type in ("mcq", "qa")
-        for quirk in quirks_of(
+        for quirk in find_differences(
             methods, data_type, said, is_faithful=False, has_shots=True, has_bare_text=True
         )
     }
@@ -352,7 +356,7 @@ def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
     page = (DOCS / "formats" / "openicl.md").read_text(encoding="utf-8")
     names = [
         *RETRIEVERS,
-        *FORMS,
+        *INFERENCER_FORMS,
         *TURN_MODES,
         *(
             name
@@ -366,7 +370,7 @@ def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
     }
     assert [name for name in names if f"`{name}`" not in page and name not in unsaid] == []
     assert [name for name in CONFIG_ARGUMENTS if f"\n| `{name}=" not in page] == []
-    rows = [f"| `{name}` | {purpose} |" for name, purpose in NOT_DONE.items()]
+    rows = [f"| `{name}` | {purpose} |" for name, purpose in UNSUPPORTED_INFERENCERS.items()]
     assert [row for row in rows if row not in page] == []
 
 
@@ -375,12 +379,12 @@ def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_d
     arguments = TransformArguments.__struct_fields__
     assert [name for name in arguments if not re.search(rf"^\| `{name}=", text, re.MULTILINE)] == []
     assert [key for key in TaskConfig.__struct_fields__ if f"`{key}`" not in text] == []
-    assert [name for name in SHIPPED if f"`{name}`" not in text] == []
+    assert [name for name in SHIPPED_PARAMETERS if f"`{name}`" not in text] == []
 
 
 def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "formats" / "table.md").read_text(encoding="utf-8")
-    assert [key for key in FIELDS if f"`{key}`" not in text] == []
+    assert [key for key in META_FIELDS if f"`{key}`" not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -448,7 +452,7 @@ def test_every_metric_for_authors_is_documented() -> None:
 
 def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_differences() -> None:
     page = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
-    named = (*ROW_METRICS, *LATE_METRICS, *SENTENCE_METRICS, *POSTPROCESSORS)
+    named = (*ROW_METRICS, *BATCH_METRICS, *SENTENCE_METRICS, *POSTPROCESSORS)
     assert [name for name in named if f"\n| `{name}`" not in page] == []
     corrected = {**CORRECTED_ROWS, **CORRECTED_SENTENCES, **CORRECTED_POSTPROCESSORS}
     rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in corrected.items()]
@@ -460,7 +464,7 @@ def test_every_evaluator_of_configs_is_documented_with_its_differences() -> None
     page = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
     assert [name for name in EVALUATORS if f"\n| `{name}` | " not in page] == []
     rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in CORRECTED_EVALUATORS.items()]
-    rows += [f"| {name} | {one.original} | {one.here} |" for name, one in REPEATED.items()]
+    rows += [f"| {name} | {one.original} | {one.here} |" for name, one in REPEATED_DIFFERENCES.items()]
     assert [row for row in rows if row not in page] == []
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.bench_items import ItemsAsked, load_items
-from assay.bench.lengths import Constant, parse_lengths
+from assay.app.bench_items import ItemSettings, load_items
+from assay.bench.lengths import ConstantLength, parse_lengths
 from assay.core.errors import AssayError
 from assay.systems.aisbench.performance_loads import perf_loads
 
@@ -16,13 +16,13 @@ BROKEN = Path(__file__).parent / "broken" / "bench"
 CASES = [
     (
         "synthetic.json",
-        ItemsAsked(),
+        ItemSettings(),
         "BENCH-022",
         ("synthetic.json:", "'StringConfig.Input.Params.Alpha'", "found 1.0", "more than 1"),
     ),
     (
         "trace.jsonl",
-        ItemsAsked(),
+        ItemSettings(),
         "BENCH-023",
         (
             "trace.jsonl row 2 (line 2), column 'hash_ids'",
@@ -33,14 +33,24 @@ CASES = [
     ),
     (
         "chats.jsonl",
-        ItemsAsked(),
+        ItemSettings(),
         "BENCH-024",
         ("chats.jsonl row 2 (line 2), column 'conversations'", "'narrator'", "'human'"),
     ),
-    ("synthetic", ItemsAsked(tokenizer="model"), "BENCH-021", ("tokenizer.json", "does not load")),
-    ("synthetic", ItemsAsked(kind="token_ids"), "BENCH-021", ("no tokenizer", "--tokenizer")),
-    ("trace.jsonl", ItemsAsked(input=Constant(5)), "BENCH-025", ("'trace.jsonl'", "prompts of its own")),
-    ("synthetic", ItemsAsked(input=Constant(5), shared_prefix=9), "BENCH-025", ("share 9 tokens", "has 5")),
+    ("synthetic", ItemSettings(tokenizer="model"), "BENCH-021", ("tokenizer.json", "does not load")),
+    ("synthetic", ItemSettings(kind="token_ids"), "BENCH-021", ("no tokenizer", "--tokenizer")),
+    (
+        "trace.jsonl",
+        ItemSettings(input=ConstantLength(5)),
+        "BENCH-025",
+        ("'trace.jsonl'", "prompts of its own"),
+    ),
+    (
+        "synthetic",
+        ItemSettings(input=ConstantLength(5), shared_prefix=9),
+        "BENCH-025",
+        ("share 9 tokens", "has 5"),
+    ),
 ]
 
 
@@ -48,7 +58,7 @@ CASES = [
     ("source", "asked", "code", "parts"), CASES, ids=[f"{case[0]} {case[2]}" for case in CASES]
 )
 def test_bad_items(
-    source: str, asked: ItemsAsked, code: str, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    source: str, asked: ItemSettings, code: str, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if asked.tokenizer is not None:
         pytest.importorskip("tokenizers")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.dialects.openicl.config.checking import checked_entries
+from assay.dialects.openicl.config.checking import check_entries
 from assay.dialects.openicl.config.entry import Entry
-from assay.dialects.openicl.config.lists import dataset_lists
+from assay.dialects.openicl.config.lists import find_dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles
 from cli import assay
 
@@ -72,7 +72,7 @@ def files(workdir: Path) -> None:
 
 def entries_of(name: str) -> list[Entry]:
     config = ConfigFiles().load(Path(f"{name}.py"))
-    return [one.entry for one in checked_entries(config, dataset_lists(config))]
+    return [one.entry for one in check_entries(config, find_dataset_lists(config))]
 
 
 def test_the_config_that_is_edited_is_fine() -> None:

@@ -18,9 +18,9 @@ import pytest
 from assay.app.open_model import open_model
 from assay.app.settings import RunSettings
 from assay.core.errors import BackendError
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 
-ASK = request("t", "s", "gen", "answer", 0, Generate("x", Sampling(max_tokens=1)))
+ASK = make_request("t", "s", "gen", "answer", 0, Generate("x", Sampling(max_tokens=1)))
 
 
 @pytest.fixture(autouse=True)

@@ -19,16 +19,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
-from assay.app.scorers import scorers_of
+from assay.app.scorers import build_scorers
 from assay.core.ids import digest
 from assay.core.prompt import Message, final_text
 from assay.core.request import Ask, Generate, Request, Span
 from assay.core.response import Completion, Finish, Likelihood, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Verdict
-from assay.core.task import Answered, Evaluation, Scorer, TaskSettings
+from assay.core.task import AnsweredRequest, Evaluation, Scorer, TaskSettings
 from assay.dialects.openicl.compile import CompiledEntry
-from assay.dialects.openicl.detect import config_files
+from assay.dialects.openicl.detect import find_config_files
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
 from cli import assay
@@ -238,7 +238,7 @@ Said: TypeAlias = str | tuple[str, ...] | int
 Say: TypeAlias = Callable[[Sample], Said]
 
 
-def answered(request: Request, said: Said) -> Answered:
+def answered(request: Request, said: Said) -> AnsweredRequest:
     """Answer a request."""
     outcome: Completion | Likelihood
     if isinstance(request.ask, Span):
@@ -249,14 +249,14 @@ def answered(request: Request, said: Said) -> Answered:
         text = said[-1] if isinstance(said, tuple) else str(said)
         output = Output(text, Finish.END, 1, turns=turns)
         outcome = Completion((output,) * request.ask.sampling.n, 1)
-    return Answered(request, Response(request.id, request.key, outcome))
+    return AnsweredRequest(request, Response(request.id, request.key, outcome))
 
 
 def evaluated(
     one: CompiledEntry, say: Say, judge: ScriptedJudge | None = None, n_rows: int | None = None
 ) -> tuple[Evaluation, dict[str, float | None]]:
     """Score what is said about each row, by the example's own evaluation; return the values over all, too."""
-    (scorer,) = scorers_of(one.task)
+    (scorer,) = build_scorers(one.task)
     if judge is not None:
         assert isinstance(scorer, AuthorMetrics)
         scorer.bind(judge)
@@ -392,9 +392,9 @@ def test_humaneval_counts_functions_by_the_programs_that_pass(shared_data: Path)
     answers = ANSWERS["humaneval"]
     texts = [str(say(sample)) for say in (answers.right, answers.wrong, answers.wrong, answers.wrong)]
     outcome = Completion(tuple(Output(text, Finish.END, 1) for text in texts), 1)
-    (scorer,) = scorers_of(one.task)
+    (scorer,) = build_scorers(one.task)
     assert isinstance(scorer, AuthorMetrics)
-    scorer.add(sample, [Answered(request, Response(request.id, request.key, outcome))])
+    scorer.add(sample, [AnsweredRequest(request, Response(request.id, request.key, outcome))])
     aggregator = MeanAggregator()
     aggregator.take(scorer.finish())
     values = {metric.metric: metric.value for metric in aggregator.metrics()}
@@ -509,7 +509,7 @@ def commands() -> list[list[str]]:
 
 
 def test_every_config_is_tried_and_stands_in_the_tables_of_tasks(shared_data: Path) -> None:
-    assert {one.path for one in KNOWN} == set(config_files(EXAMPLES))
+    assert {one.path for one in KNOWN} == set(find_config_files(EXAMPLES))
     assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == set(FOLDERS)
     for example in KNOWN:
         rows = re.findall(r"^\|(.*)\|$", readme(example.folder), re.MULTILINE)

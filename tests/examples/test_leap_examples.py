@@ -23,7 +23,7 @@ from assay.core.limit import Limit
 from assay.core.prompt import final_text
 from assay.core.request import Ask, Generate, Span
 from assay.core.task import TaskSettings
-from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.compilation import CompiledDataset
 from cli import assay
 from fakes.kept_prompts import blotted, check_kept, described, texts_in
 
@@ -50,7 +50,7 @@ KNOWN = (
 NAMES = [example.name for example in KNOWN]
 
 
-def compiled(name: str, data: Path, **settings: object) -> Compiled:
+def compiled(name: str, data: Path, **settings: object) -> CompiledDataset:
     (one,) = compile_datasets(
         (f"{EXAMPLES}:{name}",),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
@@ -62,7 +62,7 @@ def compiled(name: str, data: Path, **settings: object) -> Compiled:
     return one
 
 
-def asks_of(one: Compiled) -> Iterator[list[Ask]]:
+def asks_of(one: CompiledDataset) -> Iterator[list[Ask]]:
     """Yield what is asked about each document."""
     for sample in one.task.samples():
         yield [request.ask for request in one.task.requests(sample)]

@@ -23,8 +23,8 @@ from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Request
 from assay.core.response import Completion, Response
 from assay.core.task import ComponentSpec, TaskSettings
-from assay.dialects.shared.compilation import Compiled
-from assay.engine.multi_turn import TurnByTurn
+from assay.dialects.shared.compilation import CompiledDataset
+from assay.engine.multi_turn import MultiTurnRunner
 from assay.scoring.originals.llmbox.author_metrics import AuthorLists
 from cli import assay
 from fakes.kept_prompts import blotted, check_kept, described, texts_in
@@ -59,7 +59,7 @@ KNOWN = (
 )
 
 
-def compiled(example: Example, data: Path, **settings: object) -> list[Compiled]:
+def compiled(example: Example, data: Path, **settings: object) -> list[CompiledDataset]:
     return compile_datasets(
         (f"{EXAMPLES / example.name}.py{example.selection}",),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
@@ -70,7 +70,7 @@ def compiled(example: Example, data: Path, **settings: object) -> list[Compiled]
     )
 
 
-def asks(one: Compiled) -> list[Ask]:
+def asks(one: CompiledDataset) -> list[Ask]:
     """Return what is asked about the first row."""
     return [request.ask for request in one.task.requests(next(one.task.samples()))]
 
@@ -155,7 +155,7 @@ def test_every_sample_is_scored_on_the_mock_model(
 # --- built as the original builds its prompts ---
 
 
-def first_prompt(one: Compiled) -> str:
+def first_prompt(one: CompiledDataset) -> str:
     prompt = asks(one)[0].prompt
     assert isinstance(prompt, str)
     return prompt
@@ -221,7 +221,7 @@ class Listening(MockBackend):
 def test_mt_bench_asks_its_second_question_after_the_first_answer(shared_data: Path) -> None:
     (one,) = compiled(known("mt_bench"), shared_data, is_chat=True)
     sample, backend = next(one.task.samples()), Listening()
-    (response,) = TurnByTurn(backend).run(one.task.requests(sample))
+    (response,) = MultiTurnRunner(backend).run(one.task.requests(sample))
     first, second = (Message("user", turn) for turn in sample.fields["turns"])
     assert backend.shown == [(first,), (first, Message("assistant", "well"), second)]
     assert isinstance(response.outcome, Completion)
@@ -244,7 +244,7 @@ def test_bbh_makes_the_prompts_of_the_paper(shared_data: Path) -> None:
 # --- answers as they are judged ---
 
 
-def lists_of(one: Compiled) -> AuthorLists:
+def lists_of(one: CompiledDataset) -> AuthorLists:
     """Return the author's side of scoring."""
     (named,) = one.task.scorers()
     assert isinstance(named, ComponentSpec)

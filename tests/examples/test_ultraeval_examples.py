@@ -20,7 +20,7 @@ from assay.app.datasets import compile_datasets
 from assay.core.ids import digest
 from assay.core.request import Ask, Generate, Span
 from assay.core.task import TaskSettings
-from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.compilation import CompiledDataset
 from cli import assay
 from fakes.kept_prompts import blotted, check_kept, described, texts_in
 from fakes.ultraeval_examples import EXAMPLES, NAMES, prepared_examples
@@ -52,7 +52,7 @@ def datasets(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return prepared_examples(tmp_path_factory.mktemp("ultraeval"), shared_data)
 
 
-def compiled(name: str, **settings: object) -> list[Compiled]:
+def compiled(name: str, **settings: object) -> list[CompiledDataset]:
     return compile_datasets(
         (name,),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
@@ -63,7 +63,7 @@ def compiled(name: str, **settings: object) -> list[Compiled]:
     )
 
 
-def first_asks(one: Compiled) -> list[Ask]:
+def first_asks(one: CompiledDataset) -> list[Ask]:
     return [request.ask for request in one.task.requests(next(one.task.samples()))]
 
 

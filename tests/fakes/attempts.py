@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assay.bench.load_result import Driven
+from assay.bench.load_result import LoadResult
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
-from assay.bench.sweep import Attempt, Attempted
+from assay.bench.sweep import Attempt, AttemptResult
 from assay.core.response import Failure
 from assay.core.timing import CallTimes
 
@@ -21,7 +21,7 @@ def attempted(
     is_streamed: bool = True,
     is_partial: bool = False,
     is_client_bound: bool = False,
-) -> Attempted:
+) -> AttemptResult:
     """Return what n calls came to that all showed the same."""
     measures = Measures()
     n_failed = round(n * failed)
@@ -30,15 +30,15 @@ def attempted(
         times = CallTimes(0.0, seconds, text_at=(ttft_s, seconds) if is_streamed else ())
         failure = Failure("injected", "asked to fail") if number < n_failed else None
         measures.add(CallRecord("i", number, times, n_input=1, n_output=2, failure=failure))
-    driven = Driven(seconds, n, n, n, n_failed, is_partial=is_partial, is_client_bound=is_client_bound)
-    return Attempted(driven, measures.summary())
+    driven = LoadResult(seconds, n, n, n, n_failed, is_partial=is_partial, is_client_bound=is_client_bound)
+    return AttemptResult(driven, measures.summary())
 
 
-def attempts(at: Callable[[float], Attempted]) -> tuple[Attempt, list[float]]:
+def attempts(at: Callable[[float], AttemptResult]) -> tuple[Attempt, list[float]]:
     """Return an attempt, and the levels that it will have been asked for."""
     levels: list[float] = []
 
-    async def attempt(level: float) -> Attempted:
+    async def attempt(level: float) -> AttemptResult:
         levels.append(level)
         return at(level)
 

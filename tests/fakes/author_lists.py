@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.core.origin import Origin
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric
-from assay.core.task import Answered, Evaluation
+from assay.core.task import AnsweredRequest, Evaluation
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
 
@@ -32,7 +32,7 @@ class Lists:
     def row(self, sample_id: str) -> int:
         return int(sample_id)
 
-    def raw(self, answers: Sequence[Answered]) -> tuple[Any, ...] | Failure:
+    def raw(self, answers: Sequence[AnsweredRequest]) -> tuple[Any, ...] | Failure:
         outcome = answers[0].response.outcome
         if isinstance(outcome, Failure):
             return outcome
@@ -67,9 +67,9 @@ def scored(
     scorer = AuthorMetrics("gen", author(metrics, references))
     for n, text in enumerate(predictions):
         sample = Sample(str(n), {}, Origin("here", row=n + 1), group=groups[n] if groups else None)
-        asked = request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))
+        asked = make_request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))
         outcome = Failure("x", "y") if text is None else Completion((Output(text, Finish.END, 1),), 1)
-        scorer.add(sample, [Answered(asked, Response(asked.id, asked.key, outcome))])
+        scorer.add(sample, [AnsweredRequest(asked, Response(asked.id, asked.key, outcome))])
     evaluation = scorer.finish()
     aggregator = MeanAggregator()
     aggregator.take(evaluation)

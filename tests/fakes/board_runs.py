@@ -15,7 +15,7 @@ from assay.core.run import RunStatus
 from assay.core.run_index import IndexedRun, IndexedTask, MetricValues, SampleValues, TaskSamples
 from assay.core.score import Metric
 from assay.results.leaderboard.entries import BoardRun
-from assay.scoring.statistics import Running
+from assay.scoring.statistics import RunningMean
 
 
 def task(name: str, **changed: Any) -> IndexedTask:
@@ -92,7 +92,7 @@ class Shelf:
 def mean_of(
     name: str, method: str, metric: str, values: Sequence[float], *, n: int | None = None, **changed: Any
 ) -> Metric:
-    estimate = Running.of(values).estimate()
+    estimate = RunningMean.of(values).estimate()
     made = Metric(
         *(name, method, metric, None, estimate.value, estimate.low, estimate.high),
         n=len(values) if n is None else n,

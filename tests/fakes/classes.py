@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.ports import Embedder
-from assay.core.prompt import Prompt, final_text, with_final_text
+from assay.core.prompt import Prompt, final_text, replace_final_text
 from assay.core.request import Generate, Labels, Request, Span
 from assay.core.response import Completion, Finish, Likelihood, Outcome, Output, Response
 from assay.core.score import Metric, Score
-from assay.core.task import Answered, ComponentSpec, TaskSettings
+from assay.core.task import AnsweredRequest, ComponentSpec, TaskSettings
 from assay.dialects.llmbox.authoring import ModelView
-from assay.dialects.llmbox.compile import CompiledClass, Tools, compile_classes
+from assay.dialects.llmbox.compile import CompiledClass, LlmboxTools, compile_classes
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import AUTHOR_NAMES
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
 from assay.scoring.scorers.registry import make_scorer
-from assay.sources.hub import Hub
+from assay.sources.hub import LocalHub
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -74,14 +74,14 @@ def compile_text(
             **dataset_args,
         }
     made = TaskSettings(is_chat=model_type == "chat", dataset_args=dataset_args, **(settings or {}))
-    data = RawData(None if hub is None else Hub(hub), dataset_args.get("dataset_path"), beside=folder)
+    data = RawData(None if hub is None else LocalHub(hub), dataset_args.get("dataset_path"), beside=folder)
     view = ModelView("test", model_type, words, lambda ids: " ".join(map(str, ids)))
 
     def open_embedder(folder: str | None) -> Embedder:
         assert embedder_at_hand is not None, "the test hands no encoder over"
         return embedder_at_hand
 
-    tools = Tools(AUTHOR_NAMES, data, view, open_embedder, {})
+    tools = LlmboxTools(AUTHOR_NAMES, data, view, open_embedder, {})
     return compile_classes(f"{prefix}{path}{selection}", made, tools)
 
 
@@ -101,7 +101,7 @@ def asked(one: CompiledClass, number: int = 0, role: str | None = None) -> list[
         ask = request.ask
         if isinstance(ask, Span):
             text = final_text(ask.prompt)
-            before: Prompt = with_final_text(ask.prompt, text[: ask.start])
+            before: Prompt = replace_final_text(ask.prompt, text[: ask.start])
             found.append({"source": before, "target": text[ask.start :].lstrip(" ")})
         elif isinstance(ask, Labels):
             found.append({"source": ask.prompt, "labels": [names[-1] for names in ask.labels]})
@@ -124,7 +124,9 @@ def evaluated(one: CompiledClass, answer: Callable[[Request], Outcome]) -> Evalu
     scorers = [make_scorer(spec) for spec in one.task.scorers() if isinstance(spec, ComponentSpec)]
     for sample in one.task.samples():
         requests = one.task.requests(sample)
-        answers = [Answered(asked_, Response(asked_.id, asked_.key, answer(asked_))) for asked_ in requests]
+        answers = [
+            AnsweredRequest(asked_, Response(asked_.id, asked_.key, answer(asked_))) for asked_ in requests
+        ]
         for scorer in scorers:
             assert isinstance(scorer, AuthorMetrics)
             scorer.add(sample, [one_ for one_ in answers if one_.request.track == scorer.track])

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.app.openicl_scoring import OpenIclScoring, offered
+from assay.app.openicl_scoring import OpenIclScoring, build_author_imports
 from assay.core.ports import Embedder
 from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Outcome, Output, Response
-from assay.core.task import Answered, Evaluation, TaskSettings
-from assay.dialects.openicl.arguments import config_arguments
-from assay.dialects.openicl.compile import CompiledEntry, code_for, compile_entry
+from assay.core.task import AnsweredRequest, Evaluation, TaskSettings
+from assay.dialects.openicl.arguments import parse_config_arguments
+from assay.dialects.openicl.compile import CompiledEntry, build_author_code, compile_entry
 from assay.dialects.openicl.detect import ConfigName
-from assay.dialects.openicl.entries import entries_of
-from assay.dialects.openicl.entry_validation import Asked, Tools
+from assay.dialects.openicl.entries import load_entries
+from assay.dialects.openicl.entry_validation import EntryContext, OpenIclTools
 from assay.scoring.scorers.registry import make_scorer
 
 ROWS = [
@@ -108,10 +108,10 @@ def compile_config(
     data_root: Path | None = None,
 ) -> list[CompiledEntry]:
     """Compile the entries of a config."""
-    arguments = config_arguments(settings.dataset_args, ConfigName.of(str(name)).path)
-    found = entries_of(str(name), arguments.root)
-    tools = Tools(offered(), OpenIclScoring(), open_embedder, data_root)
-    asked = Asked(settings, arguments, tools, code_for(found, arguments, tools))
+    arguments = parse_config_arguments(settings.dataset_args, ConfigName.of(str(name)).path)
+    found = load_entries(str(name), arguments.root)
+    tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, data_root)
+    asked = EntryContext(settings, arguments, tools, build_author_code(found, arguments, tools))
     return [compile_entry(one, str(name), asked) for one in found]
 
 
@@ -144,7 +144,7 @@ def evaluated(one: CompiledEntry, answers: Sequence[Sequence[Outcome]]) -> Evalu
     for sample, outcomes in zip(one.task.samples(), answers, strict=True):
         requests = one.task.requests(sample)
         answered = [
-            Answered(request, Response(request.id, request.key, outcome))
+            AnsweredRequest(request, Response(request.id, request.key, outcome))
             for request, outcome in zip(requests, outcomes, strict=True)
         ]
         if hasattr(scorer, "add"):

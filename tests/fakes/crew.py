@@ -6,9 +6,16 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from assay.backends.workers.messages import Answers, Batch, Died, Finished, Message, Up
-from assay.backends.workers.model_check import Opened
-from assay.backends.workers.worker_group import Word
+from assay.backends.workers.messages import (
+    Batch,
+    BatchFinished,
+    BatchResponses,
+    WorkerDied,
+    WorkerEvent,
+    WorkerReady,
+)
+from assay.backends.workers.model_check import OpenedModel
+from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.model import ModelIdentity
 from assay.core.request import Request
 from assay.core.response import Completion, Finish, Output, Response
@@ -41,7 +48,7 @@ class FakeCrew:
     """By the number of a step: whether a worker then dies `guilty` or `blameless`."""
     up_at: Callable[[int], int] = lambda worker: 0
     """By the number of a worker: the step at which it comes up."""
-    opened: Callable[[int], Opened] = lambda worker: Opened(ModelIdentity("fake", "fake"))
+    opened: Callable[[int], OpenedModel] = lambda worker: OpenedModel(ModelIdentity("fake", "fake"))
     """By the number of a worker: the model that it finds."""
     forgets: bool = False
     """Whether answers that a worker had not yet sent when it died are lost, those of whole batches too."""
@@ -72,15 +79,17 @@ class FakeCrew:
         self.sent.append((worker, batch))
         self.most_held = max(self.most_held, len(self.hands[worker].batches))
 
-    def listen(self, timeout_s: float) -> Sequence[Word]:
+    def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
         self.clock += self.step_s
         self._n_steps += 1
-        words = [Word(worker, said) for worker in list(self.hands) for said in self._step(worker)]
+        words = [ReceivedEvent(worker, said) for worker in list(self.hands) for said in self._step(worker)]
         death = self.dies_by_itself(self._n_steps)
         if death is not None and self.hands:
             worker = min(self.hands)
             del self.hands[worker]
-            words.append(Word(worker, Died("it was unplugged", is_blameless=death == "blameless")))
+            words.append(
+                ReceivedEvent(worker, WorkerDied("it was unplugged", is_blameless=death == "blameless"))
+            )
         return words
 
     def end(self, worker: int) -> None:
@@ -94,13 +103,13 @@ class FakeCrew:
         self.hands.clear()
         self.is_closed = True
 
-    def _step(self, worker: int) -> list[Message]:
+    def _step(self, worker: int) -> list[WorkerEvent]:
         hand = self.hands[worker]
         if not hand.is_up:
             if self._n_steps < self.up_at(worker):
                 return []
             hand.is_up = True
-            return [Up("here", self.opened(worker))]
+            return [WorkerReady("here", self.opened(worker))]
         if not hand.batches:
             return []
         batch = hand.batches[0]
@@ -108,7 +117,7 @@ class FakeCrew:
         for request in batch.requests[hand.at : hand.at + self.n_step]:
             if self.kills(request):
                 del self.hands[worker]
-                return [*_together(batch, answered), Died("it was poisoned")]
+                return [*_together(batch, answered), WorkerDied("it was poisoned")]
             if self.hangs(request):
                 return _together(batch, answered)
             answered.append(answer_to(request))
@@ -118,13 +127,13 @@ class FakeCrew:
         if hand.at == len(batch.requests):
             hand.batches.popleft()
             hand.at = 0
-            said.append(Finished(batch.number, {"tokens": float(hand.n_answered)}))
+            said.append(BatchFinished(batch.number, {"tokens": float(hand.n_answered)}))
             if self.forgets and hand.batches and self.kills(hand.batches[0].requests[0]):
                 # It went on to the next batch before this was sent.
                 del self.hands[worker]
-                return [Died("it was poisoned")]
+                return [WorkerDied("it was poisoned")]
         return said
 
 
-def _together(batch: Batch, answered: list[Response]) -> list[Message]:
-    return [Answers(batch.number, tuple(answered))] if answered else []
+def _together(batch: Batch, answered: list[Response]) -> list[WorkerEvent]:
+    return [BatchResponses(batch.number, tuple(answered))] if answered else []

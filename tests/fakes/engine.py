@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.origin import Origin
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, ComponentSpec, Scorer, TaskSpec
+from assay.core.task import AnsweredRequest, ComponentSpec, Scorer, TaskSpec
 
 
 class FakeTask:
@@ -51,7 +51,7 @@ class FakeTask:
         prompt = " ".join([*every[n_left_out:], self.prompts(number)])
         ask = Generate(prompt, Sampling(max_tokens=self.max_tokens))
         address = (self.name, sample.id, "gen", "answer", 0)
-        return [request(*address, ask, n_shots=n_shots, n_shots_left_out=n_left_out)]
+        return [make_request(*address, ask, n_shots=n_shots, n_shots_left_out=n_left_out)]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         return [FakeScorer()]
@@ -60,7 +60,7 @@ class FakeTask:
 class FakeScorer:
     track = "gen"
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         ((asked, response),) = answers
         if isinstance(response.outcome, Failure):
             return Score(asked.task, sample.id, "gen", "accuracy", Verdict.FAILED)
@@ -91,7 +91,7 @@ class FakeBackend:
             "fake", frozenset({Kind.GENERATE}), is_chat=False, context_length=context_length
         )
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         return self.card
 
     def identity(self) -> ModelIdentity:

@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from assay.core.ports import Backend
-from assay.core.request import Ask, Generate, Sampling, Span, request
+from assay.core.request import Ask, Generate, Sampling, Span, make_request
 from assay.core.response import Completion, Likelihood
 from fakes.loopback import on_loopback
 
@@ -52,7 +52,7 @@ def real_model(backend: Backend) -> Model:
         params = body["params"]
         asks: list[Ask] = [_ask(text, params) for text in body["instances"]]
         with lock:
-            asked = [request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+            asked = [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
             found = {response.request_id: response.outcome for response in backend.run(asked)}
         return [_reply(found[one.id]) for one in asked]
 

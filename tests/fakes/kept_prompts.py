@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from assay.core.prompt import Prompt, final_text, with_final_text
+from assay.core.prompt import Prompt, final_text, replace_final_text
 from assay.core.request import Ask, Labels, Sampling, Span
 
 _WORDS = re.compile(r"\w+")
@@ -35,7 +35,7 @@ def described(asked: Sequence[Ask]) -> Iterator[str]:
     for ask in asked:
         if isinstance(ask, Span):
             text = final_text(ask.prompt)
-            before = written(with_final_text(ask.prompt, text[: ask.start]))
+            before = written(replace_final_text(ask.prompt, text[: ask.start]))
             if before != shown:
                 yield before
             shown = before

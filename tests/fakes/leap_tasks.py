@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.model import Token
-from assay.core.prompt import Message, Prompt, final_text, with_final_text
+from assay.core.prompt import Message, Prompt, final_text, replace_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Span
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome, Output, Response
 from assay.core.score import Metric, Score
-from assay.core.task import Answered, ComponentSpec, TaskSettings
-from assay.dialects.leap.compile import CompiledTask, Tools, compile_tasks
+from assay.core.task import AnsweredRequest, ComponentSpec, TaskSettings
+from assay.dialects.leap.compile import CompiledTask, LeapTools, compile_tasks
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.originals.leap.aggregations import AGGREGATIONS, Bleurt, packages_lacking
 from assay.scoring.originals.leap.task_results import TaskResults
@@ -76,10 +76,10 @@ class Free(Base):
 """Classes over rows with `q` and `a` that lie beside their file: options `yes` and `no`, and free answers."""
 
 
-def tools(cache: Path, **more: Any) -> Tools:
+def tools(cache: Path, **more: Any) -> LeapTools:
     """Return what the app hands over."""
     functions = {**AGGREGATIONS, "bleurt": Bleurt(lambda *_: [])}
-    return Tools(functions, packages_lacking, cache, **more)
+    return LeapTools(functions, packages_lacking, cache, **more)
 
 
 def questions(n: int, first: int = 0) -> list[dict[str, str]]:
@@ -127,7 +127,7 @@ def contexts(one: CompiledTask) -> list[str]:
 def before(ask: Ask) -> Prompt:
     """Return what stands before the answer."""
     if isinstance(ask, Span):
-        return with_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
+        return replace_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
     return ask.prompt
 
 
@@ -160,7 +160,8 @@ def evaluated(one: CompiledTask, answer: Callable[[Request], Outcome]) -> Evalua
     for sample in one.task.samples():
         requests = one.task.requests(sample)
         scorer.add(
-            sample, [Answered(asked, Response(asked.id, asked.key, answer(asked))) for asked in requests]
+            sample,
+            [AnsweredRequest(asked, Response(asked.id, asked.key, answer(asked))) for asked in requests],
         )
     evaluation = scorer.finish()
     aggregator = MeanAggregator()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from assay.core.ids import digest
 from assay.core.model import ModelIdentity
-from assay.dialects.openicl.retrievers.corpus import Corpus, Losses, corpus_of, joined
+from assay.dialects.openicl.retrievers.corpus import Corpus, Losses, build_corpus, build_text_joiner
 
 WIDTH = 8
 
@@ -48,10 +48,10 @@ def corpus(
 ) -> Corpus:
     """Return a corpus; `only` names the test rows that are in it, in their order, of those of the split."""
     places = range(len(test)) if only is None else only
-    made = corpus_of(
+    made = build_corpus(
         train,
         [test[place] for place in places],
-        text=joined(["q"]),
+        text=build_text_joiner(["q"]),
         output_column="a",
         sample_ids=[f"row {place}" for place in places],
         places=places,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from assay.app.scorers import scorers_of
+from assay.app.scorers import build_scorers
 from assay.core.request import Request
 from assay.core.response import Outcome, Response
 from assay.core.score import Score
-from assay.core.task import Answered, Scorer, Task
+from assay.core.task import AnsweredRequest, Scorer, Task
 
 
 class Rehearsed:
@@ -24,12 +24,12 @@ class Rehearsed:
 
     def _scores(self, task: Task) -> list[Score]:
         self.tasks.append(task)
-        scorers = scorers_of(task)
+        scorers = build_scorers(task)
         scores: list[Score] = []
         for sample in task.samples():
             requests = task.requests(sample)
             self.requests += requests
-            answers = [Answered(one, Response(one.id, one.key, self._model(one))) for one in requests]
+            answers = [AnsweredRequest(one, Response(one.id, one.key, self._model(one))) for one in requests]
             for scorer in scorers:
                 if isinstance(scorer, Scorer):
                     scores.append(scorer.score(sample, answers))

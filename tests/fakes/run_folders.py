@@ -9,13 +9,13 @@ import msgspec
 
 from assay.core.model import ModelIdentity
 from assay.core.origin import Origin
-from assay.core.request import Generate, Request, Sampling, request
+from assay.core.request import Generate, Request, Sampling, make_request
 from assay.core.response import Completion, Finish, Output, Response
 from assay.core.run import RunManifest, RunStatus, Setting
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
-from assay.results.records import sample_record
+from assay.results.records import build_sample_record
 from assay.results.store import JOURNAL, SAMPLES, SCORES, RunFolder
 
 
@@ -81,7 +81,7 @@ def append_samples(
             asked = _asked(task, name, question)
             answer = Completion((Output(output, Finish.END, 3),), 7)
             journal.write(encode(Response(asked.id, asked.key, answer, seconds=0.25)) + b"\n")
-            samples.write(encode(sample_record(task, sample, (asked,))) + b"\n")
+            samples.write(encode(build_sample_record(task, sample, (asked,))) + b"\n")
             score = Score(
                 task,
                 name,
@@ -98,7 +98,7 @@ def append_samples(
 
 
 def _asked(task: str, name: str, question: str) -> Request:
-    return request(task, name, "gen", "answer", 0, Generate(question, Sampling()))
+    return make_request(task, name, "gen", "answer", 0, Generate(question, Sampling()))
 
 
 def _metric(task: str, n: int, *, is_right: bool) -> Metric:

@@ -17,7 +17,7 @@ from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
 from assay.results.read import StoredRun
-from assay.results.records import sample_record
+from assay.results.records import build_sample_record
 from assay.results.store import RunFolder
 from assay.scoring.aggregate import MeanAggregator
 
@@ -65,7 +65,9 @@ def written(
     store = RunFolder(folder)
     store.write_manifest(head)
     store.write_summary(aggregator.metrics() if metrics is None else metrics)
-    records = [sample_record(task, one, [request for request, _ in asked]) for task, one, asked in samples]
+    records = [
+        build_sample_record(task, one, [request for request, _ in asked]) for task, one, asked in samples
+    ]
     responses = [
         Response(request.id, request.key, outcome) for _, _, asked in samples for request, outcome in asked
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from assay.core.ports import Backend
 from assay.core.prompt import Message, Prompt
-from assay.core.request import Ask, Labels, Span, request
+from assay.core.request import Ask, Labels, Span, make_request
 from assay.core.response import LabelProbs, Likelihood, Outcome
 
 QUESTION = "Question: which of these is a fruit?\nA. apple\nB. stone\nAnswer:"
@@ -34,7 +34,7 @@ LABELS = [
 
 
 def outcomes(backend: Backend, asks: Sequence[Ask]) -> list[Outcome]:
-    asked = [request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+    asked = [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
     found = {one.request_id: one.outcome for one in backend.run(asked)}
     return [found[one.id] for one in asked]
 

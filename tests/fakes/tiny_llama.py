@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.loaded_model import LoadedModel
 
 
-def tiny_llama(vocab_size: int) -> Loaded:
+def tiny_llama(vocab_size: int) -> LoadedModel:
     """Return the model as the engine holds it; the weights are the same each time."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -24,4 +24,6 @@ def tiny_llama(vocab_size: int) -> Loaded:
         initializer_range=0.4,
     )
     model: Any = LlamaForCausalLM(config).eval()
-    return Loaded(model, model.device, model.model, model.lm_head, frozenset({"position_ids"}), vocab_size)
+    return LoadedModel(
+        model, model.device, model.model, model.lm_head, frozenset({"position_ids"}), vocab_size
+    )

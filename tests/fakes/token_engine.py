@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import cache
 
 from assay.backends.vllm.token_engine import (
+    AskRejected,
     EngineAnswer,
     EngineAsk,
     ReadAnswer,
     ReadAsk,
-    Refused,
     WriteAnswer,
     WriteAsk,
 )
@@ -36,7 +36,7 @@ class FakeEngine:
     end_ids: Sequence[int] = ()
 
     def __init__(self, *, block: int = 4, room: int = 3, shares: bool = True, longest: int = 10**6) -> None:
-        self.room = room
+        self.max_sequences = room
         self.shares = shares
         self.reads_own = True
         self.block = block
@@ -50,7 +50,7 @@ class FakeEngine:
 
     def add(self, number: int, ask: EngineAsk) -> None:
         if len(ask.prompt) > self.longest:
-            raise Refused(f"a prompt of {len(ask.prompt)} tokens is too long")
+            raise AskRejected(f"a prompt of {len(ask.prompt)} tokens is too long")
         self.asked.append(ask)
         self._waiting.append((number, ask))
         self.n_held = max(self.n_held, len(self._waiting))
@@ -60,7 +60,7 @@ class FakeEngine:
         return len(self._waiting)
 
     def step(self) -> Sequence[tuple[int, EngineAnswer]]:
-        now, self._waiting = self._waiting[: self.room], self._waiting[self.room :]
+        now, self._waiting = self._waiting[: self.max_sequences], self._waiting[self.max_sequences :]
         # The last first: nobody may count on an order.
         return [(number, self._answer(ask)) for number, ask in reversed(now)]
 

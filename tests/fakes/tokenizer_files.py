@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.bench.words import words_of
+from assay.bench.words import iter_words
 
 
 def write_tokenizers(folder: Path) -> dict[str, Path]:
@@ -17,7 +17,7 @@ def write_tokenizers(folder: Path) -> dict[str, Path]:
     tokenizers = pytest.importorskip("tokenizers")
     byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    corpus = ["".join(islice(words_of(1, "corpus", 0), 3000))]
+    corpus = ["".join(islice(iter_words(1, "corpus", 0), 3000))]
     made_by_name = {}
     for name, size in (("pieces", 700), ("letters", len(alphabet) + 2)):
         made = tokenizers.Tokenizer(tokenizers.models.BPE())

@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.core.request import Request
 from assay.core.task import TaskSettings
-from assay.dialects.ultraeval.compile import CompiledTransform, Tools, compile_transforms
+from assay.dialects.ultraeval.compile import CompiledTransform, UltraevalTools, compile_transforms
 from assay.scoring.originals.opencompass.postprocess import CORRECTED, POSTPROCESSORS
 
 GEN = """
@@ -100,7 +100,7 @@ def write_dataset(
 
 def compile_transform(name: Path | str, **settings: Any) -> list[CompiledTransform]:
     """Compile what a name means."""
-    tools = Tools(POSTPROCESSORS, CORRECTED)
+    tools = UltraevalTools(POSTPROCESSORS, CORRECTED)
     return compile_transforms(str(name), TaskSettings(**settings), tools)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from assay.app.dataset_state import State
+from assay.app.dataset_state import DatasetState
 from assay.app.prepare import prepare
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ultraeval"
@@ -19,5 +19,5 @@ def prepared_examples(place: Path, raw_data: Path) -> Path:
     shutil.copytree(EXAMPLES, copy, ignore=shutil.ignore_patterns("data", "RawData", "__pycache__"))
     (copy / "RawData").symlink_to(raw_data)
     for one in prepare([copy / "datasets" / name for name in NAMES]):
-        assert one.state is State.OK, one.problem
+        assert one.state is DatasetState.OK, one.problem
     return copy / "datasets"

@@ -11,7 +11,7 @@ import pytest
 
 from assay.backends.registry import open_backend
 from assay.core.prompt import Prompt
-from assay.core.request import Generate, Request, Sampling, Span, request
+from assay.core.request import Generate, Request, Sampling, Span, make_request
 from assay.core.response import Completion, Finish, Likelihood, Output
 from assay.core.task import TaskSettings
 from assay.dialects.table.compile import compile_table
@@ -43,7 +43,9 @@ _NAMES = {" ": "Ġ", "\n": "Ċ", "鯨0": "é", "鯨1": "¯", "鯨2": "¨"}
 
 
 def asked(prompts: Sequence[Prompt], sampling: Sampling) -> list[Request]:
-    return [request("t", str(n), "gen", "answer", 0, Generate(p, sampling)) for n, p in enumerate(prompts)]
+    return [
+        make_request("t", str(n), "gen", "answer", 0, Generate(p, sampling)) for n, p in enumerate(prompts)
+    ]
 
 
 def write(backend: Any, prompts: Sequence[Prompt], sampling: Sampling) -> list[Output]:
@@ -145,7 +147,7 @@ def test_an_end_token_inside_a_prompt_is_read_and_not_taken_for_padding(
         assert output.text == tokenizer.decode(list(written), skip_special_tokens=True)
         assert output.n_tokens == len(written)
     text = "</s>hello</s> world</s> yes"
-    spans = [request("t", str(n), "ppl", "option", 0, Span(text, n)) for n in (9, 13, 19)]
+    spans = [make_request("t", str(n), "ppl", "option", 0, Span(text, n)) for n in (9, 13, 19)]
     scored = {response.request_id: response.outcome for response in backend.run(spans)}
     ids = tuple(tokenizer.encode(text, add_special_tokens=False))
     for one in spans:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from assay.core.origin import Origin
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Finish, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.scoring.extract import extract_number, extract_option
 from assay.scoring.normalize import normalize
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption
@@ -59,8 +59,10 @@ def test_letters_that_are_words_are_no_answers(text: str, answer: str | None) ->
 
 def graded(text: str, finish: Finish = Finish.END, **sample: tuple[str, ...] | tuple[int, ...]) -> Score:
     question = Sample("s", {}, Origin("x"), **sample)  # type: ignore[arg-type]
-    asked = request("t", "s", "gen", "answer", 0, Generate("q", Sampling()))
-    answered = [Answered(asked, Response(asked.id, asked.key, Completion((Output(text, finish, 9),), 3)))]
+    asked = make_request("t", "s", "gen", "answer", 0, Generate("q", Sampling()))
+    answered = [
+        AnsweredRequest(asked, Response(asked.id, asked.key, Completion((Output(text, finish, 9),), 3)))
+    ]
     scorer = GeneratedOption() if question.choices else GeneratedAnswer()
     return scorer.score(question, answered)
 

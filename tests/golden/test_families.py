@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from assay.backends.local.tokenization import Encoded, Tokenization
+from assay.backends.local.tokenization import EncodedSpan, Tokenization
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
-from assay.core.request import Generate, Sampling, Span, request
+from assay.core.request import Generate, Sampling, Span, make_request
 from assay.core.response import Completion, Likelihood
 from fakes.families import MakeModel, MakeOracle, make_tokenizer
 
@@ -85,12 +85,12 @@ def test_every_family_scores_and_writes_as_brute_force_does(
     folder = make_model(family, **config)
     tokenizer, truth = make_tokenizer("gpt2"), oracle(folder)
     backend: Any = open_backend(f"hf:{folder}", {})
-    asked = [request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(SPANS)]
+    asked = [make_request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(SPANS)]
     found = {response.request_id: response.outcome for response in backend.run(asked)}
     for one, encoded in zip(asked, Tokenization(tokenizer).spans(SPANS), strict=True):
         outcome = found[one.id]
         assert isinstance(outcome, Likelihood)
-        assert isinstance(encoded, Encoded)
+        assert isinstance(encoded, EncodedSpan)
         expected = truth.logprobs(encoded.ids, encoded.first_scored)
         assert outcome.token_logprobs == pytest.approx(expected, abs=2e-4), one.ask
     if why is None:
@@ -101,7 +101,7 @@ def test_every_family_scores_and_writes_as_brute_force_does(
         assert why in note
     # Texts of different lengths, so that some leave the batch while others are still written.
     written = [
-        request("t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=4 + 2 * n)))
+        make_request("t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=4 + 2 * n)))
         for n, prompt in enumerate(PROMPTS)
     ]
     texts = {response.request_id: response.outcome for response in backend.run(written)}
@@ -127,5 +127,5 @@ def test_families_that_cannot_be_scored_are_refused_when_they_are_loaded(
     """L38: a model that sees the answer it is asked about, or has no cache, is an error with its reason."""
     backend = open_backend(f"hf:{make_model(family, **config)}", {})
     with pytest.raises(BackendError, match=why) as caught:
-        list(backend.run([request("t", "s", "ppl", "option", 0, SPANS[0])]))
+        list(backend.run([make_request("t", "s", "ppl", "option", 0, SPANS[0])]))
     assert caught.value.problems[0].code == "MODEL-005"

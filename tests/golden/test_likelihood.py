@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from assay.backends.hf import likelihood, row_scoring, shared_attention
 from assay.backends.hf.batching import Budget
-from assay.backends.hf.likelihood import Row, Rows, compute
-from assay.backends.hf.packed_forward import Trunks
-from assay.backends.hf.prefix_tree import plan
+from assay.backends.hf.likelihood import Row, Rows, compute_rows
+from assay.backends.hf.packed_forward import SharedPrefixCache
+from assay.backends.hf.prefix_tree import plan_lanes
 from assay.backends.hf.row_scoring import PackedScoring
 from assay.backends.hf.work_counters import Counters
-from assay.backends.local.tokenization import Encoded, EncodedLabels, Tokenization
+from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, Tokenization
 from assay.backends.registry import open_backend
-from assay.core.ids import draw
-from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
+from assay.core.ids import make_random
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from fakes.families import EOS, MakeModel, MakeOracle, Oracle, make_tokenizer
 
@@ -35,7 +35,7 @@ SHOTS = "".join(f"{QUESTION} {letter}\n\n" for letter in "ABCD")
 
 
 def requests(asks: Sequence[Ask]) -> list[Request]:
-    return [request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(asks)]
+    return [make_request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(asks)]
 
 
 def outcomes(backend: Any, asks: Sequence[Ask]) -> list[Outcome]:
@@ -46,7 +46,7 @@ def outcomes(backend: Any, asks: Sequence[Ask]) -> list[Outcome]:
 def open_way(folder: Path, way: str, patch: pytest.MonkeyPatch, **args: str) -> Any:
     """Open a model that computes in one of the ways, and see that it does."""
     if way == "joined":
-        patch.setattr(shared_attention, "use", lambda model: False)
+        patch.setattr(shared_attention, "enable_shared_attention", lambda model: False)
     backend: Any = open_backend(f"hf:{folder}", {**args, **({"plain": "true"} if way == "plain" else {})})
     list(backend.run(requests([Span("hello world", 5)])))
     assert (backend._trunks is not None) == (way != "plain")
@@ -57,7 +57,7 @@ def open_way(folder: Path, way: str, patch: pytest.MonkeyPatch, **args: str) -> 
 def check(outcome: Outcome, ask: Span, tokenization: Tokenization, truth: Oracle) -> None:
     assert isinstance(outcome, Likelihood), (ask, outcome)
     (encoded,) = tokenization.spans([ask])
-    assert isinstance(encoded, Encoded)
+    assert isinstance(encoded, EncodedSpan)
     expected = truth.logprobs(encoded.ids, encoded.first_scored)
     assert outcome.token_ids == encoded.ids[encoded.first_scored :]
     assert outcome.token_logprobs == pytest.approx(expected, abs=1e-4), ask
@@ -140,7 +140,7 @@ def test_random_trees_of_requests_equal_brute_force(
     least_saving = data.draw(st.sampled_from([0, 8, 128]))
     with pytest.MonkeyPatch.context() as patch:
         # Trees this small are worth a trunk only when little is asked of one.
-        patch.setattr(row_scoring, "plan", partial(plan, least_saving=least_saving))
+        patch.setattr(row_scoring, "plan_lanes", partial(plan_lanes, least_saving=least_saving))
         backend = _kept(folder, way, lane_tokens, patch)
         for ask, outcome in zip(asks, outcomes(backend, asks), strict=True):
             check(outcome, ask, tokenization, truth)
@@ -177,7 +177,7 @@ def test_batches_order_and_company_change_no_number(make_model: MakeModel) -> No
             warm,  # Its trunks are there already: what was kept must serve as well as what is read anew.
         ]
     ):
-        draw(seed, "order").shuffle(order)
+        make_random(seed, "order").shuffle(order)
         for n, outcome in zip(order, outcomes(backend, [asks[n] for n in order]), strict=True):
             close(outcome, expected[n])
     assert warm._trunks.n_read > 0
@@ -200,7 +200,7 @@ def test_the_first_choice_is_over_the_whole_vocabulary_and_ties_go_to_the_lower_
 ) -> None:
     """L7: of two tokens that are equally likely the lower id is greedy, as in what the model would write."""
     # In stretches of 7 tokens the two lie far apart; in one stretch, side by side.
-    monkeypatch.setattr(likelihood, "CPU_PIECE", likelihood.Piece(512, at_once))
+    monkeypatch.setattr(likelihood, "CPU_HEAD_CHUNK", likelihood.HeadChunk(512, at_once))
     backend: Any = open_backend(f"hf:{make_model()}", {"plain": "true"})
     loaded = backend._load()
     context = tuple(backend._tokenizer.encode("hello world", add_special_tokens=False))
@@ -209,11 +209,11 @@ def test_the_first_choice_is_over_the_whole_vocabulary_and_ties_go_to_the_lower_
     loaded.head.weight.data[[low, high]] = loaded.head.weight.data[best].clone()
     rows = Rows()
     readings = [rows.next_tokens(context, [token]) for token in (low, high, 5)]
-    compute(loaded, list(rows))
+    compute_rows(loaded, list(rows))
     assert [reading.is_greedy for reading in readings] == [True, False, False]
     assert readings[0].logprobs == pytest.approx(readings[1].logprobs, abs=1e-6)
     (response,) = backend.run(
-        [request("t", "s", "gen", "answer", 0, Generate("hello world", Sampling(max_tokens=1)))]
+        [make_request("t", "s", "gen", "answer", 0, Generate("hello world", Sampling(max_tokens=1)))]
     )
     assert isinstance(response.outcome, Completion)
     assert response.outcome.outputs[0].text == backend._tokenizer.decode([low], skip_special_tokens=True)
@@ -222,7 +222,7 @@ def test_the_first_choice_is_over_the_whole_vocabulary_and_ties_go_to_the_lower_
 def _best(loaded: Any, context: tuple[int, ...]) -> int:
     rows = Rows()
     reading = rows.next_tokens(context, range(loaded.vocab_size))
-    compute(loaded, list(rows))
+    compute_rows(loaded, list(rows))
     return max(range(loaded.vocab_size), key=lambda token: reading.logprobs[token])
 
 
@@ -243,9 +243,9 @@ def test_probabilities_over_the_vocabulary_sum_to_one_in_every_dtype(
     rows = Rows()
     readings = [rows.next_tokens((5, 6, 7, *range(9, 9 + n)), range(loaded.vocab_size)) for n in (1, 2, 4, 9)]
     if way == "plain":
-        compute(loaded, list(rows))
+        compute_rows(loaded, list(rows))
     else:
-        scoring = PackedScoring(loaded, Budget(256), Counters(), Trunks(1 << 20), lane_tokens=64)
+        scoring = PackedScoring(loaded, Budget(256), Counters(), SharedPrefixCache(1 << 20), lane_tokens=64)
         assert len([row for done in scoring.run(list(rows)) for row in done]) == 4
     for reading in readings:
         total = math.fsum(math.exp(logprob) for logprob in reading.logprobs)
@@ -291,10 +291,10 @@ def test_a_read_that_never_came_is_no_number(make_model: MakeModel, monkeypatch:
     """L28 L30: a place that no computation filled is a failure, never a number that lay in a buffer."""
 
     def forgetful(loaded: Any, rows: Sequence[Row]) -> None:
-        compute(loaded, rows)
+        compute_rows(loaded, rows)
         rows[0].logprobs[0] = math.nan
 
-    monkeypatch.setattr(row_scoring, "compute", forgetful)
+    monkeypatch.setattr(row_scoring, "compute_rows", forgetful)
     backend = open_backend(f"hf:{make_model()}", {"plain": "true"})
     (outcome,) = outcomes(backend, [Span("hello world", 5)])
     assert isinstance(outcome, Failure)

@@ -12,7 +12,15 @@ import pytest
 
 from assay.core.score import Metric, Score, Verdict
 from assay.scoring.aggregate import MeanAggregator
-from assay.scoring.statistics import Estimate, Running, macro, mean_interval, micro, standard_error, wilson
+from assay.scoring.statistics import (
+    Estimate,
+    RunningMean,
+    macro,
+    mean_interval,
+    micro,
+    standard_error,
+    wilson,
+)
 from cli import assay
 
 N = 1500
@@ -44,7 +52,7 @@ def test_clustered_intervals_cover_with_few_clusters(n_clusters: int, low: float
 
     def estimates() -> Iterable[Estimate]:
         for _ in range(N):
-            running = Running()
+            running = RunningMean()
             for cluster, rate in enumerate(rng.beta(2, 2, size=n_clusters)):
                 for value in rng.random(8) < rate:
                     running.add(float(value), cluster)
@@ -61,7 +69,7 @@ def test_macro_intervals_cover(n_groups: int, n: int) -> None:
 
     def estimates() -> Iterable[Estimate]:
         for _ in range(N):
-            yield macro(Running.of((rng.random(n) < rate).astype(float)).estimate() for rate in rates)
+            yield macro(RunningMean.of((rng.random(n) < rate).astype(float)).estimate() for rate in rates)
 
     assert 0.93 < coverage(estimates(), float(rates.mean())) < 0.97
 
@@ -104,7 +112,7 @@ def test_groups_are_pooled_by_size_or_counted_alike_never_mixed_up() -> None:
     errors = [float(np.std(part, ddof=1)) / math.sqrt(len(part)) for part in (small, large)]
     assert even.stderr == pytest.approx(math.hypot(*errors) / 2)
     assert pooled.stderr == pytest.approx(float(np.std(small + large, ddof=1)) / 10)
-    parts = [Running.of(small).estimate(), Running.of(large).estimate()]
+    parts = [RunningMean.of(small).estimate(), RunningMean.of(large).estimate()]
     assert micro(parts).value == pytest.approx(pooled.value)
     assert micro(parts).value != pytest.approx(macro(parts).value)
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.backends.local.tokenization import Encoded, EncodedLabels, Tokenization
+from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, Tokenization
 from assay.backends.registry import open_backend
 from assay.core.prompt import Message, Prompt
-from assay.core.request import Labels, Span, request
+from assay.core.request import Labels, Span, make_request
 from assay.core.response import Failure, Likelihood
 from fakes.families import BOS, CHAT, EOS, STYLES, MakeModel, MakeOracle, first_scored, make_tokenizer
 
@@ -33,9 +33,9 @@ def opened(style: str, adds_bos: bool | None = None, template: str | None = None
     return tokenizer, Tokenization(tokenizer)
 
 
-def span(tokenization: Tokenization, prompt: Prompt, start: int) -> Encoded:
+def span(tokenization: Tokenization, prompt: Prompt, start: int) -> EncodedSpan:
     encoded = tokenization.spans([Span(prompt, start)])[0]
-    assert isinstance(encoded, Encoded)
+    assert isinstance(encoded, EncodedSpan)
     return encoded
 
 
@@ -54,7 +54,7 @@ def test_spans_and_sums_at_every_join_equal_brute_force(
     folder = make_model("llama", style)
     tokenizer, truth = opened(style)[0], oracle(folder)
     asked = [
-        request("t", str(n), "ppl", "option", 0, Span(context + continuation, len(context)))
+        make_request("t", str(n), "ppl", "option", 0, Span(context + continuation, len(context)))
         for n, (context, continuation) in enumerate(JOINS)
     ]
     found = {r.request_id: r.outcome for r in open_backend(f"hf:{folder}", {}).run(asked)}
@@ -123,7 +123,7 @@ def test_an_empty_context_is_bos_else_eos_and_is_never_scored(
     folder = make_model("llama", style)
     tokenizer, truth = opened(style)[0], oracle(folder)
     (response,) = open_backend(f"hf:{folder}", {}).run(
-        [request("t", "s", "ppl", "option", 0, Span("hello world", 0))]
+        [make_request("t", "s", "ppl", "option", 0, Span("hello world", 0))]
     )
     assert isinstance(response.outcome, Likelihood)
     prefix = BOS if lead(style, 0) == [BOS] else EOS
@@ -142,7 +142,7 @@ def test_an_empty_context_without_bos_and_eos_is_a_failure() -> None:
         assert isinstance(outcome, Failure)
         assert outcome.kind == "no_prefix"
     assert isinstance(tokenization.spans([Span("hello", 0, leads=False)])[0], Failure)  # One token, unscored.
-    assert isinstance(tokenization.spans([Span("hello world", 5)])[0], Encoded)
+    assert isinstance(tokenization.spans([Span("hello world", 5)])[0], EncodedSpan)
 
 
 USER = (Message("user", "hello"),)

@@ -14,7 +14,7 @@ import pytest
 from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.ports import Backend
-from assay.core.request import Ask, Labels, Span, request
+from assay.core.request import Ask, Labels, Span, make_request
 from assay.core.response import LabelProbs, Likelihood, Outcome
 from cli import assay
 
@@ -56,7 +56,7 @@ def model(one_thread: None) -> Iterator[Backend]:
 
 
 def answers(model: Backend, asks: Sequence[Ask]) -> list[Outcome]:
-    requests = [request("hand", str(n), "x", "x", 0, ask) for n, ask in enumerate(asks)]
+    requests = [make_request("hand", str(n), "x", "x", 0, ask) for n, ask in enumerate(asks)]
     found = {response.request_id: response.outcome for response in model.run(iter(requests))}
     return [found[one.id] for one in requests]
 

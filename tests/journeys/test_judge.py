@@ -18,9 +18,9 @@ from assay.core.ports import Backend
 from assay.core.score import Verdict
 from assay.engine.cache import NoCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import JudgeDesk, JudgeTally
+from assay.engine.judging import BackendJudge, JudgeTally
 from assay.scoring.judges.prompts import load_prompts
-from assay.scoring.judges.questions import Procedure
+from assay.scoring.judges.questions import JudgingProcedure
 from assay.scoring.originals.llmbox.gpteval import GPTEval
 
 pytestmark = pytest.mark.model
@@ -61,9 +61,9 @@ def test_every_sample_is_graded_unparsed_or_failed(
     model: Backend, shared_data: Path, tmp_path: Path, whose_prompts: str
 ) -> None:
     folder = shared_data / "mt_bench"
-    procedure = Procedure(turns="each")
+    procedure = JudgingProcedure(turns="each")
     if whose_prompts == "mt_bench":
-        procedure = Procedure(turns="each", prompts=load_prompts(folder / "judge_prompts.jsonl"))
+        procedure = JudgingProcedure(turns="each", prompts=load_prompts(folder / "judge_prompts.jsonl"))
     references = rows(folder)
     assert ["ref_answer_1" in row for row in references] == [False, True]
     predictions = [("Aloha! We went to Hawaii.", "Aloha again."), ("Second place.", "You cannot.")]
@@ -71,7 +71,7 @@ def test_every_sample_is_graded_unparsed_or_failed(
     def start() -> tuple[GPTEval, dict[str, float], JudgeTally]:
         metric = GPTEval(multi_turn=True)
         with closing(FileJournal(tmp_path / "judgements.jsonl")) as journal:
-            desk = JudgeDesk(model, journal, NoCache(), max_tokens=MAX_TOKENS)
+            desk = BackendJudge(model, journal, NoCache(), max_tokens=MAX_TOKENS)
             metric.bind(desk, procedure)
             return metric, metric(predictions, references), desk.tally
 

@@ -59,7 +59,7 @@ def make_room_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.results.growing_file._SKIPPED_AT_ONCE", 4096)
     monkeypatch.setattr("assay.sources.arrow._ROWS_AT_ONCE", 100)
     monkeypatch.setattr("assay.sources.mapped_rows._READ_AT_ONCE", 100)
-    monkeypatch.setattr("assay.sources.mapped_rows._HELD_BYTES", 100_000)
+    monkeypatch.setattr("assay.sources.mapped_rows._IN_MEMORY_BYTES", 100_000)
     monkeypatch.setattr("assay.dialects.table.columns.SAMPLE_ROWS", 100)
 
 

@@ -18,7 +18,7 @@ from assay.backends.mock import MockBackend
 from assay.core.model import ModelIdentity
 from assay.core.origin import Origin
 from assay.core.ports import ResponseCache
-from assay.core.request import Generate, Request, Sampling, request
+from assay.core.request import Generate, Request, Sampling, make_request
 from assay.core.response import Completion, Failure, Outcome, Response
 from assay.core.sample import Sample
 from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
@@ -26,7 +26,7 @@ from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution
 from assay.engine.journal import FileJournal
 from assay.faces.cli.render import prompt_panel
-from assay.results.media_store import kept_medium
+from assay.results.media_store import find_medium
 from assay.results.records import SampleRecord
 from assay.results.store import SampleWriter
 from assay.scoring.aggregate import MeanAggregator
@@ -63,7 +63,7 @@ class MediaTask(FakeTask):
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         ask = Generate(self.template.messages(sample.fields), Sampling())
-        return [request(self.name, sample.id, "gen", "answer", 0, ask)]
+        return [make_request(self.name, sample.id, "gen", "answer", 0, ask)]
 
 
 def run(
@@ -246,7 +246,7 @@ def test_what_was_shown_stays_with_the_run(
     kept = {path.name for path in (run / "media").iterdir()}
     assert len(kept) == len({part.sha256 for part in parts}) > 1
     for part in parts:
-        found = kept_medium(run, part.sha256)
+        found = find_medium(run, part.sha256)
         assert found is not None
         assert found.path.read_bytes() == Path(part.path).read_bytes()
         assert found.media_type == part.media_type
@@ -261,7 +261,7 @@ def test_a_scoring_shows_the_media_of_its_run(shared_data: Path, workdir: Path) 
     assert assay("score", str(run)).status == 0
     scoring = run / "scorings" / "002-again"
     for part in parts_of(run):
-        assert kept_medium(scoring, part.sha256) == kept_medium(run, part.sha256) is not None
+        assert find_medium(scoring, part.sha256) == find_medium(run, part.sha256) is not None
     own, again = (
         set(re.findall('id="media-([0-9a-f]+)"', (folder / "report.html").read_text(encoding="utf-8")))
         for folder in (run / "scorings" / "001-run", scoring)

@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from assay.app.worker import Setup
-from assay.backends.workers.messages import Batch, Raised, Up, read_message, to_bytes
+from assay.app.worker import WorkerSetup
+from assay.backends.workers.messages import Batch, WorkerFailed, WorkerReady, encode_message, read_message
 from assay.backends.workers.worker_process import python_path
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from cli import Result
 from fakes.openai_server import serving
 from fakes.reaching_out import IN_ONE_LINE, LINE, PYTHON, Door, door, trying
@@ -415,15 +415,15 @@ def test_a_worker_that_reaches_out_ends_the_run(elsewhere: Door, workdir: Path) 
         )
     connection = Connection(ours.detach())
     try:
-        connection.send_bytes(msgspec.msgpack.encode(Setup("mock", {}, is_offline=True)))
-        assert isinstance(read_message(connection.recv_bytes()), Up)
-        asked = request("t", "1", "gen", "answer", 0, Generate("hello", Sampling()))
-        connection.send_bytes(to_bytes(Batch(1, (asked,))))
+        connection.send_bytes(msgspec.msgpack.encode(WorkerSetup("mock", {}, is_offline=True)))
+        assert isinstance(read_message(connection.recv_bytes()), WorkerReady)
+        asked = make_request("t", "1", "gen", "answer", 0, Generate("hello", Sampling()))
+        connection.send_bytes(encode_message(Batch(1, (asked,))))
         heard = [read_message(connection.recv_bytes()) for _ in range(3)]
     finally:
         connection.close()
         process.kill()
         process.wait()
-    assert isinstance(heard[-1], Raised)
+    assert isinstance(heard[-1], WorkerFailed)
     assert "OFFLINE-001" in str(heard[-1].error())
     assert elsewhere.n_knocks == 0

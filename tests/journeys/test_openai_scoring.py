@@ -13,7 +13,7 @@ import pytest
 from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.prompt import Message
-from assay.core.request import Ask, Kind, Labels, request
+from assay.core.request import Ask, Kind, Labels, make_request
 from assay.core.response import LabelProbs
 from cli import assay
 from fakes.llama_server import llama_server
@@ -144,12 +144,12 @@ def test_label_probabilities_of_llama_cpp_are_near_those_of_the_same_weights_her
         Labels(chat, letters),
         Labels(chat[:1], letters),
     ]
-    asked = [request("t", str(n), "any", "labels", 0, ask) for n, ask in enumerate(asks)]
+    asked = [make_request("t", str(n), "any", "labels", 0, ask) for n, ask in enumerate(asks)]
     here = {one.request_id: one.outcome for one in open_backend("smollm2", {}).run(asked)}
     with llama_server() as url:
         backend = open_backend(f"openai:smollm2@{url}", {})
         for is_chat in (False, True):
-            card = backend.probed(frozenset(Kind), is_chat=is_chat)
+            card = backend.probe_card(frozenset(Kind), is_chat=is_chat)
             assert "1,000 likeliest next tokens" in card.ways[Kind.LABELS]
             assert "no log-probabilities of a" in card.cannot[Kind.SPAN]
         there = {one.request_id: one.outcome for one in backend.run(asked)}
@@ -163,4 +163,4 @@ def test_label_probabilities_of_llama_cpp_are_near_those_of_the_same_weights_her
         assert others.probs == pytest.approx(mine.probs, abs=0.06)
         for p, q in zip(mine.probs, others.probs, strict=True):
             assert abs(math.log(p) - math.log(q)) < 0.9
-        assert others.decided == mine.decided
+        assert others.decided_label == mine.decided_label

@@ -17,7 +17,7 @@ import pytest
 from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.prompt import Message
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion
 from cli import assay, killed
 from fakes.llama_server import llama_server
@@ -320,7 +320,7 @@ def test_llama_cpp_continues_stops_and_draws(stream: str) -> None:
         found = {}
         for how in ({"n_per_call": "1"}, {"n_per_call": "2"}):
             backend = open_backend(f"openai:@{url}", {"stream": stream, **how})
-            asked = [request("t", name, "gen", "answer", 0, ask) for name, ask in asks.items()]
+            asked = [make_request("t", name, "gen", "answer", 0, ask) for name, ask in asks.items()]
             responses = {
                 response.request_id.split("/")[1]: response.outcome for response in backend.run(asked)
             }

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import assay as api
-from assay.results.history import History
+from assay.results.history import ScoringHistory
 from assay.results.paired import holm
 from assay.results.read import StoredRun
 from assay.results.run_view import RunView
@@ -350,7 +350,7 @@ def test_a_run_goes_on_though_another_judge_was_asked_since(workdir: Path) -> No
     assert assay("run", *command).status == 0
     scored("--judge", "mock", "--judge-arg", "answer=yes")
     assert assay("run", *command).status == 0, "it is the same run"
-    assert History(workdir / "run").current is None
+    assert ScoringHistory(workdir / "run").current is None
 
 
 def test_fresh_sets_the_scorings_aside_with_the_run(workdir: Path) -> None:
@@ -359,7 +359,10 @@ def test_fresh_sets_the_scorings_aside_with_the_run(workdir: Path) -> None:
     scored("--extract", "option")
     assert assay("run", *command, "--fresh").status == 0
     assert [one["name"] for one in listed()] == ["run"]
-    assert [entry.name for entry in History(workdir / "run.old-1").entries()] == ["001-run", "002-option"]
+    assert [entry.name for entry in ScoringHistory(workdir / "run.old-1").entries()] == [
+        "001-run",
+        "002-option",
+    ]
 
 
 def test_answers_that_were_only_asked_for_are_scored(workdir: Path) -> None:
@@ -494,7 +497,7 @@ def test_a_run_that_was_kept_offline_is_scored_offline(workdir: Path) -> None:
 def test_a_run_that_another_process_writes_is_left_alone(workdir: Path) -> None:
     made("data.csv", "-m", "mock", "--method", "gen")
     folder = RunFolder(workdir / "run")
-    folder.hold()
+    folder.lock()
     try:
         assert "another process is writing" in refused("STORE-003", "--extract", "option")
     finally:

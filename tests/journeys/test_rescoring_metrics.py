@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from assay.app.metric_selection import METRICS, arguments_of
-from assay.scoring.metrics.rouge_sets import rouge_of_sets
+from assay.app.metric_selection import METRICS, list_metric_arguments
+from assay.scoring.metrics.rouge_sets import compute_set_rouge
 from cli import assay
 from fakes.leap_tasks import FREE, questions
 
@@ -101,7 +101,8 @@ def test_a_metric_takes_arguments(n_gram: str, index: str) -> None:
     args = ("--metric-arg", f"n_gram={n_gram}", "--metric-arg", f"rouge.index={index}")
     ((name, value),) = scored("--metric", "rouge", "--extract", "whole", *args).items()
     wanted = [
-        rouge_of_sets(SENTENCE, row["answer"], n_gram=n_gram, index=index[0], tokenizer="13a") for row in ROWS
+        compute_set_rouge(SENTENCE, row["answer"], n_gram=n_gram, index=index[0], tokenizer="13a")
+        for row in ROWS
     ]
     assert value == pytest.approx(statistics.fmean(wanted))
     # With other arguments it is another metric, which is not compared with the first by its name.
@@ -149,7 +150,7 @@ def test_values_that_a_metric_does_not_take_are_told() -> None:
 
 
 def test_every_argument_has_a_type() -> None:
-    found = {metric: arguments_of(metric) for metric in METRICS}
+    found = {metric: list_metric_arguments(metric) for metric in METRICS}
     assert found["rouge"] == {"tokenizer": str, "index": str, "n_gram": str}
     assert set(found["function_execution"]) == {"aggregation"}
 

@@ -16,7 +16,7 @@ import pytest
 
 import postgres_server
 from assay.ledger.database import open_database
-from assay.ledger.jobs import JobState, Queue
+from assay.ledger.jobs import JobQueue, JobState
 from fakes.openai_server import saying, serving
 from fakes.team_server import TeamServer, children_of, eventually, is_alive, kill_all
 
@@ -155,7 +155,7 @@ def test_a_server_that_is_told_to_end_gives_its_evaluations_back(tmp_path: Path,
     assert server.end() == 0
     assert not any(map(is_alive, processes))
     database = open_database(database_place)
-    job = Queue(database).get(number)
+    job = JobQueue(database).get(number)
     database.close()
     assert (job.state, job.attempt) == (JobState.QUEUED, 1)
 

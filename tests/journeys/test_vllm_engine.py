@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from assay.backends.registry import open_backend
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.ports import Backend
 from assay.core.request import Ask, Generate, Labels, Sampling, Span, Windows
 from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Outcome
@@ -53,7 +53,7 @@ def engine(tiny: Path) -> Iterator[Backend]:
 
 
 def text(n: int, *named: object) -> str:
-    chance = draw(1, "words", *map(str, named))
+    chance = make_random(1, "words", *map(str, named))
     return " ".join(chance.choice(WORDS) for _ in range(n))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.backends.openai.backend import OpenAIBackend
-from assay.backends.openai.likelihood import Way
+from assay.backends.openai.likelihood import LogprobMethod
 from assay.backends.registry import open_backend
 from assay.core.request import Ask, Kind, Span
 from assay.core.response import Failure, LabelProbs, Likelihood
@@ -26,7 +26,7 @@ def opened(url: str) -> OpenAIBackend:
     """Return a client that has learned what vLLM can do."""
     backend = OpenAIBackend(f"tiny@{url}", {})
     for is_chat in (False, True):
-        backend.probed(frozenset(Kind), is_chat=is_chat)
+        backend.probe_card(frozenset(Kind), is_chat=is_chat)
     return backend
 
 
@@ -65,7 +65,7 @@ def _echoing(url: str, n_written: int) -> OpenAIBackend:
     backend = opened(url)
     known = backend._scoring._abilities
     way = known[Kind.SPAN, "completions"].spans["completions"]
-    spans = {"completions": Way("echo", n_written, way.n_lead)}
+    spans = {"completions": LogprobMethod("echo", n_written, way.n_lead)}
     known[Kind.SPAN, "completions"] = replace(known[Kind.SPAN, "completions"], spans=spans)  # type: ignore[arg-type]
     return backend
 

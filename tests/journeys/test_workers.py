@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from assay.backends.package_versions import package_versions
+from assay.backends.package_versions import read_package_versions
 from cli import assay
 from fakes.tiny_models import write_tiny_model
 
@@ -256,7 +256,7 @@ def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_r
 def test_other_versions_of_what_computes_are_noted(questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the hf extra is not installed")
     write_tiny_model(Path("model"))
-    ours = package_versions(["torch"])["torch"]
+    ours = read_package_versions(["torch"])["torch"]
     theirs = f"{ours.partition('+')[0]}+other"
     told = Path("packages", f"torch-{theirs}.dist-info", "METADATA")
     told.parent.mkdir(parents=True)

@@ -40,7 +40,7 @@ class AllowedFailures(NamedTuple):
         return f"{float(self.n):g}%" if self.is_percent else f"{self.n}"
 
 
-def allowed_failures(manifest: RunManifest) -> AllowedFailures:
+def read_allowed_failures(manifest: RunManifest) -> AllowedFailures:
     """Return how many samples of a run may fail; none of one that was made before that could be said."""
     said = manifest.settings.get(SETTING)
     return AllowedFailures() if said is None else AllowedFailures.parse(said.value)
@@ -53,9 +53,9 @@ def is_failed(manifest: RunManifest) -> bool:
     score, and where no task has one, unless the person said that the files have no right answers. Allowing so
     many samples to fail allows that too.
     """
-    if too_many_failed(manifest):
+    if has_too_many_failures(manifest):
         return True
-    is_allowed = bool(manifest.failures) and allowed_failures(manifest).n > 0
+    is_allowed = bool(manifest.failures) and read_allowed_failures(manifest).n > 0
     has_fault = any(one.is_fault for one in manifest.unscored)
     lacks_scores = manifest.status is RunStatus.UNSCORED and not _has_no_answers(manifest)
     return (has_fault or lacks_scores) and not is_allowed
@@ -66,7 +66,7 @@ def _has_no_answers(manifest: RunManifest) -> bool:
     return all(task.settings.get("said", {}).get("no_answers") for task in manifest.tasks)
 
 
-def too_many_failed(manifest: RunManifest) -> bool:
+def has_too_many_failures(manifest: RunManifest) -> bool:
     """Whether more samples of a complete run, or of a scoring of it, failed than its settings let pass."""
     n_samples = sum(task.n_samples for task in manifest.tasks)
-    return allowed_failures(manifest).are_exceeded(sum(manifest.failures.values()), n_samples)
+    return read_allowed_failures(manifest).are_exceeded(sum(manifest.failures.values()), n_samples)

@@ -15,17 +15,17 @@ import msgspec
 
 from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
 from assay.app.allowed_failures import AllowedFailures
-from assay.app.rescore import Rescored
+from assay.app.rescore import RescoreResult
 from assay.app.rescore import rescore as rescore_run
 from assay.app.run import FinishedRun
 from assay.app.run import run as evaluate
-from assay.app.scorer_selection import Choices
+from assay.app.scorer_selection import ScoringChoices
 from assay.app.settings import resolve_settings
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.score import Metric
 from assay.results.read import StoredRun
-from assay.results.rows import interval, is_perplexity, value
-from assay.results.subset_families import foremost
+from assay.results.rows import format_metric_interval, format_metric_value, is_perplexity
+from assay.results.subset_families import select_headline_metrics
 
 Rows: TypeAlias = list[dict[str, Any]]
 T = TypeVar("T")
@@ -90,11 +90,11 @@ class RunResult:
 
         This result stays what it was.
         """
-        done = _rescored(self.folder, choices)
+        done = _rescore_folder(self.folder, choices)
         if self._stored.path == done.folder:
             # Its folder shows the new scoring from now on.
             self._stored = StoredRun(done.shown_before)
-        return _result_of(done)
+        return _build_result(done)
 
     def frame(self, what: Literal["metrics", "scores", "rows"] = "metrics") -> Any:
         """Return metrics, scores or rows as a DataFrame: of pandas, or of polars where only that is there."""
@@ -116,14 +116,14 @@ class RunResult:
         )
 
     def __repr__(self) -> str:
-        heads = foremost(self._finished.metrics, self._finished.manifest)
+        heads = select_headline_metrics(self._finished.metrics, self._finished.manifest)
         return f"RunResult({self.folder})\n" + "\n".join(_line(metric) for metric in heads)
 
 
 def _line(metric: Metric) -> str:
     unit = "perplexity" if is_perplexity(metric) else "%"
     return (
-        f"{metric.task} {metric.method}: {value(metric)} {unit} [{interval(metric)}], "
+        f"{metric.task} {metric.method}: {format_metric_value(metric)} {unit} [{format_metric_interval(metric)}], "
         f"{metric.n_scored + metric.n_unanswered} of {metric.n} scored"
     )
 
@@ -137,9 +137,9 @@ def run(datasets: str | Path | Iterable[str | Path], **settings: Any) -> RunResu
     """
     named = (datasets,) if isinstance(datasets, (str, Path)) else tuple(datasets)
     paths = tuple(str(name) for name in named)
-    resolved = resolve_settings(_plain(settings), os.environ, Path.cwd())
+    resolved = resolve_settings(_stringify_settings(settings), os.environ, Path.cwd())
     # What is kept offline seals the thread it runs on, for good.
-    return RunResult(_off_the_loop(lambda: evaluate(paths, resolved), must_leave=resolved.values.offline))
+    return RunResult(_run_off_loop(lambda: evaluate(paths, resolved), must_leave=resolved.values.offline))
 
 
 def score(run: str | Path, **choices: Any) -> RunResult:
@@ -148,23 +148,23 @@ def score(run: str | Path, **choices: Any) -> RunResult:
     Choices are those of the command line, by the same names: `assay.score("runs/mine", extract="number")`.
     `judge_prompt` is the text itself. The run's own score is kept, and so is every other.
     """
-    return _result_of(_rescored(Path(run), choices))
+    return _build_result(_rescore_folder(Path(run), choices))
 
 
-def _rescored(run: Path, choices: Mapping[str, Any]) -> Rescored:
+def _rescore_folder(run: Path, choices: Mapping[str, Any]) -> RescoreResult:
     given = {_CHOICES.get(name, name): value for name, value in choices.items() if value is not None}
     label, offline = given.pop("name", None), given.pop("offline", False)
     said = given.pop(ALLOW_FAILURES, None)
     allowed = None if said is None else AllowedFailures.parse(said)
-    if unknown := [name for name in given if name not in Choices.__struct_fields__]:
+    if unknown := [name for name in given if name not in ScoringChoices.__struct_fields__]:
         known = [
             *_CHOICES,
             "name",
             "offline",
             ALLOW_FAILURES,
-            *(set(Choices.__struct_fields__) - set(_CHOICES.values())),
+            *(set(ScoringChoices.__struct_fields__) - set(_CHOICES.values())),
         ]
-        what = f"unknown choice {unknown[0]!r}{nearest(unknown[0], known)}"
+        what = f"unknown choice {unknown[0]!r}{suggest_name(unknown[0], known)}"
         raise UsageError(Problem("USAGE-001", what, f"use one of {listing(sorted(known))}"))
     for name in _CHOICES.values():
         if isinstance(given.get(name), str):
@@ -173,11 +173,11 @@ def _rescored(run: Path, choices: Mapping[str, Any]) -> Rescored:
         if isinstance(given.get(name), Mapping):
             given[name] = {key: str(value) for key, value in given[name].items()}
     try:
-        chosen = msgspec.convert(given, Choices)
+        chosen = msgspec.convert(given, ScoringChoices)
     except msgspec.ValidationError as error:
         raise UsageError(Problem("USAGE-001", str(error), "correct the value")) from error
     # A run that was kept offline is scored offline, which seals the thread.
-    return _off_the_loop(
+    return _run_off_loop(
         lambda: rescore_run(run, chosen, label=label, offline=offline, allowed=allowed), must_leave=True
     )
 
@@ -186,13 +186,13 @@ _CHOICES = {"metric": "metrics", "method": "methods", "task": "tasks"}
 """What may be several, as the command line calls it."""
 
 
-def _result_of(done: Rescored) -> RunResult:
+def _build_result(done: RescoreResult) -> RunResult:
     # Of the scoring's own folder: the run's shows another, once it is scored again.
     folder = done.entry.path
     return RunResult(FinishedRun(folder, done.manifest, done.metrics, done.tally, done.came_up))
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _stringify_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {
         name: str(value) if isinstance(value, Path) else value for name, value in settings.items()
     }
@@ -203,7 +203,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _off_the_loop(work: Callable[[], T], *, must_leave: bool) -> T:
+def _run_off_loop(work: Callable[[], T], *, must_leave: bool) -> T:
     """Work here, or on a thread of its own when this one is busy with an event loop, or must be left."""
     try:
         asyncio.get_running_loop()

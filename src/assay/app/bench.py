@@ -14,21 +14,29 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from assay.app.run_names import now, short_name, slug, versions
-from assay.bench.drive import Clock, Drive
+from assay.app.run_names import short_name, slug, utc_now, versions
+from assay.bench.drive import Clock, LoadDriver
 from assay.bench.folder import BenchFolder, BenchManifest, BenchResult, RecordWriter, read_records
-from assay.bench.item_prefetch import Stock
+from assay.bench.item_prefetch import ItemPrefetcher
 from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
-from assay.bench.limits import Limits
-from assay.bench.load import Closed, Load
-from assay.bench.load_result import Driven, Progress
+from assay.bench.limits import LoadLimits
+from assay.bench.load import ClosedLoad, Load
+from assay.bench.load_result import LoadProgress, LoadResult
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
-from assay.bench.search import Search, require_common_limit, search
-from assay.bench.steady import NoWindow, steady_window
+from assay.bench.search import SearchPlan, find_highest_level, require_common_limit
+from assay.bench.steady import NoSteadyWindow, find_steady_window
 from assay.bench.summary import BenchSummary
-from assay.bench.sweep import Attempted, LevelOf, Swept, Trial, TrialLength, climb, trial_load
+from assay.bench.sweep import (
+    AttemptResult,
+    LevelKind,
+    LoadTrial,
+    SweepResult,
+    TrialLength,
+    build_trial_load,
+    run_ladder,
+)
 from assay.bench.warm_up import warm_up
 from assay.core.errors import Problem, UsageError
 from assay.core.ports import TimedClient
@@ -42,7 +50,7 @@ _UNREADY_SHARE = 0.01
 class Ladder(msgspec.Struct, frozen=True):
     """Levels that are tried one after the other."""
 
-    of: LevelOf
+    of: LevelKind
     levels: tuple[float, ...]
     failed_at_most: float = 0.05
     """No higher level is tried after one at which a larger share of the calls failed."""
@@ -54,8 +62,8 @@ class BenchPlan(msgspec.Struct, frozen=True):
     load: Load
     n_warm_up: int = 1
     """Calls before each load whose times do not count."""
-    limits: Limits = Limits()
-    sweep: Ladder | Search | None = None
+    limits: LoadLimits = LoadLimits()
+    sweep: Ladder | SearchPlan | None = None
     trial: TrialLength = TrialLength()
     """How long each level of a sweep is tried."""
     seed: int = 0
@@ -64,7 +72,7 @@ class BenchPlan(msgspec.Struct, frozen=True):
         if self.n_warm_up < 0:
             what = f"{self.n_warm_up} calls to warm up are asked for; expected 0 or more"
             raise UsageError(Problem("LOAD-001", what, "correct the value"))
-        if isinstance(self.sweep, Search):
+        if isinstance(self.sweep, SearchPlan):
             require_common_limit(self.limits)
 
 
@@ -85,16 +93,16 @@ class BenchObserver:
     def preparing(self) -> None:
         """Hear that items are made ready for a load, which may take seconds."""
 
-    def warmed_up(self, driven: Driven) -> None:
+    def warmed_up(self, driven: LoadResult) -> None:
         """Take how the calls before a load went."""
 
     def load_began(self, load: Load, level: float | None) -> None:
         """Take the load that is sent now; its level where it is a trial of a sweep."""
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: LoadProgress) -> None:
         """Take how far the load is; called several times a second."""
 
-    def tried(self, trial: Trial) -> None:
+    def tried(self, trial: LoadTrial) -> None:
         """Take what came of one level of a sweep."""
 
     def finished(self, bench: FinishedBench) -> None:
@@ -125,7 +133,7 @@ class FinishedBench(NamedTuple):
         return [summary for summary in found if summary is not None]
 
 
-Run: TypeAlias = Callable[[Coroutine[Any, Any, BenchResult]], BenchResult]
+CoroutineRunner: TypeAlias = Callable[[Coroutine[Any, Any, BenchResult]], BenchResult]
 
 
 def bench(
@@ -137,7 +145,7 @@ def bench(
     runs_dir: str = "runs",
     settings: Mapping[str, Setting] | None = None,
     observer: BenchObserver | None = None,
-    run: Run = asyncio.run,
+    run: CoroutineRunner = asyncio.run,
     clock: Clock = time.perf_counter,
 ) -> FinishedBench:
     """Send a load, or the loads of a sweep, and write what came of them.
@@ -146,7 +154,7 @@ def bench(
     to its end, `clock` the one that the client reads.
     """
     observer = observer or BenchObserver()
-    started = now()
+    started = utc_now()
     time_of_day = started.partition("+")[0].replace(":", "").replace("T", "-")
     id_ = f"bench-{slug(short_name(target.model))}-{time_of_day}"
     manifest = BenchManifest(
@@ -161,10 +169,10 @@ def bench(
         versions(),
         started,
     )
-    folder = BenchFolder(Path(out) if out else _unused(Path(runs_dir) / id_))
+    folder = BenchFolder(Path(out) if out else _find_free_path(Path(runs_dir) / id_))
     folder.write_manifest(manifest)
     observer.started(manifest, folder.path)
-    with _settled_memory():
+    with _frozen_gc():
         result = run(_Bench(target.client, items, plan, folder, observer, clock).run())
     folder.write_result(result)
     finished = FinishedBench(folder.path, manifest, result)
@@ -198,15 +206,15 @@ class _Bench:
         async with self._client:
             sweep = self._plan.sweep
             if sweep is None:
-                return await self._one_load()
+                return await self._run_load()
             # Each trial goes on where the one before it ended: what a server has seen it answers faster.
-            stock = Stock(self._items.without_end())
+            stock = ItemPrefetcher(self._items.iter_forever())
 
-            async def attempt(level: float) -> Attempted:
+            async def attempt(level: float) -> AttemptResult:
                 return await self._trial(sweep.of, level, stock)
 
             if isinstance(sweep, Ladder):
-                swept = await climb(
+                swept = await run_ladder(
                     sweep.levels,
                     sweep.of,
                     attempt,
@@ -215,19 +223,21 @@ class _Bench:
                     on_trial=self._observer.tried,
                 )
             else:
-                swept = await search(sweep, self._plan.limits, attempt, on_trial=self._observer.tried)
-            return self._of_sweep(swept)
+                swept = await find_highest_level(
+                    sweep, self._plan.limits, attempt, on_trial=self._observer.tried
+                )
+            return self._build_sweep_result(swept)
 
-    async def _one_load(self) -> BenchResult:
+    async def _run_load(self) -> BenchResult:
         load = self._plan.load
-        stock = Stock(self._items.without_end() if load.goes_round else self._items)
+        stock = ItemPrefetcher(self._items.iter_forever() if load.goes_round else self._items)
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests()
         driven = await self._sent(load, None, stock, path, measures)
-        level = load.shape.concurrency if isinstance(load.shape, Closed) else None
-        window = steady_window(measures.under_way(), level=level)
+        level = load.shape.concurrency if isinstance(load.shape, ClosedLoad) else None
+        window = find_steady_window(measures.build_concurrency_curve(), level=level)
         steady: BenchSummary | None = None
-        if not isinstance(window, NoWindow):
+        if not isinstance(window, NoSteadyWindow):
             inside = Measures(self._plan.limits.of_each, window=window)
             for record in read_records(path):
                 inside.add(record)
@@ -237,9 +247,9 @@ class _Bench:
             driven=driven,
             summary=summary,
             steady=steady,
-            not_steady=window.reason if isinstance(window, NoWindow) else "",
+            not_steady=window.reason if isinstance(window, NoSteadyWindow) else "",
             is_partial=driven.is_partial,
-            finished=now(),
+            finished=utc_now(),
             notes=(
                 *self._plan.limits.verdicts(summary),
                 *self._notes,
@@ -249,19 +259,19 @@ class _Bench:
             ),
         )
 
-    async def _trial(self, of: LevelOf, level: float, stock: Stock) -> Attempted:
-        load = trial_load(self._plan.load, of, level, self._plan.trial)
+    async def _trial(self, of: LevelKind, level: float, stock: ItemPrefetcher) -> AttemptResult:
+        load = build_trial_load(self._plan.load, of, level, self._plan.trial)
         self._n_trials += 1
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests(f"{self._n_trials:02d}-{level:g}")
         driven = await self._sent(load, level, stock, path, measures)
-        return Attempted(driven, measures.summary())
+        return AttemptResult(driven, measures.summary())
 
-    def _of_sweep(self, swept: Swept) -> BenchResult:
+    def _build_sweep_result(self, swept: SweepResult) -> BenchResult:
         # What one trial had to say is with the trial.
         n_sent = sum(trial.driven.n_items for trial in swept.trials)
         notes = (*self._notes, *self._items.came_up(n_sent))
-        return BenchResult(swept=swept, is_partial=swept.is_partial, finished=now(), notes=notes)
+        return BenchResult(swept=swept, is_partial=swept.is_partial, finished=utc_now(), notes=notes)
 
     async def _warm_up(self) -> None:
         n = self._plan.n_warm_up
@@ -277,11 +287,11 @@ class _Bench:
         self._observer.warmed_up(driven)
 
     async def _sent(
-        self, load: Load, level: float | None, stock: Stock, path: Path, measures: Measures
-    ) -> Driven:
+        self, load: Load, level: float | None, stock: ItemPrefetcher, path: Path, measures: Measures
+    ) -> LoadResult:
         """Send one load and keep every call of it."""
         self._observer.preparing()
-        stock.prepare(load.n_expected, load.shape.concurrency if isinstance(load.shape, Closed) else 1)
+        stock.prepare(load.n_expected, load.shape.concurrency if isinstance(load.shape, ClosedLoad) else 1)
         await self._warm_up()
         await self._client.connect(_connections(load))
         self._observer.load_began(load, level)
@@ -294,12 +304,12 @@ class _Bench:
                 writer.write(record)
                 measures.add(record)
 
-            def look_on(progress: Progress) -> None:
+            def look_on(progress: LoadProgress) -> None:
                 writer.flush()
                 self._observer.progress(progress)
 
-            drive = Drive(self._client, stock, load, keep, on_progress=look_on, clock=self._clock)
-            with _ended_by_ctrl_c(drive.stop):
+            drive = LoadDriver(self._client, stock, load, keep, on_progress=look_on, clock=self._clock)
+            with _stopping_on_ctrl_c(drive.stop):
                 driven = await drive.run()
         n_unready = stock.n_unready - n_unready
         if n_unready <= _UNREADY_SHARE * driven.n_items:
@@ -310,13 +320,13 @@ class _Bench:
 
 def _connections(load: Load) -> int:
     """Return how many connections a load surely needs; of an open one nobody knows more than the first."""
-    if not isinstance(load.shape, Closed):
+    if not isinstance(load.shape, ClosedLoad):
         return 1
     return load.shape.concurrency if load.n is None else min(load.shape.concurrency, load.n)
 
 
 @contextmanager
-def _ended_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
+def _stopping_on_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
     """Let the first Ctrl-C end a load in order; a second one ends the program as always."""
     loop = asyncio.get_running_loop()
     if threading.current_thread() is not threading.main_thread():
@@ -342,7 +352,7 @@ def _ended_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _settled_memory() -> Iterator[None]:
+def _frozen_gc() -> Iterator[None]:
     """Hide what is there by now from the garbage collector: looking through it would delay calls."""
     gc.collect()
     gc.freeze()
@@ -352,7 +362,7 @@ def _settled_memory() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _unused(path: Path) -> Path:
+def _find_free_path(path: Path) -> Path:
     """Return a path that is not there yet: two benchmarks may begin in one second."""
     number = 1
     found = path

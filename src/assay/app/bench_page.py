@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from assay.bench.aisbench_profile import STATS, AISBenchProfile, NoResult, ProfileResult
-from assay.bench.arrivals import Arrivals, Trace
-from assay.bench.folder import MANIFEST, SUMMARY, BenchManifest, BenchResult, read_records, records_of
-from assay.bench.load import Closed, Load, Open
+from assay.bench.arrivals import Arrivals, TraceArrivals
+from assay.bench.folder import MANIFEST, SUMMARY, BenchManifest, BenchResult, get_records_path, read_records
+from assay.bench.load import ClosedLoad, Load, OpenLoad
 from assay.bench.page import render_page
 from assay.bench.page_data import LoadView, PageData, PageHead
-from assay.bench.page_records import load_view
-from assay.bench.page_summary import search_of, sweep_of
+from assay.bench.page_records import build_load_view
+from assay.bench.page_summary import build_search_view, build_sweep_view
 from assay.bench.summary import BenchSummary
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
@@ -73,7 +73,7 @@ def write_page(bench: StoredBench, path: Path | None = None) -> Path:
     return path
 
 
-def aisbench_numbers(
+def compute_aisbench_numbers(
     bench: StoredBench,
     *,
     is_stable: bool = False,
@@ -88,11 +88,11 @@ def aisbench_numbers(
     if bench.result.swept is not None:
         return NoResult("AISBench measures one load, not several levels")
     if batch_size is None:
-        batch_size = shape.concurrency if isinstance(shape, Closed) else shape.at_most_under_way
+        batch_size = shape.concurrency if isinstance(shape, ClosedLoad) else shape.at_most_under_way
     if batch_size is None:
-        batch_size = _most_under_way(bench.result.summary)
+        batch_size = _find_max_concurrency(bench.result.summary)
     whole = AISBenchProfile(batch_size, stats=stats)
-    for record in read_records(records_of(bench.folder)):
+    for record in read_records(get_records_path(bench.folder)):
         whole.add(record)
     if not is_stable:
         return whole.result()
@@ -100,12 +100,12 @@ def aisbench_numbers(
     if isinstance(stage, NoResult):
         return stage
     inside = AISBenchProfile(batch_size, stage=stage, stats=stats)
-    for record in read_records(records_of(bench.folder)):
+    for record in read_records(get_records_path(bench.folder)):
         inside.add(record)
     return inside.result()
 
 
-def _most_under_way(summary: BenchSummary | None) -> int:
+def _find_max_concurrency(summary: BenchSummary | None) -> int:
     return summary.concurrency.max if summary is not None and summary.concurrency is not None else 1
 
 
@@ -115,8 +115,8 @@ def _page(bench: StoredBench) -> PageData:
     if swept is None:
         return PageData(_head(bench), views)
     if swept.limits:
-        return PageData(_head(bench), views, search=search_of(swept))
-    return PageData(_head(bench), views, sweep=sweep_of(swept))
+        return PageData(_head(bench), views, search=build_search_view(swept))
+    return PageData(_head(bench), views, sweep=build_sweep_view(swept))
 
 
 def _views(bench: StoredBench) -> Iterator[LoadView]:
@@ -124,8 +124,8 @@ def _views(bench: StoredBench) -> Iterator[LoadView]:
     swept = result.swept
     if swept is None:
         shape = bench.manifest.load.shape
-        level = shape.concurrency if isinstance(shape, Closed) else None
-        parts = [("load", level, records_of(bench.folder), result.steady)]
+        level = shape.concurrency if isinstance(shape, ClosedLoad) else None
+        parts = [("load", level, get_records_path(bench.folder), result.steady)]
     else:
         parts = [
             (
@@ -137,12 +137,12 @@ def _views(bench: StoredBench) -> Iterator[LoadView]:
             for trial, path in zip(swept.trials, trial_records(bench.folder), strict=True)
         ]
     for name, level, path, steady in parts:
-        yield load_view(read_records(path), name, limits=limits, level=level, in_window=steady)
+        yield build_load_view(read_records(path), name, limits=limits, level=level, in_window=steady)
 
 
 def trial_records(folder: Path) -> list[Path]:
     """Return the calls of each level of a sweep, in the order in which they were tried."""
-    return [records_of(trial) for trial in sorted((folder / "trials").iterdir())]
+    return [get_records_path(trial) for trial in sorted((folder / "trials").iterdir())]
 
 
 def _head(bench: StoredBench) -> PageHead:
@@ -154,7 +154,7 @@ def _head(bench: StoredBench) -> PageHead:
         model=name.removeprefix("openai:"),
         address=address,
         dataset=str(manifest.items.get("source", manifest.items.get("kind", ""))),
-        load=load_in_words(manifest.load) if result.swept is None else f"levels of {result.swept.of}",
+        load=describe_load(manifest.load) if result.swept is None else f"levels of {result.swept.of}",
         date=manifest.started[:16].replace("T", " ") + " UTC",
         duration_s=sum(summary.duration_s for summary in found),
         n_calls=sum(summary.n_calls for summary in found),
@@ -163,7 +163,7 @@ def _head(bench: StoredBench) -> PageHead:
         n_output=_total([summary.output_tokens for summary in found]),
         versions=tuple(manifest.versions.items()),
         settings=tuple(
-            (name.replace("_", " "), _shown(setting.value))
+            (name.replace("_", " "), _format_setting(setting.value))
             for name, setting in manifest.settings.items()
             if name not in _SHOWN_ELSEWHERE
         ),
@@ -171,7 +171,7 @@ def _head(bench: StoredBench) -> PageHead:
     )
 
 
-def _shown(value: object) -> str:
+def _format_setting(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={one}" for name, one in value.items())
     if isinstance(value, bool):
@@ -186,10 +186,14 @@ def _total(counts: list[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def load_in_words(load: Load) -> str:
+def describe_load(load: Load) -> str:
     """Return what a load is, for a person: `64 calls at a time, 1,000 in all`."""
     shape = load.shape
-    words = f"{shape.concurrency:,} calls at a time" if isinstance(shape, Closed) else _open_in_words(shape)
+    words = (
+        f"{shape.concurrency:,} calls at a time"
+        if isinstance(shape, ClosedLoad)
+        else _describe_open_load(shape)
+    )
     if load.n is not None:
         words += f", {load.n:,} in all"
     if load.seconds is not None:
@@ -197,15 +201,17 @@ def load_in_words(load: Load) -> str:
     return words
 
 
-def _open_in_words(shape: Open) -> str:
+def _describe_open_load(shape: OpenLoad) -> str:
     arrivals = shape.arrivals
-    words = "at the moments of the trace" if isinstance(arrivals, Trace) else _arrivals_in_words(arrivals)
+    words = (
+        "at the moments of the trace" if isinstance(arrivals, TraceArrivals) else _describe_arrivals(arrivals)
+    )
     if shape.at_most_under_way is not None:
         words += f", at most {shape.at_most_under_way:,} at a time"
     return words
 
 
-def _arrivals_in_words(arrivals: Arrivals) -> str:
+def _describe_arrivals(arrivals: Arrivals) -> str:
     ramp = arrivals.ramp
     if ramp is not None:
         words = f"from {ramp.start:g} to {ramp.end:g} calls/s, {ramp.form}"

@@ -7,15 +7,15 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assay.app.bench import BenchPlan, Ladder
-from assay.app.bench_items import SYNTHETIC, ItemsAsked
+from assay.app.bench_items import SYNTHETIC, ItemSettings
 from assay.app.settings import RunSettings
-from assay.bench.arrivals import Arrivals, Ramp, Trace
+from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
 from assay.bench.lengths import parse_lengths
-from assay.bench.limits import Limits
-from assay.bench.load import Closed, Load, Open
+from assay.bench.limits import LoadLimits
+from assay.bench.load import ClosedLoad, Load, OpenLoad
 from assay.bench.mooncake import TraceTimes
-from assay.bench.search import Search
-from assay.bench.sweep import LevelOf, TrialLength, parse_levels
+from assay.bench.search import SearchPlan
+from assay.bench.sweep import LevelKind, TrialLength, parse_levels
 from assay.core.errors import Problem, UsageError
 from assay.core.request import Sampling
 from assay.core.run import Setting
@@ -65,9 +65,9 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     seed: int = 0
     temperature: Temperature = 0.0
     # --- several loads ---
-    sweep: LevelOf | None = None
+    sweep: LevelKind | None = None
     levels: str | None = None
-    search: LevelOf | None = None
+    search: LevelKind | None = None
     limits: tuple[str, ...] = ()
     trial_requests: int = 100
     trial_seconds: float = 10.0
@@ -85,10 +85,10 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return {name: Setting(value, "flag") for name, value in said.items() if value != getattr(unset, name)}
 
 
-def items_asked(asked: BenchSettings) -> ItemsAsked:
+def build_item_settings(asked: BenchSettings) -> ItemSettings:
     """Return what is asked of the items."""
     times = TraceTimes(asked.trace_start_ms, asked.trace_end_ms, speed=asked.trace_speed or 1.0)
-    return ItemsAsked(
+    return ItemSettings(
         n=asked.requests,
         seed=asked.seed,
         is_chat=asked.chat,
@@ -104,36 +104,38 @@ def items_asked(asked: BenchSettings) -> ItemsAsked:
     )
 
 
-def plan_of(asked: BenchSettings, *, is_trace: bool) -> BenchPlan:
+def build_bench_plan(asked: BenchSettings, *, is_trace: bool) -> BenchPlan:
     """Return the plan, or raise when what is asked does not go together."""
-    _require_use(asked, is_trace=is_trace)
+    _reject_unused_settings(asked, is_trace=is_trace)
     return BenchPlan(
         load=_load(asked, is_trace=is_trace),
         n_warm_up=asked.warm_up,
-        limits=Limits.parse(asked.limits),
+        limits=LoadLimits.parse(asked.limits),
         sweep=_sweep(asked),
         trial=TrialLength(asked.trial_requests, asked.trial_seconds),
         seed=asked.seed,
     )
 
 
-def _require_use(asked: BenchSettings, *, is_trace: bool) -> None:
+def _reject_unused_settings(asked: BenchSettings, *, is_trace: bool) -> None:
     """Raise when something is set that this benchmark has no use for: it would be passed over in silence."""
     unset = BenchSettings(model="")
     level_of = asked.sweep or asked.search
     if asked.ramp is None and (asked.ramp_form, asked.ramp_seconds) != (unset.ramp_form, unset.ramp_seconds):
-        raise _wrong("--ramp-form and --ramp-seconds belong to a ramp", "add --ramp A..B")
+        raise _usage_error("--ramp-form and --ramp-seconds belong to a ramp", "add --ramp A..B")
     if asked.think and (is_trace or asked.dataset == SYNTHETIC):
-        raise _wrong("--think is a pause between turns, and all prompts have one", "name conversations")
+        raise _usage_error("--think is a pause between turns, and all prompts have one", "name conversations")
     if asked.grace is not None and asked.duration is None:
-        raise _wrong("--grace counts from the end of --duration", "add --duration")
+        raise _usage_error("--grace counts from the end of --duration", "add --duration")
     if level_of is None:
         if (asked.trial_requests, asked.trial_seconds) != (unset.trial_requests, unset.trial_seconds):
-            raise _wrong("--trial-requests and --trial-seconds belong to a sweep", "add --sweep or --search")
+            raise _usage_error(
+                "--trial-requests and --trial-seconds belong to a sweep", "add --sweep or --search"
+            )
         return
     for name in ("requests", "concurrency", "rate", "ramp", "duration"):
         if getattr(asked, name) is not None:
-            raise _wrong(
+            raise _usage_error(
                 f"--{name} is not asked of a sweep or a search: the levels say how much is sent",
                 "leave it away; --trial-requests and --trial-seconds say how long each level is tried",
             )
@@ -154,75 +156,77 @@ def _load(asked: BenchSettings, *, is_trace: bool) -> Load:
     )
 
 
-def _shape(asked: BenchSettings, *, is_trace: bool) -> Closed | Open:
+def _shape(asked: BenchSettings, *, is_trace: bool) -> ClosedLoad | OpenLoad:
     has_rate = asked.rate is not None or asked.ramp is not None
     is_replayed = is_trace and not has_rate and asked.concurrency is None
     if asked.replay is False or (asked.sweep or asked.search):
         is_replayed = False
     if asked.replay and not is_trace:
-        raise _wrong("--replay: the dataset is no trace", "give --concurrency or --rate")
+        raise _usage_error("--replay: the dataset is no trace", "give --concurrency or --rate")
     if asked.replay and (has_rate or asked.concurrency is not None):
-        raise _wrong("--replay sends at the trace's own times", "leave --rate, --ramp and --concurrency away")
+        raise _usage_error(
+            "--replay sends at the trace's own times", "leave --rate, --ramp and --concurrency away"
+        )
     if has_rate and asked.concurrency is not None:
-        raise _wrong(
+        raise _usage_error(
             "--concurrency is a closed load, --rate and --ramp are open ones",
             "give one of them; --max-under-way N bounds an open load",
         )
     if "rate" in (asked.sweep, asked.search):
         # Each level has a rate of its own.
-        return Open(Arrivals(1.0, None, asked.burstiness, asked.seed), asked.max_under_way)
+        return OpenLoad(Arrivals(1.0, None, asked.burstiness, asked.seed), asked.max_under_way)
     if is_replayed:
-        return Open(Trace(), asked.max_under_way)
+        return OpenLoad(TraceArrivals(), asked.max_under_way)
     if has_rate:
-        return Open(_arrivals(asked), asked.max_under_way)
+        return OpenLoad(_arrivals(asked), asked.max_under_way)
     if asked.burstiness:
-        raise _wrong("--burstiness is about the gaps of a rate", "give --rate")
+        raise _usage_error("--burstiness is about the gaps of a rate", "give --rate")
     if asked.max_under_way is not None:
-        raise _wrong("--max-under-way bounds a load with a rate", "give --rate, or --concurrency alone")
-    return Closed(DEFAULT_CONCURRENCY if asked.concurrency is None else asked.concurrency)
+        raise _usage_error("--max-under-way bounds a load with a rate", "give --rate, or --concurrency alone")
+    return ClosedLoad(DEFAULT_CONCURRENCY if asked.concurrency is None else asked.concurrency)
 
 
 def _arrivals(asked: BenchSettings) -> Arrivals:
     ramp: Ramp | None = None
     if asked.ramp is not None:
         if asked.rate is not None:
-            raise _wrong("--ramp says the rate already", "leave --rate away")
+            raise _usage_error("--ramp says the rate already", "leave --rate away")
         start, dots, end = asked.ramp.partition("..")
         try:
             ramp = Ramp(float(start), float(end), asked.ramp_form, asked.ramp_seconds)
         except ValueError:
             dots = ""
         if not dots:
-            raise _wrong(f"--ramp: found {asked.ramp!r}", "write two rates, such as --ramp 1..50")
+            raise _usage_error(f"--ramp: found {asked.ramp!r}", "write two rates, such as --ramp 1..50")
     is_rescaled = asked.profile == "aisbench" and ramp is None and asked.requests is not None
     return Arrivals(asked.rate, ramp, asked.burstiness, asked.seed, is_rescaled=is_rescaled)
 
 
-def _sweep(asked: BenchSettings) -> Ladder | Search | None:
+def _sweep(asked: BenchSettings) -> Ladder | SearchPlan | None:
     if asked.sweep is not None and asked.search is not None:
-        raise _wrong("--sweep and --search are two ways to go up", "give one of them")
+        raise _usage_error("--sweep and --search are two ways to go up", "give one of them")
     if asked.sweep is not None:
         default = "1..64"
         return Ladder(asked.sweep, parse_levels(asked.levels or default, asked.sweep))
     if asked.search is None:
         if asked.levels is not None:
-            raise _wrong("--levels belongs to a sweep", "add --sweep concurrency, or --sweep rate")
+            raise _usage_error("--levels belongs to a sweep", "add --sweep concurrency, or --sweep rate")
         return None
     if not asked.limits:
-        raise _wrong(
+        raise _usage_error(
             "--search looks for the highest level that keeps limits, and none is given",
             "add --limit 'p99 ttft < 500ms'",
         )
     if asked.levels is None:
-        return Search(asked.search)
+        return SearchPlan(asked.search)
     start, dots, most = asked.levels.partition("..")
     try:
-        return Search(asked.search, float(start), float(most) if dots else None)
+        return SearchPlan(asked.search, float(start), float(most) if dots else None)
     except ValueError:
-        raise _wrong(
+        raise _usage_error(
             f"--levels: found {asked.levels!r}", "write where to begin and end, such as --levels 1..512"
         ) from None
 
 
-def _wrong(what: str, fix: str) -> UsageError:
+def _usage_error(what: str, fix: str) -> UsageError:
     return UsageError(Problem("LOAD-010", what, fix))

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 
 import msgspec
 
-from assay.app.offline.watch import kept_offline
+from assay.app.offline.watch import offline_watch
 from assay.app.open_model import open_model
-from assay.app.run import compile_asked
-from assay.app.scorers import scorers_of
+from assay.app.run import compile_with_settings
+from assay.app.scorers import build_scorers
 from assay.app.settings import RunSettings, Settings
 from assay.core.ports import Backend
 from assay.core.request import Ask, Generate, Sampling
-from assay.core.rounding import percent
+from assay.core.rounding import format_percent
 from assay.core.sample import Sample
 from assay.core.task import Task
-from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.task import TableTask
 from assay.dialects.table.texts import TextTask
-from assay.engine.context_fitting import Fitting
-from assay.engine.plan import METHOD_OF, card_for, check_plan
+from assay.engine.context_fitting import ContextFitter
+from assay.engine.plan import METHOD_BY_KIND, check_plan, probe_model_card
 
 _MAJORITY = 0.6
 """A share of one label above which a model that always says it would look good."""
@@ -35,48 +35,48 @@ class Finding(msgspec.Struct, frozen=True):
     text: str
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckedDataset(msgspec.Struct, frozen=True):
     """A dataset that compiles, and what was found in it."""
 
-    compiled: Compiled
+    compiled: CompiledDataset
     findings: tuple[Finding, ...]
 
 
-def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) -> list[Checked]:
+def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) -> list[CheckedDataset]:
     """Compile datasets and look at every row. Errors are raised; what is only odd is returned.
 
     With a model, its capabilities are checked and its tokenizer measures the longest rows.
     """
-    with kept_offline(settings.values) as watch:
+    with offline_watch(settings.values) as watch:
         watch.seal()
         return _check(datasets, settings.values, with_model=with_model)
 
 
-def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) -> list[Checked]:
+def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) -> list[CheckedDataset]:
     backend = open_model(values) if with_model else None
     try:
-        compiled = compile_asked(datasets, values, backend)
+        compiled = compile_with_settings(datasets, values, backend)
         for one in compiled:
             # A metric that a config names wrongly shows itself here.
-            scorers_of(one.task)
+            build_scorers(one.task)
         if backend is not None:
             tasks = [one.task for one in compiled]
-            check_plan(tasks, card_for(backend, tasks))
-        return [Checked(one, tuple(_findings(one, backend))) for one in compiled]
+            check_plan(tasks, probe_model_card(backend, tasks))
+        return [CheckedDataset(one, tuple(_findings(one, backend))) for one in compiled]
     finally:
         if backend is not None:
             backend.close()
 
 
-def _findings(one: Compiled, backend: Backend | None) -> Iterator[Finding]:
+def _findings(one: CompiledDataset, backend: Backend | None) -> Iterator[Finding]:
     if backend is not None:
         for kind, way in backend.card.ways.items():
             if kind in one.task.kinds:
-                yield Finding(False, f"{METHOD_OF[kind]} is asked for by {way}")
+                yield Finding(False, f"{METHOD_BY_KIND[kind]} is asked for by {way}")
     if isinstance(one, CompiledTable):
         yield from _table_findings(one, backend)
     elif backend is not None:
-        lengths = _Lengths(backend)
+        lengths = _PromptLengths(backend)
         for sample in one.task.samples():
             lengths.add(one.task, sample)
         yield from lengths.findings()
@@ -92,7 +92,7 @@ def _table_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Fin
         yield Finding(
             True, f"{survey.n_without_answer:,} of {survey.n_rows:,} rows have no answer and cannot be scored"
         )
-    yield from _balance(one)
+    yield from _describe_label_balance(one)
     if len(survey.option_counts) > 1:
         counts = ", ".join(f"{n:,} rows with {k}" for k, n in sorted(survey.option_counts.items()))
         yield Finding(False, f"the number of options differs: {counts}")
@@ -109,7 +109,7 @@ def _table_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Fin
     yield Finding(False, f"the longest row is row {row} with {length:,} characters")
 
 
-def _balance(one: CompiledTable) -> Iterator[Finding]:
+def _describe_label_balance(one: CompiledTable) -> Iterator[Finding]:
     counts = one.survey.label_counts
     total = sum(counts.values())
     if not total:
@@ -118,7 +118,7 @@ def _balance(one: CompiledTable) -> Iterator[Finding]:
     # Answers given as texts are all different and have no balance to speak of.
     if len(shares) > 30:
         return
-    listed = ", ".join(f"{label} {percent(share, 0)} %" for share, label in shares)
+    listed = ", ".join(f"{label} {format_percent(share, 0)} %" for share, label in shares)
     is_uneven = shares[0][0] > _MAJORITY and total >= 10
     yield Finding(is_uneven, f"right answers: {listed}")
 
@@ -137,13 +137,13 @@ def _text_findings(task: TextTask, backend: Backend | None) -> Iterator[Finding]
 
 
 def _sample_findings(one: CompiledTable, task: TableTask, backend: Backend | None) -> Iterator[Finding]:
-    lengths = None if backend is None else _Lengths(backend)
+    lengths = None if backend is None else _PromptLengths(backend)
     n_leaks = n_padded = n_twin_options = n_empty = 0
     for sample in task.samples():
-        n_leaks += one.pool is not None and one.pool.leaks(sample)
+        n_leaks += one.pool is not None and one.pool.has_same_question(sample)
         n_padded += any(choice != choice.strip() for choice in sample.choices)
         n_twin_options += len(set(sample.choices)) < len(sample.choices)
-        n_empty += not one.survey.layout.question_of(sample.fields).strip()
+        n_empty += not one.survey.layout.get_question(sample.fields).strip()
         if lengths is not None:
             lengths.add(task, sample)
     if n_empty:
@@ -162,12 +162,12 @@ def _sample_findings(one: CompiledTable, task: TableTask, backend: Backend | Non
         yield from lengths.findings()
 
 
-class _Lengths:
+class _PromptLengths:
     """Which prompts the model cannot read whole, or not at all."""
 
     def __init__(self, backend: Backend) -> None:
         self._context_length = backend.card.context_length
-        self._fitting = Fitting(backend)
+        self._fitting = ContextFitter(backend)
         self._n_shortened: Counter[str] = Counter()
         self._too_long: dict[str, int] = {}
 
@@ -178,7 +178,7 @@ class _Lengths:
         requests = self._fitting.requests(task, sample)
         self._n_shortened.update(dict.fromkeys((r.track for r in requests if r.n_shots_left_out), 1))
         # What still shows an example was made to fit; of what shows none, one token of an answer must fit.
-        excess = max((self._fitting.excess(_least(r.ask)) for r in requests if not r.n_shots), default=0)
+        excess = max((self._fitting.excess(_shrink_ask(r.ask)) for r in requests if not r.n_shots), default=0)
         if excess:
             self._too_long[sample.id] = self._context_length + excess
 
@@ -199,6 +199,6 @@ class _Lengths:
             )
 
 
-def _least(ask: Ask) -> Ask:
+def _shrink_ask(ask: Ask) -> Ask:
     """Return an ask with the least that makes it answerable."""
     return msgspec.structs.replace(ask, sampling=Sampling(max_tokens=1)) if isinstance(ask, Generate) else ask

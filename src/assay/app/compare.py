@@ -7,38 +7,38 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.score import Score
-from assay.results.comparison import Compared, Comparison, Flip, Flips
-from assay.results.history import History
+from assay.results.comparison import Flip, Flips, MetricComparison, RunComparison
+from assay.results.history import ScoringHistory
 from assay.results.pages.compare_page import CompareView
-from assay.results.pages.sample_columns import QUESTION_CHARS, SampleLine, beginning, question_of
+from assay.results.pages.sample_columns import QUESTION_CHARS, SampleLine, find_question, truncate_line
 from assay.results.paired_runs import PairedRuns
 from assay.results.read import StoredRun
 from assay.results.run_view import MOST_ROWS, RunView
-from assay.results.scoring_folders import run_of
+from assay.results.scoring_folders import find_parent_run
 from assay.results.store import SAMPLES
 
 
-class Found(msgspec.Struct, frozen=True):
+class ComparisonWithFlips(msgspec.Struct, frozen=True):
     """A comparison, with samples to look at."""
 
-    comparison: Comparison
+    comparison: RunComparison
     flips: tuple[Flips, ...]
 
 
 def compare(
     runs: Sequence[StoredRun], methods: Sequence[str] = (), metric: str | None = None, n_flips: int = 0
-) -> Found:
+) -> ComparisonWithFlips:
     """Compare runs, or the methods of one; with so many samples each way that sides tell apart."""
-    paired = PairedRuns(*sides_of(runs, methods))
+    paired = PairedRuns(*pair_runs_with_methods(runs, methods))
     comparison = paired.comparison(headlines_only=False)
     if metric is not None:
-        comparison = _by_metric(comparison, metric)
+        comparison = _select_metric(comparison, metric)
     flips = tuple(
         _flips(paired, one, n_flips) for one in comparison.headlines if one.result.fourfold and n_flips
     )
-    return Found(comparison, flips)
+    return ComparisonWithFlips(comparison, flips)
 
 
 def compare_view(
@@ -53,7 +53,7 @@ def compare_view(
 
     `names` is what a page calls the runs when it asks a server for them.
     """
-    chosen, _ = sides_of(runs, methods)
+    chosen, _ = pair_runs_with_methods(runs, methods)
     views: dict[Path, RunView] = {}
     for run in chosen:
         if run.path not in views:
@@ -66,17 +66,17 @@ def compare_view(
     )
 
 
-def scorings_of(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[StoredRun]:
+def find_scorings(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[StoredRun]:
     """Return scorings of one run, by their numbers or names, to be compared as runs are."""
     if len(runs) != 1:
-        what = f"--scorings names scorings of one run, and {_counted(len(runs), 'run')} are named"
+        what = f"--scorings names scorings of one run, and {_format_count(len(runs), 'run')} are named"
         fix = "name one run; scorings of several are named by their folders: RUN/scorings/002-number"
         raise UsageError(Problem("COMPARE-003", what, fix))
-    history = History(run_of(runs[0].path) or runs[0].path)
+    history = ScoringHistory(find_parent_run(runs[0].path) or runs[0].path)
     return [StoredRun(history.find(one).path) for one in wanted]
 
 
-def sides_of(
+def pair_runs_with_methods(
     runs: Sequence[StoredRun], methods: Sequence[str]
 ) -> tuple[Sequence[StoredRun], list[str | None]]:
     """Return what is compared with what: each a run and the one method of it that counts, or None for all."""
@@ -89,14 +89,14 @@ def sides_of(
     raise UsageError(
         Problem(
             "COMPARE-003",
-            f"{_counted(len(runs), 'run')} and {_counted(len(methods), 'method')} are nothing to compare",
+            f"{_format_count(len(runs), 'run')} and {_format_count(len(methods), 'method')} are nothing to compare",
             "name two runs or more, with one method for all of them or one for each; or one run and its "
             "methods: --methods ppl,gen, or its scorings: --scorings 1,2",
         )
     )
 
 
-def _by_metric(comparison: Comparison, metric: str) -> Comparison:
+def _select_metric(comparison: RunComparison, metric: str) -> RunComparison:
     """Return the comparison by one metric, in the place of those that the tasks are judged by."""
     chosen = [one for one in comparison.metrics if one.metric == metric]
     if not chosen:
@@ -104,7 +104,7 @@ def _by_metric(comparison: Comparison, metric: str) -> Comparison:
         raise UsageError(
             Problem(
                 "COMPARE-004",
-                f"no two of them have a metric {metric!r}{nearest(metric, names)}",
+                f"no two of them have a metric {metric!r}{suggest_name(metric, names)}",
                 f"the metrics are {listing(names)}",
             )
         )
@@ -112,7 +112,7 @@ def _by_metric(comparison: Comparison, metric: str) -> Comparison:
     return msgspec.structs.replace(comparison, metrics=heads)
 
 
-def _flips(paired: PairedRuns, compared: Compared, n: int) -> Flips:
+def _flips(paired: PairedRuns, compared: MetricComparison, n: int) -> Flips:
     pairs = paired.flips(compared, n)
     wanted = {score.sample_id for way in pairs for score, _ in way}
     questions = _questions(paired.runs[compared.first], compared.task, wanted)
@@ -135,11 +135,11 @@ def _questions(run: StoredRun, task: str, wanted: set[str]) -> dict[str, str]:
         for raw in lines:
             line = decode(raw)
             if line.task == task and line.sample.id in wanted:
-                found[line.sample.id] = beginning(question_of(line), QUESTION_CHARS)
+                found[line.sample.id] = truncate_line(find_question(line), QUESTION_CHARS)
                 if len(found) == len(wanted):
                     break
     return found
 
 
-def _counted(n: int, noun: str) -> str:
+def _format_count(n: int, noun: str) -> str:
     return f"one {noun}" if n == 1 else f"{n or 'no'} {noun}s"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from assay.app.dialects import language_of
+from assay.app.dialects import detect_dialect
 from assay.app.settings import RunSettings
 from assay.core.summary_group import SummaryGroup
 
@@ -21,7 +21,7 @@ _MODEL, _ADDRESS, _KEY = "OC_JUDGE_MODEL", "OC_JUDGE_API_BASE", "OC_JUDGE_API_KE
 """The environment in which OpenCompass looks for a judge that a config leaves open."""
 
 
-class NamedJudge(NamedTuple):
+class ConfigJudge(NamedTuple):
     """The judge that configs name."""
 
     judge: ModelConfig | None
@@ -30,21 +30,23 @@ class NamedJudge(NamedTuple):
     """What to know where there are several."""
 
 
-def configs_among(datasets: Sequence[str], values: RunSettings) -> list[LoadedConfig]:
+def load_configs(datasets: Sequence[str], values: RunSettings) -> list[LoadedConfig]:
     """Return the configs among some datasets, each once; none where no dataset is written so."""
-    named = [name for name in datasets if language_of(name, values.dialect, values.dataset_args) == "openicl"]
+    named = [
+        name for name in datasets if detect_dialect(name, values.dialect, values.dataset_args) == "openicl"
+    ]
     if not named:
         return []
     # Imported when used, as the languages themselves are.
-    from assay.dialects.openicl.arguments import config_arguments
+    from assay.dialects.openicl.arguments import parse_config_arguments
     from assay.dialects.openicl.config.loading import ConfigFiles
     from assay.dialects.openicl.detect import ConfigName
 
     paths = dict.fromkeys(ConfigName.of(name).path for name in named)
-    return [ConfigFiles(config_arguments(values.dataset_args, path).root).load(path) for path in paths]
+    return [ConfigFiles(parse_config_arguments(values.dataset_args, path).root).load(path) for path in paths]
 
 
-def groups_in(configs: Sequence[LoadedConfig], tasks: Collection[str]) -> tuple[SummaryGroup, ...]:
+def read_summary_groups(configs: Sequence[LoadedConfig], tasks: Collection[str]) -> tuple[SummaryGroup, ...]:
     """Return the groups of configs, those of which every subset is evaluated."""
     groups: dict[str, SummaryGroup] = {}
     for config in configs:
@@ -56,29 +58,29 @@ def groups_in(configs: Sequence[LoadedConfig], tasks: Collection[str]) -> tuple[
     return tuple(groups.values())
 
 
-def named_judge(configs: Sequence[Mapping[str, Any]]) -> NamedJudge:
+def find_config_judge(configs: Sequence[Mapping[str, Any]]) -> ConfigJudge:
     """Return the first judge that the values of some configs name."""
-    found = [entry for one in configs for entry in _judges_in(one)]
+    found = [entry for one in configs for entry in _find_judge_entries(one)]
     different = [entry for at, entry in enumerate(found) if entry not in found[:at]]
     if not different:
-        return NamedJudge(None)
+        return ConfigJudge(None)
     from assay.dialects.openicl.models import read_models
 
     several = f"{len(different)} judges are named in the configs; the first grades all answers"
-    return NamedJudge(read_models(different[:1], "the judge:")[0], (several,) if len(different) > 1 else ())
+    return ConfigJudge(read_models(different[:1], "the judge:")[0], (several,) if len(different) > 1 else ())
 
 
-def judge_in(datasets: Sequence[str], values: RunSettings) -> str | None:
+def find_judge_model(datasets: Sequence[str], values: RunSettings) -> str | None:
     """Return the judge that the configs among some datasets name, as a person would name it."""
-    judge = named_judge([config.values for config in configs_among(datasets, values)]).judge
+    judge = find_config_judge([config.values for config in load_configs(datasets, values)]).judge
     return None if judge is None else judge.model
 
 
-def with_named_judge(
+def apply_config_judge(
     configs: Sequence[LoadedConfig], values: RunSettings
 ) -> tuple[RunSettings, tuple[str, ...]]:
     """Return the settings with the judge that configs name, if one does, and what to know of it."""
-    judge, notes = named_judge([config.values for config in configs])
+    judge, notes = find_config_judge([config.values for config in configs])
     if judge is None:
         return values, ()
     return msgspec.structs.replace(values, judge=judge.model, judge_args=export_model_key(judge)), notes
@@ -93,22 +95,22 @@ def export_model_key(model: ModelConfig) -> dict[str, str]:
     return {**model.model_args, "key_env": variable}
 
 
-def _judges_in(value: Any) -> Iterator[Mapping[str, Any]]:
+def _find_judge_entries(value: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the models that stand in a judge's place in a config."""
     if isinstance(value, Mapping):
         for key, one in value.items():
             if key in ("judge_cfg", "judge_model") and isinstance(one, Mapping):
-                yield from [one] if one.get("type") else _in_environment()
+                yield from [one] if one.get("type") else _read_environment_judge()
             elif key == "judge_models" and isinstance(one, list | tuple):
                 yield from (entry for entry in one if isinstance(entry, Mapping) and entry.get("type"))
             else:
-                yield from _judges_in(one)
+                yield from _find_judge_entries(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from _judges_in(one)
+            yield from _find_judge_entries(one)
 
 
-def _in_environment() -> Iterator[Mapping[str, Any]]:
+def _read_environment_judge() -> Iterator[Mapping[str, Any]]:
     """Yield the judge that the environment names: OpenCompass's way where `judge_cfg` is empty."""
     model = os.environ.get(_MODEL)
     if model:

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.app.dialects import LANGUAGES, TABLE, language_of
-from assay.app.evaluator_values import value_names
-from assay.app.readme_tables import COLUMNS, Column, Edit, Page, Row, TaskTable
-from assay.app.readme_words import HEADINGS, TITLES, agrees, said_of
+from assay.app.dialects import DIALECT_REGISTRY, TABLE, detect_dialect
+from assay.app.evaluator_values import find_value_names
+from assay.app.readme_tables import COLUMNS, Column, ReadmeEdit, ReadmePage, Row, TaskTable
+from assay.app.readme_words import HEADINGS, TITLES, build_row_cells, is_cell_correct
 from assay.core.errors import AssayError, Problem, UsageError
 from assay.core.origin import Origin
-from assay.dialects.openicl.detect import ConfigName, config_files, is_config
-from assay.dialects.openicl.readme_description import Described, Describer
+from assay.dialects.openicl.detect import ConfigName, find_config_files, is_config
+from assay.dialects.openicl.readme_description import ConfigDescriber, ConfigDescription
 
 _PAGES = "README*.md"
 _NEW_PAGE = "README.md"
@@ -46,7 +46,7 @@ class Disagreement(NamedTuple):
     """What the cell should say."""
 
 
-class Documented(NamedTuple):
+class DocumentedPage(NamedTuple):
     """A page, what is wrong with it, and what it should be."""
 
     path: Path
@@ -57,7 +57,7 @@ class Documented(NamedTuple):
     """The whole page, put right."""
 
 
-class DatasetFolder(NamedTuple):
+class DocumentedFolder(NamedTuple):
     """A dataset: the folder of its README, and its configs there or in folders of it."""
 
     path: Path
@@ -69,32 +69,34 @@ class Documentation:
 
     def __init__(self, root: Path | None) -> None:
         """Take a checkout whose evaluators configs name; None: the one above each config."""
-        self._describer = Describer(root, value_names)
-        self._known: dict[Path, Described | None] = {}
+        self._describer = ConfigDescriber(root, find_value_names)
+        self._known: dict[Path, ConfigDescription | None] = {}
         self.errors: list[AssayError] = []
 
-    def pages(self, folder: DatasetFolder) -> Iterator[Documented]:
+    def pages(self, folder: DocumentedFolder) -> Iterator[DocumentedPage]:
         """Yield the pages of a dataset; where there is none, a new one."""
-        described = self._all_described(folder)
+        described = self._describe_all(folder)
         # Beside the README there may be others, of other languages or about other things.
-        others = [path for path in _pages(folder.path) if path.name != _NEW_PAGE and Page(_read(path)).tables]
+        others = [
+            path for path in _pages(folder.path) if path.name != _NEW_PAGE and ReadmePage(_read(path)).tables
+        ]
         for path in (folder.path / _NEW_PAGE, *others):
             is_new = not path.exists()
             if is_new and (others or all(one.hands_on is not None for one in described)):
                 continue
-            page = Page(f"# {_name(folder)}\n" if is_new else _read(path))
+            page = ReadmePage(f"# {_name(folder)}\n" if is_new else _read(path))
             found = tuple(_disagreements(path, page, folder, described))
-            yield Documented(path, is_new, found, _corrected(page, folder, found, described))
+            yield DocumentedPage(path, is_new, found, _correct_page(page, folder, found, described))
 
-    def disagreements(self, folder: DatasetFolder) -> Iterator[Disagreement]:
+    def disagreements(self, folder: DocumentedFolder) -> Iterator[Disagreement]:
         """Yield where the tables of tasks of a dataset's pages disagree with its configs."""
-        described = self._all_described(folder)
+        described = self._describe_all(folder)
         for path in _pages(folder.path):
-            page = Page(_read(path))
+            page = ReadmePage(_read(path))
             if page.tables:
                 yield from _disagreements(path, page, folder, described)
 
-    def described(self, config: Path) -> Described | None:
+    def described(self, config: Path) -> ConfigDescription | None:
         """Return what a config says of its task; None where it does not load."""
         if config not in self._known:
             try:
@@ -104,51 +106,53 @@ class Documentation:
                 self._known[config] = None
         return self._known[config]
 
-    def _all_described(self, folder: DatasetFolder) -> list[Described]:
+    def _describe_all(self, folder: DocumentedFolder) -> list[ConfigDescription]:
         return [one for one in map(self.described, folder.configs) if one is not None]
 
 
-def dataset_folders(name: str) -> list[DatasetFolder]:
+def find_documented_folders(name: str) -> list[DocumentedFolder]:
     """Return the datasets that a person named: by their folder, by one above, or by one of the configs."""
     path = ConfigName.of(name).path
     if is_config(name):
-        home = _home(path)
-        return folders_of(config for config in config_files(home) if _home(config) == home)
-    configs = config_files(path)
+        home = _find_readme_folder(path)
+        return group_by_folder(
+            config for config in find_config_files(home) if _find_readme_folder(config) == home
+        )
+    configs = find_config_files(path)
     if not configs:
-        what = f"{_seen(name, path)}; tables of tasks are in the READMEs of config datasets"
+        what = f"{_describe_named_path(name, path)}; tables of tasks are in the READMEs of config datasets"
         fix = "name a folder of configs or a config, as AISBench and OpenCompass have them"
         raise UsageError(Problem("USAGE-010", what, fix, Origin(name)))
-    return folders_of(configs)
+    return group_by_folder(configs)
 
 
-def _seen(name: str, path: Path) -> str:
+def _describe_named_path(name: str, path: Path) -> str:
     """Return what was named in the place of a config dataset."""
-    if (language := language_of(name, None, {})) != TABLE:
-        return f"this is {LANGUAGES[language].noun}"
+    if (language := detect_dialect(name, None, {})) != TABLE:
+        return f"this is {DIALECT_REGISTRY[language].noun}"
     if not path.exists():
         return "there is no such file or folder"
     return "there is no config in this folder" if path.is_dir() else "this is no config"
 
 
-def folders_of(configs: Iterable[Path]) -> list[DatasetFolder]:
+def group_by_folder(configs: Iterable[Path]) -> list[DocumentedFolder]:
     """Return the datasets that configs belong to."""
     found: dict[Path, list[Path]] = {}
     for config in configs:
-        found.setdefault(_home(config), []).append(config)
-    return [DatasetFolder(folder, tuple(members)) for folder, members in found.items()]
+        found.setdefault(_find_readme_folder(config), []).append(config)
+    return [DocumentedFolder(folder, tuple(members)) for folder, members in found.items()]
 
 
-def _home(config: Path) -> Path:
+def _find_readme_folder(config: Path) -> Path:
     """Return the folder of a config's README: its own, or the one above where a table of tasks is there."""
     own, above = config.parent, config.parent.parent
-    if not _pages(own) and any(Page(_read(path)).tables for path in _pages(above)):
+    if not _pages(own) and any(ReadmePage(_read(path)).tables for path in _pages(above)):
         return above
     return own
 
 
 def _disagreements(
-    path: Path, page: Page, folder: DatasetFolder, described: Sequence[Described]
+    path: Path, page: ReadmePage, folder: DocumentedFolder, described: Sequence[ConfigDescription]
 ) -> Iterator[Disagreement]:
     rows: dict[str, list[tuple[TaskTable, Row]]] = {}
     for table in page.tables:
@@ -167,10 +171,10 @@ def _disagreements(
         if name not in rows and one.hands_on is None and one.path not in listed:
             yield Disagreement(path, name, f"{path.name} has no row for {name}")
         for table, row in rows.get(name, ()):
-            right = said_of(one, _name(folder), name, is_chinese=table.is_chinese)
+            right = build_row_cells(one, _name(folder), name, is_chinese=table.is_chinese)
             for column, called in _COMPARED.items():
                 said = row.cells.get(column)
-                if said is None or agrees(column, said, one):
+                if said is None or is_cell_correct(column, said, one):
                     continue
                 if column == "task" and _is_another_name(said, one, names):
                     continue
@@ -178,16 +182,19 @@ def _disagreements(
                 yield Disagreement(path, name, what, (table, row), column, right[column])
 
 
-def _is_another_name(said: str, one: Described, names: Mapping[str, Described]) -> bool:
+def _is_another_name(said: str, one: ConfigDescription, names: Mapping[str, ConfigDescription]) -> bool:
     """Whether a task's name is that of a file which only names the config."""
     place = one.path.with_name(f"{said}.py")
     return any(other.path == place and one.path in (other.hands_on or ()) for other in names.values())
 
 
-def _corrected(
-    page: Page, folder: DatasetFolder, found: Sequence[Disagreement], described: Sequence[Described]
+def _correct_page(
+    page: ReadmePage,
+    folder: DocumentedFolder,
+    found: Sequence[Disagreement],
+    described: Sequence[ConfigDescription],
 ) -> str:
-    edit = Edit(page)
+    edit = ReadmeEdit(page)
     lacking = {one.config for one in found if one.place is None}
     for one in found:
         if one.place is not None and one.column is None:
@@ -198,7 +205,7 @@ def _corrected(
     is_chinese = page.is_chinese if table is None else table.is_chinese
     names = {one.path.relative_to(folder.path).as_posix(): one for one in described}
     added = [
-        said_of(one, _name(folder), name, is_chinese=is_chinese)
+        build_row_cells(one, _name(folder), name, is_chinese=is_chinese)
         for name, one in names.items()
         if name in lacking
     ]
@@ -215,7 +222,7 @@ def _pages(folder: Path) -> list[Path]:
     return sorted(folder.glob(_PAGES))
 
 
-def _name(folder: DatasetFolder) -> str:
+def _name(folder: DocumentedFolder) -> str:
     return folder.path.absolute().name
 
 
@@ -224,6 +231,6 @@ def _read(path: Path) -> str:
     return path.read_bytes().decode("utf-8", errors="surrogateescape")
 
 
-def write(page: Documented) -> None:
+def write_readme(page: DocumentedPage) -> None:
     """Write a page, put right; bytes that were not changed stay as they were."""
     page.path.write_bytes(page.text.encode("utf-8", errors="surrogateescape"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class State(StrEnum):
+class DatasetState(StrEnum):
     """Whether a dataset is fine, lacks data or has a mistake in it."""
 
     OK = "ok"

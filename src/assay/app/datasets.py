@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from assay.app.dialects import LANGUAGES, TABLE, language_of
-from assay.app.hub_datasets import SHOTS_PREFERRED, record_reads, tables_on_hub
-from assay.app.table_datasets import Surroundings, compile_table_dataset
-from assay.app.unused_settings import check_understood, passed_over
-from assay.core.errors import AuthorError, Problem, UsageError, listing, nearest
+from assay.app.dialects import DIALECT_REGISTRY, TABLE, detect_dialect
+from assay.app.hub_datasets import SHOTS_PREFERRED, find_hub_tables, record_reads
+from assay.app.table_datasets import CompileContext, compile_table_dataset
+from assay.app.unused_settings import check_used_settings, format_ignored_settings
+from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
-from assay.dialects.shared.compilation import Compiled
-from assay.dialects.table.eval_task import ANY_CONFIG, EvalTask, is_eval_file, named_tasks, read_eval_tasks
+from assay.dialects.shared.compilation import CompiledDataset
+from assay.dialects.table.eval_task import ANY_CONFIG, EvalTask, is_eval_file, read_eval_tasks, select_tasks
 from assay.dialects.table.eval_task import FILE_NAME as EVAL_FILE
 from assay.dialects.table.meta import TableMeta, to_meta
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
-from assay.sources.file_names import on_disk, require_text
-from assay.sources.hub import Hub
+from assay.sources.file_names import find_on_disk, require_text
+from assay.sources.hub import LocalHub
 from assay.sources.hub_name import HubName, is_address, parse_hub_name
 from assay.sources.hub_reads import noting_reads
 
@@ -36,7 +36,7 @@ _OF_CONFIG = re.compile(r"\w*dataset\w*|models|summarizer|\w*infer_cfg|\w*reader
 _SPLITS = ("train", "training", "validation", "valid", "val", "dev", "test")
 
 
-class Located(NamedTuple):
+class LocatedTable(NamedTuple):
     """One table to compile, and what a config said about it."""
 
     path: str
@@ -58,53 +58,53 @@ def compile_datasets(
     split: str | None,
     dialect: str | None = None,
     backend: Backend | None = None,
-) -> list[Compiled]:
+) -> list[CompiledDataset]:
     """Compile every dataset named, each under a name of its own."""
     if not names:
         raise UsageError(Problem("USAGE-004", "no dataset was named", "assay run data.csv"))
-    names = tuple(map(_as_spelled, names))
-    hub = None if data_root is None else Hub(Path(data_root))
+    names = tuple(map(_normalize_spelling, names))
+    hub = None if data_root is None else LocalHub(Path(data_root))
     flags = to_meta(dict(said), Origin("(command line)"))
-    dialects = {name: language_of(name, dialect, settings.dataset_args) for name in names}
+    dialects = {name: detect_dialect(name, dialect, settings.dataset_args) for name in names}
     described = said if meta is None else {**said, "meta": meta}
     # A dataset that is not there is told first: what flags mean to it, nobody can say.
     is_bare = not said and meta is None
     tables = {
         name: locate(name, hub, split, uses_eval_file=is_bare) for name in names if dialects[name] == TABLE
     }
-    check_understood(set(dialects.values()), settings, described, split)
+    check_used_settings(set(dialects.values()), settings, described, split)
     if meta is not None and sum(map(len, tables.values())) > 1:
         raise UsageError(
             Problem("USAGE-004", "--meta describes one dataset", "name one dataset, or drop --meta")
         )
-    around = Surroundings(hub, backend, {})
-    compiled: list[Compiled] = []
+    around = CompileContext(hub, backend, {})
+    compiled: list[CompiledDataset] = []
     for name in names:
-        found: list[Compiled] = []
+        found: list[CompiledDataset] = []
         if dialects[name] != TABLE:
             with noting_reads() as reads:
-                found += LANGUAGES[dialects[name]].compile(name, settings, around)
+                found += DIALECT_REGISTRY[dialects[name]].compile(name, settings, around)
             notes = record_reads(found, reads)
-            found = [noted for one in found for noted in _noted([one], notes)]
+            found = [noted for one in found for noted in _add_notes([one], notes)]
         for one in tables.get(name, ()):
 
-            def find_split(path: str, wanted: str, one: Located = one) -> str:
-                return _other_split(one, path, wanted, hub)
+            def find_split(path: str, wanted: str, one: LocatedTable = one) -> str:
+                return _find_other_split(one, path, wanted, hub)
 
             with noting_reads() as reads:
                 table = compile_table_dataset(
                     one.path, settings, flags.over(one.said), around, meta_file=meta, find_split=find_split
                 )
             record_reads([table], reads)
-            found += _noted([table], one.notes)
+            found += _add_notes([table], one.notes)
         if not found:
             what = f"there is no dataset in {name!r}"
             raise UsageError(Problem("USAGE-004", what, "name a file or a config that has one"))
-        compiled += _noted(found, passed_over(dialects[name], settings, described, split))
-    return _with_names_of_their_own(compiled)
+        compiled += _add_notes(found, format_ignored_settings(dialects[name], settings, described, split))
+    return _require_unique_names(compiled)
 
 
-def _noted(compiled: list[Compiled], notes: tuple[str, ...]) -> list[Compiled]:
+def _add_notes(compiled: list[CompiledDataset], notes: tuple[str, ...]) -> list[CompiledDataset]:
     """Return tasks of one name, of which the first tells what goes for all."""
     if not notes:
         return compiled
@@ -112,39 +112,41 @@ def _noted(compiled: list[Compiled], notes: tuple[str, ...]) -> list[Compiled]:
     return [msgspec.structs.replace(first, notes=(*first.notes, *notes)), *compiled[1:]]
 
 
-def _as_spelled(name: str) -> str:
+def _normalize_spelling(name: str) -> str:
     """Return a name with its file as the disk spells it: `file`, `file:selection` or `name=file`."""
     require_text(name)
     if name.isascii():
         return name
-    whole = on_disk(Path(name))
+    whole = find_on_disk(Path(name))
     if whole.exists():
         return str(whole)
     first, colon, selection = name.partition(":")
     label, equals, path = first.rpartition("=")
-    return f"{label}{equals}{on_disk(Path(path))}{colon}{selection}"
+    return f"{label}{equals}{find_on_disk(Path(path))}{colon}{selection}"
 
 
-def locate(name: str, hub: Hub | None, split: str | None, *, uses_eval_file: bool = True) -> list[Located]:
+def locate(
+    name: str, hub: LocalHub | None, split: str | None, *, uses_eval_file: bool = True
+) -> list[LocatedTable]:
     """Find what a person named: a path, `name:config,config` under the data root, or a name on the hub.
 
     `uses_eval_file`: whether a name on the hub alone means the tasks of its `eval.yaml`, where it has one.
     """
     path = Path(name)
     if path.suffix == ".py" and path.is_file():
-        return _in_config(name)
-    if (described := _described(name, split)) is not None:
+        return _locate_config_tables(name)
+    if (described := _locate_eval_tasks(name, split)) is not None:
         return described
     if path.exists():
-        return [Located(name, TableMeta())]
+        return [LocatedTable(name, TableMeta())]
     on_hub = parse_hub_name(name)
-    if on_hub is not None and not (hub and on_hub.revision is None and _holds(hub, on_hub)):
+    if on_hub is not None and not (hub and on_hub.revision is None and _is_under_data_root(hub, on_hub)):
         try:
-            tables = tables_on_hub(on_hub, split, uses_eval_file=uses_eval_file)
+            tables = find_hub_tables(on_hub, split, uses_eval_file=uses_eval_file)
         except DatasetMissing as error:
-            raise error if is_address(name) else _neither(name, error) from None
+            raise error if is_address(name) else _explain_missing_dataset(name, error) from None
         return [
-            Located(one.address, TableMeta(abbr=one.name, eval_task=one.task), notes=one.notes)
+            LocatedTable(one.address, TableMeta(abbr=one.name, eval_task=one.task), notes=one.notes)
             for one in tables
         ]
     if hub is None:
@@ -152,36 +154,36 @@ def locate(name: str, hub: Hub | None, split: str | None, *, uses_eval_file: boo
             raise AuthorError(
                 Problem(
                     "SOURCE-001",
-                    f"there is no file {name!r}{nearest(name, _siblings(path))}",
+                    f"there is no file {name!r}{suggest_name(name, _siblings(path))}",
                     "give the path of a table, or the name of a dataset on the hub, such as openai/gsm8k; "
                     "for one in a folder of datasets also give --data-root DIR",
                     Origin(name),
                 )
             )
-        return [Located(name, TableMeta())]
+        return [LocatedTable(name, TableMeta())]
     if on_hub is not None:
-        return _under_root(on_hub._replace(split=None).short, hub, on_hub.split or split)
-    return _under_root(name, hub, split)
+        return _locate_under_root(on_hub._replace(split=None).short, hub, on_hub.split or split)
+    return _locate_under_root(name, hub, split)
 
 
-def _holds(hub: Hub, name: HubName) -> bool:
+def _is_under_data_root(hub: LocalHub, name: HubName) -> bool:
     configs = name.config.split(",") if name.config else [None]
-    return any(hub.holds(name.repository, config) for config in configs)
+    return any(hub.has_dataset(name.repository, config) for config in configs)
 
 
-def _neither(name: str, error: DatasetMissing) -> DatasetMissing:
+def _explain_missing_dataset(name: str, error: DatasetMissing) -> DatasetMissing:
     """Return the error of a name that is no file either, where the hub does not know the dataset."""
     problem = error.problems[0]
     if problem.code in ("HUB-003", "HUB-004", "HUB-005", "HUB-012"):
         return error
-    what = f"there is no file {name!r}{nearest(Path(name).name, _siblings(Path(name)))}; {problem.what}"
+    what = f"there is no file {name!r}{suggest_name(Path(name).name, _siblings(Path(name)))}; {problem.what}"
     return DatasetMissing(msgspec.structs.replace(problem, what=what))
 
 
-def _under_root(name: str, hub: Hub, split: str | None) -> list[Located]:
+def _locate_under_root(name: str, hub: LocalHub, split: str | None) -> list[LocatedTable]:
     base, _, configs = name.partition(":")
     return [
-        Located(
+        LocatedTable(
             str(hub.resolve(base, config=config, split=split)),
             TableMeta(abbr=f"{base}:{config}" if config else base),
             base,
@@ -191,18 +193,22 @@ def _under_root(name: str, hub: Hub, split: str | None) -> list[Located]:
     ]
 
 
-def _described(name: str, split: str | None) -> list[Located] | None:
+def _locate_eval_tasks(name: str, split: str | None) -> list[LocatedTable] | None:
     """Return the tasks of an `eval.yaml`, or of a folder that has one; None where it is neither."""
     whole, ids = (name, "") if Path(name).exists() else name.rpartition(":")[::2]
     path = Path(whole) / EVAL_FILE if Path(whole).is_dir() else Path(whole)
     if not whole or not is_eval_file(path):
         return None
-    tasks = named_tasks(read_eval_tasks(str(path)), tuple(filter(None, ids.split(","))), str(path))
+    tasks = select_tasks(read_eval_tasks(str(path)), tuple(filter(None, ids.split(","))), str(path))
     folder = path.resolve().parent
     data = DatasetFolder(folder)
     return [
-        Located(
-            str(_only_file(data.files(config=_config(one), split=split or one.split), path.parent, folder)),
+        LocatedTable(
+            str(
+                _require_one_file(
+                    data.files(config=_config(one), split=split or one.split), path.parent, folder
+                )
+            ),
             TableMeta(abbr=f"{folder.name}:{one.id}" if one.id else folder.name, eval_task=one),
         )
         for one in tasks
@@ -213,7 +219,7 @@ def _config(task: EvalTask) -> str | None:
     return None if task.config == ANY_CONFIG else task.config
 
 
-def _only_file(files: tuple[Path, ...], shown: Path, folder: Path) -> Path:
+def _require_one_file(files: tuple[Path, ...], shown: Path, folder: Path) -> Path:
     """Return a file as the person would name it; a table in several shards is an error."""
     if len(files) > 1:
         what = (
@@ -252,44 +258,46 @@ def _siblings(path: Path) -> list[str]:
     return [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
 
 
-def _in_config(name: str) -> list[Located]:
+def _locate_config_tables(name: str) -> list[LocatedTable]:
     """Return the tables that a config names, which needs no code for them."""
     # Imported when used: a table itself has not to wait for the loader of configs.
     from assay.dialects.openicl.config.entry import TableEntry
-    from assay.dialects.openicl.entries import CODE as NO_LIST
-    from assay.dialects.openicl.entries import entries_of
+    from assay.dialects.openicl.entries import ENTRY_CODE as NO_LIST
+    from assay.dialects.openicl.entries import load_entries
 
     try:
-        entries = entries_of(name, None)
+        entries = load_entries(name, None)
     except AuthorError as error:
         if error.problems[0].code == NO_LIST:
             _require_datasets(Path(name))
         raise
     return [
-        located(one.entry, one.config.path, one.where) for one in entries if isinstance(one.entry, TableEntry)
+        locate_config_table(one.entry, one.config.path, one.where)
+        for one in entries
+        if isinstance(one.entry, TableEntry)
     ]
 
 
-def located(entry: TableEntry, config: Path, where: Origin) -> Located:
+def locate_config_table(entry: TableEntry, config: Path, where: Origin) -> LocatedTable:
     """Return a table of a config: its path counts from the working folder, or else from the config's."""
-    here, beside = on_disk(Path(entry.path)), on_disk(config.parent / entry.path)
+    here, beside = find_on_disk(Path(entry.path)), find_on_disk(config.parent / entry.path)
     path = beside if not here.exists() and beside.exists() else here
     said = to_meta({"abbr": entry.abbr, **entry.said}, where)
     on_hub = None if path.exists() else parse_hub_name(entry.path)
     if on_hub is not None:
-        (table,) = tables_on_hub(on_hub, None)
-        return Located(table.address, said, notes=table.notes)
-    return Located(str(path), said)
+        (table,) = find_hub_tables(on_hub, None)
+        return LocatedTable(table.address, said, notes=table.notes)
+    return LocatedTable(str(path), said)
 
 
-def _other_split(one: Located, path: str, split: str, hub: Hub | None) -> str:
+def _find_other_split(one: LocatedTable, path: str, split: str, hub: LocalHub | None) -> str:
     """Return the file of another split of the same dataset, or of another dataset on the hub."""
     on_hub = parse_hub_name(split)
-    if on_hub is not None and not (hub and hub.holds(on_hub.repository)):
-        return tables_on_hub(on_hub, None, preferred=SHOTS_PREFERRED)[0].address
+    if on_hub is not None and not (hub and hub.has_dataset(on_hub.repository)):
+        return find_hub_tables(on_hub, None, preferred=SHOTS_PREFERRED)[0].address
     own = parse_hub_name(path) if is_address(path) else None
     if own is not None:
-        return tables_on_hub(own._replace(split=split), None)[0].address
+        return find_hub_tables(own._replace(split=split), None)[0].address
     if hub is not None and one.hub_name is not None:
         return str(hub.resolve(one.hub_name, config=one.config, split=split))
     tried = []
@@ -314,7 +322,7 @@ def _other_split(one: Located, path: str, split: str, hub: Hub | None) -> str:
     )
 
 
-def _with_names_of_their_own(compiled: list[Compiled]) -> list[Compiled]:
+def _require_unique_names(compiled: list[CompiledDataset]) -> list[CompiledDataset]:
     """Refuse two tasks of one name: their results could not be told apart."""
     counts = Counter(one.task.spec.name for one in compiled)
     twice = [name for name, count in counts.items() if count > 1]

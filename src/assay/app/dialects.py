@@ -10,24 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay.app.table_datasets import Surroundings, compile_table_dataset
-from assay.core.errors import AssayError, Problem, UsageError, listing, nearest
+from assay.app.table_datasets import CompileContext, compile_table_dataset
+from assay.core.errors import AssayError, Problem, UsageError, listing, suggest_name
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
-from assay.dialects.openicl.detect import ConfigName, config_files, is_config, is_loader
-from assay.dialects.shared.compilation import Compiled
-from assay.dialects.ultraeval.detect import folders_of_many, is_dataset
+from assay.dialects.openicl.detect import ConfigName, find_config_files, is_config, is_loader
+from assay.dialects.shared.compilation import CompiledDataset
+from assay.dialects.ultraeval.detect import find_nested_folders, is_dataset
 
 if TYPE_CHECKING:
-    from assay.dialects.leap.compile import Tools as LeapTools
+    from assay.dialects.leap.compile import LeapTools
     from assay.dialects.leap.registry import RegisteredDataset
 
 TABLE = "table"
 
 
-class Language(NamedTuple):
+class Dialect(NamedTuple):
     """A language, tables aside: those are described on the command line and compiled by `app.datasets`."""
 
     recognises: Callable[[str], bool]
@@ -35,7 +35,7 @@ class Language(NamedTuple):
     members: Callable[[str], Sequence[str]]
     """The datasets in a folder of many, as a person would name each; none where it is one dataset,
     or holds none."""
-    compile: Callable[[str, TaskSettings, Surroundings], Sequence[Compiled]]
+    compile: Callable[[str, TaskSettings, CompileContext], Sequence[CompiledDataset]]
     understands: frozenset[str]
     """The settings that mean something to it, of those that do not mean something to all."""
     instead: Mapping[str, str]
@@ -44,30 +44,30 @@ class Language(NamedTuple):
     """What a dataset in it is called."""
 
 
-def language_of(name: str, asked: str | None, dataset_args: Mapping[str, str]) -> str:
+def detect_dialect(name: str, asked: str | None, dataset_args: Mapping[str, str]) -> str:
     """Return the language that a dataset is written in: the one that was named, or what its file shows."""
     if asked is None:
         # A file of rows may be anybody's; whoever names a transform says whose it is.
         of_rows = "ultraeval" if "transform" in dataset_args else TABLE
-        return next((one for one, language in LANGUAGES.items() if language.recognises(name)), of_rows)
+        return next((one for one, language in DIALECT_REGISTRY.items() if language.recognises(name)), of_rows)
     if asked not in DIALECTS:
         raise UsageError(
             Problem(
                 "USAGE-004",
-                f"there is no dialect {asked!r}{nearest(asked, DIALECTS)}",
+                f"there is no dialect {asked!r}{suggest_name(asked, DIALECTS)}",
                 f"use one of {listing(DIALECTS)}, or leave --dialect away",
             )
         )
     return asked
 
 
-def members_of(name: str, asked: str | None) -> Sequence[str]:
+def list_members(name: str, asked: str | None) -> Sequence[str]:
     """Return the datasets in a folder of many, in the language that was named or in any."""
-    languages = [language for known, language in LANGUAGES.items() if asked in (None, known)]
+    languages = [language for known, language in DIALECT_REGISTRY.items() if asked in (None, known)]
     return next(filter(None, (language.members(name) for language in languages)), ())
 
 
-def _in_folder(members: Callable[[Path], Sequence[Path]]) -> Callable[[str], Sequence[str]]:
+def _list_paths_with(members: Callable[[Path], Sequence[Path]]) -> Callable[[str], Sequence[str]]:
     """Return the members of a language whose datasets are files or folders."""
     return lambda name: [str(member) for member in members(Path(name))] if Path(name).is_dir() else []
 
@@ -76,10 +76,10 @@ def _is_class(name: str) -> bool:
     return is_class_file(ClassName.of(name).path)
 
 
-def _compile_classes(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
+def _compile_classes(name: str, settings: TaskSettings, around: CompileContext) -> Sequence[CompiledDataset]:
     from assay.app.model_view import model_view
     from assay.backends.hf.sentence_encoder import open_embedder
-    from assay.dialects.llmbox.compile import Tools, compile_classes
+    from assay.dialects.llmbox.compile import LlmboxTools, compile_classes
     from assay.dialects.llmbox.library.raw_data import RawData
     from assay.scoring.metrics import AUTHOR_NAMES
 
@@ -87,12 +87,14 @@ def _compile_classes(name: str, settings: TaskSettings, around: Surroundings) ->
     raw_data = RawData(around.hub, settings.dataset_args.get("dataset_path"), beside=folder)
     view = model_view(around.backend, is_chat=settings.is_chat)
     return compile_classes(
-        name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder, around.generators)
+        name, settings, LlmboxTools(AUTHOR_NAMES, raw_data, view, open_embedder, around.generators)
     )
 
 
-def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
-    from assay.dialects.ultraeval.compile import Tools, compile_transforms
+def _compile_transforms(
+    name: str, settings: TaskSettings, around: CompileContext
+) -> Sequence[CompiledDataset]:
+    from assay.dialects.ultraeval.compile import UltraevalTools, compile_transforms
     from assay.scoring.originals.opencompass import postprocess
     from assay.scoring.originals.ultraeval import row_values
     from assay.scoring.scorers import sentence_likelihood
@@ -102,17 +104,17 @@ def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings)
         **row_values.CORRECTED,
         **sentence_likelihood.CORRECTED,
     }
-    return compile_transforms(name, settings, Tools(postprocess.POSTPROCESSORS, corrected))
+    return compile_transforms(name, settings, UltraevalTools(postprocess.POSTPROCESSORS, corrected))
 
 
 def _leap_tools(data_root: Path | None, backend: Backend | None) -> LeapTools:
     from assay.backends.cache_dir import cache_dir
     from assay.backends.hf.sentence_pairs import compare_pairs
-    from assay.dialects.leap.compile import Tools
+    from assay.dialects.leap.compile import LeapTools
     from assay.engine.replay_backend import StoredModel
     from assay.scoring.originals.leap.aggregations import AGGREGATIONS, Bleurt, packages_lacking
 
-    return Tools(
+    return LeapTools(
         {**AGGREGATIONS, "bleurt": Bleurt(compare_pairs)},
         packages_lacking,
         cache_dir() / "datasets",
@@ -122,73 +124,73 @@ def _leap_tools(data_root: Path | None, backend: Backend | None) -> LeapTools:
     )
 
 
-def registered_datasets(folder: Path) -> list[RegisteredDataset]:
+def list_registered_datasets(folder: Path) -> list[RegisteredDataset]:
     """Return the datasets that the registry of a folder of Task classes names; none where there is none."""
-    from assay.dialects.leap.compile import registered_datasets as registered
+    from assay.dialects.leap.compile import list_registered_datasets as registered
 
     return registered(folder, _leap_tools(None, None))
 
 
-def _task_members(name: str) -> Sequence[str]:
+def _list_task_names(name: str) -> Sequence[str]:
     folder = TaskName.of(name).path
     if not folder.is_dir() or not is_task(name):
         return []
-    from assay.dialects.leap.compile import task_names
+    from assay.dialects.leap.compile import list_task_names
 
     try:
-        return [f"{folder}:{task}" for task in task_names(name, _leap_tools(None, None))]
+        return [f"{folder}:{task}" for task in list_task_names(name, _leap_tools(None, None))]
     except AssayError:
         # What is wrong with the folder as a whole is told where it is compiled.
         return []
 
 
-def _compile_tasks(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
+def _compile_tasks(name: str, settings: TaskSettings, around: CompileContext) -> Sequence[CompiledDataset]:
     from assay.dialects.leap.compile import compile_tasks
 
     root = None if around.hub is None else around.hub.root
     return compile_tasks(name, settings, _leap_tools(root, around.backend))
 
 
-def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
-    from assay.app.datasets import located
-    from assay.app.openicl_scoring import OpenIclScoring, offered
+def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) -> Sequence[CompiledDataset]:
+    from assay.app.datasets import locate_config_table
+    from assay.app.openicl_scoring import OpenIclScoring, build_author_imports
     from assay.backends.hf.sentence_encoder import open_embedder
-    from assay.dialects.openicl.arguments import config_arguments
-    from assay.dialects.openicl.compile import code_for, compile_entry
+    from assay.dialects.openicl.arguments import parse_config_arguments
+    from assay.dialects.openicl.compile import build_author_code, compile_entry
     from assay.dialects.openicl.config.entry import TableEntry
-    from assay.dialects.openicl.entries import Found, entries_of, of_all, unscored
-    from assay.dialects.openicl.entry_validation import Asked, Tools
+    from assay.dialects.openicl.entries import ConfigEntry, apply_to_entries, drop_scoring, load_entries
+    from assay.dialects.openicl.entry_validation import EntryContext, OpenIclTools
 
-    arguments = config_arguments(settings.dataset_args, ConfigName.of(name).path)
+    arguments = parse_config_arguments(settings.dataset_args, ConfigName.of(name).path)
     same_names: list[Problem] = []
-    found = entries_of(name, arguments.root, same_names)
+    found = load_entries(name, arguments.root, same_names)
     if arguments.is_unscored:
-        found = list(map(unscored, found))
+        found = list(map(drop_scoring, found))
     root = None if around.hub is None else around.hub.root
-    tools = Tools(offered(), OpenIclScoring(), open_embedder, root)
-    asked = Asked(settings, arguments, tools, code_for(found, arguments, tools))
+    tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, root)
+    asked = EntryContext(settings, arguments, tools, build_author_code(found, arguments, tools))
 
-    def compiled(one: Found) -> Compiled:
+    def compiled(one: ConfigEntry) -> CompiledDataset:
         if not isinstance(one.entry, TableEntry):
             return compile_entry(one, name, asked)
-        table = located(one.entry, one.config.path, one.where)
+        table = locate_config_table(one.entry, one.config.path, one.where)
         return compile_table_dataset(table.path, settings, table.said, around, arguments=arguments)
 
-    return of_all(found, compiled, same_names)
+    return apply_to_entries(found, compiled, same_names)
 
 
-LANGUAGES = {
-    "ultraeval": Language(
+DIALECT_REGISTRY = {
+    "ultraeval": Dialect(
         is_dataset,
-        _in_folder(folders_of_many),
+        _list_paths_with(find_nested_folders),
         _compile_transforms,
         frozenset({"samples", "dataset_args", "shots_from", "shot_policy"}),
         {"split": "name the data file", "table": "say it in the transform or its config"},
         "a transform",
     ),
-    "leap": Language(
+    "leap": Dialect(
         is_task,
-        _task_members,
+        _list_task_names,
         _compile_tasks,
         frozenset(),
         {
@@ -198,9 +200,9 @@ LANGUAGES = {
         },
         "a Task class",
     ),
-    "openicl": Language(
+    "openicl": Dialect(
         lambda name: is_config(name) or is_loader(name),
-        _in_folder(config_files),
+        _list_paths_with(find_config_files),
         _compile_configs,
         frozenset({"samples", "dataset_args"}),
         {
@@ -210,9 +212,9 @@ LANGUAGES = {
         },
         "a config",
     ),
-    "llmbox": Language(
+    "llmbox": Dialect(
         _is_class,
-        _in_folder(class_files),
+        _list_paths_with(class_files),
         _compile_classes,
         frozenset({"samples", "cot", "dataset_args"}),
         {
@@ -224,4 +226,4 @@ LANGUAGES = {
     ),
 }
 """The languages in the order in which they are tried; what none recognises is a table."""
-DIALECTS = (TABLE, *LANGUAGES)
+DIALECTS = (TABLE, *DIALECT_REGISTRY)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.core.errors import Problem, UsageError
-from assay.results.manifest_differences import manifest_facts, result_facts
+from assay.results.manifest_differences import find_manifest_differences, find_result_differences
 from assay.results.read import StoredRun
 from assay.results.run_difference import LayerCount, RunDifference, SampleDifference
 from assay.results.run_pair import RunPair
 from assay.results.sample_difference import (
     TOLERANCE,
-    Finding,
     Layer,
-    Seen,
-    all_differences,
-    first_difference,
+    LayerDifference,
+    RunSample,
+    find_first_difference,
+    iter_differences,
 )
 
 
@@ -33,7 +33,7 @@ def diff(
     n_same = 0
     with RunPair(a, b, methods) as pair:
         for one, other in pair.seen():
-            finding = first_difference(one, other, pair.methods, tolerance)
+            finding = find_first_difference(one, other, pair.methods, tolerance)
             if finding is None:
                 n_same += 1
                 continue
@@ -43,9 +43,9 @@ def diff(
         return RunDifference(
             str(a.path),
             str(b.path),
-            tuple(result_facts(a.metrics(), b.metrics(), pair.names)),
-            tuple(manifest_facts(a.manifest, b.manifest, pair.names)),
-            pair.matched.by,
+            tuple(find_result_differences(a.metrics(), b.metrics(), pair.names)),
+            tuple(find_manifest_differences(a.manifest, b.manifest, pair.names)),
+            pair.match.by,
             pair.methods,
             len(pair),
             pair.n_only[0],
@@ -63,7 +63,7 @@ def diff_sample(
     with RunPair(a, b, methods) as pair:
         for one, other in pair.seen():
             if (one.record.task, one.record.sample.id) == (found.task, found.sample.id):
-                return _example(one, other, *all_differences(one, other, pair.methods, tolerance))
+                return _example(one, other, *iter_differences(one, other, pair.methods, tolerance))
     raise UsageError(
         Problem(
             "COMPARE-007",
@@ -73,5 +73,5 @@ def diff_sample(
     )
 
 
-def _example(one: Seen, other: Seen, *findings: Finding) -> SampleDifference:
+def _example(one: RunSample, other: RunSample, *findings: LayerDifference) -> SampleDifference:
     return SampleDifference(one.record.task, one.record.sample.id, other.record.sample.id, findings)

@@ -13,7 +13,7 @@ _READING = "dict_postprocessor"
 _OF_DATASETS = "datasets"
 
 
-def value_names(name: str, module: str, arguments: Mapping[str, Any]) -> Sequence[str] | None:
+def find_value_names(name: str, module: str, arguments: Mapping[str, Any]) -> Sequence[str] | None:
     """Return what an evaluator calls its values, counts aside; None where the name is unknown."""
     if name == _JUDGE:
         kind = (arguments.get(_READING) or {}).get("type", _USUAL_READING)

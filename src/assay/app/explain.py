@@ -7,8 +7,8 @@ from contextlib import closing
 
 import msgspec
 
-from assay.app.offline.watch import kept_offline
-from assay.app.open_model import open_here
+from assay.app.offline.watch import offline_watch
+from assay.app.open_model import open_in_process
 from assay.app.settings import RunSettings
 from assay.core.model import Token
 from assay.core.ports import Backend
@@ -21,14 +21,14 @@ from assay.scoring.originals.leap.task_results import TASK_RULE
 from assay.scoring.originals.llmbox.author_metrics import AUTHOR_RULE
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 from assay.scoring.originals.ultraeval.row_answers import WHOLE_OUTPUT
-from assay.scoring.scorers.grading import question_in
+from assay.scoring.scorers.grading import extract_question
 from assay.scoring.scorers.registry import explain_output
 
 _OTHER_RULES = frozenset({TASK_RULE, WHOLE_OUTPUT, *POSTPROCESSORS})
 """Rules of answers that were not found by Assay's own extraction, beside those of authors."""
 
 
-class AskExplained(msgspec.Struct, frozen=True):
+class ExplainedAsk(msgspec.Struct, frozen=True):
     """One ask with everything about it."""
 
     record: AskRecord
@@ -44,7 +44,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """A sample of a run."""
 
     sample: SampleRecord
-    asks: tuple[AskExplained, ...]
+    asks: tuple[ExplainedAsk, ...]
     scores: tuple[Score, ...]
 
 
@@ -57,20 +57,20 @@ def explain(run: StoredRun, wanted: str, *, with_tokens: bool, offline: bool = F
         score for score in run.scores() if score.sample_id == record.sample.id and score.task == record.task
     )
     if not with_tokens:
-        return Explanation(record, _asks(record, responses, scores, None), scores)
+        return Explanation(record, _explain_asks(record, responses, scores, None), scores)
     settings = run.manifest.settings
     model = settings["model"].value
     was_offline = "offline" in settings and settings["offline"].value
-    with kept_offline(RunSettings(model=model, offline=offline or was_offline)) as watch:
+    with offline_watch(RunSettings(model=model, offline=offline or was_offline)) as watch:
         watch.seal()
         commit = run.manifest.model.commit
-        with closing(open_here(model, settings["model_args"].value, commit=commit)) as backend:
-            return Explanation(record, _asks(record, responses, scores, backend), scores)
+        with closing(open_in_process(model, settings["model_args"].value, commit=commit)) as backend:
+            return Explanation(record, _explain_asks(record, responses, scores, backend), scores)
 
 
-def _asks(
+def _explain_asks(
     record: SampleRecord, responses: dict[str, Response], scores: Sequence[Score], backend: Backend | None
-) -> tuple[AskExplained, ...]:
+) -> tuple[ExplainedAsk, ...]:
     explained = []
     # What an author's code or a post-processor looks for in an answer, only that code knows.
     by_others = {
@@ -85,7 +85,7 @@ def _asks(
         attempts: tuple[Attempt, ...] = ()
         outcome = None if response is None else response.outcome
         if isinstance(outcome, Completion) and asked.track not in by_others:
-            question = question_in(ask.prompt) if isinstance(ask, Generate) else ""
+            question = extract_question(ask.prompt) if isinstance(ask, Generate) else ""
             attempts = explain_output(outcome.outputs[0].text, record.sample, question=question)
-        explained.append(AskExplained(asked, ask, tuple(tokens), response, attempts))
+        explained.append(ExplainedAsk(asked, ask, tuple(tokens), response, attempts))
     return tuple(explained)

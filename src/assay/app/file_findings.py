@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.app.check import Finding
-from assay.app.dialects import language_of
+from assay.app.dialects import detect_dialect
 from assay.app.settings import RunSettings
-from assay.dialects.openicl.detect import ConfigName, config_files
+from assay.dialects.openicl.detect import ConfigName, find_config_files
 
 if TYPE_CHECKING:
-    from assay.dialects.openicl.readme_description import Described
+    from assay.dialects.openicl.readme_description import ConfigDescription
 
 _LANGUAGE = "openicl"
 _NAMED_HASH = re.compile(r"_(?P<digits>[0-9a-f]{6})$")
@@ -27,13 +27,15 @@ class FileFinding(NamedTuple):
     finding: Finding
 
 
-def file_findings(datasets: Sequence[str], values: RunSettings) -> Iterator[FileFinding]:
+def collect_file_findings(datasets: Sequence[str], values: RunSettings) -> Iterator[FileFinding]:
     """Yield what is found about the files of config datasets; one that does not load is told of elsewhere."""
-    named = [name for name in datasets if language_of(name, values.dialect, values.dataset_args) == _LANGUAGE]
+    named = [
+        name for name in datasets if detect_dialect(name, values.dialect, values.dataset_args) == _LANGUAGE
+    ]
     if not named:
         return
     # A table waits for nothing of this.
-    from assay.app.dataset_docs import Documentation, folders_of
+    from assay.app.dataset_docs import Documentation, group_by_folder
     from assay.dialects.openicl.arguments import OPENICL_ROOT
 
     configs = list(dict.fromkeys(ConfigName.of(name).path for name in named))
@@ -42,16 +44,16 @@ def file_findings(datasets: Sequence[str], values: RunSettings) -> Iterator[File
     for config in configs:
         described = documentation.described(config)
         if described is not None:
-            yield from (FileFinding(f"{config.name}: ", finding) for finding in _hash_finding(described))
-    for folder in folders_of(configs):
-        is_whole = set(config_files(folder.path)) <= set(configs)
+            yield from (FileFinding(f"{config.name}: ", finding) for finding in _check_prompt_hash(described))
+    for folder in group_by_folder(configs):
+        is_whole = set(find_config_files(folder.path)) <= set(configs)
         for one in documentation.disagreements(folder):
             # A row that is too many concerns whoever looks at all of the folder.
             if is_whole or folder.path / one.config in configs:
                 yield FileFinding(f"{folder.path.absolute().name}/", Finding(True, one.text))
 
 
-def _hash_finding(one: Described) -> Iterator[Finding]:
+def _check_prompt_hash(one: ConfigDescription) -> Iterator[Finding]:
     """Yield whether the digits at the end of a file's name are those of its prompt."""
     written = _NAMED_HASH.search(one.path.stem)
     if written is None or one.prompt_hash is None or not one.is_of_opencompass:

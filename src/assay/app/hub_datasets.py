@@ -9,10 +9,16 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.origin import Origin
-from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.shared.described_task import DescribedTask
-from assay.dialects.table.eval_task import ANY_CONFIG, FILE_NAME, EvalTask, eval_tasks, has_fields
-from assay.sources.hub_dataset import PREFERRED, HubDataset
+from assay.dialects.table.eval_task import (
+    ANY_CONFIG,
+    FILE_NAME,
+    EvalTask,
+    has_field_specs,
+    read_task_document,
+)
+from assay.sources.hub_dataset import PREFERRED_SPLITS, HubDataset
 from assay.sources.hub_name import HubName, parse_hub_name
 from assay.sources.hub_source import is_streaming
 from assay.sources.yaml_file import read_yaml
@@ -34,11 +40,11 @@ class HubTable(NamedTuple):
     """How the `eval.yaml` of the repository asks and scores the rows, where that is used."""
 
 
-def tables_on_hub(
+def find_hub_tables(
     name: HubName,
     split: str | None,
     *,
-    preferred: Sequence[str] = PREFERRED,
+    preferred: Sequence[str] = PREFERRED_SPLITS,
     uses_eval_file: bool = False,
 ) -> list[HubTable]:
     """Find and download what a name means: a table for each of its configs, which commas separate.
@@ -52,7 +58,7 @@ def tables_on_hub(
     dataset = HubDataset.find(name)
     notes: tuple[str, ...] = ()
     if uses_eval_file and name.config is None and (name.split or split) is None:
-        tasks, notes = _described(dataset)
+        tasks, notes = _read_eval_tasks(dataset)
         if tasks:
             return [_task(dataset, one) for one in tasks]
     configs = name.config.split(",") if name.config else [None]
@@ -65,27 +71,27 @@ def _table(dataset: HubDataset, config: str | None, split: str | None, preferred
     chosen = dataset.require_config(config)
     rows = dataset.require_split(chosen, split, preferred=preferred)
     notes = _notes(dataset, chosen, rows, split)
-    if dataset.has_table(chosen, rows) or (not is_streaming() and dataset.has_room(chosen, rows)):
+    if dataset.has_table(chosen, rows) or (not is_streaming() and dataset.has_disk_space(chosen, rows)):
         # Downloaded here: what is wrong with it shows before a model is loaded.
         dataset.tables(chosen, rows)
     else:
         why = "as asked" if is_streaming() else "the disk has no room for the split"
         notes.append(f"rows are streamed from the hub each time they are read: {why}")
     own = f"{dataset.name}:{chosen}" if len(dataset.configs) > 1 else dataset.name
-    return HubTable(str(dataset.pinned(chosen, rows)), own, tuple(notes))
+    return HubTable(str(dataset.build_pinned_name(chosen, rows)), own, tuple(notes))
 
 
-def _described(dataset: HubDataset) -> tuple[list[EvalTask], tuple[str, ...]]:
+def _read_eval_tasks(dataset: HubDataset) -> tuple[list[EvalTask], tuple[str, ...]]:
     """Return the tasks of the repository's `eval.yaml`, or why they are not used, where it has one."""
     file = dataset.find_file(FILE_NAME)
     if file is None:
         return [], ()
     document = read_yaml(str(file))
-    if not has_fields(document):
+    if not has_field_specs(document):
         why = "its tasks do not say which column is what (field_spec)"
         return [], (f"the repository's {FILE_NAME} is not used: {why}",)
     try:
-        return eval_tasks(document, Origin(f"hf://{dataset.name}/{FILE_NAME}")), ()
+        return read_task_document(document, Origin(f"hf://{dataset.name}/{FILE_NAME}")), ()
     except AuthorError as error:
         plain = HubName(dataset.name, revision=dataset.asked.revision, split="SPLIT").short
         fix = f"read the rows as a plain table: assay run {plain} (docs/guides/table-shapes.md)"
@@ -95,7 +101,7 @@ def _described(dataset: HubDataset) -> tuple[list[EvalTask], tuple[str, ...]]:
 def _task(dataset: HubDataset, task: EvalTask) -> HubTable:
     # The file says "default" where the repository has one config, whatever its name is.
     is_only = task.config == ANY_CONFIG and task.config not in dataset.configs
-    table = _table(dataset, None if is_only else task.config, task.split, PREFERRED)
+    table = _table(dataset, None if is_only else task.config, task.split, PREFERRED_SPLITS)
     address = parse_hub_name(table.address)
     assert address is not None
     plain = address._replace(revision=dataset.asked.revision).short
@@ -114,7 +120,7 @@ def _notes(dataset: HubDataset, config: str, split: str, wanted: str | None) -> 
     return notes
 
 
-def record_reads(compiled: Sequence[Compiled], reads: Iterable[HubName]) -> tuple[str, ...]:
+def record_reads(compiled: Sequence[CompiledDataset], reads: Iterable[HubName]) -> tuple[str, ...]:
     """Make what was read from the hub part of tasks and of their identity; return what a person reads of it.
 
     The tasks of a table have its rows' whole address; those of a dialect may have read several configs each.

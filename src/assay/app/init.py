@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.app.dialects import TABLE, language_of
-from assay.app.offline.watch import kept_offline
-from assay.app.run import compile_asked
+from assay.app.dialects import TABLE, detect_dialect
+from assay.app.offline.watch import offline_watch
+from assay.app.run import compile_with_settings
 from assay.app.settings import RunSettings
 from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.origin import Origin
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta, to_meta
-from assay.dialects.table.readings import Undecided
+from assay.dialects.table.readings import AmbiguousTableError
 from assay.sources.file_settings import FileSettings, UndecidedFile
 from assay.sources.files import open_source
 
@@ -41,7 +41,7 @@ class Choice(NamedTuple):
         return tuple(value for value, name in pairs if _PLACEHOLDER.fullmatch(name))
 
 
-class Question(NamedTuple):
+class MetaQuestion(NamedTuple):
     """What the file does not say."""
 
     what: str
@@ -50,7 +50,7 @@ class Question(NamedTuple):
     """The same question as commands, for whoever cannot be asked."""
 
 
-class Part(NamedTuple):
+class MetaPart(NamedTuple):
     """A part of the reading that a person may change."""
 
     key: str
@@ -66,7 +66,7 @@ class MetaDraft:
     def __init__(self, path: str, values: RunSettings) -> None:
         if not Path(path).is_file():
             open_source(path)  # Raises, and names the files that are there.
-        is_table = language_of(path, values.dialect, values.dataset_args) == TABLE
+        is_table = detect_dialect(path, values.dialect, values.dataset_args) == TABLE
         if not is_table or Path(path).suffix == ".py":
             what = "assay init describes a table, and this is a dataset with code or a config of its own"
             raise UsageError(Problem("USAGE-022", what, f"assay check {path}", Origin(path)))
@@ -81,21 +81,23 @@ class MetaDraft:
         """Where the settings are written."""
         return meta_path(Path(self.path))
 
-    def read(self) -> CompiledTable | Question:
+    def read(self) -> CompiledTable | MetaQuestion:
         """Read the table with what is settled so far; return how it was understood, or what is not clear."""
         try:
             return self._compile(self.said)
-        except Undecided as error:
-            return Question(error.what, tuple(Choice(one.what, one.meta) for one in error.readings), error)
+        except AmbiguousTableError as error:
+            return MetaQuestion(
+                error.what, tuple(Choice(one.what, one.meta) for one in error.readings), error
+            )
         except UndecidedFile as error:
-            choices = tuple(Choice(one.what, _as_meta(one.settings)) for one in error.readings)
-            return Question(error.what, choices, error)
+            choices = tuple(Choice(one.what, _to_table_meta(one.settings)) for one in error.readings)
+            return MetaQuestion(error.what, choices, error)
 
     def _compile(self, said: TableMeta) -> CompiledTable:
         values = msgspec.structs.replace(self._values, table=msgspec.to_builtins(said))
-        with kept_offline(values) as watch:
+        with offline_watch(values) as watch:
             watch.seal()
-            (compiled,) = compile_asked((self.path,), values, None)
+            (compiled,) = compile_with_settings((self.path,), values, None)
         assert isinstance(compiled, CompiledTable), "a table compiles to one"
         return compiled
 
@@ -165,9 +167,9 @@ class MetaDraft:
         return file
 
 
-def parts_of(reading: CompiledTable | Question, said: TableMeta) -> tuple[Part, ...]:
+def list_meta_parts(reading: CompiledTable | MetaQuestion, said: TableMeta) -> tuple[MetaPart, ...]:
     """Return the parts of a reading that a person may change."""
-    now = said if isinstance(reading, Question) else reading.survey.meta
+    now = said if isinstance(reading, MetaQuestion) else reading.survey.meta
     titles = {
         "input_columns": "question columns",
         "context_columns": "context columns",
@@ -178,10 +180,10 @@ def parts_of(reading: CompiledTable | Question, said: TableMeta) -> tuple[Part, 
         "label_names": "names of labels, such as 0=no,1=yes",
         "category_column": "group column",
     }
-    return tuple(Part(key, title, _shown(getattr(now, key))) for key, title in titles.items())
+    return tuple(MetaPart(key, title, _format_meta_value(getattr(now, key))) for key, title in titles.items())
 
 
-def _shown(value: Any) -> str:
+def _format_meta_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{key}={name}" for key, name in value.items())
     return "" if value is None else value if isinstance(value, str) else ",".join(map(str, value))
@@ -192,5 +194,5 @@ def _first_fields(compiled: CompiledTable) -> Mapping[str, Any] | None:
     return None if first is None else first.fields
 
 
-def _as_meta(settings: FileSettings) -> TableMeta:
+def _to_table_meta(settings: FileSettings) -> TableMeta:
     return TableMeta(**{name: getattr(settings, name) for name in settings.given()})

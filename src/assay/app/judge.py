@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from assay.app.open_model import open_here, open_model
+from assay.app.open_model import open_in_process, open_model
 from assay.app.settings import RunSettings
 from assay.backends.cache_dir import cache_dir
 from assay.core.model import ModelIdentity
@@ -15,7 +15,7 @@ from assay.core.ports import Backend, Judge
 from assay.core.task import CorpusScorer, Scorer
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import JudgeDesk, JudgeTally
+from assay.engine.judging import BackendJudge, JudgeTally
 
 JUDGEMENTS = "judgements.jsonl"
 """The judge's journal in a run folder."""
@@ -37,26 +37,26 @@ class JudgedScorer(Protocol):
 
 def needs_judge(scorers: Scorers) -> bool:
     """Whether some metric of some task asks a judge."""
-    return bool(_judged(scorers))
+    return bool(_find_judged_scorers(scorers))
 
 
 @contextmanager
 def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -> Iterator[Backend | None]:
     """Open the judge that was named, if a metric needs one; a model that is open may be named as its own."""
-    if not _judged(scorers):
+    if not _find_judged_scorers(scorers):
         yield None
         return
     if values.judge is None:
         # Imported when used, as below: most runs have no judge, and should not wait for its parts.
-        from assay.scoring.originals.llmbox.gpteval import no_judge
+        from assay.scoring.originals.llmbox.gpteval import missing_judge_error
 
-        raise no_judge()
+        raise missing_judge_error()
     is_model = values.judge == values.model and not values.judge_args
     if is_model and backend is not None:
         yield backend
         return
     # The judge that is the model itself is asked as that is, where its answers are only kept.
-    judge = open_model(values) if is_model else open_here(values.judge, values.judge_args)
+    judge = open_model(values) if is_model else open_in_process(values.judge, values.judge_args)
     with closing(judge):
         yield judge
 
@@ -77,9 +77,9 @@ def judging(
     cache = open_cache(judge, identity, values)
     journal = FileJournal(folder / JUDGEMENTS, forget_failures=values.retry_failed)
     with closing(cache), closing(journal):
-        desk = JudgeDesk(judge, journal, cache, on_reply=on_reply)
+        desk = BackendJudge(judge, journal, cache, on_reply=on_reply)
         desk.tally.notes = journal.notes()
-        for scorer in _judged(scorers):
+        for scorer in _find_judged_scorers(scorers):
             scorer.bind(desk)
         yield desk.tally
 
@@ -91,7 +91,7 @@ def open_cache(backend: Backend, identity: ModelIdentity, values: RunSettings) -
     return SqliteCache(cache_dir() / "responses", identity, is_read=not values.fresh)
 
 
-def _judged(scorers: Scorers) -> list[JudgedScorer]:
+def _find_judged_scorers(scorers: Scorers) -> list[JudgedScorer]:
     return [
         scorer
         for named in scorers.values()

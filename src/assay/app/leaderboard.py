@@ -18,19 +18,19 @@ from assay.core.origin import Origin
 from assay.core.run_index import SampleValues
 from assay.ledger.database import MEMORY, Database, open_database
 from assay.ledger.runs import RunIndex
-from assay.results.indexing import read_run, stamp_of
+from assay.results.indexing import read_run, read_stamp
 from assay.results.leaderboard.abilities import Abilities
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.build import make_board
 from assay.results.leaderboard.entries import BoardRun
-from assay.results.run_list import is_run, runs_in, unreadable
+from assay.results.run_list import build_unreadable_error, is_run_folder, iter_run_folders
 
 INDEX_FILE = ".assay.db"
 _OWN_FOLDER = "."
 """The root of runs in an index that lies beside them: it stays right when the folder is moved."""
 
 
-class _Shelf(NamedTuple):
+class _IndexedFolder(NamedTuple):
     """A folder of runs and the index that it is kept in."""
 
     folder: Path
@@ -49,12 +49,12 @@ class IndexedRuns:
         """
         _check(folders)
         self._databases: list[Database] = []
-        self._shelves: list[_Shelf] = []
+        self._shelves: list[_IndexedFolder] = []
         notes: list[str] = []
         if database is None:
             for folder in folders:
-                self._databases.append(_own_database(folder, notes))
-                self._shelves.append(_Shelf(folder, RunIndex(self._databases[-1]), "", _OWN_FOLDER))
+                self._databases.append(_open_folder_index(folder, notes))
+                self._shelves.append(_IndexedFolder(folder, RunIndex(self._databases[-1]), "", _OWN_FOLDER))
             self._indexes = [shelf.runs for shelf in self._shelves]
         else:
             opened = open_database(database)
@@ -63,7 +63,7 @@ class IndexedRuns:
             # A file is used by one machine alone, whatever that is called today.
             host = socket.gethostname() if opened.is_shared else ""
             self._shelves = [
-                _Shelf(folder, self._indexes[0], host, str(folder.resolve())) for folder in folders
+                _IndexedFolder(folder, self._indexes[0], host, str(folder.resolve())) for folder in folders
             ]
         self.notes = tuple(notes)
         """What to know of the indexes."""
@@ -107,7 +107,9 @@ class IndexedRuns:
                 run = known.run
                 if run.root == _OWN_FOLDER:
                     folder = self._shelves[place].folder.resolve()
-                    run = msgspec.structs.replace(run, root=str(folder.parent if is_run(folder) else folder))
+                    run = msgspec.structs.replace(
+                        run, root=str(folder.parent if is_run_folder(folder) else folder)
+                    )
                 runs.append(BoardRun((place, known.key), run, metrics.get(known.key, ())))
 
         def values_of(key: Hashable, task: str, method: str, metric: str) -> SampleValues | None:
@@ -136,13 +138,13 @@ def _check(folders: Sequence[Path]) -> None:
                     Origin(str(folder)),
                 )
             )
-        if not is_run(folder):
-            next(runs_in(folder), None)  # Raises where it cannot be read.
+        if not is_run_folder(folder):
+            next(iter_run_folders(folder), None)  # Raises where it cannot be read.
 
 
-def _own_database(folder: Path, notes: list[str]) -> Database:
+def _open_folder_index(folder: Path, notes: list[str]) -> Database:
     """Return the database that lies in a folder of runs; a run's own folder is not written to."""
-    if is_run(folder):
+    if is_run_folder(folder):
         return open_database(MEMORY)
     try:
         return open_database(folder / INDEX_FILE)
@@ -152,24 +154,24 @@ def _own_database(folder: Path, notes: list[str]) -> Database:
         return open_database(MEMORY)
 
 
-def _refresh(shelf: _Shelf) -> list[Problem]:
+def _refresh(shelf: _IndexedFolder) -> list[Problem]:
     known = shelf.runs.stamps(shelf.host, shelf.root)
     problems: list[Problem] = []
     seen = set()
     try:
-        folders = [shelf.folder] if is_run(shelf.folder) else list(runs_in(shelf.folder))
+        folders = [shelf.folder] if is_run_folder(shelf.folder) else list(iter_run_folders(shelf.folder))
     except StoreError as error:
         # Nobody can tell what is gone: what was known stays.
         return list(error.problems)
     for folder in folders:
         try:
-            if known.get(folder.name) != stamp_of(folder):
+            if known.get(folder.name) != read_stamp(folder):
                 shelf.runs.put(read_run(folder, host=shelf.host, root=shelf.root))
             seen.add(folder.name)
         except StoreError as error:
             problems += error.problems
         except OSError as error:
-            problems += unreadable(folder, error).problems
+            problems += build_unreadable_error(folder, error).problems
     # What cannot be read any more is not shown as it was before.
     gone = known.keys() - seen
     if gone:

@@ -14,7 +14,7 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 def model_view(backend: Backend | None, *, is_chat: bool) -> ModelView:
     """Return the view of a model; without one, words stand for tokens."""
-    pieces = _Pieces(backend)
+    pieces = _TokenCodec(backend)
     name = "" if backend is None else backend.card.name
     view = ModelView(name, "chat" if is_chat else "base", pieces.encode, pieces.decode)
     if backend is not None and backend.card.stops_at_tokens:
@@ -22,7 +22,7 @@ def model_view(backend: Backend | None, *, is_chat: bool) -> ModelView:
     return view
 
 
-class _Pieces:
+class _TokenCodec:
     """Text to numbers and back. Decoding knows what was encoded before, which is all that authors do."""
 
     def __init__(self, backend: Backend | None) -> None:

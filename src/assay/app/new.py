@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 
 _DRAFT = ".txt"
 _NAME = "@name@"
@@ -38,7 +38,7 @@ class Starter(NamedTuple):
     """Whether its README has a table of tasks, which `assay docs` keeps."""
 
 
-def _of_configs(system: str, package: str, data: str) -> Starter:
+def _build_config_starter(system: str, package: str, data: str) -> Starter:
     """Return the starter of a system whose datasets are configs."""
     folder = package.replace(".", "/")
     return Starter(
@@ -75,13 +75,13 @@ STARTERS = {
         "put your rows below @name@/data and change the class to their columns",
         needs="datasets",
     ),
-    "aisbench": _of_configs("AISBench", "ais_bench.benchmark", "ais_bench/datasets"),
-    "opencompass": _of_configs("OpenCompass", "opencompass", "data"),
+    "aisbench": _build_config_starter("AISBench", "ais_bench.benchmark", "ais_bench/datasets"),
+    "opencompass": _build_config_starter("OpenCompass", "opencompass", "data"),
 }
 """By dialect, or by the system whose way of writing one it is."""
 
 
-class Written(NamedTuple):
+class WrittenStarter(NamedTuple):
     """A dataset that was written."""
 
     dataset: Path
@@ -95,10 +95,10 @@ class Written(NamedTuple):
     """Whether its README has a table of tasks, which `assay docs` keeps."""
 
 
-def write_starter(name: str, dialect: str) -> Written:
+def write_starter(name: str, dialect: str) -> WrittenStarter:
     """Write a working dataset into a new folder."""
     if dialect not in STARTERS:
-        what = f"there is no starter like {dialect!r}{nearest(dialect, STARTERS)}"
+        what = f"there is no starter like {dialect!r}{suggest_name(dialect, STARTERS)}"
         raise UsageError(Problem("USAGE-008", what, f"use one of {listing(STARTERS)}"))
     folder = Path(name)
     if re.fullmatch(r"[a-z][a-z0-9_]*", folder.name) is None:
@@ -115,7 +115,7 @@ def write_starter(name: str, dialect: str) -> Written:
         path.write_text(text, encoding="utf-8")
         written.append(path)
     starter = STARTERS[dialect]
-    return Written(
+    return WrittenStarter(
         folder / starter.dataset.replace(_NAME, folder.name),
         sorted(written),
         starter.to_change.replace(_NAME, name),
@@ -132,16 +132,16 @@ def _starter(dialect: str, name: str) -> Iterator[tuple[str, str]]:
         _NAME: name,
         "@Class@": "".join(word.capitalize() for word in name.split("_")),
     }
-    for place, file in _files_in(files(STARTERS[dialect].package) / "starter", PurePosixPath()):
+    for place, file in _walk_files(files(STARTERS[dialect].package) / "starter", PurePosixPath()):
         filled = [str(place).removesuffix(_DRAFT), file.read_text(encoding="utf-8")]
         for mark, word in words.items():
             filled = [text.replace(mark, word) for text in filled]
         yield filled[0], filled[1]
 
 
-def _files_in(folder: Traversable, place: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:
+def _walk_files(folder: Traversable, place: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:
     for entry in folder.iterdir():
         if entry.is_dir():
-            yield from _files_in(entry, place / entry.name)
+            yield from _walk_files(entry, place / entry.name)
         else:
             yield place / entry.name, entry

@@ -10,21 +10,21 @@ from functools import cache
 import msgspec
 
 from assay.app.settings import RunSettings
-from assay.app.worker import Setup
+from assay.app.worker import WorkerSetup
 from assay.backends.arguments import read_arguments
 from assay.backends.local.local_model import LocalModel
 from assay.backends.registry import SERVERS, open_backend, open_pinned
-from assay.backends.workers.gpus import VISIBLE, gpus_here, share_of
+from assay.backends.workers.gpus import VISIBLE, assign_gpus, list_gpus
 from assay.backends.workers.pool import WorkersBackend
-from assay.backends.workers.process_workers import ProcessCrew
+from assay.backends.workers.process_workers import ProcessWorkerGroup
 from assay.backends.workers.worker_arguments import Placement
-from assay.backends.workers.worker_group import Crew
+from assay.backends.workers.worker_group import WorkerGroup
 from assay.backends.workers.worker_process import python_path
-from assay.core.errors import Problem, UsageError, nearest
+from assay.core.errors import Problem, UsageError, suggest_name
 from assay.core.ports import Backend
 
 RAY = "ray"
-WORKER = ("-m", "assay.app.worker")
+WORKER_COMMAND = ("-m", "assay.app.worker")
 """What Python is told to run as a worker."""
 _THREADS = "OMP_NUM_THREADS"
 
@@ -32,7 +32,7 @@ _THREADS = "OMP_NUM_THREADS"
 def open_model(values: RunSettings) -> Backend:
     """Return the model of a run, wherever it is to answer. Checks files and packages; loads nothing."""
     if values.workers is None and values.on is None:
-        _require_unplaced(values.model_args)
+        _reject_placement(values.model_args)
         return open_backend(values.model, values.model_args, concurrency=values.concurrency)
     name = values.model.partition(":")[0]
     if name in SERVERS:
@@ -40,7 +40,7 @@ def open_model(values: RunSettings) -> Backend:
         what = f"{flag}: the model {values.model!r} is a server, which answers many calls by itself"
         fix = f"leave {flag} away; --concurrency N says how many calls are under way"
         raise UsageError(Problem("WORKER-001", what, fix))
-    placement, args = _placed(values.model_args)
+    placement, args = _split_placement(values.model_args)
     model = open_backend(values.model, args, concurrency=values.concurrency)
 
     @cache
@@ -51,16 +51,16 @@ def open_model(values: RunSettings) -> Backend:
         if values.on is None and isinstance(model, LocalModel):
             # Once, here, where progress is shown, and not by every worker at a time.
             model.fetch()
-        return msgspec.msgpack.encode(Setup(values.model, told, values.offline, identity.commit))
+        return msgspec.msgpack.encode(WorkerSetup(values.model, told, values.offline, identity.commit))
 
     if values.on is None:
-        crew: Crew = _processes(values, placement, args, setup)
+        crew: WorkerGroup = _build_process_workers(values, placement, args, setup)
     else:
-        crew = _on_cluster(values, placement, args, setup)
+        crew = _build_ray_workers(values, placement, args, setup)
     return WorkersBackend(model, crew, silence_s=values.worker_timeout)
 
 
-def _require_unplaced(args: Mapping[str, str]) -> None:
+def _reject_placement(args: Mapping[str, str]) -> None:
     """Raise where workers are told what they get, and there are none."""
     for name in Placement.__struct_fields__:
         if name in args:
@@ -68,15 +68,15 @@ def _require_unplaced(args: Mapping[str, str]) -> None:
             raise UsageError(Problem("WORKER-002", what, "add --workers N or --on ray, or leave it away"))
 
 
-def open_here(model: str, args: Mapping[str, str], *, commit: str | None = None) -> Backend:
+def open_in_process(model: str, args: Mapping[str, str], *, commit: str | None = None) -> Backend:
     """Return a model in this process, whatever its arguments say of where workers with it are put.
 
     `commit`: of a hub repository, where a run has resolved it already.
     """
-    return open_pinned(model, _placed(args)[1], commit)
+    return open_pinned(model, _split_placement(args)[1], commit)
 
 
-def _placed(given: Mapping[str, str]) -> tuple[Placement, dict[str, str]]:
+def _split_placement(given: Mapping[str, str]) -> tuple[Placement, dict[str, str]]:
     """Part what says where workers are from the arguments of the model."""
     names = Placement.__struct_fields__
     placement = read_arguments("a worker", Placement, {k: v for k, v in given.items() if k in names})
@@ -96,12 +96,12 @@ def _n_gpus(placement: Placement, args: Mapping[str, str]) -> float | None:
 # --- on this machine ---
 
 
-def _processes(
+def _build_process_workers(
     values: RunSettings, placement: Placement, args: dict[str, str], setup: Callable[[], bytes]
-) -> Crew:
+) -> WorkerGroup:
     n = values.workers or 1
-    gpus = gpus_here()
-    n_each = _whole(_n_gpus(placement, args), n, len(gpus))
+    gpus = list_gpus()
+    n_each = _count_gpus_per_worker(_n_gpus(placement, args), n, len(gpus))
     n_threads = int(placement.num_cpus or max(1, len(os.sched_getaffinity(0)) // n))
 
     def surroundings(place: int) -> dict[str, str]:
@@ -110,13 +110,13 @@ def _processes(
             # Workers that each took all processors would wait for one another.
             around[_THREADS] = str(n_threads)
         if gpus:
-            around[VISIBLE] = ",".join(share_of(gpus, place, n_each))
+            around[VISIBLE] = ",".join(assign_gpus(gpus, place, n_each))
         return around
 
-    return ProcessCrew([sys.executable, *WORKER], setup, n, surroundings)
+    return ProcessWorkerGroup([sys.executable, *WORKER_COMMAND], setup, n, surroundings)
 
 
-def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
+def _count_gpus_per_worker(n_each: float | None, n_workers: int, n_here: int) -> int:
     """Return the GPUs of each worker on this machine. Workers share one, but not several."""
     if n_each is None:
         return min(1, n_here)
@@ -134,12 +134,12 @@ def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
 # --- on a cluster ---
 
 
-def _on_cluster(
+def _build_ray_workers(
     values: RunSettings, placement: Placement, args: dict[str, str], setup: Callable[[], bytes]
-) -> Crew:
+) -> WorkerGroup:
     kind, _, address = (values.on or "").partition(":")
     if kind != RAY:
-        what = f"--on {values.on}: there is no such place{nearest(kind, [RAY])}"
+        what = f"--on {values.on}: there is no such place{suggest_name(kind, [RAY])}"
         raise UsageError(Problem("WORKER-003", what, "write --on ray, or --on ray:ADDRESS"))
     if values.offline:
         what = "--offline and --on ray: workers on a cluster cannot be kept offline from here"
@@ -149,12 +149,12 @@ def _on_cluster(
         what = f"--on {values.on}: the address is one of Ray's client, over which no workers are had"
         fix = "run on a node of the cluster, and write --on ray, or --on ray:HOST:PORT"
         raise UsageError(Problem("WORKER-003", what, fix))
-    from assay.backends.workers.ray_workers import RayCrew
+    from assay.backends.workers.ray_workers import RayWorkerGroup
 
     is_threads_said = placement.num_cpus is None and _THREADS in os.environ
-    return RayCrew(
+    return RayWorkerGroup(
         address or None,
-        WORKER,
+        WORKER_COMMAND,
         setup,
         {_THREADS: os.environ[_THREADS]} if is_threads_said else {},
         n=values.workers,

@@ -7,19 +7,23 @@ from typing import Any
 
 from assay.core.prompt import Prompt
 from assay.dialects.openicl.authored.base_classes import BaseEvaluator
-from assay.dialects.openicl.authored.code import Offered
-from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess
-from assay.scoring.extract.reply import spoken
+from assay.dialects.openicl.authored.code import LibraryParts
+from assay.dialects.openicl.scoring_parts import JudgeConfig, PairwiseJudgeConfig, PostProcess
+from assay.scoring.extract.reply import find_spoken_part
 from assay.scoring.judges.judgement import Question, Unaskable
 from assay.scoring.originals.opencompass.evaluators.author import AuthorEvaluator
 from assay.scoring.originals.opencompass.evaluators.cascade import Cascade
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
-from assay.scoring.originals.opencompass.evaluators.graded import GRADES, GradedEvaluator, make_grades
+from assay.scoring.originals.opencompass.evaluators.graded import (
+    GRADE_READINGS,
+    GradedEvaluator,
+    make_grade_reading,
+)
 from assay.scoring.originals.opencompass.evaluators.judged import JudgedEvaluator
 from assay.scoring.originals.opencompass.evaluators.pairwise import (
     COMPARISONS,
-    Order,
-    PairwiseJudged,
+    AnswerOrder,
+    PairwiseEvaluator,
     make_comparison,
 )
 from assay.scoring.originals.opencompass.evaluators.readings import make_reading
@@ -28,7 +32,7 @@ from assay.scoring.originals.opencompass.evaluators.registry import (
     EVALUATORS,
     make_evaluator,
 )
-from assay.scoring.originals.opencompass.evaluators.repeated import Repeated, System
+from assay.scoring.originals.opencompass.evaluators.repeated import OriginalSystem, RepeatedEvaluator
 from assay.scoring.originals.opencompass.postprocess import (
     ALIASES,
     CORRECTED_BY_ANY_NAME,
@@ -51,13 +55,13 @@ class OpenIclScoring:
         if name not in POSTPROCESSORS and name not in ALIASES:
             return None
         process = find_postprocessor({"type": name, **arguments})
-        return PostProcess(name, _reading(process, is_faithful=is_faithful))
+        return PostProcess(name, _build_reader(process, is_faithful=is_faithful))
 
     def own_postprocessor(self, name: str, function: Callable[..., Any], *, is_faithful: bool) -> PostProcess:
         """Return an author's function as a post-processor, which is not given what the model thought."""
 
         def find(text: str) -> Any:
-            said = text if is_faithful else _spoken(text)
+            said = text if is_faithful else _strip_reasoning(text)
             return None if said is None else function(said)
 
         return PostProcess(name, find, function)
@@ -75,7 +79,7 @@ class OpenIclScoring:
         """Return an author's object with a method `score` as an evaluator."""
         return AuthorEvaluator(author, file, is_faithful=is_faithful)
 
-    def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
+    def judged(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge."""
         reading = None
         if judging.reading is not None:
@@ -86,9 +90,9 @@ class OpenIclScoring:
 
         return JudgedEvaluator(render, reading)
 
-    def graded(self, judging: Judging, *, is_faithful: bool) -> Any:
+    def build_grading_evaluator(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge for grades."""
-        read = make_grades(judging.reading or "mtbench_postprocess", is_faithful=is_faithful)
+        read = make_grade_reading(judging.reading or "mtbench_postprocess", is_faithful=is_faithful)
 
         def questions(row: EvaluatedRow, prediction: Any) -> list[Question]:
             prompt = judging.render(row.fields, row.gold, prediction)
@@ -96,11 +100,11 @@ class OpenIclScoring:
 
         return GradedEvaluator(questions)
 
-    def grades(self, name: str | None) -> bool:
+    def is_grade_reader(self, name: str | None) -> bool:
         """Whether a name, or none, means that a judge gives grades."""
-        return name is None or name in GRADES
+        return name is None or name in GRADE_READINGS
 
-    def compared(self, comparing: Comparing, *, seed: int, is_faithful: bool) -> Any:
+    def compared(self, comparing: PairwiseJudgeConfig, *, seed: int, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge which of two answers is better."""
         comparison = make_comparison(
             comparing.reading or "brackets", comparing.arguments, is_faithful=is_faithful
@@ -115,10 +119,10 @@ class OpenIclScoring:
                 raise Unaskable("there is no answer of the rival to this row")
             return found
 
-        order: Order = "random" if comparing.order == "random" else "both"
-        return PairwiseJudged(render, rival, comparison, order=order, seed=seed, is_faithful=is_faithful)
+        order: AnswerOrder = "random" if comparing.order == "random" else "both"
+        return PairwiseEvaluator(render, rival, comparison, order=order, seed=seed, is_faithful=is_faithful)
 
-    def compares(self, name: str | None) -> bool:
+    def is_pair_reader(self, name: str | None) -> bool:
         """Whether a name means that a judge chooses between two answers."""
         return name in COMPARISONS
 
@@ -130,8 +134,8 @@ class OpenIclScoring:
         self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
     ) -> Any:
         """Return an evaluator of rows with several answers each, named as one of the originals does."""
-        system: System = "aisbench" if of_aisbench else "opencompass"
-        return Repeated(evaluator, n, ks, system=system, is_faithful=is_faithful)
+        system: OriginalSystem = "aisbench" if of_aisbench else "opencompass"
+        return RepeatedEvaluator(evaluator, n, ks, system=system, is_faithful=is_faithful)
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
         """Return what a prediction is compared with."""
@@ -154,15 +158,17 @@ class OpenIclScoring:
         return {name: (one[0], one[1]) for name, one in every.items()}
 
 
-def offered() -> Offered:
+def build_author_imports() -> LibraryParts:
     """Return what authors' files may import: functions and evaluators under the originals' names."""
-    functions = {name: _function(POSTPROCESSORS[name]) for name in POSTPROCESSORS if name.isidentifier()} | {
-        alias: _function(POSTPROCESSORS[name]) for alias, name in ALIASES.items()
-    }
-    return Offered(functions, {name: _own_class(name) for name in EVALUATORS if name.isidentifier()})
+    functions = {
+        name: _wrap_postprocessor(POSTPROCESSORS[name]) for name in POSTPROCESSORS if name.isidentifier()
+    } | {alias: _wrap_postprocessor(POSTPROCESSORS[name]) for alias, name in ALIASES.items()}
+    return LibraryParts(
+        functions, {name: _build_evaluator_class(name) for name in EVALUATORS if name.isidentifier()}
+    )
 
 
-def _function(process: PostProcessor) -> Callable[..., Any]:
+def _wrap_postprocessor(process: PostProcessor) -> Callable[..., Any]:
     """Return a post-processor as authors call it; the original's string, which their code was written for."""
 
     def postprocess(text: str, *args: Any, **kwargs: Any) -> Any:
@@ -171,7 +177,7 @@ def _function(process: PostProcessor) -> Callable[..., Any]:
     return postprocess
 
 
-def _own_class(name: str) -> type[BaseEvaluator]:
+def _build_evaluator_class(name: str) -> type[BaseEvaluator]:
     """Return an evaluator as a class that authors' own may extend or call."""
 
     def score(self: BaseEvaluator, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, Any]:
@@ -181,7 +187,7 @@ def _own_class(name: str) -> type[BaseEvaluator]:
     return type(name, (BaseEvaluator,), {"score": score})
 
 
-def _reading(process: PostProcessor, *, is_faithful: bool) -> Callable[[str], Any]:
+def _build_reader(process: PostProcessor, *, is_faithful: bool) -> Callable[[str], Any]:
     """Return how a post-processor reads what a model wrote."""
     if is_faithful:
         return lambda text: process(text, faithful=True)
@@ -189,13 +195,13 @@ def _reading(process: PostProcessor, *, is_faithful: bool) -> Callable[[str], An
         return lambda text: process(text)
 
     def find(text: str) -> str | None:
-        said = _spoken(text)
+        said = _strip_reasoning(text)
         return None if said is None else process(said)
 
     return find
 
 
-def _spoken(text: str) -> str | None:
+def _strip_reasoning(text: str) -> str | None:
     """Return what a model said after it thought; None where it only thought."""
-    region = spoken(text)
+    region = find_spoken_part(text)
     return None if region is None else text[region[0] : region[1]]

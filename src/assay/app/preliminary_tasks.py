@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from assay.app.scorers import scorers_of
+from assay.app.scorers import build_scorers
 from assay.core.ports import Backend, Journal, ResponseCache
 from assay.core.request import Request
 from assay.core.run import Cost
@@ -20,7 +20,7 @@ from assay.engine.execute import Execution, Tally
 from assay.scoring.aggregate import MeanAggregator
 
 
-class Rehearsals:
+class PreliminaryTasks:
     """Runs the small tasks of a run."""
 
     def __init__(
@@ -50,11 +50,11 @@ class Rehearsals:
         return notes
 
     def _run(self, cost: Cost, tasks: Sequence[Task]) -> Sequence[Sequence[Score]]:
-        kept = _Kept()
+        kept = _ScoreCollector()
         execution = Execution(
             tasks,
             self._backend,
-            {task.spec.name: scorers_of(task) for task in tasks},
+            {task.spec.name: build_scorers(task) for task in tasks},
             journal=self._journal,
             cache=self._cache,
             sink=kept,
@@ -70,7 +70,7 @@ class Rehearsals:
         return [kept.scores.get(task.spec.name, []) for task in tasks]
 
 
-class _Kept:
+class _ScoreCollector:
     """Keeps the scores of each task, and nothing else."""
 
     def __init__(self) -> None:

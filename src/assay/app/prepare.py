@@ -19,9 +19,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.app.dataset_state import State
-from assay.app.offline.seal import CannotSeal, seal_thread
-from assay.core.errors import OfflineError, Problem, UsageError, nearest
+from assay.app.dataset_state import DatasetState
+from assay.app.offline.seal import SealError, seal_thread
+from assay.core.errors import OfflineError, Problem, UsageError, suggest_name
 from assay.core.origin import Origin
 
 SCRIPT = "make_dataset.py"
@@ -48,11 +48,11 @@ class DataFile(NamedTuple):
     change: Change
 
 
-class Prepared(NamedTuple):
+class PreparedDataset(NamedTuple):
     """One dataset folder, and what its script did."""
 
     folder: Path
-    state: State
+    state: DatasetState
     files: tuple[DataFile, ...] = ()
     n_raw_rows: int | None = None
     """Rows of the one raw file, where it is clear that a row of it makes at most a row of data."""
@@ -70,12 +70,12 @@ class Prepared(NamedTuple):
         return 0 if self.n_raw_rows is None else max(0, self.n_raw_rows - self.n_rows)
 
 
-def dataset_folders(names: Sequence[str]) -> list[Path]:
+def find_script_folders(names: Sequence[str]) -> list[Path]:
     """Return the folders with a script that these names mean: dataset folders, or all of a checkout."""
-    return [folder for name in names for folder in _folders_of(Path(name))]
+    return [folder for name in names for folder in _find_folders(Path(name))]
 
 
-def _folders_of(folder: Path) -> list[Path]:
+def _find_folders(folder: Path) -> list[Path]:
     if (folder / SCRIPT).is_file():
         return [folder]
     for pattern in (f"{_DATASETS}/*/{SCRIPT}", f"*/{SCRIPT}"):
@@ -83,29 +83,29 @@ def _folders_of(folder: Path) -> list[Path]:
             return [script.parent for script in scripts]
     if not folder.is_dir():
         beside = [path.name for path in folder.parent.glob("*") if path.is_dir()]
-        what = f"there is no folder {str(folder)!r}{nearest(folder.name, beside)}"
+        what = f"there is no folder {str(folder)!r}{suggest_name(folder.name, beside)}"
         raise UsageError(Problem("PREPARE-001", what, "check the path"))
     what = f"there is no {SCRIPT} in {str(folder)!r}, nor in the folders below it"
     fix = "name a dataset folder that has one, a `datasets` folder, or a whole checkout"
     raise UsageError(Problem("PREPARE-001", what, fix))
 
 
-def without_network() -> None:
+def disable_network() -> None:
     """Take the network from this thread, and so from the scripts that it starts; for good."""
     try:
         seal_thread()
-    except CannotSeal as why:
+    except SealError as why:
         what = f"the scripts are programs of their own, and nothing here could keep them offline: {why}"
         raise OfflineError(Problem("OFFLINE-002", what, "prepare the data without --offline")) from None
 
 
-def prepare(folders: Sequence[Path]) -> Iterator[Prepared]:
+def prepare(folders: Sequence[Path]) -> Iterator[PreparedDataset]:
     """Run the script of each folder, one after the other, and yield what came of it."""
     for folder in folders:
-        yield _prepared(folder)
+        yield _prepare_folder(folder)
 
 
-class _Ended(NamedTuple):
+class _ScriptExit(NamedTuple):
     """How a script ended."""
 
     status: int
@@ -119,25 +119,31 @@ class _Stamp(NamedTuple):
     content: bytes
 
 
-def _prepared(folder: Path) -> Prepared:
+def _prepare_folder(folder: Path) -> PreparedDataset:
     script = folder / SCRIPT
     before = _stamps(folder / _DATA)
-    elsewhere = _hyphenated(folder)
+    elsewhere = _find_hyphenated_path(folder)
     elsewhere_before = _stamps(elsewhere) if elsewhere else {}
     ended = _run(script)
-    files = tuple(_written(folder / _DATA, before))
+    files = tuple(_find_written_files(folder / _DATA, before))
     if elsewhere is not None and (
         _missing_file(ended, elsewhere) is not None or _stamps(elsewhere) != elsewhere_before
     ):
-        return Prepared(folder, State.ERROR, files, problem=_wrong_place(folder, elsewhere))
+        return PreparedDataset(
+            folder, DatasetState.ERROR, files, problem=_build_wrong_folder_problem(folder, elsewhere)
+        )
     if ended.status != 0:
-        return _failed(folder, ended, files)
+        return _explain_failure(folder, ended, files)
     if not any(file.n_rows for file in files):
-        return Prepared(folder, State.NEEDS_DATA, files, problem=_no_rows(folder, files))
-    return Prepared(folder, State.OK, files, n_raw_rows=_raw_rows(script) if len(files) == 1 else None)
+        return PreparedDataset(
+            folder, DatasetState.NEEDS_DATA, files, problem=_build_no_rows_problem(folder, files)
+        )
+    return PreparedDataset(
+        folder, DatasetState.OK, files, n_raw_rows=_raw_rows(script) if len(files) == 1 else None
+    )
 
 
-def _run(script: Path) -> _Ended:
+def _run(script: Path) -> _ScriptExit:
     script = script.resolve()
     datasets = script.parents[1]
     is_in_checkout = datasets.name == _DATASETS
@@ -152,7 +158,7 @@ def _run(script: Path) -> _Ended:
         stderr=subprocess.STDOUT,
         check=False,
     )
-    return _Ended(done.returncode, done.stdout.decode("utf-8", errors="replace"))
+    return _ScriptExit(done.returncode, done.stdout.decode("utf-8", errors="replace"))
 
 
 def _stamps(data: Path) -> dict[Path, _Stamp]:
@@ -167,7 +173,7 @@ def _stamp(path: Path) -> _Stamp:
     return _Stamp(path.stat().st_mtime_ns, content.digest())
 
 
-def _written(data: Path, before: dict[Path, _Stamp]) -> Iterator[DataFile]:
+def _find_written_files(data: Path, before: dict[Path, _Stamp]) -> Iterator[DataFile]:
     for path, stamp in _stamps(data).items():
         earlier = before.get(path)
         if stamp != earlier:
@@ -181,17 +187,19 @@ def _count_rows(path: Path) -> int:
         return sum(1 for line in file if line.strip())
 
 
-def _failed(folder: Path, ended: _Ended, files: tuple[DataFile, ...]) -> Prepared:
+def _explain_failure(folder: Path, ended: _ScriptExit, files: tuple[DataFile, ...]) -> PreparedDataset:
     missing = _missing_file(ended)
     if missing is None or missing.is_relative_to((folder / _DATA).resolve()):
-        return Prepared(folder, State.ERROR, files, problem=_script_failed(folder, ended, files))
-    what = f"{SCRIPT} reads {_shown(missing)!r}, which is not there"
+        return PreparedDataset(
+            folder, DatasetState.ERROR, files, problem=_build_script_problem(folder, ended, files)
+        )
+    what = f"{SCRIPT} reads {_format_path(missing)!r}, which is not there"
     place = Origin(str(folder / SCRIPT), line=_failing_line(folder, ended))
-    problem = Problem("PREPARE-002", what, _put_raw_files(folder, missing), where=place)
-    return Prepared(folder, State.NEEDS_DATA, files, problem=problem)
+    problem = Problem("PREPARE-002", what, _suggest_raw_files(folder, missing), where=place)
+    return PreparedDataset(folder, DatasetState.NEEDS_DATA, files, problem=problem)
 
 
-def _missing_file(ended: _Ended, inside: Path | None = None) -> Path | None:
+def _missing_file(ended: _ScriptExit, inside: Path | None = None) -> Path | None:
     """Return the file whose absence ended a script, if that is what did, and if it would lie in a folder."""
     if ended.status == 0 or not (lines := ended.output.strip().splitlines()):
         return None
@@ -201,14 +209,16 @@ def _missing_file(ended: _Ended, inside: Path | None = None) -> Path | None:
     return path if inside is None or path.parent == inside else None
 
 
-def _script_failed(folder: Path, ended: _Ended, files: tuple[DataFile, ...]) -> Problem:
+def _build_script_problem(folder: Path, ended: _ScriptExit, files: tuple[DataFile, ...]) -> Problem:
     how = (
         f"exit status {ended.status}" if ended.status > 0 else f"signal {signal.Signals(-ended.status).name}"
     )
     lines = [line for line in ended.output.splitlines() if line.strip()][-_LINES_SHOWN:]
     said = "".join(f"\n    {line}" for line in lines) if lines else "\n    it said nothing"
     torn = (
-        f"; what it wrote may not be whole: {', '.join(_shown(file.path) for file in files)}" if files else ""
+        f"; what it wrote may not be whole: {', '.join(_format_path(file.path) for file in files)}"
+        if files
+        else ""
     )
     return Problem(
         "PREPARE-003",
@@ -218,38 +228,38 @@ def _script_failed(folder: Path, ended: _Ended, files: tuple[DataFile, ...]) -> 
     )
 
 
-def _failing_line(folder: Path, ended: _Ended) -> int | None:
+def _failing_line(folder: Path, ended: _ScriptExit) -> int | None:
     """Return the line of the script at which its traceback ends."""
     script = re.escape(str((folder / SCRIPT).resolve()))
     found = re.findall(rf'^  File "{script}", line (\d+)', ended.output, re.MULTILINE)
     return int(found[-1]) if found else None
 
 
-def _no_rows(folder: Path, files: Sequence[DataFile]) -> Problem:
-    emptied = [_shown(file.path) for file in files if file.change is Change.CHANGED]
+def _build_no_rows_problem(folder: Path, files: Sequence[DataFile]) -> Problem:
+    emptied = [_format_path(file.path) for file in files if file.change is Change.CHANGED]
     lost = f"; it emptied {', '.join(emptied)}" if emptied else ""
     what = f"{SCRIPT} ended well but wrote no rows, as a script does that looks for raw files and finds none"
     return Problem(
-        "PREPARE-004", what + lost, _put_raw_files(folder, None), where=Origin(str(folder / SCRIPT))
+        "PREPARE-004", what + lost, _suggest_raw_files(folder, None), where=Origin(str(folder / SCRIPT))
     )
 
 
-def _put_raw_files(folder: Path, missing: Path | None) -> str:
+def _suggest_raw_files(folder: Path, missing: Path | None) -> str:
     if missing is not None:
         return f"put the raw files there, then `assay prepare {folder}` again"
     named = set(_raw_paths(folder / SCRIPT))
-    raw = _shown(min(named)) if named else f"{_RAW}/{folder.resolve().name}"
+    raw = _format_path(min(named)) if named else f"{_RAW}/{folder.resolve().name}"
     return f"put the raw files under {raw}, then `assay prepare {folder}` again"
 
 
-def _hyphenated(folder: Path) -> Path | None:
+def _find_hyphenated_path(folder: Path) -> Path | None:
     """Return where a script writes that replaces every _ in its output's whole path, if that is elsewhere."""
     data = str((folder / _DATA).resolve())
     hyphenated = data.replace("_", "-")
     return Path(hyphenated) if hyphenated != data else None
 
 
-def _wrong_place(folder: Path, elsewhere: Path) -> Problem:
+def _build_wrong_folder_problem(folder: Path, elsewhere: Path) -> Problem:
     data = (folder / _DATA).resolve()
     what = (
         f"{SCRIPT} writes to {str(elsewhere)!r} and not to {str(data)!r}: it puts '-' for every '_' in the "
@@ -280,7 +290,7 @@ def _raw_rows(script: Path) -> int | None:
     return _count_rows(named[0]) if first.startswith(b"{") and first.endswith(b"}") else None
 
 
-def _shown(path: Path) -> str:
+def _format_path(path: Path) -> str:
     """Return a path as a person would name it: from where they stand, when it lies below."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -38,7 +38,7 @@ class Track(NamedTuple):
     """Whether its samples are scored when all of them are there."""
 
 
-def tracks_of(tasks: Iterable[Task], scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]) -> list[Track]:
+def list_tracks(tasks: Iterable[Task], scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]) -> list[Track]:
     """Return the methods of the tasks; where nothing is scored, they stand together."""
     tracks = []
     for task in tasks:
@@ -309,7 +309,7 @@ class ProgressGauge:
             requests_per_s=per_s,
             tokens_per_s=None if per_s is None or tokens is None else per_s * tokens,
             seconds_left=self._seconds_left(tally, per_s, silent_s),
-            is_left_at_least=_has_unknown(tally),
+            is_left_at_least=_has_untimed_method(tally),
             n_failed=tally.n_failed,
             failures=dict(tally.failures),
             last_failure=tally.last_failure,
@@ -359,7 +359,7 @@ class ProgressGauge:
         return max(0.0, left_s - silent_s)
 
 
-def _has_unknown(tally: Tally) -> bool:
+def _has_untimed_method(tally: Tally) -> bool:
     """Whether a method has still to be asked for the first time, while another was."""
     paces = list(tally.methods.values())
     is_owed = tally.n_begun < tally.n_samples

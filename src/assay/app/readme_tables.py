@@ -56,7 +56,7 @@ class TaskTable(NamedTuple):
     """Whether space stands between bars and words."""
 
 
-class Page:
+class ReadmePage:
     """A README."""
 
     def __init__(self, text: str) -> None:
@@ -102,10 +102,10 @@ class Page:
         return TaskTable(columns, tuple(rows), end, bool(_CHINESE.search(heading)), "| " in heading)
 
 
-class Edit:
+class ReadmeEdit:
     """Changes of a page, made when all are known."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: ReadmePage) -> None:
         self._page = page
         self._lines: list[str | None] = list(page.lines)
         self._behind: dict[int, list[str]] = {}
@@ -120,7 +120,7 @@ class Edit:
         at = opens + table.columns.index(column)
         start = bars[at] + 1 if at >= 0 else 0
         end = bars[at + 1] if at + 1 < len(bars) else len(line.rstrip())
-        self._lines[row.line] = line[:start] + _as_wide_as(line[start:end], text) + line[end:]
+        self._lines[row.line] = line[:start] + _pad_cell(line[start:end], text) + line[end:]
 
     def remove(self, row: Row) -> None:
         """Take a row away."""
@@ -167,7 +167,7 @@ def _row(cells: Sequence[str], *, is_spaced: bool = True) -> str:
     return f"| {' | '.join(made)} |" if is_spaced else f"|{'|'.join(made)}|"
 
 
-def _as_wide_as(cell: str, text: str) -> str:
+def _pad_cell(cell: str, text: str) -> str:
     """Return a text with the space around it that a cell had; columns that were in line stay so."""
     before = cell[: len(cell) - len(cell.lstrip())] if cell.strip() else " "
     after = cell[len(cell.rstrip()) :] if cell.strip() else " "

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from assay.app.readme_tables import Column
-from assay.dialects.openicl.readme_description import Described
+from assay.dialects.openicl.readme_description import ConfigDescription
 
 TITLES = {False: "Available Dataset Tasks", True: "可用数据集任务"}
 """Above a table that is written anew, by whether the page is Chinese."""
@@ -52,7 +52,7 @@ _NAMED_SHOTS = re.compile(r"(\d+)_?shot")
 _ZERO = re.compile(r"\bzero\b|零", re.IGNORECASE)
 
 
-def said_of(one: Described, name: str, path: str, *, is_chinese: bool) -> dict[Column, str]:
+def build_row_cells(one: ConfigDescription, name: str, path: str, *, is_chinese: bool) -> dict[Column, str]:
     """Return the cells of a config's row; `name` is the dataset's."""
     method = one.methods[0] if one.methods else "gen"
     return {
@@ -65,21 +65,21 @@ def said_of(one: Described, name: str, path: str, *, is_chinese: bool) -> dict[C
     }
 
 
-def agrees(column: Column, said: str, one: Described) -> bool:
+def is_cell_correct(column: Column, said: str, one: ConfigDescription) -> bool:
     """Whether a cell says what a config does, in whatever words; what cannot be known agrees."""
     if column == "task":
         return said.strip("` ") == one.path.stem
     if column == "metrics":
-        return _metrics_agree(said, one)
+        return _has_right_metrics(said, one)
     if column == "shots":
-        return _shots_agree(said, one)
+        return _has_right_shots(said, one)
     if column == "format":
-        return _formats_agree(said, one)
+        return _has_right_formats(said, one)
     # Of an introduction only that there is one; a path led to the config.
     return bool(said)
 
 
-def _shots_agree(said: str, one: Described) -> bool:
+def _has_right_shots(said: str, one: ConfigDescription) -> bool:
     numbers = {int(number) for number in re.findall(r"\d+", _ZERO.sub("0", said))}
     named = _NAMED_SHOTS.search(one.path.stem)
     if set(one.shots) == {0} and named is not None and numbers == {int(named[1])}:
@@ -88,7 +88,7 @@ def _shots_agree(said: str, one: Described) -> bool:
     return bool(said) if not one.shots else numbers == set(one.shots)
 
 
-def _metrics_agree(said: str, one: Described) -> bool:
+def _has_right_metrics(said: str, one: ConfigDescription) -> bool:
     words = _metric_words(said)
     if all(name in _SAY_NOTHING for name in one.metrics) or any(word in words for word in _OF_SPEED):
         # Names that are made when it runs, or say little, are known to whoever wrote the page.
@@ -104,7 +104,7 @@ def _metric_words(text: str) -> str:
     return words.replace("-", "_")
 
 
-def _formats_agree(said: str, one: Described) -> bool:
+def _has_right_formats(said: str, one: ConfigDescription) -> bool:
     words = said.casefold()
     found = next(
         (known for known, marks in _FORMAT_WORDS.items() if any(one in words for one in marks)), None

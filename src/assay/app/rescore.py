@@ -14,18 +14,18 @@ import msgspec
 
 from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
 from assay.app.allowed_failures import AllowedFailures
-from assay.app.config_declarations import judge_in
+from assay.app.config_declarations import find_judge_model
 from assay.app.judge import judging, open_judge
-from assay.app.metric_selection import reported
-from assay.app.offline.watch import Watch, kept_offline
-from assay.app.progress import ProgressGauge, tracks_of
-from assay.app.rescoring_scorers import scorers_again, sources_of, with_judge
+from assay.app.metric_selection import list_reported_metrics
+from assay.app.offline.watch import Watch, offline_watch
+from assay.app.progress import ProgressGauge, list_tracks
+from assay.app.rescoring_scorers import list_sources, rebuild_scorers, resolve_judge
 from assay.app.run import Observer
-from assay.app.run_names import now, slug, versions
-from assay.app.score_summary import ScoredSamples, total, write_outcome
-from assay.app.scorer_selection import Choices, Plan, plan_scoring
+from assay.app.run_names import slug, utc_now, versions
+from assay.app.score_summary import ScoredSamples, compute_totals, write_run_results
+from assay.app.scorer_selection import ScoringChoices, ScoringPlan, plan_scoring
 from assay.app.settings import RunSettings
-from assay.app.stored_tasks import AnswersOnly, stored_tasks
+from assay.app.stored_tasks import ReadOnlyJournal, load_stored_tasks
 from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.model import ModelCard
 from assay.core.origin import Origin
@@ -33,25 +33,25 @@ from assay.core.request import Kind
 from assay.core.run import RunManifest, RunStatus, Scoring, Setting
 from assay.core.score import Metric
 from assay.engine.execute import Execution, Tally
-from assay.engine.replay_backend import RecordedFitting, StoredAnswers, StoredModel
-from assay.results.history import OWN_LABEL, Entry, History, number_of
+from assay.engine.replay_backend import RecordedFitter, StoredAnswers, StoredModel
+from assay.results.history import OWN_LABEL, ScoringHistory, StoredScoring, parse_draft_number
 from assay.results.read import StoredRun
-from assay.results.scoring_changes import Changes, changes_between
-from assay.results.scoring_folders import run_of
+from assay.results.scoring_changes import ScoringChanges, compare_scorings
+from assay.results.scoring_folders import find_parent_run
 from assay.results.store import JOURNAL, RunFolder, ScoreWriter
 from assay.scoring.aggregate import MeanAggregator
 
 
-class Rescored(msgspec.Struct, frozen=True):
+class RescoreResult(msgspec.Struct, frozen=True):
     """What a scoring came to."""
 
     folder: Path
     """Of the run, which shows it now."""
-    entry: Entry
+    entry: StoredScoring
     manifest: RunManifest
     metrics: tuple[Metric, ...]
     tally: Tally
-    changes: Changes
+    changes: ScoringChanges
     """What is other than in the run's own scoring."""
     shown_before: Path
     """The scoring that the run showed until now."""
@@ -60,13 +60,13 @@ class Rescored(msgspec.Struct, frozen=True):
 
 def rescore(
     run: Path,
-    choices: Choices,
+    choices: ScoringChoices,
     *,
     label: str | None = None,
     offline: bool = False,
     allowed: AllowedFailures | None = None,
     observer: Observer | None = None,
-) -> Rescored:
+) -> RescoreResult:
     """Score the answers in a run folder again, keep what came out as a scoring of its own, and show it.
 
     `allowed`: how many samples may fail in it; None: as many as in the run. `observer` hears how far it is.
@@ -74,28 +74,28 @@ def rescore(
     """
     name = _label(label, choices)
     folder = RunFolder(run)
-    folder.hold()
+    folder.lock()
     try:
         _require_run(run)
-        own = StoredRun(History(run).own).manifest
+        own = StoredRun(ScoringHistory(run).own).manifest
         values = _settings(own, choices, offline=offline)
-        with kept_offline(values) as watch:
+        with offline_watch(values) as watch:
             if values.offline and values.judge is None:
-                watch.permit(judge_in(sources_of(own), values))
+                watch.permit(find_judge_model(list_sources(own), values))
             watch.seal()
-            own = _with_allowed(own, allowed)
+            own = _set_allowed_failures(own, allowed)
             return _rescore(folder, own, choices, name, values, watch, observer or Observer())
     finally:
         folder.release()
 
 
-def use(run: Path, wanted: str) -> Entry:
+def show_scoring(run: Path, wanted: str) -> StoredScoring:
     """Show another scoring of a run."""
     folder = RunFolder(run)
-    folder.hold()
+    folder.lock()
     try:
         _require_run(run)
-        history = History(run)
+        history = ScoringHistory(run)
         entry = history.find(wanted)
         history.adopt()
         history.use(entry)
@@ -106,7 +106,7 @@ def use(run: Path, wanted: str) -> Entry:
 
 def _require_run(run: Path) -> None:
     """Raise unless a folder holds a run whose model has answered everything."""
-    if (owner := run_of(run)) is not None:
+    if (owner := find_parent_run(run)) is not None:
         what, fix = "this is one scoring of a run", f"name the run: {owner.name}"
     elif StoredRun(run).manifest.status is RunStatus.RUNNING:
         what, fix = (
@@ -120,7 +120,7 @@ def _require_run(run: Path) -> None:
     raise StoreError(Problem("RESCORE-001", what, fix, Origin(str(run))))
 
 
-def _label(given: str | None, choices: Choices) -> str:
+def _label(given: str | None, choices: ScoringChoices) -> str:
     """Return the name of a scoring: the one that was given, or one that says what was chosen."""
     if given is None:
         read = (choices.extract or "").partition(":")[0]
@@ -144,25 +144,25 @@ def _label(given: str | None, choices: Choices) -> str:
 def _rescore(
     folder: RunFolder,
     own: RunManifest,
-    choices: Choices,
+    choices: ScoringChoices,
     label: str,
     values: RunSettings,
     watch: Watch,
     observer: Observer,
-) -> Rescored:
+) -> RescoreResult:
     def progress(tally: Tally) -> None:
         watch.look()
         observer.progress(tally)
 
-    history = History(folder.path)
-    tasks = stored_tasks(folder.path, own.tasks)
+    history = ScoringHistory(folder.path)
+    tasks = load_stored_tasks(folder.path, own.tasks)
     answers = StoredAnswers(folder.path / JOURNAL)
     # What an earlier version of Assay did not note of a model matters to nobody who asks it nothing.
     card = own.card or ModelCard(own.model.name, frozenset(Kind), is_chat=False)
     with closing(StoredModel(own.model, card, answers, specs=own.tasks)) as model:
-        plan = plan_scoring(own, tasks, choices, reported(StoredRun(history.own).metrics()))
-        scorers = scorers_again(own, tasks, plan, values, model)
-        values, judge_notes = with_judge(own, scorers, choices, values)
+        plan = plan_scoring(own, tasks, choices, list_reported_metrics(StoredRun(history.own).metrics()))
+        scorers = rebuild_scorers(own, tasks, plan, values, model)
+        values, judge_notes = resolve_judge(own, scorers, choices, values)
         with open_judge(scorers, values, None) as judge:
             grader = None if judge is None else judge.identity()
             # Only now: whatever is wrong with the choices was told, and the folder is as it was.
@@ -180,47 +180,47 @@ def _rescore(
                     list(tasks.values()),
                     model,
                     scorers,
-                    journal=AnswersOnly(answers),
+                    journal=ReadOnlyJournal(answers),
                     cache=answers,
                     sink=sink,
                     aggregator=aggregator,
                     on_progress=progress,
-                    fitting=RecordedFitting({}),
+                    fitting=RecordedFitter({}),
                 )
                 execution.tally.judge = judge_tally
                 observer.started(own, folder.path, None, 0)
                 observer.asking(
                     ProgressGauge(
-                        tracks_of(tasks.values(), scorers), scores=aggregator.headlines, is_rescoring=True
+                        list_tracks(tasks.values(), scorers), scores=aggregator.headlines, is_rescoring=True
                     )
                 )
                 tally = execution.run()
         watch.look()
-        totals = total(aggregator, own.tasks, own.summary_groups)
+        totals = compute_totals(aggregator, own.tasks, own.summary_groups)
         if judge_tally is not None:
             judge_notes = (*judge_notes, *judge_tally.notes)
         came_up = (*watch.notes, *plan.notes, *judge_notes, *execution.notes(), *model.notes(), *totals.notes)
     manifest = msgspec.structs.replace(
         own,
         status=totals.status,
-        notes=tuple(dict.fromkeys((*own.notes, _told(draft, choices), *came_up))),
+        notes=tuple(dict.fromkeys((*own.notes, _describe_scoring(draft, choices), *came_up))),
         disagreements=sink.disagreement.counts(),
-        agreement_untold=sink.disagreement.untold(),
+        agreement_untold=sink.disagreement.count_undecided(),
         judge=grader,
         groups=dict(totals.members),
         failures=tally.failures,
         unscored=totals.unscored,
-        scorers=_recorded(plan),
+        scorers=_record_scorers(plan),
         scoring=_scoring(draft, label, choices, folder.path),
     )
-    write_outcome(RunFolder(draft), manifest, totals.metrics, sink.highlights)
+    write_run_results(RunFolder(draft), manifest, totals.metrics, sink.highlights)
     entry = history.keep(draft)
     history.use(entry)
-    changes = changes_between(StoredRun(history.own), StoredRun(entry.path))
-    return Rescored(folder.path, entry, manifest, totals.metrics, tally, changes, before.path, came_up)
+    changes = compare_scorings(StoredRun(history.own), StoredRun(entry.path))
+    return RescoreResult(folder.path, entry, manifest, totals.metrics, tally, changes, before.path, came_up)
 
 
-def _settings(own: RunManifest, choices: Choices, *, offline: bool) -> RunSettings:
+def _settings(own: RunManifest, choices: ScoringChoices, *, offline: bool) -> RunSettings:
     """Return the settings of the run, with the judge that is chosen now."""
     recorded = {
         name: setting.value for name, setting in own.settings.items() if name in RunSettings.__struct_fields__
@@ -235,7 +235,7 @@ def _settings(own: RunManifest, choices: Choices, *, offline: bool) -> RunSettin
     return msgspec.structs.replace(values, judge=choices.judge, judge_args=choices.judge_args)
 
 
-def _with_allowed(own: RunManifest, allowed: AllowedFailures | None) -> RunManifest:
+def _set_allowed_failures(own: RunManifest, allowed: AllowedFailures | None) -> RunManifest:
     """Return what a run was, with how many samples may fail in a scoring of it."""
     if allowed is None:
         return own
@@ -243,26 +243,26 @@ def _with_allowed(own: RunManifest, allowed: AllowedFailures | None) -> RunManif
     return msgspec.structs.replace(own, settings=settings)
 
 
-def _told(draft: Path, choices: Choices) -> str:
-    chosen = ", ".join(f"{name} {_shown(value)}" for name, value in choices.recorded().items())
+def _describe_scoring(draft: Path, choices: ScoringChoices) -> str:
+    chosen = ", ".join(f"{name} {_format_choice(value)}" for name, value in choices.recorded().items())
     return (
         f"scored again as {draft.name}: {chosen or 'as the run was'}; the run's own score is kept beside it"
     )
 
 
-def _shown(value: Any) -> str:
+def _format_choice(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={one}" for name, one in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _recorded(plan: Plan) -> dict[str, tuple[Any, ...]]:
+def _record_scorers(plan: ScoringPlan) -> dict[str, tuple[Any, ...]]:
     recorded: dict[str, tuple[Any, ...]] = {task: () for task, _ in plan.by_author}
     for (task, _), spec in plan.named.items():
         recorded[task] = (*recorded.get(task, ()), spec)
     return recorded
 
 
-def _scoring(draft: Path, label: str, choices: Choices, run: Path) -> Scoring:
+def _scoring(draft: Path, label: str, choices: ScoringChoices, run: Path) -> Scoring:
     size = (run / JOURNAL).stat().st_size
-    return Scoring(number_of(draft), label, now(), choices.recorded(), versions(), size)
+    return Scoring(parse_draft_number(draft), label, utc_now(), choices.recorded(), versions(), size)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from assay.app.config_declarations import configs_among, with_named_judge
+from assay.app.config_declarations import apply_config_judge, load_configs
 from assay.app.judge import needs_judge
-from assay.app.run import compile_asked
-from assay.app.scorer_selection import Choices, Plan
-from assay.app.scorers import scorers_of
+from assay.app.run import compile_with_settings
+from assay.app.scorer_selection import ScoringChoices, ScoringPlan
+from assay.app.scorers import build_scorers
 from assay.app.settings import RunSettings
 from assay.app.stored_tasks import StoredTask
 from assay.core.errors import AssayError, PlanError, Problem, UsageError
@@ -22,7 +22,7 @@ from assay.scoring.scorers.registry import make_scorer
 
 
 @runtime_checkable
-class ChoosesMetrics(Protocol):
+class MetricChooser(Protocol):
     """A scorer of an author's code that may be told which of its metrics are wanted."""
 
     def choose(self, names: Sequence[str]) -> None:
@@ -32,15 +32,15 @@ class ChoosesMetrics(Protocol):
 Scorers = Mapping[str, Sequence[Scorer | CorpusScorer]]
 
 
-def sources_of(own: RunManifest) -> tuple[str, ...]:
+def list_sources(own: RunManifest) -> tuple[str, ...]:
     """Return the datasets of a run, as they were named."""
     return tuple(dict.fromkeys(spec.source for spec in own.tasks))
 
 
-def scorers_again(
+def rebuild_scorers(
     own: RunManifest,
     tasks: Mapping[str, StoredTask],
-    plan: Plan,
+    plan: ScoringPlan,
     values: RunSettings,
     model: StoredModel,
 ) -> Scorers:
@@ -56,13 +56,13 @@ def scorers_again(
 
 
 def _authors_scorers(
-    own: RunManifest, plan: Plan, values: RunSettings, model: StoredModel
+    own: RunManifest, plan: ScoringPlan, values: RunSettings, model: StoredModel
 ) -> dict[tuple[str, str], Scorer | CorpusScorer]:
     """Compile the run's datasets again, for the code in them."""
     try:
-        compiled = compile_asked(sources_of(own), values, model)
+        compiled = compile_with_settings(list_sources(own), values, model)
     except AssayError as error:
-        raise _no_code(own, plan, f"it cannot be read any more: {error.problems[0]}") from error
+        raise _missing_code_error(own, plan, f"it cannot be read any more: {error.problems[0]}") from error
     found: dict[tuple[str, str], Scorer | CorpusScorer] = {}
     specs = {spec.name: spec for spec in own.tasks}
     for one in compiled:
@@ -70,17 +70,17 @@ def _authors_scorers(
         if not any(task == name for task, _ in plan.by_author):
             continue
         if one.task.spec.data_hash != specs[name].data_hash:
-            raise _no_code(own, plan, "it has changed since")
-        for scorer in scorers_of(one.task):
+            raise _missing_code_error(own, plan, "it has changed since")
+        for scorer in build_scorers(one.task):
             found[name, scorer.track] = scorer
-            if (names := plan.by_author.get((name, scorer.track))) and isinstance(scorer, ChoosesMetrics):
+            if (names := plan.by_author.get((name, scorer.track))) and isinstance(scorer, MetricChooser):
                 scorer.choose(names)
     if lost := plan.by_author.keys() - found.keys():
-        raise _no_code(own, plan, f"it does not score {' by '.join(min(lost))} any more")
+        raise _missing_code_error(own, plan, f"it does not score {' by '.join(min(lost))} any more")
     return found
 
 
-def _no_code(own: RunManifest, plan: Plan, why: str) -> PlanError:
+def _missing_code_error(own: RunManifest, plan: ScoringPlan, why: str) -> PlanError:
     name = min(plan.by_author)[0]
     source = next(spec.source for spec in own.tasks if spec.name == name)
     who = (
@@ -96,8 +96,8 @@ def _no_code(own: RunManifest, plan: Plan, why: str) -> PlanError:
     return PlanError(Problem("RESCORE-006", what, fix, Origin(source)))
 
 
-def with_judge(
-    own: RunManifest, scorers: Scorers, choices: Choices, values: RunSettings
+def resolve_judge(
+    own: RunManifest, scorers: Scorers, choices: ScoringChoices, values: RunSettings
 ) -> tuple[RunSettings, tuple[str, ...]]:
     """Return the settings with the judge: the one chosen now, else the run's, else the one in its config."""
     if not needs_judge(scorers):
@@ -109,7 +109,7 @@ def with_judge(
         return values, ()
     notes: tuple[str, ...] = ()
     if values.judge is None:
-        values, notes = with_named_judge(configs_among(sources_of(own), values), values)
+        values, notes = apply_config_judge(load_configs(list_sources(own), values), values)
     # The judge that is the model itself is opened as that was.
     is_model = values.judge == values.model and not values.judge_args
     if HIDDEN in (values.model_args if is_model else values.judge_args).values():

@@ -19,9 +19,9 @@ from assay.results.store import JOURNAL, read_manifest
 FINISHED = (RunStatus.COMPLETE, RunStatus.ANSWERED)
 
 
-def starts_over(folder: Path, manifest: RunManifest, values: RunSettings) -> bool:
+def needs_start_over(folder: Path, manifest: RunManifest, values: RunSettings) -> bool:
     """Whether a finished run is not reused, since its server may serve another model now."""
-    if values.reuse or values.retry_failed or not _unknown(manifest):
+    if values.reuse or values.retry_failed or not _find_unidentified_models(manifest):
         return False
     earlier = read_manifest(folder)
     return earlier is not None and earlier.status in FINISHED
@@ -29,7 +29,7 @@ def starts_over(folder: Path, manifest: RunManifest, values: RunSettings) -> boo
 
 def start_over_note(manifest: RunManifest, archived: Path) -> str:
     """Return why all requests are sent again, and how to reuse the finished run."""
-    server = _unknown(manifest)[0]
+    server = _find_unidentified_models(manifest)[0]
     flag = "--model-arg" if server is manifest.model else "--judge-arg"
     return (
         f"all requests are sent again, and the finished run is now in {archived}: {server.name} does not "
@@ -38,7 +38,7 @@ def start_over_note(manifest: RunManifest, archived: Path) -> str:
     )
 
 
-def continue_from(earlier: StoredRun, folder: Path) -> tuple[str, ...]:
+def copy_journal(earlier: StoredRun, folder: Path) -> tuple[str, ...]:
     """Give a new run the responses of an earlier one, whatever model sent them; return a note about it."""
     journal = folder / JOURNAL
     if journal.exists() or not (earlier.path / JOURNAL).is_file():
@@ -56,11 +56,11 @@ def reuse_note(manifest: RunManifest, tally: Tally) -> tuple[str, ...]:
         return ()
     return (
         f"{tally.n_journaled + tally.n_cached:,} of {tally.n_requests:,} responses were reused, "
-        f"{' and '.join(reused)}: {_identified_by(model)}; --fresh sends all requests again",
+        f"{' and '.join(reused)}: {_describe_identity(model)}; --fresh sends all requests again",
     )
 
 
-def _identified_by(model: ModelIdentity) -> str:
+def _describe_identity(model: ModelIdentity) -> str:
     if model.server == "unknown":
         return f"{model.name} does not report which model it runs, and the run does not name it"
     if model.server == "named":
@@ -69,6 +69,6 @@ def _identified_by(model: ModelIdentity) -> str:
     return f"the server reports the same model as before{f' ({facts})' if facts else ''}"
 
 
-def _unknown(manifest: RunManifest) -> list[ModelIdentity]:
+def _find_unidentified_models(manifest: RunManifest) -> list[ModelIdentity]:
     models = [manifest.model, *([manifest.judge] if manifest.judge is not None else [])]
     return [one for one in models if one.server == "unknown"]

@@ -11,17 +11,22 @@ from typing import NamedTuple
 import msgspec
 
 from assay.app.allowed_failures import AllowedFailures
-from assay.app.config_declarations import configs_among, groups_in, judge_in, with_named_judge
+from assay.app.config_declarations import (
+    apply_config_judge,
+    find_judge_model,
+    load_configs,
+    read_summary_groups,
+)
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
-from assay.app.offline.watch import Watch, kept_offline
-from assay.app.preliminary_tasks import Rehearsals
-from assay.app.progress import ProgressGauge, tracks_of
-from assay.app.reuse import continue_from, reuse_note, start_over_note, starts_over
-from assay.app.run_names import now, short_name, slug, versions
-from assay.app.run_stages import Kept, opened_model
-from assay.app.score_summary import ScoredSamples, total, write_outcome
-from assay.app.scorers import named_scorers, scorers_of
+from assay.app.offline.watch import Watch, offline_watch
+from assay.app.preliminary_tasks import PreliminaryTasks
+from assay.app.progress import ProgressGauge, list_tracks
+from assay.app.reuse import copy_journal, needs_start_over, reuse_note, start_over_note
+from assay.app.run_names import short_name, slug, utc_now, versions
+from assay.app.run_stages import AnsweredRun, open_run_model
+from assay.app.score_summary import ScoredSamples, compute_totals, write_run_results
+from assay.app.scorers import build_scorers, named_scorers
 from assay.app.settings import RunSettings, Settings
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
@@ -30,32 +35,32 @@ from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.score import Metric
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
-from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.compilation import CompiledDataset
 from assay.engine.cache import SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
-from assay.engine.limit import limited
-from assay.engine.plan import card_for, check_plan
+from assay.engine.limit import limit_task
+from assay.engine.plan import check_plan, probe_model_card
 from assay.engine.replay_backend import ScoringJournal
 from assay.hub.download_listeners import reporting_downloads
 from assay.hub.downloads import Download
-from assay.results.disk_space import while_there_is_room
-from assay.results.history import History
+from assay.results.disk_space import reporting_disk_full
+from assay.results.history import ScoringHistory
 from assay.results.media_store import MediaStore
 from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
 from assay.results.read import find_run
 from assay.results.store import JOURNAL, RunFolder, SampleWriter
-from assay.results.subset_families import families
+from assay.results.subset_families import group_by_family
 from assay.scoring.aggregate import MeanAggregator
 from assay.sources.hub_source import streaming
-from assay.sources.media_formats import media_type_of
+from assay.sources.media_formats import detect_media_type
 
 
 class Observer:
     """What a face hears of a run; every method may be left as it is."""
 
-    def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
+    def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
         """Take the compiled datasets and the tasks they became, before any weight is read."""
 
     def downloading(self, download: Download) -> None:
@@ -113,12 +118,12 @@ def run(
     require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "make room, and say the same again: it goes on from what was answered"
     with (
-        while_there_is_room(place, fix),
+        reporting_disk_full(place, fix),
         reporting_downloads(observer.downloading),
-        kept_offline(values) as watch,
+        offline_watch(values) as watch,
     ):
         if values.offline and values.judge is None:
-            watch.permit(judge_in(datasets, values))
+            watch.permit(find_judge_model(datasets, values))
         watch.seal()
         return _run(datasets, settings, observer, groups, watch)
 
@@ -131,32 +136,34 @@ def _run(
     watch: Watch,
 ) -> FinishedRun:
     values = settings.values
-    with opened_model(datasets, values) as (backend, kept):
-        compiled = compile_asked(datasets, values, backend)
+    with open_run_model(datasets, values) as (backend, kept):
+        compiled = compile_with_settings(datasets, values, backend)
         watch.look()
-        tasks = [_limited(one, values) for one in compiled]
-        card = card_for(backend, tasks)
+        tasks = [_limit_task(one, values) for one in compiled]
+        card = probe_model_card(backend, tasks)
         check_plan(tasks, card)
-        scorers = {task.spec.name: scorers_of(task) for task in tasks}
+        scorers = {task.spec.name: build_scorers(task) for task in tasks}
         if kept is not None:
             kept.require(tasks)
         if values.stage == "infer":
             # They were made all the same: a metric that is named wrongly is told before the model is asked.
             scorers = {name: [] for name in scorers}
-        configs = configs_among(datasets, values)
+        configs = load_configs(datasets, values)
         judged, notes = values, tuple[str, ...]()
         if values.judge is None and needs_judge(scorers):
-            judged, notes = with_named_judge(configs, values)
+            judged, notes = apply_config_judge(configs, values)
         # Kept answers are asked nothing: a judge is a model that is opened.
         with open_judge(scorers, judged, backend if kept is None else None) as judge:
             observer.compiled(compiled, tasks, card)
             if groups is None:
-                groups = groups_in(configs, {task.spec.name for task in tasks})
-            work = _Work(tasks, scorers, backend, kept, judge, compiled, groups, notes, watch)
+                groups = read_summary_groups(configs, {task.spec.name for task in tasks})
+            work = _RunParts(tasks, scorers, backend, kept, judge, compiled, groups, notes, watch)
             return _execute(work, settings, observer)
 
 
-def compile_asked(datasets: tuple[str, ...], values: RunSettings, backend: Backend | None) -> list[Compiled]:
+def compile_with_settings(
+    datasets: tuple[str, ...], values: RunSettings, backend: Backend | None
+) -> list[CompiledDataset]:
     """Compile datasets as the settings ask; without a model, prompts are plain texts unless chat is asked."""
     with streaming(values.stream):
         return compile_datasets(
@@ -200,24 +207,24 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
     )
 
 
-def _limited(one: Compiled, values: RunSettings) -> Task:
+def _limit_task(one: CompiledDataset, values: RunSettings) -> Task:
     """Cut a task down; a dialect whose authors see the whole list has done so itself."""
     if values.limit is None or one.task.spec.settings.get("limit") is not None:
         return one.task
-    return limited(one.task, Limit.parse(values.limit), values.seed or 0)
+    return limit_task(one.task, Limit.parse(values.limit), values.seed or 0)
 
 
-class _Work(NamedTuple):
+class _RunParts(NamedTuple):
     """All that a run is made of."""
 
     tasks: Sequence[Task]
     scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]
     """None of them where answers are not scored."""
     backend: Backend
-    kept: Kept | None
+    kept: AnsweredRun | None
     """The earlier run whose answers are scored."""
     judge: Backend | None
-    compiled: Sequence[Compiled]
+    compiled: Sequence[CompiledDataset]
     groups: Sequence[SummaryGroup]
     notes: tuple[str, ...]
     """What to know of the judge."""
@@ -225,7 +232,7 @@ class _Work(NamedTuple):
     """Who keeps the run offline."""
 
 
-def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun:
+def _execute(work: _RunParts, settings: Settings, observer: Observer) -> FinishedRun:
     values = settings.values
     tasks, scorers, backend = work.tasks, work.scorers, work.backend
     manifest = _manifest(work, settings)
@@ -237,27 +244,27 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         folder.archive()
-    elif work.kept is None and starts_over(folder.path, manifest, values):
+    elif work.kept is None and needs_start_over(folder.path, manifest, values):
         archived = folder.archive()
         assert archived is not None
         note = start_over_note(manifest, archived)
         observer.starting_over(note)
         manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, note))
-    history = History(folder.path)
+    history = ScoringHistory(folder.path)
     earlier = folder.claim(manifest, history.own)
     started = time.monotonic()
     try:
-        n_scorings = history.step_aside()
+        n_scorings = history.restore_own_files()
         folder.write_manifest(manifest)
         if work.kept is None and values.reuse and values.answers_from is not None:
-            notes = continue_from(find_run(values.answers_from, Path(values.runs_dir)), folder.path)
+            notes = copy_journal(find_run(values.answers_from, Path(values.runs_dir)), folder.path)
             manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, *notes))
         cache = open_cache(backend, manifest.model, values) if work.kept is None else work.kept.answers
         stored = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
         observer.started(manifest, folder.path, earlier, len(stored))
         journal = stored if work.kept is None else ScoringJournal(stored)
         aggregator = MeanAggregator()
-        media = MediaStore(folder.path, values.keep_media, media_type_of)
+        media = MediaStore(folder.path, values.keep_media, detect_media_type)
         with (
             closing(cache),
             closing(stored),
@@ -266,7 +273,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 scorers, work.judge, manifest.judge, folder.path, values, lambda: progress(execution.tally)
             ) as judge_tally,
         ):
-            rehearsals = Rehearsals(backend, journal, cache, observer.preparing)
+            rehearsals = PreliminaryTasks(backend, journal, cache, observer.preparing)
             chosen = rehearsals.prepare(tasks)
             if chosen:
                 manifest = msgspec.structs.replace(manifest, tasks=tuple(task.spec for task in tasks))
@@ -287,7 +294,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             execution.tally.judge = judge_tally
             observer.asking(
                 ProgressGauge(
-                    tracks_of(work.tasks, work.scorers),
+                    list_tracks(work.tasks, work.scorers),
                     scores=aggregator.headlines,
                     stats=backend.stats,
                     n_kept=len(stored),
@@ -296,14 +303,14 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             progress(execution.tally)
             tally = execution.run()
         work.watch.look()
-        totals = total(aggregator, manifest.tasks, work.groups)
+        totals = compute_totals(aggregator, manifest.tasks, work.groups)
         came_up = (
             *work.watch.notes,
             *work.notes,
             *stored.notes(),
             *(cache.notes() if isinstance(cache, SqliteCache) else ()),
             *(judge_tally.notes if judge_tally else ()),
-            *_kept_scorings(n_scorings),
+            *_note_stored_scorings(n_scorings),
             *(reuse_note(manifest, tally) if work.kept is None else ()),
             *chosen,
             *execution.notes(),
@@ -314,7 +321,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         finished = msgspec.structs.replace(
             manifest,
             status=RunStatus.ANSWERED if values.stage == "infer" else totals.status,
-            finished=now(),
+            finished=utc_now(),
             seconds=round(time.monotonic() - started, 3),
             costs=(*tally.costs.values(), *rehearsals.costs),
             stats={
@@ -324,7 +331,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             },
             notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreement.counts(),
-            agreement_untold=sink.disagreement.untold(),
+            agreement_untold=sink.disagreement.count_undecided(),
             groups=totals.members,
             failures=tally.failures,
             unscored=() if values.stage == "infer" else totals.unscored,
@@ -336,7 +343,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             folder.write_manifest(finished)
             write_report_page(folder.path)
         else:
-            write_outcome(folder, finished, totals.metrics, sink.highlights)
+            write_run_results(folder, finished, totals.metrics, sink.highlights)
     finally:
         folder.release()
     result = FinishedRun(folder.path, finished, totals.metrics, tally, came_up, tuple(tasks))
@@ -344,12 +351,12 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
     return result
 
 
-def _manifest(work: _Work, settings: Settings) -> RunManifest:
+def _manifest(work: _RunParts, settings: Settings) -> RunManifest:
     specs = tuple(task.spec for task in work.tasks)
     model = work.backend.identity()
     grader = None if work.judge is None else work.judge.identity()
     fingerprint = run_fingerprint(specs, model, grader)
-    names = [family.name for family in families(specs)]
+    names = [family.name for family in group_by_family(specs)]
     name = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
     return RunManifest(
         slug(f"{name}-{short_name(model.name)}") + f"-{fingerprint[:8]}",
@@ -357,7 +364,7 @@ def _manifest(work: _Work, settings: Settings) -> RunManifest:
         model,
         settings.recorded(),
         versions(),
-        now(),
+        utc_now(),
         notes=tuple(note for one in work.compiled for note in one.notes),
         judge=grader,
         card=work.backend.card,
@@ -365,7 +372,7 @@ def _manifest(work: _Work, settings: Settings) -> RunManifest:
     )
 
 
-def _kept_scorings(n: int) -> tuple[str, ...]:
+def _note_stored_scorings(n: int) -> tuple[str, ...]:
     """Tell of a run that goes on after its answers were scored again."""
     if not n:
         return ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import assay
-from assay.backends.package_versions import package_versions
-from assay.core.names import composed
+from assay.backends.package_versions import read_package_versions
+from assay.core.names import compose_name
 
 _LONGEST_SLUG = 200
 """In bytes; file names may have 255, and a fingerprint or a time, and a number, follow."""
@@ -20,11 +20,13 @@ def short_name(model: str) -> str:
 
 def slug(text: str) -> str:
     """Return a name that every file system takes; systems count bytes, and a Korean letter has three."""
-    plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in composed(text)).strip("-.")
+    plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in compose_name(text)).strip(
+        "-."
+    )
     return plain.encode()[:_LONGEST_SLUG].decode(errors="ignore")
 
 
-def now() -> str:
+def utc_now() -> str:
     """Return the time in UTC, as ISO 8601 writes it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -32,4 +34,4 @@ def now() -> str:
 def versions() -> dict[str, str]:
     """Return the versions of what decides numbers, as far as it is installed."""
     deciding = ("torch", "transformers", "tokenizers", "vllm")
-    return {"assay": assay.__version__, **package_versions(deciding)}
+    return {"assay": assay.__version__, **read_package_versions(deciding)}

@@ -18,15 +18,15 @@ from assay.core.errors import Problem, StoreError, listing
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import Task
-from assay.engine.replay_backend import RecordedFitting, ShotsShown, StoredAnswers, StoredModel
-from assay.results.read import StoredRun, find_run, readable_runs
+from assay.engine.replay_backend import RecordedFitter, ShotCounts, StoredAnswers, StoredModel
+from assay.results.read import StoredRun, find_run, list_readable_runs
 from assay.results.store import JOURNAL
 
 _LOOKED_AT = 20
 """Samples of a task of which one must have been asked."""
 
 
-class Kept:
+class AnsweredRun:
     """An earlier run, as the model in whose place it answers."""
 
     def __init__(self, run: StoredRun, values: RunSettings) -> None:
@@ -36,9 +36,9 @@ class Kept:
             raise StoreError(Problem("STORE-007", what, "run it again with its model", Origin(str(run.path))))
         self.run = run
         self.answers = StoredAnswers(run.path / JOURNAL)
-        notes = list(_another_model(run, values))
+        notes = list(_note_other_model(run, values))
         self.model = StoredModel(run.manifest.model, card, self.answers, notes, run.manifest.tasks)
-        self.fitting = RecordedFitting(_shots_shown(run))
+        self.fitting = RecordedFitter(_count_shown_shots(run))
 
     def require(self, tasks: Sequence[Task]) -> None:
         """Raise where the run holds no answer to what a task asks, and let single ones pass."""
@@ -51,9 +51,9 @@ class Kept:
                     break
             else:
                 if seen:
-                    self._nothing_for(task)
+                    self._raise_no_answers(task)
 
-    def _nothing_for(self, task: Task) -> None:
+    def _raise_no_answers(self, task: Task) -> None:
         known = [spec.name for spec in self.run.manifest.tasks]
         why = (
             "its prompts, its examples or its rows are others now"
@@ -66,10 +66,12 @@ class Kept:
 
 
 @contextmanager
-def opened_model(datasets: tuple[str, ...], values: RunSettings) -> Iterator[tuple[Backend, Kept | None]]:
+def open_run_model(
+    datasets: tuple[str, ...], values: RunSettings
+) -> Iterator[tuple[Backend, AnsweredRun | None]]:
     """Open the model, or what is kept of it where answers are only scored."""
     if values.stage == "score":
-        kept = Kept(find_answers(datasets, values), values)
+        kept = AnsweredRun(find_answered_run(datasets, values), values)
         backend: Backend = kept.model
     else:
         kept = None
@@ -80,16 +82,16 @@ def opened_model(datasets: tuple[str, ...], values: RunSettings) -> Iterator[tup
         backend.close()
 
 
-def find_answers(datasets: tuple[str, ...], values: RunSettings) -> StoredRun:
+def find_answered_run(datasets: tuple[str, ...], values: RunSettings) -> StoredRun:
     """Return the run whose answers are scored: the one that was named, or the latest that fits."""
     root = Path(values.runs_dir)
     if values.answers_from is not None:
         return find_run(values.answers_from, root)
     if values.out is not None:
         return StoredRun(Path(values.out))
-    runs, problems = readable_runs(root)
+    runs, problems = list_readable_runs(root)
     for run in reversed(runs):
-        if _is_of(run, datasets, values):
+        if _is_run_of(run, datasets, values):
             return run
     what = f"no run of {values.model!r} on {listing(datasets)} is kept here"
     if problems:
@@ -98,7 +100,7 @@ def find_answers(datasets: tuple[str, ...], values: RunSettings) -> StoredRun:
     raise StoreError(Problem("STORE-007", what, fix, Origin(str(root))))
 
 
-def _is_of(run: StoredRun, datasets: tuple[str, ...], values: RunSettings) -> bool:
+def _is_run_of(run: StoredRun, datasets: tuple[str, ...], values: RunSettings) -> bool:
     """Whether a run is of this model and one of these datasets, as they were named."""
     recorded = run.manifest.settings
     asked = {"model": values.model, "model_args": values.model_args}
@@ -107,14 +109,14 @@ def _is_of(run: StoredRun, datasets: tuple[str, ...], values: RunSettings) -> bo
     return is_model and not sources.isdisjoint(datasets)
 
 
-def _another_model(run: StoredRun, values: RunSettings) -> Iterator[str]:
+def _note_other_model(run: StoredRun, values: RunSettings) -> Iterator[str]:
     """Yield a note where the answers are not of the model that is named now."""
     asked = run.manifest.settings.get("model")
     if asked is not None and asked.value != values.model:
         yield f"the answers are those of {asked.value}, not of {values.model}, which was not asked"
 
 
-def _shots_shown(run: StoredRun) -> ShotsShown:
+def _count_shown_shots(run: StoredRun) -> ShotCounts:
     """Return how many examples were shown where not all that were asked for fitted."""
     shown: dict[tuple[str, str], dict[str, int]] = {}
     for record in run.samples():

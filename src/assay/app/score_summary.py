@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from assay.core.request import Request
-from assay.core.run import RunManifest, RunStatus, Unscored
+from assay.core.run import RunManifest, RunStatus, UnscoredTask
 from assay.core.sample import Sample
 from assay.core.score import NO_RIGHT_ANSWERS, NOTHING_TO_SCORE_BY, Metric, Score
 from assay.core.summary_group import SummaryGroup
@@ -18,8 +18,8 @@ from assay.results.pages.report_file import write_report_page
 from assay.results.report import Highlights, render_report
 from assay.results.store import RunFolder, ScoreWriter
 from assay.scoring.aggregate import Disagreement, MeanAggregator
-from assay.scoring.rollup import rolled_up
-from assay.scoring.summary_groups import grouped_metrics
+from assay.scoring.rollup import roll_up_subsets
+from assay.scoring.summary_groups import build_group_metrics
 
 _NO_FAULTS = (NO_RIGHT_ANSWERS, NOTHING_TO_SCORE_BY)
 
@@ -57,7 +57,7 @@ class Totals(NamedTuple):
     members: Mapping[str, tuple[str, ...]]
     """The tasks of each group."""
     notes: Sequence[str]
-    unscored: tuple[Unscored, ...] = ()
+    unscored: tuple[UnscoredTask, ...] = ()
     """The tasks and methods whose headline has no value."""
 
     @property
@@ -69,14 +69,16 @@ class Totals(NamedTuple):
         return RunStatus.COMPLETE if scored else RunStatus.UNSCORED
 
 
-def total(aggregator: MeanAggregator, tasks: Sequence[TaskSpec], groups: Sequence[SummaryGroup]) -> Totals:
+def compute_totals(
+    aggregator: MeanAggregator, tasks: Sequence[TaskSpec], groups: Sequence[SummaryGroup]
+) -> Totals:
     """Add up what was scored."""
     own = tuple(aggregator.metrics())
-    own = (*own, *rolled_up(own, tasks))
-    grouped = grouped_metrics(own, groups)
+    own = (*own, *roll_up_subsets(own, tasks))
+    grouped = build_group_metrics(own, groups)
     heads = [one for one in own if one.is_headline and one.group is None]
     unscored = tuple(
-        Unscored(one.task, one.method, why := one.why or NO_RIGHT_ANSWERS, is_fault=why not in _NO_FAULTS)
+        UnscoredTask(one.task, one.method, why := one.why or NO_RIGHT_ANSWERS, is_fault=why not in _NO_FAULTS)
         for one in heads
         if one.value is None
     )
@@ -89,7 +91,7 @@ def total(aggregator: MeanAggregator, tasks: Sequence[TaskSpec], groups: Sequenc
     return Totals((*own, *grouped.metrics), grouped.members, (*grouped.notes, *notes), unscored)
 
 
-def write_outcome(
+def write_run_results(
     folder: RunFolder, manifest: RunManifest, metrics: Sequence[Metric], highlights: Highlights
 ) -> None:
     """Write what a complete run, or a scoring of its answers, tells a person."""

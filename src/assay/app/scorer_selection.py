@@ -10,10 +10,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.app.metric_selection import OWN, Reported, check_metrics, named_with_arguments, own_metrics
-from assay.app.settings import without_secrets
-from assay.app.stored_tasks import Asked, StoredTask
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.app.metric_selection import (
+    OWN_PREFIX,
+    ReportedMetrics,
+    build_metric_specs,
+    check_metrics,
+    select_own_metrics,
+)
+from assay.app.settings import hide_secrets
+from assay.app.stored_tasks import MethodRequests, StoredTask
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.request import Kind
 from assay.core.run import RunManifest
 from assay.core.task import ComponentSpec
@@ -21,16 +27,16 @@ from assay.scoring.judges.agreement import unknown_fields
 from assay.scoring.scorers.extractors import find_extractor, is_postprocessor
 from assay.scoring.scorers.response_outcomes import ACCURACY
 
-JUDGED = "gpt4_eval"
+JUDGE_METRIC = "gpt4_eval"
 """The metric that asks a judge whether an answer agrees with the right one."""
 _OF_OPTIONS = "qa_match"
 _BY_JUDGE = "judge"
 """The way of matching that asks a judge."""
-_WITHOUT_TARGETS = ("function_execution", JUDGED)
+_WITHOUT_TARGETS = ("function_execution", JUDGE_METRIC)
 """Metrics that need no right answer in words: programs have tests, and a judge is told the right option."""
 
 
-class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
+class ScoringChoices(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a person chose; nothing: as the run was scored."""
 
     extract: str | None = None
@@ -55,13 +61,13 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the choices for the manifest, without secrets."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         if "judge_args" in plain:
-            plain["judge_args"] = without_secrets(self.judge_args)
+            plain["judge_args"] = hide_secrets(self.judge_args)
         return plain
 
     @property
-    def are_own(self) -> bool:
+    def uses_own_metrics(self) -> bool:
         """Whether the metrics are those of the dataset's own code."""
-        return any(name.startswith(OWN) for name in self.metrics)
+        return any(name.startswith(OWN_PREFIX) for name in self.metrics)
 
     @property
     def about_text(self) -> dict[str, Any]:
@@ -77,7 +83,7 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
         return {flag: value for flag, value in named.items() if value}
 
 
-class Plan(NamedTuple):
+class ScoringPlan(NamedTuple):
     """Who scores each method of each task."""
 
     named: dict[tuple[str, str], ComponentSpec]
@@ -88,18 +94,18 @@ class Plan(NamedTuple):
 
 
 def plan_scoring(
-    manifest: RunManifest, tasks: Mapping[str, StoredTask], choices: Choices, known: Reported
-) -> Plan:
+    manifest: RunManifest, tasks: Mapping[str, StoredTask], choices: ScoringChoices, known: ReportedMetrics
+) -> ScoringPlan:
     """Return how to score the answers of a run by some choices; UsageError where they do not fit it.
 
     `known`: the metrics that the run itself came to.
     """
     _check_names(choices)
-    _check_company(choices)
+    _check_combination(choices)
     named: dict[tuple[str, str], ComponentSpec] = {}
     by_author: dict[tuple[str, str], tuple[str, ...]] = {}
     notes: list[str] = []
-    chosen = set(_chosen_places(tasks, choices))
+    chosen = set(_select_places(tasks, choices))
     is_used = dict.fromkeys(choices.about_text, False) | (
         {"--score-by": False} if choices.score_by is not None else {}
     )
@@ -107,10 +113,10 @@ def plan_scoring(
         own = {spec.args.get("track"): spec for spec in manifest.scorers.get(name, ())}
         for method in task.spec.methods:
             place, before = (name, method), own.get(method)
-            track = _Track(task, method, before, is_judged=manifest.judge is not None)
+            track = _TrackScoring(task, method, before, is_judged=manifest.judge is not None)
             spec = before
             if place in chosen:
-                spec, used = track.scored_by(choices)
+                spec, used = track.select_scorer(choices)
                 is_used |= dict.fromkeys(used, True)
                 if used and before is None and spec is not None:
                     notes.append(f"{name} {method}: its dataset's own code does not score it here")
@@ -118,15 +124,17 @@ def plan_scoring(
                 by_author[place] = ()
             else:
                 named[place] = spec
-    if choices.are_own:
-        by_author |= own_metrics(choices.metrics, [place for place in by_author if place in chosen], known)
+    if choices.uses_own_metrics:
+        by_author |= select_own_metrics(
+            choices.metrics, [place for place in by_author if place in chosen], known
+        )
         is_used["--metric"] = any(by_author.values())
     if idle := [flag for flag, one in is_used.items() if not one]:
-        raise _unfit(idle, chosen, are_own=choices.are_own)
-    return Plan(named, by_author, tuple(notes))
+        raise _unused_choice_error(idle, chosen, are_own=choices.uses_own_metrics)
+    return ScoringPlan(named, by_author, tuple(notes))
 
 
-def _check_names(choices: Choices) -> None:
+def _check_names(choices: ScoringChoices) -> None:
     if choices.extract is not None:
         try:
             find_extractor(choices.extract)
@@ -137,12 +145,12 @@ def _check_names(choices: Choices) -> None:
     check_metrics(choices.metrics, choices.metric_args)
 
 
-def _check_company(choices: Choices) -> None:
+def _check_combination(choices: ScoringChoices) -> None:
     """Raise where one choice says nothing without another."""
-    asks = JUDGED in choices.metrics or (choices.are_own and choices.judge_prompt is None)
+    asks = JUDGE_METRIC in choices.metrics or (choices.uses_own_metrics and choices.judge_prompt is None)
     if choices.metrics and (choices.judge or choices.judge_prompt) and not asks:
         what = f"a judge is named, and {listing(choices.metrics)} asks none"
-        raise UsageError(Problem("RESCORE-008", what, f"leave --metric away, or add {JUDGED}"))
+        raise UsageError(Problem("RESCORE-008", what, f"leave --metric away, or add {JUDGE_METRIC}"))
     if choices.metrics and (choices.match or choices.several_right):
         flag = "--match" if choices.match else "--several-right"
         what = f"--metric {choices.metrics[0]} and {flag} both say what makes an answer right"
@@ -150,7 +158,7 @@ def _check_company(choices: Choices) -> None:
     if (choices.judge or choices.judge_prompt) and choices.match not in (None, _BY_JUDGE):
         what = f"a judge is named, and --match {choices.match} asks none"
         raise UsageError(Problem("RESCORE-008", what, "use --match judge, or remove --judge"))
-    if choices.are_own and choices.extract is not None:
+    if choices.uses_own_metrics and choices.extract is not None:
         what = f"--extract {choices.extract}: the dataset's own code reads answers for {choices.metrics[0]}"
         raise UsageError(Problem("RESCORE-003", what, "leave --extract away, or choose another metric"))
     if choices.judge_args and choices.judge is None:
@@ -162,7 +170,7 @@ def _check_company(choices: Choices) -> None:
         raise UsageError(Problem("RESCORE-004", what, fix))
 
 
-def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterator[tuple[str, str]]:
+def _select_places(tasks: Mapping[str, StoredTask], choices: ScoringChoices) -> Iterator[tuple[str, str]]:
     """Yield the tasks and methods that choices hold for."""
     families = {task.spec.family for task in tasks.values() if task.spec.family is not None}
     methods = dict.fromkeys(method for task in tasks.values() for method in task.spec.methods)
@@ -172,7 +180,7 @@ def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterato
     ):
         for name in given:
             if name not in known:
-                what = f"the run has no {noun} {name!r}{nearest(name, known)}; it has {listing(known)}"
+                what = f"the run has no {noun} {name!r}{suggest_name(name, known)}; it has {listing(known)}"
                 raise UsageError(Problem("RESCORE-004", what, f"name a {noun} of the run, or none"))
     for name, task in tasks.items():
         if not choices.tasks or name in choices.tasks or task.spec.family in choices.tasks:
@@ -181,7 +189,7 @@ def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterato
                     yield name, method
 
 
-def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]], *, are_own: bool) -> UsageError:
+def _unused_choice_error(idle: Sequence[str], chosen: set[tuple[str, str]], *, are_own: bool) -> UsageError:
     needed = "scores options by likelihood" if "--score-by" in idle else "writes text"
     if "--match" in idle or "--several-right" in idle:
         needed = "has free answers" if "--match" in idle else "has options and writes text"
@@ -193,7 +201,7 @@ def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]], *, are_own: bool) 
     return UsageError(Problem("RESCORE-004", what, fix))
 
 
-class _Track:
+class _TrackScoring:
     """One method of one task, and how it is scored by some choices."""
 
     def __init__(
@@ -203,26 +211,26 @@ class _Track:
         self._method = method
         self._before = before
         self._is_judged = is_judged
-        self._asked = task.asked.get(method, Asked(set(), set()))
+        self._asked = task.asked.get(method, MethodRequests(set(), set()))
         self._place = f"{task.spec.name} {method}"
 
-    def scored_by(self, choices: Choices) -> tuple[ComponentSpec | None, list[str]]:
+    def select_scorer(self, choices: ScoringChoices) -> tuple[ComponentSpec | None, list[str]]:
         """Return the scorer, and the flags that it follows; none where no choice is about this method."""
-        if choices.are_own:
+        if choices.uses_own_metrics:
             return self._before, list(choices.about_text) if self._before is None else []
         if Kind.GENERATE in self._asked.kinds and "answer" in self._asked.roles:
-            about = self._about(choices)
-            return (self._of_text(choices), about) if about else (self._before, [])
+            about = self._list_relevant_flags(choices)
+            return (self._build_text_scorer(choices), about) if about else (self._before, [])
         if choices.score_by is not None and "option" in self._asked.roles and Kind.SPAN in self._asked.kinds:
-            return self._of_options(choices.score_by), ["--score-by"]
+            return self._build_option_scorer(choices.score_by), ["--score-by"]
         return self._before, []
 
-    def _about(self, choices: Choices) -> list[str]:
+    def _list_relevant_flags(self, choices: ScoringChoices) -> list[str]:
         """Return the flags that concern this method: ways of matching are for free answers or for options."""
         other = "--match" if self._task.n_with_options else "--several-right"
         return [flag for flag in choices.about_text if flag != other]
 
-    def _of_options(self, score_by: str) -> ComponentSpec:
+    def _build_option_scorer(self, score_by: str) -> ComponentSpec:
         is_own = self._before is not None and self._before.name == "option_likelihood"
         if self._asked.scores_prompts and not is_own:
             what = (
@@ -238,9 +246,9 @@ class _Track:
             raise UsageError(Problem("RESCORE-005", what, fix))
         return ComponentSpec("option_likelihood", {"track": self._method, "score_by": score_by})
 
-    def _of_text(self, choices: Choices) -> ComponentSpec | None:
+    def _build_text_scorer(self, choices: ScoringChoices) -> ComponentSpec | None:
         if choices.metrics and choices.metrics != (ACCURACY,):
-            return self._row_metrics(named_with_arguments(choices.metrics, choices.metric_args), choices)
+            return self._row_metrics(build_metric_specs(choices.metrics, choices.metric_args), choices)
         if choices.metrics:
             return self._accuracy(choices.extract or "auto", choices)
         if choices.judge or choices.judge_prompt or choices.match == _BY_JUDGE:
@@ -251,16 +259,16 @@ class _Track:
             return self._row_metrics(self._before.args["metrics"], choices)
         return self._accuracy(choices.extract or "auto", choices)
 
-    def _judged(self, choices: Choices) -> ComponentSpec | None:
+    def _judged(self, choices: ScoringChoices) -> ComponentSpec | None:
         """Return the scorer where a judge is named, and no metric."""
         own = self._before.args.get("metrics", {}) if self._before is not None else {}
-        if any(said.get("type") == JUDGED for said in own.values()):
+        if any(said.get("type") == JUDGE_METRIC for said in own.values()):
             return self._row_metrics(own, choices)
         if self._before is None and self._is_judged and not (choices.judge_prompt or choices.extract):
             return None  # The author's own code asks the judge.
-        return self._row_metrics({JUDGED: {"type": JUDGED}}, choices)
+        return self._row_metrics({JUDGE_METRIC: {"type": JUDGE_METRIC}}, choices)
 
-    def _accuracy(self, extract: str, choices: Choices) -> ComponentSpec:
+    def _accuracy(self, extract: str, choices: ScoringChoices) -> ComponentSpec:
         task = self._task
         if 0 < task.n_with_options < task.spec.n_samples:
             what = f"{self._place}: {task.n_with_options:,} of {task.spec.n_samples:,} samples have options"
@@ -277,7 +285,9 @@ class _Track:
         args = {"track": self._method, "extract": extract} | ({} if chosen is None else {own: chosen})
         return ComponentSpec(name, args)
 
-    def _row_metrics(self, metrics: Mapping[str, Mapping[str, Any]], choices: Choices) -> ComponentSpec:
+    def _row_metrics(
+        self, metrics: Mapping[str, Mapping[str, Any]], choices: ScoringChoices
+    ) -> ComponentSpec:
         task, types = self._task, [str(said["type"]) for said in metrics.values()]
         for name in types:
             if not task.n_with_targets and name not in _WITHOUT_TARGETS:
@@ -288,8 +298,8 @@ class _Track:
                 what = f"{self._place}: {name} looks for options, and the samples have none"
                 raise UsageError(Problem("RESCORE-004", what, "choose another metric"))
         if choices.judge_prompt is not None:
-            metrics = self._with_prompt(metrics, choices.judge_prompt)
-        task.are_options_told = JUDGED in types
+            metrics = self._add_judge_prompt(metrics, choices.judge_prompt)
+        task.are_options_told = JUDGE_METRIC in types
         return ComponentSpec(
             "row_metrics",
             {
@@ -305,7 +315,7 @@ class _Track:
         args = {} if self._before is None else self._before.args
         return {"faithful": args["faithful"]} if "faithful" in args else {}
 
-    def _with_prompt(self, metrics: Mapping[str, Mapping[str, Any]], prompt: str) -> dict[str, Any]:
+    def _add_judge_prompt(self, metrics: Mapping[str, Mapping[str, Any]], prompt: str) -> dict[str, Any]:
         if unknown := unknown_fields(prompt, self._task.fields or ()):
             known = ["answer", "reference", *sorted(self._task.fields or ())]
             what = f"the judge's prompt names {listing(unknown)}; {self._place} has {listing(known)}"
@@ -314,7 +324,7 @@ class _Track:
             what = "the judge's prompt does not name {answer}: every answer would be judged alike"
             raise UsageError(Problem("RESCORE-008", what, "write {answer} where the model's answer stands"))
         return {
-            name: {**said, "prompt": prompt} if said["type"] == JUDGED else said
+            name: {**said, "prompt": prompt} if said["type"] == JUDGE_METRIC else said
             for name, said in metrics.items()
         }
 
@@ -325,6 +335,6 @@ class _Track:
         before = self._before
         if before is not None and before.name == "row_metrics":
             return {name: before.args[name] for name in ("postprocess", "extract") if name in before.args}
-        if before is None or JUDGED in types:
+        if before is None or JUDGE_METRIC in types:
             return {"extract": "whole"}
         return {"extract": before.args.get("extract") or "auto"}

@@ -12,7 +12,7 @@ from assay.core.task import ComponentSpec, CorpusScorer, Scorer, Task
 from assay.scoring.scorers.registry import make_scorer
 
 
-def scorers_of(task: Task) -> list[Scorer | CorpusScorer]:
+def build_scorers(task: Task) -> list[Scorer | CorpusScorer]:
     """Return one scorer for each track of a task; what is wrong with a named one is told of its dataset."""
     try:
         return [make_scorer(spec) if isinstance(spec, ComponentSpec) else spec for spec in task.scorers()]
@@ -29,14 +29,14 @@ def scorers_of(task: Task) -> list[Scorer | CorpusScorer]:
 def named_scorers(task: Task) -> tuple[ComponentSpec, ...]:
     """Return the scorers of a task where all are named parts, which can be stored and made again."""
     specs = task.scorers()
-    named = tuple(spec for spec in specs if isinstance(spec, ComponentSpec) and _is_plain(spec.args))
+    named = tuple(spec for spec in specs if isinstance(spec, ComponentSpec) and _is_json_data(spec.args))
     return named if len(named) == len(specs) else ()
 
 
-def _is_plain(value: object) -> bool:
+def _is_json_data(value: object) -> bool:
     """Whether a value is data alone, as JSON holds it; code of an author is not."""
     if isinstance(value, Mapping):
-        return all(map(_is_plain, value.values()))
+        return all(map(_is_json_data, value.values()))
     if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
+        return all(map(_is_json_data, value))
     return value is None or isinstance(value, str | int | float | bool)

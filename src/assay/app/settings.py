@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, allowed, listing, nearest
+from assay.core.errors import Problem, UsageError, format_allowed_values, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.run import Setting
@@ -103,11 +103,11 @@ class Settings:
         """Return the values for the manifest, without secrets, as they will be read back from it."""
         plain = msgspec.json.decode(msgspec.json.encode(self.values))
         for given in ("model_args", "judge_args"):
-            plain[given] = without_secrets(plain[given])
+            plain[given] = hide_secrets(plain[given])
         return {name: Setting(value, self._sources[name]) for name, value in plain.items()}
 
 
-def without_secrets(args: Mapping[str, str]) -> dict[str, str]:
+def hide_secrets(args: Mapping[str, str]) -> dict[str, str]:
     """Return arguments as they may be stored and shown."""
     return {name: HIDDEN if is_secret_name(name) else value for name, value in args.items()}
 
@@ -127,7 +127,7 @@ def resolve_settings(flags: Mapping[str, Any], environment: Mapping[str, str], f
             values[name] = value
             sources[name] = source
     for name, value in values.items():
-        values[name] = _converted(name, value, sources[name])
+        values[name] = _convert_value(name, value, sources[name])
     return Settings(RunSettings(**values), sources)
 
 
@@ -158,7 +158,7 @@ def _check_name(name: str, source: str) -> None:
         raise UsageError(
             Problem(
                 "USAGE-001",
-                f"unknown setting {name!r}{_place(source)}{nearest(name, RunSettings.__struct_fields__)}",
+                f"unknown setting {name!r}{_place(source)}{suggest_name(name, RunSettings.__struct_fields__)}",
                 f"use one of {listing(RunSettings.__struct_fields__, at_most=40)}",
             )
         )
@@ -171,7 +171,7 @@ def _place(source: str) -> str:
 _KINDS = {field.name: field.type for field in msgspec.structs.fields(RunSettings)}
 
 
-def _converted(name: str, value: Any, source: str) -> Any:
+def _convert_value(name: str, value: Any, source: str) -> Any:
     if name in ("method", "stop") and isinstance(value, str):
         value = (value,)
     if name == "method" and value is not None:
@@ -186,7 +186,7 @@ def _converted(name: str, value: Any, source: str) -> Any:
         raise UsageError(
             Problem(
                 "USAGE-001",
-                f"setting {name!r} (from the {source}): found {value!r}: {said}{allowed(_KINDS[name])}",
+                f"setting {name!r} (from the {source}): found {value!r}: {said}{format_allowed_values(_KINDS[name])}",
                 "correct the value",
             )
         ) from error

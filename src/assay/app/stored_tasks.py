@@ -13,13 +13,13 @@ from assay.core.response import Outcome, Response
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, CorpusScorer, Scorer, TaskSpec
 from assay.engine.replay_backend import StoredAnswers
-from assay.results.damaged_files import damaged, reader
-from assay.results.growing_file import Tail, line_at
+from assay.results.damaged_files import build_damage_error, make_line_reader
+from assay.results.growing_file import Tail, read_line_at
 from assay.results.records import SampleRecord
 from assay.results.store import SAMPLES
 
 
-class Asked(msgspec.Struct):
+class MethodRequests(msgspec.Struct):
     """What was asked about a task's samples by one method."""
 
     kinds: set[Kind] = set()
@@ -36,7 +36,7 @@ class StoredTask:
         self._path = folder / SAMPLES
         self._places = array("q")
         self._latest: SampleRecord | None = None
-        self.asked: dict[str, Asked] = {}
+        self.asked: dict[str, MethodRequests] = {}
         """By method."""
         self.n_with_options = 0
         self.n_with_targets = 0
@@ -65,7 +65,7 @@ class StoredTask:
         self.n_with_several_right += len(sample.gold) > 1
         self.fields = set(sample.fields) if self.fields is None else self.fields & set(sample.fields)
         for one in record.asks:
-            asked = self.asked.setdefault(one.track, Asked(set(), set()))
+            asked = self.asked.setdefault(one.track, MethodRequests(set(), set()))
             asked.kinds.add(one.kind)
             asked.roles.add(one.role)
             if one.kind is Kind.SPAN and one.role == "option":
@@ -76,9 +76,9 @@ class StoredTask:
         """Yield the samples in the dataset's order."""
         with open(self._path, "rb") as file:
             for place in self._places:
-                record = msgspec.json.decode(line_at(file.fileno(), place), type=SampleRecord)
+                record = msgspec.json.decode(read_line_at(file.fileno(), place), type=SampleRecord)
                 self._latest = record
-                yield _told(record.sample) if self.are_options_told else record.sample
+                yield _add_option_targets(record.sample) if self.are_options_told else record.sample
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return what was asked about the sample that `samples` yielded last."""
@@ -103,7 +103,7 @@ class StoredTask:
         return ()
 
 
-def _told(sample: Sample) -> Sample:
+def _add_option_targets(sample: Sample) -> Sample:
     """Return a sample with its right options in words, where it has no other right answers."""
     if sample.targets or not sample.gold:
         return sample
@@ -111,19 +111,21 @@ def _told(sample: Sample) -> Sample:
     return msgspec.structs.replace(sample, targets=right)
 
 
-def stored_tasks(folder: Path, specs: Sequence[TaskSpec]) -> Mapping[str, StoredTask]:
+def load_stored_tasks(folder: Path, specs: Sequence[TaskSpec]) -> Mapping[str, StoredTask]:
     """Return the tasks of a run by their names; looks at every sample once, and keeps none in memory."""
     tasks = {spec.name: StoredTask(spec, folder) for spec in specs}
-    read = reader(folder / SAMPLES, SampleRecord)
+    read = make_line_reader(folder / SAMPLES, SampleRecord)
     for place, line in Tail(folder / SAMPLES).lines():
         record = read(place, line)
         if record.task not in tasks:
-            raise damaged(folder / SAMPLES, ValueError(f"the run has no task {record.task!r}"), place)
+            raise build_damage_error(
+                folder / SAMPLES, ValueError(f"the run has no task {record.task!r}"), place
+            )
         tasks[record.task].learn(record, place)
     return tasks
 
 
-class AnswersOnly:
+class ReadOnlyJournal:
     """A `Journal` of a run that is over: its answers, and its failures, are read, and nothing is added."""
 
     def __init__(self, answers: StoredAnswers) -> None:

@@ -10,24 +10,24 @@ import msgspec
 
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings, TaskSpec
-from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.shared.dialogue import RoleMarks
 from assay.dialects.table.compile import CompiledTable, ModelDefaults, compile_table
 from assay.dialects.table.meta import TableMeta
 from assay.sources.files import open_source
-from assay.sources.hub import Hub
+from assay.sources.hub import LocalHub
 
 if TYPE_CHECKING:
     from assay.dialects.openicl.arguments import ConfigArguments
-    from assay.dialects.openicl.entries import Found
+    from assay.dialects.openicl.entries import ConfigEntry
 
 _ORIGINAL_SUFFIXES = (".csv", ".jsonl")
 
 
-class Surroundings(NamedTuple):
+class CompileContext(NamedTuple):
     """What a dataset is compiled in: where data lies, and the model as far as it is known."""
 
-    hub: Hub | None
+    hub: LocalHub | None
     """The folder that holds datasets by name."""
     backend: Backend | None
     generators: dict[str, Any]
@@ -38,12 +38,12 @@ def compile_table_dataset(
     path: str,
     settings: TaskSettings,
     said: TableMeta,
-    around: Surroundings,
+    around: CompileContext,
     *,
     meta_file: str | None = None,
     find_split: Callable[[str, str], str] | None = None,
     arguments: ConfigArguments | None = None,
-) -> Compiled:
+) -> CompiledDataset:
     """Compile a table, with what the model's config says in `dataset_args`.
 
     A faithful run compiles the entry that OpenCompass makes of the table, where it makes one. `arguments`:
@@ -58,8 +58,8 @@ def compile_table_dataset(
         find_split=find_split,
         model=_defaults(arguments),
     )
-    if settings.is_faithful and _is_originals(compiled, settings, path):
-        entry = _entry_found(compiled, path)
+    if settings.is_faithful and _is_opencompass_table(compiled, settings, path):
+        entry = _build_original_entry(compiled, path)
         if entry is not None:
             return _compile_entry(entry, path, settings, arguments, around)
     notes = compiled.notes
@@ -70,24 +70,26 @@ def compile_table_dataset(
     return msgspec.structs.replace(compiled, notes=notes)
 
 
-def version_of_table(spec: TaskSpec) -> str | None:
+def compute_table_version(spec: TaskSpec) -> str | None:
     """Return the version that OpenCompass gives a table: six digits over what is asked."""
-    from assay.dialects.openicl.table_entry import table_version
+    from assay.dialects.openicl.table_entry import compute_table_version
 
     if spec.dialect != "table" or "prompt_style" in spec.settings.get("said", {"prompt_style": None}):
         return None
     layout = spec.settings["layout"]
-    said = _said(spec.settings["said"], spec.methods[0])
-    return table_version(layout["columns"], {**_as_original(layout), **said})
+    said = _select_original_keys(spec.settings["said"], spec.methods[0])
+    return compute_table_version(layout["columns"], {**_to_original_columns(layout), **said})
 
 
 def _arguments(settings: TaskSettings, path: str) -> ConfigArguments | None:
     if not settings.dataset_args:
         return None
     # Imported when used, as the language itself is.
-    from assay.dialects.openicl.arguments import OF_TABLES, config_arguments
+    from assay.dialects.openicl.arguments import TABLE_ARGUMENT_NAMES, parse_config_arguments
 
-    return config_arguments(settings.dataset_args, Path(path), noun="a table", known=OF_TABLES)
+    return parse_config_arguments(
+        settings.dataset_args, Path(path), noun="a table", known=TABLE_ARGUMENT_NAMES
+    )
 
 
 def _defaults(arguments: ConfigArguments | None) -> ModelDefaults:
@@ -114,9 +116,9 @@ def _marks(arguments: ConfigArguments) -> RoleMarks | None:
     return RoleMarks(meta.begin, around, meta.end) if has_marks else None
 
 
-def _is_originals(compiled: CompiledTable, settings: TaskSettings, path: str) -> bool:
+def _is_opencompass_table(compiled: CompiledTable, settings: TaskSettings, path: str) -> bool:
     """Whether OpenCompass reads such a table: options in columns, and none of Assay's own settings."""
-    from assay.dialects.openicl.table_entry import KEYS
+    from assay.dialects.openicl.table_entry import TABLE_KEYS
 
     said = msgspec.to_builtins(compiled.said)
     layout = compiled.survey.layout
@@ -124,7 +126,7 @@ def _is_originals(compiled: CompiledTable, settings: TaskSettings, path: str) ->
         not settings.shots
         and len(compiled.task.spec.methods) == 1
         and Path(path).suffix in _ORIGINAL_SUFFIXES
-        and set(said) <= set(KEYS)
+        and set(said) <= set(TABLE_KEYS)
         and layout.data_type != "text"
         and not isinstance(layout.options, str)
         and (compiled.task.spec.methods == ("ppl",) or all(len(name) == 1 for name in layout.options))
@@ -134,53 +136,55 @@ def _is_originals(compiled: CompiledTable, settings: TaskSettings, path: str) ->
     )
 
 
-def _as_original(layout: Mapping[str, Any]) -> dict[str, Any]:
+def _to_original_columns(layout: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer's column where the original would not find it by its name."""
     return {"output_column": layout.get("answer_column")}
 
 
-def _said(said: Mapping[str, Any], method: str) -> dict[str, Any]:
-    from assay.dialects.openicl.table_entry import KEYS
+def _select_original_keys(said: Mapping[str, Any], method: str) -> dict[str, Any]:
+    from assay.dialects.openicl.table_entry import TABLE_KEYS
 
-    return {**{name: said[name] for name in KEYS if name in said}, "infer_method": method}
+    return {**{name: said[name] for name in TABLE_KEYS if name in said}, "infer_method": method}
 
 
-def _entry_found(compiled: CompiledTable, path: str) -> Found | None:
+def _build_original_entry(compiled: CompiledTable, path: str) -> ConfigEntry | None:
     """Return the entry that the original makes of a table, as if a config had it."""
     from assay.core.origin import Origin
-    from assay.dialects.openicl.config.checking import checked_entries
+    from assay.dialects.openicl.config.checking import check_entries
     from assay.dialects.openicl.config.lists import DatasetList
     from assay.dialects.openicl.config.loading import LoadedConfig
-    from assay.dialects.openicl.config.prompt_hash import prompt_hash
-    from assay.dialects.openicl.entries import Found
-    from assay.dialects.openicl.table_entry import original_entry
+    from assay.dialects.openicl.config.prompt_hash import hash_prompt
+    from assay.dialects.openicl.entries import ConfigEntry
+    from assay.dialects.openicl.table_entry import build_original_entry
 
     spec = compiled.task.spec
     first = next(iter(open_source(path).records()), None)
     columns = tuple(first.fields) if first is not None else ()
-    said = {**_said(msgspec.to_builtins(compiled.said), spec.methods[0]), "abbr": spec.name}
-    written = original_entry(str(Path(path).absolute()), columns, said)
+    said = {**_select_original_keys(msgspec.to_builtins(compiled.said), spec.methods[0]), "abbr": spec.name}
+    written = build_original_entry(str(Path(path).absolute()), columns, said)
     if written is None:
         return None
     config = LoadedConfig(Path(path), {}, ())
-    (placed,) = checked_entries(config, [DatasetList("table", [written])])
-    return Found(placed.entry, Origin(path), config, prompt_hash(written))
+    (placed,) = check_entries(config, [DatasetList("table", [written])])
+    return ConfigEntry(placed.entry, Origin(path), config, hash_prompt(written))
 
 
 def _compile_entry(
-    found: Found,
+    found: ConfigEntry,
     path: str,
     settings: TaskSettings,
     arguments: ConfigArguments | None,
-    around: Surroundings,
-) -> Compiled:
-    from assay.app.openicl_scoring import OpenIclScoring, offered
+    around: CompileContext,
+) -> CompiledDataset:
+    from assay.app.openicl_scoring import OpenIclScoring, build_author_imports
     from assay.backends.hf.sentence_encoder import open_embedder
     from assay.dialects.openicl.arguments import ConfigArguments
-    from assay.dialects.openicl.compile import code_for, compile_entry
-    from assay.dialects.openicl.entry_validation import Asked, Tools
+    from assay.dialects.openicl.compile import build_author_code, compile_entry
+    from assay.dialects.openicl.entry_validation import EntryContext, OpenIclTools
 
     given = arguments or ConfigArguments()
     root = None if around.hub is None else around.hub.root
-    tools = Tools(offered(), OpenIclScoring(), open_embedder, root)
-    return compile_entry(found, path, Asked(settings, given, tools, code_for([found], given, tools)))
+    tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, root)
+    return compile_entry(
+        found, path, EntryContext(settings, given, tools, build_author_code([found], given, tools))
+    )

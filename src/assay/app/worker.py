@@ -11,14 +11,14 @@ from multiprocessing.connection import Connection
 
 import msgspec
 
-from assay.app.offline.watch import kept_offline
+from assay.app.offline.watch import offline_watch
 from assay.app.settings import RunSettings
 from assay.backends.registry import open_pinned
 from assay.backends.workers.worker_loop import serve
 from assay.core.ports import Backend
 
 
-class Setup(msgspec.Struct, frozen=True):
+class WorkerSetup(msgspec.Struct, frozen=True):
     """What a worker is told at its start."""
 
     model: str
@@ -38,9 +38,9 @@ def main() -> None:
     # What the model starts has nothing to say here.
     os.set_inheritable(socket, False)
     connection = Connection(socket)
-    setup = msgspec.msgpack.decode(connection.recv_bytes(), type=Setup)
+    setup = msgspec.msgpack.decode(connection.recv_bytes(), type=WorkerSetup)
     # Offline as its run is. A worker has no endpoint, so the kernel can hold it.
-    with kept_offline(RunSettings(model=setup.model, offline=setup.is_offline)) as watch:
+    with offline_watch(RunSettings(model=setup.model, offline=setup.is_offline)) as watch:
         watch.seal()
         serve(connection, setup.open, after_batch=watch.look)
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
-from assay.backends.problems import wrong_argument
-from assay.core.errors import allowed, listing, nearest
+from assay.backends.problems import argument_error
+from assay.core.errors import format_allowed_values, listing, suggest_name
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -19,22 +19,22 @@ def read_arguments(backend: str, declared: type[T], given: Mapping[str, str]) ->
     for key in given:
         if key not in fields:
             known = listing(sorted(fields)) or "none"
-            raise wrong_argument(
-                f"{backend} has no argument {key!r}{nearest(key, fields)}", f"use one of: {known}"
+            raise argument_error(
+                f"{backend} has no argument {key!r}{suggest_name(key, fields)}", f"use one of: {known}"
             )
     for key, value in given.items():
         # Field by field first, so that the message can name the key rather than a path into a struct.
         try:
             msgspec.convert(value, fields[key].type, strict=False)
         except msgspec.ValidationError as trouble:
-            raise wrong_argument(
-                f"{backend} argument {key}={value!r}: {_plain(trouble)}{allowed(fields[key].type)}",
+            raise argument_error(
+                f"{backend} argument {key}={value!r}: {_format_validation_error(trouble)}{format_allowed_values(fields[key].type)}",
                 f"give {key} a value of that kind",
             ) from None
     return msgspec.convert(dict(given), declared, strict=False)
 
 
-def _plain(trouble: msgspec.ValidationError) -> str:
+def _format_validation_error(trouble: msgspec.ValidationError) -> str:
     """Return msgspec's message as half a sentence."""
     text = str(trouble)
     return text[:1].lower() + text[1:]

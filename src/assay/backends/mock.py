@@ -18,12 +18,12 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from assay.backends.arguments import read_arguments
-from assay.backends.local.context_length import too_long
+from assay.backends.local.context_length import check_context_length
 from assay.backends.local.media_bytes import MediaTrouble, read_media
-from assay.backends.local.rolling_windows import Window, WindowTrouble, cut
-from assay.backends.local.scored_text import TextLength, scored_length, token_starts
-from assay.backends.problems import wrong_argument
-from assay.core.errors import listing, nearest
+from assay.backends.local.rolling_windows import Window, WindowTrouble, cut_windows
+from assay.backends.local.scored_text import TextLength, find_token_starts, measure_scored_text
+from assay.backends.problems import argument_error
+from assay.core.errors import listing, suggest_name
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import Prompt, final_text
@@ -82,7 +82,7 @@ class MockBackend:
         """Return what it claims to do."""
         return self._card
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return the card: it is known without asking."""
         return self.card
 
@@ -165,7 +165,7 @@ class MockBackend:
         if self._args.context_length is not None:
             n_pieces = _n_pieces(ask, self._args.context_length)
             needed = n_pieces + 1 if isinstance(ask, Generate) else n_pieces
-            if (trouble := too_long(needed, self._args.context_length)) is not None:
+            if (trouble := check_context_length(needed, self._args.context_length)) is not None:
                 return trouble
             room = self._args.context_length - n_pieces
         if isinstance(ask, Generate):
@@ -179,7 +179,7 @@ class MockBackend:
 
     def _complete(self, ask: Generate, seed: int, room: int | None) -> Completion:
         prompt, sampling = _text(ask.prompt), ask.sampling
-        seen = _seen(ask.prompt)
+        seen = _describe_media(ask.prompt)
         max_tokens = sampling.max_tokens if room is None else min(sampling.max_tokens, room)
         outputs = []
         for repeat in range(sampling.n):
@@ -192,27 +192,27 @@ class MockBackend:
 
 def _kinds(text: str) -> frozenset[Kind]:
     """Read `generate,span`."""
-    return frozenset(map(Kind, _some_of(text, "kinds", "kind", [kind.value for kind in Kind])))
+    return frozenset(map(Kind, _parse_names(text, "kinds", "kind", [kind.value for kind in Kind])))
 
 
 def _media(text: str) -> frozenset[Medium]:
     """Read `image,audio`."""
-    return frozenset(map(Medium, _some_of(text, "media", "medium", [medium.value for medium in Medium])))
+    return frozenset(map(Medium, _parse_names(text, "media", "medium", [medium.value for medium in Medium])))
 
 
-def _some_of(text: str, argument: str, noun: str, known: Sequence[str]) -> list[str]:
+def _parse_names(text: str, argument: str, noun: str, known: Sequence[str]) -> list[str]:
     """Read several of the names that an argument may have."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
-            raise wrong_argument(
-                f"mock argument {argument}: there is no {noun} {name!r}{nearest(name, known)}",
+            raise argument_error(
+                f"mock argument {argument}: there is no {noun} {name!r}{suggest_name(name, known)}",
                 f"use some of: {listing(known)}",
             )
     return names
 
 
-def _seen(prompt: Prompt) -> list[str]:
+def _describe_media(prompt: Prompt) -> list[str]:
     """Return what a prompt shows beside text, each read as it would be sent; raise MediaTrouble."""
     if isinstance(prompt, str):
         return []
@@ -274,7 +274,7 @@ def _windows(ask: Span, text: str, pieces: Sequence[Piece], context: int | None)
     # Where a token would lead the text, the first window begins one place before it.
     leads = ask.windows.scheme == "classic"
     try:
-        windows = cut(ask.windows, len(pieces) + leads, 1, context)
+        windows = cut_windows(ask.windows, len(pieces) + leads, 1, context)
     except WindowTrouble as trouble:
         return Failure("windows", str(trouble))
     return [Window(*(at - leads for at in window)) for window in windows]
@@ -300,7 +300,7 @@ def _likelihood(ask: Span, context: int | None) -> Likelihood | Failure:
         counted = text[start:].strip()
         length = TextLength(len(counted), len(counted.encode()), n_words=0)
     else:
-        length = scored_length(text, windows, [piece.span() for piece in pieces], n_leading=0)
+        length = measure_scored_text(text, windows, [piece.span() for piece in pieces], n_leading=0)
     return Likelihood(
         sum_logprob=sum(logprobs),
         n_tokens=len(scored),
@@ -321,7 +321,7 @@ def _starts(
 ) -> tuple[int, ...]:
     """Return where scored pieces begin, unless windows leave out some between them or at the end."""
     n_following = len(pieces) - windows[0].first_scored
-    return token_starts([piece.span() for piece in scored], start) if len(scored) == n_following else ()
+    return find_token_starts([piece.span() for piece in scored], start) if len(scored) == n_following else ()
 
 
 def _label_probs(ask: Labels, seed: int) -> LabelProbs:

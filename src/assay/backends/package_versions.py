@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import metadata
 
 
-def package_versions(packages: Sequence[str]) -> dict[str, str]:
+def read_package_versions(packages: Sequence[str]) -> dict[str, str]:
     """Return the versions of Python and of packages, as far as they are installed."""
     found = {"python": platform.python_version()}
     for package in packages:

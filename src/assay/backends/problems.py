@@ -17,54 +17,54 @@ VISION_EXTRA = "pip install 'assay-eval[vision]'"
 VLLM_EXTRA = "pip install 'assay-eval[vllm]'"
 
 
-def unknown_model(what: str, fix: str) -> BackendError:
+def unknown_model_error(what: str, fix: str) -> BackendError:
     """Return MODEL-001: the name before the colon is no backend."""
     return BackendError(Problem("MODEL-001", what, fix))
 
 
-def wrong_argument(what: str, fix: str) -> BackendError:
+def argument_error(what: str, fix: str) -> BackendError:
     """Return MODEL-002: a model argument is unknown or has a wrong value."""
     return BackendError(Problem("MODEL-002", what, fix))
 
 
-def missing_files(what: str, fix: str) -> BackendError:
+def missing_files_error(what: str, fix: str) -> BackendError:
     """Return MODEL-003: the folder, file or repository is not there, or lacks something."""
     return BackendError(Problem("MODEL-003", what, fix))
 
 
-def not_installed(what: str, fix: str) -> BackendError:
+def not_installed_error(what: str, fix: str) -> BackendError:
     """Return MODEL-004: a package that this backend needs is not installed."""
     return BackendError(Problem("MODEL-004", what, fix))
 
 
-def does_not_load(what: str, fix: str) -> BackendError:
+def load_error(what: str, fix: str) -> BackendError:
     """Return MODEL-005: the files are there but no working model comes out of them."""
     return BackendError(Problem("MODEL-005", what, fix))
 
 
-def does_not_fit(what: str, fix: str) -> BackendError:
+def out_of_memory_error(what: str, fix: str) -> BackendError:
     """Return MODEL-006: the machine's memory is too small for the model."""
     return BackendError(Problem("MODEL-006", what, fix))
 
 
-def unreachable(what: str) -> BackendError:
+def unreachable_error(what: str) -> BackendError:
     """Return MODEL-007: no server answers at the address, or no longer."""
     fix = "start the server, or correct the address; what was answered is kept, the same command goes on"
     return BackendError(Problem("MODEL-007", what, fix))
 
 
-def no_such_endpoint(what: str, fix: str) -> BackendError:
+def endpoint_error(what: str, fix: str) -> BackendError:
     """Return MODEL-008: something answers at the address, but does not take what is sent."""
     return BackendError(Problem("MODEL-008", what, fix))
 
 
-def refused_key(what: str) -> BackendError:
+def rejected_key_error(what: str) -> BackendError:
     """Return MODEL-009: the server wants a key, or another one than it was shown."""
     fix = "put the key into OPENAI_API_KEY, or into a variable that --model-arg key_env=NAME names"
     return BackendError(Problem("MODEL-009", what, fix))
 
 
-def unusable_template(what: str) -> BackendError:
+def template_error(what: str) -> BackendError:
     """Return MODEL-020: the model's chat template shows no conversation."""
     fix = (
         "correct the template, name another one with --model-arg chat_template=FILE, or send prompts as "
@@ -77,4 +77,4 @@ def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:
     """Raise MODEL-004 unless every package can be imported. Imports none of them."""
     absent = [name for name in names if importlib.util.find_spec(name) is None]
     if absent:
-        raise not_installed(f"{needed_by} needs {', '.join(absent)}, which is not installed", fix)
+        raise not_installed_error(f"{needed_by} needs {', '.join(absent)}, which is not installed", fix)

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-from assay.backends.problems import unknown_model, wrong_argument
-from assay.core.errors import listing, nearest
+from assay.backends.problems import argument_error, unknown_model_error
+from assay.core.errors import listing, suggest_name
 from assay.core.ports import Backend, TimedClient
-from assay.core.secrets import without_user_info
+from assay.core.secrets import mask_user_info
 
 DEFAULT_MODEL = "smollm2"
 
@@ -50,9 +50,9 @@ def open_backend(model: str, args: Mapping[str, str], *, concurrency: int | None
     """
     name, _, where = model.partition(":")
     if name not in BACKENDS:
-        raise unknown_model(*_advice(model, name))
+        raise unknown_model_error(*_advice(model, name))
     if concurrency is not None:
-        args = _with_concurrency(name, args, concurrency)
+        args = _add_concurrency(name, args, concurrency)
     module, _, cls = BACKENDS[name].partition(":")
     backend: Backend = getattr(import_module(module), cls)(where, args)
     return backend
@@ -69,14 +69,14 @@ def open_pinned(model: str, args: Mapping[str, str], commit: str | None) -> Back
     return backend
 
 
-def _with_concurrency(name: str, args: Mapping[str, str], number: int) -> dict[str, str]:
+def _add_concurrency(name: str, args: Mapping[str, str], number: int) -> dict[str, str]:
     """Return the arguments with the number of calls; raise MODEL-002 where that is none."""
     if name not in SERVERS:
         what = f"--concurrency {number}: {name} makes no calls to a server"
-        raise wrong_argument(what, "leave --concurrency away; `assay run` batches what fits by itself")
+        raise argument_error(what, "leave --concurrency away; `assay run` batches what fits by itself")
     if args.get("concurrency", str(number)) != str(number):
         what = f"--concurrency {number} and the model argument concurrency={args['concurrency']} differ"
-        raise wrong_argument(what, "give one of them")
+        raise argument_error(what, "give one of them")
     return {**args, "concurrency": str(number)}
 
 
@@ -85,9 +85,9 @@ def open_timed_client(model: str, args: Mapping[str, str]) -> TimedClient:
     name, _, where = model.partition(":")
     if name not in TIMED_CLIENTS:
         if name not in BACKENDS:
-            raise unknown_model(*_advice(model, name))
-        raise unknown_model(
-            f"{without_user_info(model)!r} is no server whose speed can be measured",
+            raise unknown_model_error(*_advice(model, name))
+        raise unknown_model_error(
+            f"{mask_user_info(model)!r} is no server whose speed can be measured",
             "write openai:MODEL@http://127.0.0.1:8000/v1",
         )
     module, _, cls = TIMED_CLIENTS[name].partition(":")
@@ -104,9 +104,9 @@ def _is_path(model: str) -> bool:
 
 def _advice(model: str, name: str) -> tuple[str, str]:
     """Return what is wrong with a model that names no backend, and what to write instead."""
-    known, model, name = listing(sorted(BACKENDS)), without_user_info(model), without_user_info(name)
+    known, model, name = listing(sorted(BACKENDS)), mask_user_info(model), mask_user_info(name)
     if _is_path(model):
         return f"{model!r} is a path, not a model: the backend is missing", f"write hf:{model}"
     if "/" in model and ":" not in model:
         return f"{model!r} names no backend", f"write hf:{model} for a folder or a hub repository"
-    return f"there is no backend {name!r}{nearest(name, BACKENDS)}", f"use one of: {known}"
+    return f"there is no backend {name!r}{suggest_name(name, BACKENDS)}", f"use one of: {known}"

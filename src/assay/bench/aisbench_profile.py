@@ -47,7 +47,7 @@ class ProfileTable(msgspec.Struct, frozen=True):
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def drawn(self) -> str:
+    def draw(self) -> str:
         """Return it for a terminal, in the lines that the original draws."""
         columns = list(zip(*self.rows, strict=True))
         widths = [
@@ -209,11 +209,11 @@ class AISBenchProfile:
         return {name: self._row(name, stats) for name, stats in found.items() if stats is not None}
 
     def _row(self, name: str, stats: Stats) -> dict[str, str | float]:
-        show: Callable[[float], str | float] = _rounded
+        show: Callable[[float], str | float] = _round_value
         if name in _MILLISECONDS:
             show = _milliseconds
         elif name in _RATES:
-            show = _per_second
+            show = _format_token_rate
         n = self._n_decoded if name in ("TPOT", "ITL") else self._n_succeeded
         return {**{stat: show(self._stat(name, stats, stat)) for stat in self._stats}, "N": n}
 
@@ -223,36 +223,36 @@ class AISBenchProfile:
         return self._pools[name].percentile(float(stat.removeprefix("P"))) or 0.0
 
     def _common(self, seconds: float) -> dict[str, str | float]:
-        concurrency = _rounded(self._pools["E2EL"].total / seconds)
+        concurrency = _round_value(self._pools["E2EL"].total / seconds)
         waited_s = self._pools["TTFT"].total
         prefill: dict[str, str | float] = {}
         if self._n_input and waited_s > 0:
-            prefill["Prefill Token Throughput"] = _per_second(self._n_input / waited_s)
+            prefill["Prefill Token Throughput"] = _format_token_rate(self._n_input / waited_s)
         return {
-            "Benchmark Duration": f"{_rounded(1000 * seconds)} ms",
+            "Benchmark Duration": f"{_round_value(1000 * seconds)} ms",
             "Total Requests": self._n_calls,
             "Failed Requests": self._n_calls - self._n_succeeded,
             "Success Requests": self._n_succeeded,
             "Concurrency": concurrency if self._stage is None else min(concurrency, self._batch_size),
             "Max Concurrency": self._batch_size,
-            "Request Throughput": f"{_rounded(self._n_succeeded / seconds)} req/s",
+            "Request Throughput": f"{_round_value(self._n_succeeded / seconds)} req/s",
             "Total Input Tokens": self._n_input,
             **prefill,
             "Total Generated Tokens": self._n_output,
-            "Input Token Throughput": _per_second(self._n_input / seconds),
-            "Output Token Throughput": _per_second(self._n_output / seconds),
-            "Total Token Throughput": _per_second((self._n_input + self._n_output) / seconds),
+            "Input Token Throughput": _format_token_rate(self._n_input / seconds),
+            "Output Token Throughput": _format_token_rate(self._n_output / seconds),
+            "Total Token Throughput": _format_token_rate((self._n_input + self._n_output) / seconds),
         }
 
 
-def _rounded(value: float) -> float:
+def _round_value(value: float) -> float:
     return round(float(value), 4)
 
 
 def _milliseconds(seconds: float) -> str:
     # Rounded twice, as the original does: statistics have a resolution of 0.1 ms.
-    return f"{_rounded(1000 * _rounded(seconds))} ms"
+    return f"{_round_value(1000 * _round_value(seconds))} ms"
 
 
-def _per_second(rate: float) -> str:
-    return f"{_rounded(rate)} token/s"
+def _format_token_rate(rate: float) -> str:
+    return f"{_round_value(rate)} token/s"

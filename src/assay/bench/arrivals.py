@@ -44,11 +44,11 @@ class Ramp(msgspec.Struct, frozen=True, omit_defaults=True):
         may_be_zero = self.form == "linear" and self.seconds is not None
         least = "0 or more" if may_be_zero else "above 0"
         if not (math.isfinite(self.start) and (self.start > 0 or (may_be_zero and self.start == 0))):
-            raise _wrong("the ramp's start", self.start, f"calls per second, {least}")
+            raise _build_value_error("the ramp's start", self.start, f"calls per second, {least}")
         if not (math.isfinite(self.end) and self.end > 0):
-            raise _wrong("the ramp's end", self.end, "calls per second, above 0")
+            raise _build_value_error("the ramp's end", self.end, "calls per second, above 0")
         if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
-            raise _wrong("the ramp's length", self.seconds, "seconds, above 0")
+            raise _build_value_error("the ramp's length", self.seconds, "seconds, above 0")
 
     def rates(self, n: int) -> Moments:
         """Return the rate of each of n calls, where the ramp goes over the calls."""
@@ -100,9 +100,9 @@ class Arrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="arrivals"):
                 )
             )
         if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
-            raise _wrong("the rate", self.rate, "calls per second, above 0")
+            raise _build_value_error("the rate", self.rate, "calls per second, above 0")
         if math.isnan(self.burstiness) or self.burstiness < 0:
-            raise _wrong(
+            raise _build_value_error(
                 "the burstiness", self.burstiness, "0 for even gaps, 1 for Poisson, or a shape above 0"
             )
         if math.isinf(self.burstiness):
@@ -125,7 +125,7 @@ class Arrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="arrivals"):
     def moments(self, n: int | None = None) -> Iterator[float]:
         """Return when each call is due; None: without end."""
         if not self.needs_n:
-            return islice(self._endless(), n)
+            return islice(self._iter_moments(), n)
         if n is None:
             raise UsageError(
                 Problem(
@@ -134,9 +134,9 @@ class Arrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="arrivals"):
                     "give --requests, or the ramp's length in seconds",
                 )
             )
-        return iter(self._over_calls(n).tolist())
+        return iter(self._compute_moments(n).tolist())
 
-    def _over_calls(self, n: int) -> Moments:
+    def _compute_moments(self, n: int) -> Moments:
         gaps = next(self._gaps(n)) if n else np.empty(0)
         if self.ramp is not None and self.ramp.seconds is None:
             reached = np.cumsum(gaps / self.ramp.rates(n))
@@ -149,7 +149,7 @@ class Arrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="arrivals"):
         # Gaps of a very small shape may all be 0.
         return reached * (n / self.rate / np.maximum(reached[-1:], np.finfo(np.float64).tiny))
 
-    def _endless(self) -> Iterator[float]:
+    def _iter_moments(self) -> Iterator[float]:
         before = first = 0.0
         for number, gaps in enumerate(self._gaps(_AT_A_TIME)):
             reached = before + np.cumsum(gaps)
@@ -174,7 +174,7 @@ class Arrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="arrivals"):
                 yield generator.gamma(self.burstiness, 1 / self.burstiness, at_a_time)
 
 
-class Trace(msgspec.Struct, frozen=True, omit_defaults=True, tag="trace"):
+class TraceArrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="trace"):
     """Calls that come when a trace says that they came."""
 
     speed: float = 1.0
@@ -182,7 +182,7 @@ class Trace(msgspec.Struct, frozen=True, omit_defaults=True, tag="trace"):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.speed) and self.speed > 0):
-            raise _wrong("the trace's speed", self.speed, "a number above 0; 2 is twice as fast")
+            raise _build_value_error("the trace's speed", self.speed, "a number above 0; 2 is twice as fast")
 
     def moment(self, item: LoadItem, before: float) -> float:
         """Return when an item is due, after one that was due at `before`."""
@@ -199,5 +199,5 @@ class Trace(msgspec.Struct, frozen=True, omit_defaults=True, tag="trace"):
         return due
 
 
-def _wrong(what: str, seen: float, expected: str) -> UsageError:
+def _build_value_error(what: str, seen: float, expected: str) -> UsageError:
     return UsageError(Problem("LOAD-001", f"{what} is {seen:g}; expected {expected}", "correct the value"))

@@ -24,10 +24,10 @@ _CALLS_AT_ONCE = 256
 _PIECES_AT_ONCE = 4_096
 
 
-class Calls:
+class CallColumns:
     """Some calls: a value for each in every column; NaN where a call has none."""
 
-    def __init__(self, gathered: Gathered) -> None:
+    def __init__(self, gathered: CallBuffer) -> None:
         self.began: Numbers = np.array(gathered.began)
         self.ended: Numbers = np.array(gathered.ended)
         self.due: Numbers = np.array(gathered.due)
@@ -80,15 +80,15 @@ class Calls:
         return tpot
 
     @cached_property
-    def of_piece(self) -> Counts:
+    def call_of_piece(self) -> Counts:
         """Which call each piece is of."""
         return np.repeat(np.arange(len(self)), self.n_pieces)
 
     @cached_property
     def gaps(self) -> tuple[Numbers, Counts]:
         """Times from one piece of a call to its next, and which call each is of."""
-        is_same = self.of_piece[1:] == self.of_piece[:-1]
-        return np.diff(self.text_at)[is_same], self.of_piece[1:][is_same]
+        is_same = self.call_of_piece[1:] == self.call_of_piece[:-1]
+        return np.diff(self.text_at)[is_same], self.call_of_piece[1:][is_same]
 
     @cached_property
     def longest_gap(self) -> Numbers:
@@ -101,10 +101,10 @@ class Calls:
     @cached_property
     def tokens_of_piece(self) -> Numbers:
         """How many tokens each piece stands for: a call's tokens, shared alike among its pieces."""
-        return (self.n_output / np.maximum(self.n_pieces, 1))[self.of_piece]
+        return (self.n_output / np.maximum(self.n_pieces, 1))[self.call_of_piece]
 
 
-class Gathered:
+class CallBuffer:
     """Calls that wait to be worked out together, which makes taking one cheap."""
 
     def __init__(self) -> None:

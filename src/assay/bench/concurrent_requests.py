@@ -10,7 +10,7 @@ from assay.bench.pool import Numbers
 STEPS_AT_MOST = 2_000
 
 
-class UnderWay:
+class ConcurrencyCurve:
     """A staircase: at `times[i]` the number becomes `levels[i]`, and stays so until `times[i + 1]`.
 
     A call is under way from the moment it began up to the moment it ended: where one ends as another begins,

@@ -17,14 +17,14 @@ from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.core.prompt import Message
 
-OF_MESSAGES = ("conversations", "conversation", "messages")
+MESSAGE_COLUMNS = ("conversations", "conversation", "messages")
 """Columns that hold messages with roles."""
-OF_TEXTS = ("turns", "question")
+TURN_COLUMNS = ("turns", "question")
 """Columns that hold what the user says, turn by turn."""
-LENGTH = ("max_tokens", "max_out_len")
+LENGTH_COLUMNS = ("max_tokens", "max_out_len")
 """Columns that hold how long an answer may be: a number, or one for each turn."""
 
-_COLUMNS = listing((*OF_MESSAGES, *OF_TEXTS))
+_COLUMNS = listing((*MESSAGE_COLUMNS, *TURN_COLUMNS))
 _ROLE = ("from", "role")
 _CONTENT = ("value", "content")
 _USER = ("human", "user", "HUMAN")
@@ -41,12 +41,12 @@ class Turns(NamedTuple):
 
 def is_conversation(fields: Mapping[str, Any]) -> bool:
     """Whether a row is a conversation, right or wrong."""
-    return any(name in fields for name in OF_MESSAGES) or any(
-        isinstance(fields.get(name), list) for name in OF_TEXTS
+    return any(name in fields for name in MESSAGE_COLUMNS) or any(
+        isinstance(fields.get(name), list) for name in TURN_COLUMNS
     )
 
 
-def conversation_item(item_id: str, fields: Mapping[str, Any], where: Origin) -> LoadItem | None:
+def build_conversation_item(item_id: str, fields: Mapping[str, Any], where: Origin) -> LoadItem | None:
     """Return the item of a row; None where the user says nothing in it."""
     turns = _turns(fields, where)
     if not turns.users:
@@ -55,62 +55,62 @@ def conversation_item(item_id: str, fields: Mapping[str, Any], where: Origin) ->
     return LoadItem(
         item_id,
         (*system, Message("user", turns.users[0])),
-        max_tokens=_longest(fields, where),
+        max_tokens=_read_max_tokens(fields, where),
         turns=turns.users[1:],
     )
 
 
 def _turns(fields: Mapping[str, Any], where: Origin) -> Turns:
-    for name in OF_MESSAGES:
+    for name in MESSAGE_COLUMNS:
         if name in fields:
             return _messages(fields[name], where.at(name))
-    column = next((name for name in OF_TEXTS if name in fields), None)
+    column = next((name for name in TURN_COLUMNS if name in fields), None)
     if column is None:
-        raise _wrong(f"found the columns {listing(fields)}, expected one of {_COLUMNS}", where)
+        raise _build_row_error(f"found the columns {listing(fields)}, expected one of {_COLUMNS}", where)
     texts = [fields[column]] if isinstance(fields[column], str) else fields[column]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise _wrong(f"found {texts!r:.80}, expected a list of texts", where.at(column))
+        raise _build_row_error(f"found {texts!r:.80}, expected a list of texts", where.at(column))
     return Turns("", tuple(text for text in texts if text.strip()))
 
 
 def _messages(value: Any, where: Origin) -> Turns:
     if not isinstance(value, list):
-        raise _wrong(f"found {value!r:.80}, expected a list of messages", where)
+        raise _build_row_error(f"found {value!r:.80}, expected a list of messages", where)
     system, users = [], []
     for message in value:
-        role, text = _said(message, _ROLE), _said(message, _CONTENT)
+        role, text = _get_text(message, _ROLE), _get_text(message, _CONTENT)
         if role is None or text is None:
             what = f"found {message!r:.80}, expected a message with {listing(_ROLE)} and {listing(_CONTENT)}"
-            raise _wrong(what, where)
+            raise _build_row_error(what, where)
         if role in _SYSTEM:
             system.append(text)
         elif role in _USER:
             users.append(text)
         elif role not in _MODEL:
             known = listing((*_USER, *_MODEL, *_SYSTEM), at_most=20)
-            raise _wrong(f"found the role {role!r}, expected one of {known}", where)
+            raise _build_row_error(f"found the role {role!r}, expected one of {known}", where)
     return Turns("\n\n".join(system), tuple(text for text in users if text.strip()))
 
 
-def _said(message: Any, names: Sequence[str]) -> str | None:
+def _get_text(message: Any, names: Sequence[str]) -> str | None:
     if not isinstance(message, Mapping):
         return None
     return next((message[name] for name in names if isinstance(message.get(name), str)), None)
 
 
-def _longest(fields: Mapping[str, Any], where: Origin) -> int | None:
+def _read_max_tokens(fields: Mapping[str, Any], where: Origin) -> int | None:
     """Return how long an answer may be: of several numbers, one for each turn, the largest."""
-    for name in LENGTH:
+    for name in LENGTH_COLUMNS:
         value = fields.get(name)
         numbers = value if isinstance(value, list) else [value]
         if value is None or value == []:
             continue
         if not all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in numbers):
             what = f"found {value!r:.60}, expected a whole number of tokens above 0, or one for each turn"
-            raise _wrong(what, where.at(name))
+            raise _build_row_error(what, where.at(name))
         return int(max(numbers))
     return None
 
 
-def _wrong(what: str, where: Origin) -> AuthorError:
+def _build_row_error(what: str, where: Origin) -> AuthorError:
     return AuthorError(Problem("BENCH-024", what, "correct the row, or leave it away", where))

@@ -17,13 +17,13 @@ from itertools import chain, islice
 
 import msgspec
 
-from assay.bench.arrivals import Trace
+from assay.bench.arrivals import TraceArrivals
 from assay.bench.items import LoadItem
-from assay.bench.load import Closed, Load, Open
-from assay.bench.load_result import Driven, Progress, Tally
+from assay.bench.load import ClosedLoad, Load, OpenLoad
+from assay.bench.load_result import LoadProgress, LoadResult, LoadTally
 from assay.bench.records import CallRecord
 from assay.core.ports import TimedClient
-from assay.core.prompt import continued
+from assay.core.prompt import append_turn
 from assay.core.request import Generate
 from assay.core.response import Completion, Failure
 from assay.core.timing import TimedCall
@@ -32,11 +32,11 @@ Clock = Callable[[], float]
 """The one that the client reads: when a call was due and when it began must be comparable."""
 
 TICK_S = 0.25
-_STARTED_IN_A_ROW = 64
+_STARTS_PER_YIELD = 64
 """So many are started before sockets are served again."""
 
 
-class Drive:
+class LoadDriver:
     """One load under way. Used once, on one event loop."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Drive:
         load: Load,
         on_record: Callable[[CallRecord], None],
         *,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[LoadProgress], None] | None = None,
         clock: Clock = time.perf_counter,
     ) -> None:
         self._client = client
@@ -55,7 +55,7 @@ class Drive:
         self._on_record = on_record
         self._on_progress = on_progress
         self._clock = clock
-        self._tally = Tally()
+        self._tally = LoadTally()
         self._units: set[asyncio.Task[None]] = set()
         """Clients of a closed load, or items under way of an open one."""
         self._bell: asyncio.Future[None] | None = None
@@ -72,30 +72,32 @@ class Drive:
         self._is_out = False
         """Whether clients of a closed load have nothing more to take."""
 
-    async def run(self) -> Driven:
+    async def run(self) -> LoadResult:
         """Send everything, wait for the answers, and return what it came to."""
         loop = asyncio.get_running_loop()
         load = self._load
         # Begun before the clock is: the first moment of a schedule takes long to draw.
-        arriving = _begun(self._arriving(load.shape)) if isinstance(load.shape, Open) else iter(())
+        arriving = (
+            _draw_first(self._iter_arrivals(load.shape)) if isinstance(load.shape, OpenLoad) else iter(())
+        )
         self._began = self._clock()
         timers: list[asyncio.TimerHandle] = []
         if load.seconds is not None:
             self._deadline = self._began + load.seconds
             timers.append(loop.call_later(load.seconds, self._end_sending))
             if load.grace_s is not None:
-                timers.append(loop.call_later(load.seconds + load.grace_s, self._cut_off))
+                timers.append(loop.call_later(load.seconds + load.grace_s, self._cancel_units))
         try:
             async with asyncio.TaskGroup() as whole:
                 ticker = whole.create_task(self._tick())
                 async with asyncio.TaskGroup() as units:
-                    if isinstance(load.shape, Closed):
+                    if isinstance(load.shape, ClosedLoad):
                         await self._start_clients(units, load.shape)
                     else:
                         await self._send_when_due(units, load.shape, arriving)
                 ticker.cancel()
         except BaseExceptionGroup as errors:
-            raise _first(errors) from None
+            raise _find_first_error(errors) from None
         finally:
             for timer in timers:
                 timer.cancel()
@@ -105,27 +107,27 @@ class Drive:
         """End it now, from the loop's thread: nothing more is sent, and what is under way is cut off."""
         self._is_stopped = True
         self._end_sending()
-        self._cut_off()
+        self._cancel_units()
 
     # Starting what is due.
 
-    async def _start_clients(self, group: asyncio.TaskGroup, shape: Closed) -> None:
+    async def _start_clients(self, group: asyncio.TaskGroup, shape: ClosedLoad) -> None:
         between = 0.0 if shape.starts_per_s is None else 1 / shape.starts_per_s
         for number in range(shape.concurrency):
-            await self._until(self._began + number * between)
+            await self._wait_until(self._began + number * between)
             if self._is_out or not self._sends:
                 return
-            self._start(group, self._be_client(shape))
+            self._start(group, self._run_client(shape))
 
     async def _send_when_due(
-        self, group: asyncio.TaskGroup, shape: Open, arriving: Iterator[tuple[float, LoadItem]]
+        self, group: asyncio.TaskGroup, shape: OpenLoad, arriving: Iterator[tuple[float, LoadItem]]
     ) -> None:
         most = shape.at_most_under_way
         for offset, item in arriving:
             due = self._began + offset
-            await self._until(due)
+            await self._wait_until(due)
             while most is not None and len(self._units) >= most and self._sends:
-                await self._ring(None)
+                await self._wait_for_bell(None)
                 self._held_until = self._clock()
             if not self._sends:
                 return
@@ -135,8 +137,8 @@ class Drive:
             self._tally.n_items += 1
             self._start(group, self._send_one(item, due, is_held))
 
-    def _arriving(self, shape: Open) -> Iterator[tuple[float, LoadItem]]:
-        if not isinstance(shape.arrivals, Trace):
+    def _iter_arrivals(self, shape: OpenLoad) -> Iterator[tuple[float, LoadItem]]:
+        if not isinstance(shape.arrivals, TraceArrivals):
             yield from zip(shape.arrivals.moments(self._load.n), self._items, strict=False)
             return
         offset = 0.0
@@ -147,45 +149,45 @@ class Drive:
     def _start(self, group: asyncio.TaskGroup, unit: Coroutine[None, None, None]) -> None:
         task = group.create_task(unit)
         self._units.add(task)
-        task.add_done_callback(self._left)
+        task.add_done_callback(self._discard_unit)
 
-    def _left(self, unit: asyncio.Task[None]) -> None:
+    def _discard_unit(self, unit: asyncio.Task[None]) -> None:
         self._units.discard(unit)
         if self._waits_for_place:
             _wake(self._bell)
 
-    async def _until(self, moment: float) -> None:
+    async def _wait_until(self, moment: float) -> None:
         """Wait for a moment, or until nothing more is sent."""
         if self._clock() >= moment:
             self._n_past_due += 1
-            if self._n_past_due % _STARTED_IN_A_ROW == 0:
+            if self._n_past_due % _STARTS_PER_YIELD == 0:
                 await asyncio.sleep(0)
             return
         # Timers of some loops know whole milliseconds alone, and ring early.
         while self._sends and not self._is_out and (wait := moment - self._clock()) > 0:
-            await self._ring(wait)
+            await self._wait_for_bell(wait)
 
-    async def _ring(self, seconds: float | None) -> None:
+    async def _wait_for_bell(self, seconds: float | None) -> None:
         """Let the dispatcher wait so long, or for a place; less when nothing more is sent."""
         self._bell = asyncio.get_running_loop().create_future()
         self._waits_for_place = seconds is None
         try:
-            await _rung(self._bell, seconds)
+            await _wait_for_future(self._bell, seconds)
         finally:
             self._bell = None
             self._waits_for_place = False
 
     # What is started.
 
-    async def _be_client(self, shape: Closed) -> None:
+    async def _run_client(self, shape: ClosedLoad) -> None:
         """Take items and send them, one after the other."""
         freed: float | None = None
         while (item := self._taken(shape)) is not None:
-            ended = await self._converse(item, freed=freed)
+            ended = await self._send_conversation(item, freed=freed)
             # A client that waits for its slot is not idle through a fault of its own.
             freed = ended if shape.at_most_per_s is None else None
 
-    def _taken(self, shape: Closed) -> LoadItem | None:
+    def _taken(self, shape: ClosedLoad) -> LoadItem | None:
         """Return the next item for a client; None when there is nothing more to take."""
         if self._is_out or not self._sends:
             return None
@@ -200,9 +202,9 @@ class Drive:
         return item
 
     async def _send_one(self, item: LoadItem, due: float, is_held: bool) -> None:
-        await self._converse(item, due=due, is_held=is_held)
+        await self._send_conversation(item, due=due, is_held=is_held)
 
-    async def _converse(
+    async def _send_conversation(
         self, item: LoadItem, *, due: float | None = None, is_held: bool = False, freed: float | None = None
     ) -> float | None:
         """Send an item turn by turn; return when its last answer ended, None when nothing was sent.
@@ -217,7 +219,7 @@ class Drive:
         for turn in range(len(item.turns) + 1):
             if turn and self._load.think_s:
                 await self._pause(self._load.think_s)
-            await self._slot()
+            await self._wait_for_slot()
             if not self._sends:
                 self._tally.n_turns_unsent += len(item.turns) + 1 - turn
                 break
@@ -225,15 +227,15 @@ class Drive:
             call = await self._call(Generate(prompt, sampling))
             began, ended = call.times.began, call.times.ended
             if turn == 0 and due is not None:
-                self._tally.late(began - due, is_held=is_held)
+                self._tally.count_lateness(began - due, is_held=is_held)
             if turn == 0 and freed is not None:
-                self._tally.idle(began - freed)
+                self._tally.count_idle_time(began - freed)
             self._on_record(_record(item, number, call, turn, due if turn == 0 else None))
             if isinstance(call.outcome, Failure):
                 self._tally.n_turns_unsent += len(item.turns) - turn
                 break
             if turn < len(item.turns):
-                prompt = continued(prompt, call.outcome.outputs[0].text, item.turns[turn])
+                prompt = append_turn(prompt, call.outcome.outputs[0].text, item.turns[turn])
         return ended
 
     async def _call(self, ask: Generate) -> TimedCall:
@@ -249,10 +251,10 @@ class Drive:
         self._tally.ended(call)
         return call
 
-    async def _slot(self) -> None:
+    async def _wait_for_slot(self) -> None:
         """Wait for this call's turn where calls per second are limited."""
         shape = self._load.shape
-        if not isinstance(shape, Closed) or shape.at_most_per_s is None:
+        if not isinstance(shape, ClosedLoad) or shape.at_most_per_s is None:
             return
         now = self._clock()
         slot = max(now, self._next_slot)
@@ -265,7 +267,7 @@ class Drive:
         pause = asyncio.get_running_loop().create_future()
         self._pauses.add(pause)
         try:
-            await _rung(pause, seconds)
+            await _wait_for_future(pause, seconds)
         finally:
             self._pauses.discard(pause)
 
@@ -282,7 +284,7 @@ class Drive:
         for pause in self._pauses:
             _wake(pause)
 
-    def _cut_off(self) -> None:
+    def _cancel_units(self) -> None:
         for unit in self._units:
             unit.cancel()
 
@@ -298,7 +300,7 @@ class Drive:
                 self._on_progress(progress)
 
 
-def _begun(arriving: Iterator[tuple[float, LoadItem]]) -> Iterator[tuple[float, LoadItem]]:
+def _draw_first(arriving: Iterator[tuple[float, LoadItem]]) -> Iterator[tuple[float, LoadItem]]:
     first = list(islice(arriving, 1))
     return chain(first, arriving)
 
@@ -312,7 +314,7 @@ def _record(item: LoadItem, number: int, call: TimedCall, turn: int, due: float 
     return CallRecord(item.id, number, call.times, turn, due, n_input, output.n_tokens, output.finish)
 
 
-async def _rung(bell: asyncio.Future[None], seconds: float | None) -> None:
+async def _wait_for_future(bell: asyncio.Future[None], seconds: float | None) -> None:
     """Wait until a bell is rung, or so long."""
     timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, _wake, bell)
     try:
@@ -327,7 +329,7 @@ def _wake(bell: asyncio.Future[None] | None) -> None:
         bell.set_result(None)
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def _find_first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the first error of groups within groups."""
     error = errors.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return _find_first_error(error) if isinstance(error, BaseExceptionGroup) else error

@@ -17,12 +17,12 @@ from typing import Any
 
 import msgspec
 
-from assay.bench.limits import Limits
+from assay.bench.limits import LoadLimits
 from assay.bench.load import Load
-from assay.bench.load_result import Driven
+from assay.bench.load_result import LoadResult
 from assay.bench.records import CallRecord
 from assay.bench.summary import BenchSummary
-from assay.bench.sweep import Swept
+from assay.bench.sweep import SweepResult
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
 from assay.core.run import Setting
@@ -46,7 +46,7 @@ class BenchManifest(msgspec.Struct, frozen=True):
     """Where the items come from and how they are made."""
     load: Load
     """Of a ladder or a search: what all levels have in common."""
-    limits: Limits
+    limits: LoadLimits
     n_warm_up: int
     seed: int
     settings: dict[str, Setting]
@@ -59,7 +59,7 @@ class BenchManifest(msgspec.Struct, frozen=True):
 class BenchResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a benchmark came to: `summary.json`."""
 
-    driven: Driven | None = None
+    driven: LoadResult | None = None
     """What was sent, and how well the client kept to the load; of a sweep each trial has its own."""
     summary: BenchSummary | None = None
     """What the calls say, over the whole load."""
@@ -67,7 +67,7 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """What they say in the steady window."""
     not_steady: str = ""
     """Why there is no steady window."""
-    swept: Swept | None = None
+    swept: SweepResult | None = None
     """Of a ladder or a search: the trials."""
     is_partial: bool = False
     """Whether a person ended it."""
@@ -80,7 +80,7 @@ class BenchFolder:
     """A new folder, or an empty one."""
 
     def __init__(self, path: Path) -> None:
-        if path.is_dir() and any(found.name != _draft(MANIFEST) for found in path.iterdir()):
+        if path.is_dir() and any(found.name != _format_draft_name(MANIFEST) for found in path.iterdir()):
             raise StoreError(
                 Problem(
                     "STORE-002",
@@ -92,7 +92,7 @@ class BenchFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise _unwritable(path, error) from None
+            raise _build_unwritable_error(path, error) from None
         self.path = path
 
     def write_manifest(self, manifest: BenchManifest) -> None:
@@ -100,7 +100,7 @@ class BenchFolder:
         try:
             self._replace(MANIFEST, manifest)
         except OSError as error:
-            raise _unwritable(self.path, error) from None
+            raise _build_unwritable_error(self.path, error) from None
 
     def write_result(self, result: BenchResult) -> None:
         """Store the numbers; a reader sees all of them or none."""
@@ -115,7 +115,7 @@ class BenchFolder:
         return folder / REQUESTS
 
     def _replace(self, name: str, content: object) -> None:
-        draft = self.path / _draft(name)
+        draft = self.path / _format_draft_name(name)
         # A killed process may have left one; a link of that name must not be written through.
         draft.unlink(missing_ok=True)
         with open(draft, "xb") as file:
@@ -123,12 +123,12 @@ class BenchFolder:
         draft.replace(self.path / name)
 
 
-def _draft(name: str) -> str:
+def _format_draft_name(name: str) -> str:
     """Return the name under which a file is written before it replaces the file of that name."""
     return f".{name}.new"
 
 
-def _unwritable(path: Path, error: OSError) -> StoreError:
+def _build_unwritable_error(path: Path, error: OSError) -> StoreError:
     what = f"the folder cannot be made or written to: {error.strerror}"
     return StoreError(Problem("STORE-011", what, "choose another --out", Origin(str(path))))
 
@@ -156,7 +156,7 @@ class RecordWriter:
         self._file.close()
 
 
-def records_of(folder: Path) -> Path:
+def get_records_path(folder: Path) -> Path:
     """Return where the calls of a load, or of a trial, are."""
     return folder / REQUESTS
 

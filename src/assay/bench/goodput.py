@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from assay.bench.columns import Calls, Flags
+from assay.bench.columns import CallColumns, Flags
 
 LimitedMetric: TypeAlias = Literal["ttft", "tpot", "itl", "e2el"]
 
@@ -34,7 +34,7 @@ class Goodput(msgspec.Struct, frozen=True):
     per_s: float | None
 
 
-def kept(calls: Calls, limits: tuple[RequestLimit, ...]) -> tuple[Flags, Flags]:
+def check_request_limits(calls: CallColumns, limits: tuple[RequestLimit, ...]) -> tuple[Flags, Flags]:
     """Return which calls were answered and broke no limit, and of which it is known that they broke none."""
     breaks_none, is_known = calls.is_ok.copy(), calls.is_ok.copy()
     for limit in limits:

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Iterator
 
 from assay.bench.items import LoadItem
 
-AHEAD = 8192
+MAX_PREFETCHED = 8192
 """Items that lie ready at most; a load of no more is made before it begins."""
-AHEAD_CHARS = 64_000_000
+MAX_PREFETCHED_CHARS = 64_000_000
 """Characters of their prompts at most: long prompts are made ahead in smaller number."""
 _LEAST = 256
 """So many lie ready although nobody may need them; or twice as many as are sent at once."""
 
 
-class Stock(Iterator[LoadItem]):
+class ItemPrefetcher(Iterator[LoadItem]):
     """Items in their order. Taking one lets another be made once the loop has sent what it has to send."""
 
-    def __init__(self, items: Iterable[LoadItem], *, ahead: int = AHEAD) -> None:
+    def __init__(self, items: Iterable[LoadItem], *, ahead: int = MAX_PREFETCHED) -> None:
         self._source = iter(items)
         self._ahead = ahead
         self._ready: deque[LoadItem] = deque()
@@ -49,7 +49,7 @@ class Stock(Iterator[LoadItem]):
         if not self._ready:
             raise StopIteration
         item = self._ready.popleft()
-        self._n_chars -= _n_chars(item)
+        self._n_chars -= _count_chars(item)
         self._n_to_come = max(self._n_to_come - 1, 0)
         if self._is_short:
             asyncio.get_running_loop().call_soon(self._restock)
@@ -58,7 +58,7 @@ class Stock(Iterator[LoadItem]):
     @property
     def _is_short(self) -> bool:
         wanted = min(self._ahead, max(self._n_to_come, self._least))
-        return not self._is_out and len(self._ready) < wanted and self._n_chars < AHEAD_CHARS
+        return not self._is_out and len(self._ready) < wanted and self._n_chars < MAX_PREFETCHED_CHARS
 
     def _restock(self) -> None:
         if self._is_short:
@@ -70,9 +70,9 @@ class Stock(Iterator[LoadItem]):
             self._is_out = True
             return
         self._ready.append(item)
-        self._n_chars += _n_chars(item)
+        self._n_chars += _count_chars(item)
 
 
-def _n_chars(item: LoadItem) -> int:
+def _count_chars(item: LoadItem) -> int:
     texts = (item.prompt,) if isinstance(item.prompt, str) else (message.text for message in item.prompt)
     return sum(map(len, texts)) + sum(map(len, item.turns))

@@ -18,13 +18,13 @@ class WarmUp(NamedTuple):
     """Whether they are items of the run as well: the server may have kept what it made of them."""
 
 
-class Load(Protocol):
+class ItemSource(Protocol):
     """Where items come from."""
 
     def __iter__(self) -> Iterator[LoadItem]:
         """Yield the items in the order in which they are sent."""
 
-    def without_end(self) -> Iterator[LoadItem]:
+    def iter_forever(self) -> Iterator[LoadItem]:
         """Yield the same and more: other ones where they can be made, else the same again."""
 
     def warmup(self, n: int) -> WarmUp:
@@ -39,7 +39,7 @@ class Items:
 
     def __init__(
         self,
-        load: Load,
+        load: ItemSource,
         n: int,
         describes: Mapping[str, Any],
         notes: Sequence[str] = (),
@@ -57,23 +57,23 @@ class Items:
         self._remarks = remarks
 
     def __iter__(self) -> Iterator[LoadItem]:
-        return (self._as_asked(item, place) for place, item in enumerate(self._load))
+        return (self._apply_output_length(item, place) for place, item in enumerate(self._load))
 
-    def without_end(self) -> Iterator[LoadItem]:
+    def iter_forever(self) -> Iterator[LoadItem]:
         """Yield the same and more, for a load that lasts or is tried several times: made-up items are always
         new, others come again.
         """
-        more = self._load.without_end()
-        return (self._as_asked(item, place % self.n) for place, item in enumerate(more))
+        more = self._load.iter_forever()
+        return (self._apply_output_length(item, place % self.n) for place, item in enumerate(more))
 
     def warmup(self, n: int) -> WarmUp:
         """Return items for calls before the run: others than the run's, where there are others."""
         found = self._load.warmup(n)
         return found._replace(
-            items=[self._as_asked(item, at % self.n) for at, item in enumerate(found.items)]
+            items=[self._apply_output_length(item, at % self.n) for at, item in enumerate(found.items)]
         )
 
-    def _as_asked(self, item: LoadItem, place: int) -> LoadItem:
+    def _apply_output_length(self, item: LoadItem, place: int) -> LoadItem:
         if self._output is None:
             return item
         return msgspec.structs.replace(item, max_tokens=self._output(place))
@@ -83,13 +83,13 @@ class Items:
         return (*self._remarks(), *self._load.came_up(n_sent))
 
 
-class Inexact:
+class InexactPrompts:
     """Prompts that could not be made with exactly the tokens asked for, counted as they are made."""
 
     def __init__(self) -> None:
         self._off: dict[str, int] = {}
 
-    def look_at(self, item: LoadItem, n_wanted: int | None) -> LoadItem:
+    def check_item(self, item: LoadItem, n_wanted: int | None) -> LoadItem:
         """Return the item; note it if its tokens are known and others than wanted."""
         if n_wanted is not None and item.n_prompt_tokens not in (None, n_wanted):
             self._off[item.id] = (item.n_prompt_tokens or 0) - n_wanted

@@ -21,10 +21,10 @@ from itertools import accumulate
 from statistics import NormalDist
 from typing import Any, ClassVar
 
-from assay.core.errors import Problem, UsageError, nearest
-from assay.core.ids import draw
+from assay.core.errors import Problem, UsageError, suggest_name
+from assay.core.ids import make_random
 
-LONGEST = 2**20
+MAX_LENGTH = 2**20
 """The longest length that can be asked for, in tokens."""
 HIGHEST_ALPHA = 10.0
 _LEAST = 2.0**-1022
@@ -38,7 +38,7 @@ _FORMS = {
 _EXAMPLES = " or ".join(("512", *_FORMS.values()))
 
 
-class Lengths(ABC):
+class LengthDistribution(ABC):
     """A distribution of lengths. Making one with numbers that mean nothing raises ValueError."""
 
     method: ClassVar[str]
@@ -49,23 +49,23 @@ class Lengths(ABC):
         """Return the shortest length there can be."""
 
     @abstractmethod
-    def drawn(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
+    def draw(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
         """Return what gives the length of item 0 to n - 1."""
 
 
-class Quantiles(Lengths):
+class QuantileLengths(LengthDistribution):
     """A distribution that turns a number between 0 and 1 into a length; the larger, the longer."""
 
     @abstractmethod
     def quantile(self, share: float) -> int:
         """Return the length below which at most this share (0 <= share < 1) of all lengths lies."""
 
-    def drawn(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
+    def draw(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
         """Return what gives an item's length, whatever `n` is."""
-        return lambda item: self.quantile(draw(seed, purpose, str(item)).random())
+        return lambda item: self.quantile(make_random(seed, purpose, str(item)).random())
 
 
-class Bounded(Quantiles):
+class BoundedLengths(QuantileLengths):
     """A distribution between two bounds."""
 
     low: int
@@ -78,7 +78,7 @@ class Bounded(Quantiles):
 
 
 @dataclass(frozen=True)
-class Constant(Quantiles):
+class ConstantLength(QuantileLengths):
     """Always the same."""
 
     method = "constant"
@@ -98,7 +98,7 @@ class Constant(Quantiles):
 
 
 @dataclass(frozen=True)
-class Uniform(Bounded):
+class Uniform(BoundedLengths):
     """Every length between the bounds is as likely as another."""
 
     method = "uniform"
@@ -114,7 +114,7 @@ class Uniform(Bounded):
 
 
 @dataclass(frozen=True)
-class Gaussian(Bounded):
+class Gaussian(BoundedLengths):
     """A normal distribution, rounded, and cut off at the bounds.
 
     What would lie outside of them is drawn again rather than moved onto them, so that no heap of equal
@@ -125,7 +125,7 @@ class Gaussian(Bounded):
     mean: float
     variance: float
     low: int = 1
-    high: int = LONGEST
+    high: int = MAX_LENGTH
 
     def __post_init__(self) -> None:
         _require_bounds(self.low, self.high)
@@ -146,7 +146,7 @@ class Gaussian(Bounded):
         is_mirrored = first > 0
         if is_mirrored:
             first, last, share = -last, -first, 1 - share
-        below, until = _below(first), _below(last)
+        below, until = _compute_normal_cdf(first), _compute_normal_cdf(last)
         if until <= below:
             return nearest_bound
         # 0 and 1 themselves are infinitely far from the mean.
@@ -156,7 +156,7 @@ class Gaussian(Bounded):
 
 
 @dataclass(frozen=True)
-class Zipf(Bounded):
+class Zipf(BoundedLengths):
     """Length k is as likely as k to the power of -alpha, among the lengths between the bounds alone."""
 
     method = "zipf"
@@ -171,12 +171,12 @@ class Zipf(Bounded):
 
     def quantile(self, share: float) -> int:
         """Return a length by the cumulated weights."""
-        until = _cumulated(self.alpha, self.low, self.high)
+        until = _cumulate_weights(self.alpha, self.low, self.high)
         return self.low + min(bisect_right(until, share * until[-1]), len(until) - 1)
 
 
 @dataclass(frozen=True)
-class Shares(Lengths):
+class LengthShares(LengthDistribution):
     """Each length for exactly its share of the items, as near as whole items allow; in a seeded order."""
 
     method = "percentage"
@@ -209,19 +209,19 @@ class Shares(Lengths):
             counts[at] += 1
         return tuple(counts)
 
-    def drawn(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
+    def draw(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
         """Return what gives an item's length."""
         lengths: list[int] = []
         for (length, _), count in zip(self.shares, self.counts(n), strict=True):
             lengths += [length] * count
         # In order, the load would change in the middle of the run.
-        draw(seed, purpose, "shares").shuffle(lengths)
+        make_random(seed, purpose, "shares").shuffle(lengths)
         return lengths.__getitem__
 
 
 def _require_length(name: str, value: int) -> None:
-    if not 1 <= value <= LONGEST:
-        raise ValueError(f"{name} is {value}, expected a whole number from 1 to {LONGEST}")
+    if not 1 <= value <= MAX_LENGTH:
+        raise ValueError(f"{name} is {value}, expected a whole number from 1 to {MAX_LENGTH}")
 
 
 def _require_bounds(low: int, high: int) -> None:
@@ -231,48 +231,48 @@ def _require_bounds(low: int, high: int) -> None:
         raise ValueError(f"min {low} is more than max {high}")
 
 
-def _below(deviations: float) -> float:
+def _compute_normal_cdf(deviations: float) -> float:
     """Return the share of a normal distribution below so many standard deviations; exact far below 0."""
     return math.erfc(-deviations / math.sqrt(2)) / 2
 
 
 @lru_cache(maxsize=4)
-def _cumulated(alpha: float, low: int, high: int) -> Sequence[float]:
+def _cumulate_weights(alpha: float, low: int, high: int) -> Sequence[float]:
     return tuple(accumulate(k**-alpha for k in range(low, high + 1)))
 
 
 # --- the text grammar ---
 
 
-def _uniform(text: str) -> Lengths:
+def _uniform(text: str) -> LengthDistribution:
     match = re.fullmatch(r"(\d+)\.\.(\d+)", text)
     if match is None:
         raise ValueError(f"found {text!r}")
     return Uniform(int(match[1]), int(match[2]))
 
 
-def _gaussian(text: str) -> Lengths:
+def _gaussian(text: str) -> LengthDistribution:
     said = _pairs(text, required=("mean", "var"), optional=("min", "max"))
-    low, high = _whole(said.get("min", "1"), "min"), _whole(said.get("max", str(LONGEST)), "max")
+    low, high = _whole(said.get("min", "1"), "min"), _whole(said.get("max", str(MAX_LENGTH)), "max")
     return Gaussian(_number(said["mean"], "mean"), _number(said["var"], "var"), low, high)
 
 
-def _zipf(text: str) -> Lengths:
+def _zipf(text: str) -> LengthDistribution:
     said = _pairs(text, required=("alpha", "min", "max"))
     return Zipf(_number(said["alpha"], "alpha"), _whole(said["min"], "min"), _whole(said["max"], "max"))
 
 
-def _percentage(text: str) -> Lengths:
+def _percentage(text: str) -> LengthDistribution:
     shares = []
     for part in text.split(","):
         length, equals, share = part.partition("=")
         if not equals:
             raise ValueError(f"found {part!r}")
-        shares.append((_whole(length, "length"), exact_share(share)))
-    return Shares(tuple(shares))
+        shares.append((_whole(length, "length"), parse_share(share)))
+    return LengthShares(tuple(shares))
 
 
-_READERS: Mapping[str, Callable[[str], Lengths]] = {
+_READERS: Mapping[str, Callable[[str], LengthDistribution]] = {
     "uniform": _uniform,
     "gaussian": _gaussian,
     "zipf": _zipf,
@@ -280,15 +280,15 @@ _READERS: Mapping[str, Callable[[str], Lengths]] = {
 }
 
 
-def parse_lengths(text: str, flag: str) -> Lengths:
+def parse_lengths(text: str, flag: str) -> LengthDistribution:
     """Read lengths as a person writes them; `flag` is where."""
     given = text.strip()
     name, colon, rest = given.partition(":")
     try:
         if not colon and re.fullmatch(r"\d+", given):
-            return Constant(int(given))
+            return ConstantLength(int(given))
         if name not in _READERS or not colon:
-            raise ValueError(f"there is no {name!r}{nearest(name, _READERS)}")
+            raise ValueError(f"there is no {name!r}{suggest_name(name, _READERS)}")
         return _READERS[name](rest)
     except ValueError as error:
         expected = _FORMS.get(name, _EXAMPLES)
@@ -297,7 +297,7 @@ def parse_lengths(text: str, flag: str) -> Lengths:
         ) from None
 
 
-def exact_share(value: Any) -> Decimal:
+def parse_share(value: Any) -> Decimal:
     """Return a share as it is written: 0.1 is exactly a tenth."""
     try:
         share = Decimal(str(value).strip())
@@ -308,10 +308,10 @@ def exact_share(value: Any) -> Decimal:
     return share
 
 
-def described(lengths: Lengths) -> Mapping[str, Any]:
+def describe_lengths(lengths: LengthDistribution) -> Mapping[str, Any]:
     """Return a distribution as plain values, for a summary."""
     said = vars(lengths)
-    if isinstance(lengths, Shares):
+    if isinstance(lengths, LengthShares):
         said = {"shares": [[length, float(share)] for length, share in lengths.shares]}
     return {"method": lengths.method, **said}
 
@@ -321,7 +321,7 @@ def _pairs(text: str, *, required: tuple[str, ...], optional: tuple[str, ...] = 
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in required + optional:
-            raise ValueError(f"found {part.strip()!r}{nearest(name, required + optional)}")
+            raise ValueError(f"found {part.strip()!r}{suggest_name(name, required + optional)}")
         if name in said:
             raise ValueError(f"{name!r} stands twice")
         said[name] = value

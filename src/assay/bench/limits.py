@@ -15,7 +15,7 @@ import msgspec
 
 from assay.bench.goodput import LimitedMetric, RequestLimit
 from assay.bench.summary import BenchSummary
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 
 Sign: TypeAlias = Literal["<", "<=", ">", ">="]
 
@@ -29,7 +29,7 @@ _FORM = re.compile(
 )
 
 
-class Limit(msgspec.Struct, frozen=True):
+class LoadLimit(msgspec.Struct, frozen=True):
     """One limit on all calls together."""
 
     metric: str
@@ -40,7 +40,7 @@ class Limit(msgspec.Struct, frozen=True):
     value: float
     """In seconds, or from 0 to 1."""
 
-    def is_kept_by(self, value: float) -> bool:
+    def is_met_by(self, value: float) -> bool:
         """Whether a number keeps it."""
         if value == self.value:
             return self.sign in ("<=", ">=")
@@ -55,21 +55,23 @@ class Limit(msgspec.Struct, frozen=True):
         return f"{name} {self.sign} {self.shown(self.value)}"
 
 
-class Limits(msgspec.Struct, frozen=True):
+class LoadLimits(msgspec.Struct, frozen=True):
     """All limits of a load."""
 
-    of_all: tuple[Limit, ...] = ()
+    of_all: tuple[LoadLimit, ...] = ()
     of_each: tuple[RequestLimit, ...] = ()
 
     @classmethod
-    def parse(cls, texts: Sequence[str]) -> Limits:
+    def parse(cls, texts: Sequence[str]) -> LoadLimits:
         """Read limits; a text may hold several, parted by commas. All that is wrong is told at once."""
-        found = [_read(part.strip()) for text in texts for part in text.split(",")]
+        found = [_parse_limit(part.strip()) for text in texts for part in text.split(",")]
         problems = [one for one in found if isinstance(one, Problem)]
-        of_all = tuple(one for one in found if isinstance(one, Limit))
+        of_all = tuple(one for one in found if isinstance(one, LoadLimit))
         of_each = tuple(one for one in found if isinstance(one, RequestLimit))
         if not problems and not of_each and any(limit.metric == "goodput" for limit in of_all):
-            problems = [_wrong("'goodput' has no limit on each call", "add one, such as 'ttft < 500ms'")]
+            problems = [
+                _build_limit_problem("'goodput' has no limit on each call", "add one, such as 'ttft < 500ms'")
+            ]
         if problems:
             raise UsageError(problems)
         return cls(of_all, of_each)
@@ -81,7 +83,7 @@ class Limits(msgspec.Struct, frozen=True):
             value = summary.value(limit.metric, limit.stat)
             if value is None:
                 found.append(f"{limit}: no call was answered")
-            elif not limit.is_kept_by(value):
+            elif not limit.is_met_by(value):
                 found.append(f"{limit}: it was {limit.shown(value)}")
         return tuple(found)
 
@@ -93,7 +95,7 @@ class Limits(msgspec.Struct, frozen=True):
             if value is None:
                 said.append(f"limit {limit}: not checked, no answer showed it")
             else:
-                kept = "kept" if limit.is_kept_by(value) else "NOT kept"
+                kept = "kept" if limit.is_met_by(value) else "NOT kept"
                 said.append(f"limit {limit}: {kept}, it was {limit.shown(value)}")
         return tuple(said)
 
@@ -112,34 +114,44 @@ class Limits(msgspec.Struct, frozen=True):
             raise UsageError(problems)
 
 
-def _read(text: str) -> Limit | RequestLimit | Problem:
+def _parse_limit(text: str) -> LoadLimit | RequestLimit | Problem:
     match = _FORM.fullmatch(text)
     if match is None:
-        return _wrong(f"{text!r} is no limit", "write for example 'p99 ttft < 500ms' or 'failed < 1%'")
+        return _build_limit_problem(
+            f"{text!r} is no limit", "write for example 'p99 ttft < 500ms' or 'failed < 1%'"
+        )
     stat, metric = match["stat"] and match["stat"].lower(), match["metric"].lower()
     known = (*TIMES, *SHARES)
     if metric not in known:
-        return _wrong(f"{text!r}: unknown name {metric!r}{nearest(metric, known)}", f"use {listing(known)}")
+        return _build_limit_problem(
+            f"{text!r}: unknown name {metric!r}{suggest_name(metric, known)}", f"use {listing(known)}"
+        )
     wanted: Literal[">", "<"] = ">" if metric == "goodput" else "<"
     sign: Sign = ">=" if match["sign"] == ">=" else "<=" if match["sign"] == "<=" else wanted
     if not match["sign"].startswith(wanted):
         side = "below" if metric == "goodput" else "above"
-        return _wrong(f"{text!r}: what is {side} it would be good", f"write '{metric} {wanted} ...'")
+        return _build_limit_problem(
+            f"{text!r}: what is {side} it would be good", f"write '{metric} {wanted} ...'"
+        )
     number = float(match["number"])
     if metric in SHARES:
         if stat is not None or match["unit"] != "%" or number > 100:
             fix = f"write for example '{metric} {wanted} 5%'"
-            return _wrong(f"{text!r}: expected a share from 0% to 100%, and no statistic", fix)
-        return Limit(metric, None, sign, number / 100)
+            return _build_limit_problem(f"{text!r}: expected a share from 0% to 100%, and no statistic", fix)
+        return LoadLimit(metric, None, sign, number / 100)
     if match["unit"] not in _SECONDS:
-        return _wrong(f"{text!r}: the unit is {match['unit'] or 'missing'}", "write it as 500ms or 0.5s")
+        return _build_limit_problem(
+            f"{text!r}: the unit is {match['unit'] or 'missing'}", "write it as 500ms or 0.5s"
+        )
     seconds = number * _SECONDS[match["unit"]]
     if stat is None:
         return msgspec.convert({"metric": metric, "at_most_s": seconds}, RequestLimit)
     if stat not in STATS:
-        return _wrong(f"{text!r}: unknown statistic {stat!r}{nearest(stat, STATS)}", f"use {listing(STATS)}")
-    return Limit(metric, stat, sign, seconds)
+        return _build_limit_problem(
+            f"{text!r}: unknown statistic {stat!r}{suggest_name(stat, STATS)}", f"use {listing(STATS)}"
+        )
+    return LoadLimit(metric, stat, sign, seconds)
 
 
-def _wrong(what: str, fix: str) -> Problem:
+def _build_limit_problem(what: str, fix: str) -> Problem:
     return Problem("LOAD-005", what, fix)

@@ -6,12 +6,12 @@ import math
 
 import msgspec
 
-from assay.bench.arrivals import Arrivals, Trace
+from assay.bench.arrivals import Arrivals, TraceArrivals
 from assay.core.errors import Problem, UsageError
 from assay.core.request import Sampling
 
 
-class Closed(msgspec.Struct, frozen=True, omit_defaults=True, tag="closed"):
+class ClosedLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="closed"):
     """A number of clients, each of which sends its next item when its last one is answered."""
 
     concurrency: int
@@ -28,10 +28,10 @@ class Closed(msgspec.Struct, frozen=True, omit_defaults=True, tag="closed"):
         _require_positive("the highest rate", self.at_most_per_s)
 
 
-class Open(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
+class OpenLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
     """Items that are sent when they are due, whatever is under way."""
 
-    arrivals: Arrivals | Trace
+    arrivals: Arrivals | TraceArrivals
     at_most_under_way: int | None = None
     """Items under way at most; one that is due meanwhile is sent late, and is counted as held."""
 
@@ -43,7 +43,7 @@ class Open(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
 class Load(msgspec.Struct, frozen=True, omit_defaults=True):
     """One load."""
 
-    shape: Closed | Open
+    shape: ClosedLoad | OpenLoad
     sampling: Sampling = Sampling()
     """How answers are written; an item's own length goes before."""
     n: int | None = None
@@ -67,7 +67,11 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
         temperature = self.sampling.temperature
         _require(math.isfinite(temperature) and temperature >= 0, "the temperature", temperature, "0 or more")
         _require(self.sampling.n == 1, "the answers to a call", self.sampling.n, "1")
-        if self.goes_round and isinstance(self.shape, Open) and isinstance(self.shape.arrivals, Trace):
+        if (
+            self.goes_round
+            and isinstance(self.shape, OpenLoad)
+            and isinstance(self.shape.arrivals, TraceArrivals)
+        ):
             raise UsageError(
                 Problem(
                     "LOAD-002", "a trace cannot go round: it has an end", "give a rate, or fewer requests"
@@ -81,15 +85,15 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
                     "give --requests, or a length in seconds",
                 )
             )
-        if self.n is None and isinstance(self.shape, Open) and isinstance(self.shape.arrivals, Arrivals):
+        if self.n is None and isinstance(self.shape, OpenLoad) and isinstance(self.shape.arrivals, Arrivals):
             self.shape.arrivals.moments()  # A schedule that needs a number says so now.
 
     @property
     def n_expected(self) -> int | None:
         """Return about how many items it will take; None where the server's answers decide."""
-        if self.n is not None or self.seconds is None or not isinstance(self.shape, Open):
+        if self.n is not None or self.seconds is None or not isinstance(self.shape, OpenLoad):
             return self.n
-        if isinstance(self.shape.arrivals, Trace):
+        if isinstance(self.shape.arrivals, TraceArrivals):
             return None
         return math.ceil(self.shape.arrivals.highest_rate * self.seconds)
 

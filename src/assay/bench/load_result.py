@@ -18,7 +18,7 @@ _LATE_SHARE = 0.01
 """Above it the client is said to have been the limit."""
 
 
-class Progress(msgspec.Struct, frozen=True):
+class LoadProgress(msgspec.Struct, frozen=True):
     """How far a load is."""
 
     seconds: float
@@ -31,7 +31,7 @@ class Progress(msgspec.Struct, frozen=True):
     """Calls that ended per second, over the last few seconds."""
 
 
-class Driven(msgspec.Struct, frozen=True, omit_defaults=True):
+class LoadResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a load came to."""
 
     seconds: float
@@ -62,7 +62,7 @@ class Driven(msgspec.Struct, frozen=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
 
 
-class Tally:
+class LoadTally:
     """Counts while a load is under way."""
 
     def __init__(self) -> None:
@@ -80,27 +80,27 @@ class Tally:
         self.n_failed += isinstance(call.outcome, Failure)
         self.last_ended = max(self.last_ended, call.times.ended)
 
-    def late(self, seconds: float, *, is_held: bool) -> None:
+    def count_lateness(self, seconds: float, *, is_held: bool) -> None:
         """Count how late a call that was due began; whether it was held is not the client's fault."""
         self._lateness.add(seconds)
         self._n_own_late += not is_held and seconds > LATE_S
 
-    def idle(self, seconds: float) -> None:
+    def count_idle_time(self, seconds: float) -> None:
         """Count how long a client of a closed load stood empty."""
         self._idleness.add(seconds)
 
-    def progress(self, seconds: float) -> Progress:
+    def progress(self, seconds: float) -> LoadProgress:
         """Return how far the load is so long after its start."""
         while len(self._seen) > 1 and seconds - self._seen[0][0] > _RATE_OVER_S:
             self._seen.popleft()
         since, n_before = self._seen[0]
         per_s = (self.n_done - n_before) / (seconds - since) if seconds > since else 0.0
         self._seen.append((seconds, self.n_done))
-        return Progress(seconds, self.n_sent, self.n_done, self.n_failed, self.n_under_way, per_s)
+        return LoadProgress(seconds, self.n_sent, self.n_done, self.n_failed, self.n_under_way, per_s)
 
-    def driven(self, load: Load, began: float, *, is_partial: bool) -> Driven:
+    def driven(self, load: Load, began: float, *, is_partial: bool) -> LoadResult:
         """Return what it came to."""
-        return Driven(
+        return LoadResult(
             seconds=max(self.last_ended - began, 0.0),
             n_items=self.n_items,
             n_sent=self.n_sent,
@@ -114,14 +114,14 @@ class Tally:
             lateness=self._lateness.stats(),
             idleness=self._idleness.stats(),
             lag=self.lag.stats(),
-            notes=(*self._of_the_load(load, is_partial), *self._of_the_client()),
+            notes=(*self._iter_load_notes(load, is_partial), *self._iter_client_notes()),
         )
 
     @property
     def _own_late_share(self) -> float:
         return self._n_own_late / self._lateness.n if self._lateness.n else 0.0
 
-    def _of_the_load(self, load: Load, is_partial: bool) -> Iterator[str]:
+    def _iter_load_notes(self, load: Load, is_partial: bool) -> Iterator[str]:
         if is_partial:
             yield "the load was ended before it was complete; the numbers are of the calls that ended"
         elif load.n is not None and load.seconds is None and self.n_items < load.n:
@@ -136,7 +136,7 @@ class Tally:
                 "was not kept"
             )
 
-    def _of_the_client(self) -> Iterator[str]:
+    def _iter_client_notes(self) -> Iterator[str]:
         late = f"{LATE_S * 1000:g} ms"
         if (share := self._own_late_share) > _LATE_SHARE:
             yield f"the client itself was the limit: it sent {share:.1%} of the items more than {late} late"

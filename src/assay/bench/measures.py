@@ -12,14 +12,14 @@ from math import inf
 
 import numpy as np
 
-from assay.bench.columns import Calls, Flags, Gathered
-from assay.bench.concurrent_requests import UnderWay
-from assay.bench.goodput import Goodput, RequestLimit, kept
+from assay.bench.columns import CallBuffer, CallColumns, Flags
+from assay.bench.concurrent_requests import ConcurrencyCurve
+from assay.bench.goodput import Goodput, RequestLimit, check_request_limits
 from assay.bench.over_time import CountsOverTime
-from assay.bench.page_numbers import seconds as shown_time
+from assay.bench.page_numbers import format_seconds as shown_time
 from assay.bench.pool import EXACT_UP_TO, RELATIVE_ERROR, Numbers, Pool, Unit
 from assay.bench.records import CallRecord
-from assay.bench.steady import Window
+from assay.bench.steady import SteadyWindow
 from assay.bench.summary import (
     METRICS,
     BenchSummary,
@@ -42,10 +42,10 @@ class Measures:
     stored.
     """
 
-    def __init__(self, limits: Sequence[RequestLimit] = (), *, window: Window | None = None) -> None:
+    def __init__(self, limits: Sequence[RequestLimit] = (), *, window: SteadyWindow | None = None) -> None:
         self._limits = tuple(limits)
         self._window = window
-        self._waiting = Gathered()
+        self._waiting = CallBuffer()
         self._began = array("d")
         self._ended = array("d")
         self._pools = {name: Pool() for name in METRICS}
@@ -72,25 +72,25 @@ class Measures:
             self._failures[failure.kind] += 1
             self._examples.setdefault(failure.kind, failure.message)
         if self._waiting.is_full:
-            self._work_out()
+            self._process_waiting()
 
     def pool(self, metric: str) -> Pool:
         """Return all values of a metric (`METRICS`)."""
-        self._work_out()
+        self._process_waiting()
         return self._pools[metric]
 
     def output_before(self, moments: Numbers, *, in_pieces: bool) -> Numbers:
         """Return how many tokens of answers, or pieces of their text, had come before each moment."""
-        self._work_out()
+        self._process_waiting()
         return self._over_time.count_before(_PIECES if in_pieces else _TOKENS, moments)
 
-    def under_way(self) -> UnderWay:
+    def build_concurrency_curve(self) -> ConcurrencyCurve:
         """Return how many calls were under way at each moment."""
-        return UnderWay(np.array(self._began), np.array(self._ended))
+        return ConcurrencyCurve(np.array(self._began), np.array(self._ended))
 
     def summary(self) -> BenchSummary:
         """Return what the calls say that were taken so far."""
-        self._work_out()
+        self._process_waiting()
         duration = self._duration()
         found = {name: pool.stats(_UNITS.get(name, "s")) for name, pool in self._pools.items()}
         metrics = {name: stats for name, stats in found.items() if stats is not None}
@@ -117,34 +117,34 @@ class Measures:
             notes=tuple(self._notes()),
         )
 
-    def _work_out(self) -> None:
+    def _process_waiting(self) -> None:
         """Add up the calls that wait."""
         if not len(self._waiting):
             return
-        calls = Calls(self._waiting)
-        self._waiting = Gathered()
-        is_mine = self._began_inside(calls.began)
+        calls = CallColumns(self._waiting)
+        self._waiting = CallBuffer()
+        is_mine = self._select_began_inside(calls.began)
         is_used = is_mine & calls.is_ok
-        breaks_none, is_good = kept(calls, self._limits)
-        self._n_good += _n(is_used & is_good)
-        self._n_unknown += _n(is_used & breaks_none & ~is_good)
+        breaks_none, is_good = check_request_limits(calls, self._limits)
+        self._n_good += _count_true(is_used & is_good)
+        self._n_unknown += _count_true(is_used & breaks_none & ~is_good)
         self._add_calls(calls, is_mine, is_used)
-        self._add_what_came_through(calls, is_good)
+        self._add_throughput(calls, is_good)
         if self._window is None:
             self._add_over_time(calls)
 
-    def _began_inside(self, began: Numbers) -> Flags:
+    def _select_began_inside(self, began: Numbers) -> Flags:
         if self._window is None:
             return np.ones(len(began), dtype=np.bool_)
         return (began >= self._window.start) & (began < self._window.end)
 
-    def _came_inside(self, moments: Numbers) -> Flags:
+    def _select_inside(self, moments: Numbers) -> Flags:
         """Return what came in the window; as a call's end may be what ends it, that moment belongs to it."""
         if self._window is None:
             return np.ones(len(moments), dtype=np.bool_)
         return (moments > self._window.start) & (moments <= self._window.end)
 
-    def _share_inside(self, calls: Calls) -> Numbers:
+    def _share_inside(self, calls: CallColumns) -> Numbers:
         """Return which share of each call's time lies in the window.
 
         Counted by their ends, calls in step with each other (equal lengths, all clients begun at once) would
@@ -154,11 +154,11 @@ class Measures:
         if self._window is None:
             return np.ones(len(took))
         inside = np.minimum(calls.ended, self._window.end) - np.maximum(calls.began, self._window.start)
-        at_once = self._came_inside(calls.ended).astype(np.float64)
+        at_once = self._select_inside(calls.ended).astype(np.float64)
         shares: Numbers = np.divide(np.maximum(inside, 0.0), took, out=at_once, where=took > 0)
         return shares
 
-    def _add_calls(self, calls: Calls, is_mine: Flags, is_used: Flags) -> None:
+    def _add_calls(self, calls: CallColumns, is_mine: Flags, is_used: Flags) -> None:
         """Add what single calls say: of those that began in the window and succeeded."""
         gaps, of_call = calls.gaps
         is_counted = is_used & (calls.n_output > 0)
@@ -172,33 +172,33 @@ class Measures:
         pools["input_tokens"].add(calls.n_input[is_used & (calls.n_input > 0)])
         pools["output_tokens"].add(calls.n_output[is_counted])
         pools["output_rate"].add(calls.n_output[has_rate] / calls.e2el[has_rate])
-        self._n_calls += _n(is_mine)
-        self._n_succeeded += _n(is_used)
-        self._n_input_uncounted += _n(is_used & (calls.n_input == 0))
-        self._n_output_uncounted += _n(is_used & (calls.n_output == 0))
-        self._n_untimed += _n(is_used & ~calls.is_timed)
+        self._n_calls += _count_true(is_mine)
+        self._n_succeeded += _count_true(is_used)
+        self._n_input_uncounted += _count_true(is_used & (calls.n_input == 0))
+        self._n_output_uncounted += _count_true(is_used & (calls.n_output == 0))
+        self._n_untimed += _count_true(is_used & ~calls.is_timed)
         if is_used.any():
             self._first_began = min(self._first_began, float(calls.began[is_used].min()))
             self._last_ended = max(self._last_ended, float(calls.ended[is_used].max()))
 
-    def _add_what_came_through(self, calls: Calls, is_good: Flags) -> None:
+    def _add_throughput(self, calls: CallColumns, is_good: Flags) -> None:
         """Count calls by their share of the window and tokens by their own times, whenever a call began."""
-        is_through = calls.is_ok & self._came_inside(calls.ended)
+        is_through = calls.is_ok & self._select_inside(calls.ended)
         through = np.where(calls.is_ok, self._share_inside(calls), 0.0)
-        is_read = calls.is_ok & self._came_inside(np.where(calls.is_timed, calls.first_text, calls.ended))
-        is_written = calls.is_ok[calls.of_piece] & self._came_inside(calls.text_at)
+        is_read = calls.is_ok & self._select_inside(np.where(calls.is_timed, calls.first_text, calls.ended))
+        is_written = calls.is_ok[calls.call_of_piece] & self._select_inside(calls.text_at)
         self._counts_input |= bool((calls.is_ok & (calls.n_input > 0)).any())
         self._counts_output |= bool((calls.is_ok & (calls.n_output > 0)).any())
         self._n_through += float(through.sum())
         self._n_good_through += float(through[is_good].sum())
         self._input_tokens += float(calls.n_input[is_read].sum())
-        self._output_pieces += _n(is_written)
+        self._output_pieces += _count_true(is_written)
         self._output_tokens += float(calls.tokens_of_piece[is_written].sum())
         # Without times of its text, a reply's tokens came when it ended.
         self._output_tokens += float(calls.n_output[is_through & ~calls.is_timed].sum())
 
-    def _add_over_time(self, calls: Calls) -> None:
-        is_ok, is_ok_piece = calls.is_ok, calls.is_ok[calls.of_piece]
+    def _add_over_time(self, calls: CallColumns) -> None:
+        is_ok, is_ok_piece = calls.is_ok, calls.is_ok[calls.call_of_piece]
         is_whole = is_ok & ~calls.is_timed
         self._over_time.add(_SENT, calls.began)
         self._over_time.add(_SUCCEEDED, calls.ended[is_ok])
@@ -233,7 +233,7 @@ class Measures:
         return Goodput(self._limits, self._n_good, self._n_unknown, share, per_s)
 
     def _concurrency(self) -> Concurrency | None:
-        under_way = self.under_way()
+        under_way = self.build_concurrency_curve()
         if not under_way.n_calls or under_way.start == under_way.end:
             return None
         if self._window is not None:
@@ -252,7 +252,7 @@ class Measures:
         start_s = start - min(self._began)
         return OverTime(start_s, width, sent, succeeded, failed, tuple(rows[_TOKENS]), pieces)
 
-    def _notes_of_window(self, window: Window) -> Iterator[str]:
+    def _iter_window_notes(self, window: SteadyWindow) -> Iterator[str]:
         """Say whether the window can be trusted; what is to be said of replies is said of the whole load."""
         if not self._n_succeeded:
             yield "no call that began in the steady window succeeded: it has no latencies"
@@ -265,7 +265,7 @@ class Measures:
 
     def _notes(self) -> Iterator[str]:
         if self._window is not None:
-            yield from self._notes_of_window(self._window)
+            yield from self._iter_window_notes(self._window)
             return
         replies = f"of {self._n_succeeded:,} replies"
         if self._n_calls and not self._n_succeeded:
@@ -282,5 +282,5 @@ class Measures:
                 yield f"{name} has over {EXACT_UP_TO:,} values: percentiles are within {RELATIVE_ERROR:.1%}"
 
 
-def _n(flags: Flags) -> int:
+def _count_true(flags: Flags) -> int:
     return int(np.count_nonzero(flags))

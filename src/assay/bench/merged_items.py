@@ -11,10 +11,10 @@ import msgspec
 from assay.bench.item_stream import Items, WarmUp
 from assay.bench.items import LoadItem
 
-_OF_TRACES = "trace"
+_TRACE_KIND = "trace"
 
 
-def joined_items(parts: Mapping[str, Items]) -> Items:
+def merge_items(parts: Mapping[str, Items]) -> Items:
     """Return the items of all parts, one part after the other; traces together by their times.
 
     An item's id begins with the name of its part and a slash.
@@ -26,17 +26,17 @@ def joined_items(parts: Mapping[str, Items]) -> Items:
         "parts": {name: items.describes for name, items in parts.items()},
     }
     notes = dict.fromkeys(note for items in parts.values() for note in items.notes)
-    load = _Joined(parts, is_by_time=described_by["kind"] == _OF_TRACES)
+    load = _MergedSource(parts, is_by_time=described_by["kind"] == _TRACE_KIND)
     return Items(load, sum(items.n for items in parts.values()), described_by, tuple(notes))
 
 
-def part_of(item: str, names: Sequence[str]) -> tuple[str, str]:
+def split_item_id(item: str, names: Sequence[str]) -> tuple[str, str]:
     """Return which part an item of a joined load is of, and its id there."""
     name = max((name for name in names if item.startswith(f"{name}/")), key=len)
     return name, item.removeprefix(f"{name}/")
 
 
-class _Joined:
+class _MergedSource:
     """The load behind joined items."""
 
     def __init__(self, parts: Mapping[str, Items], *, is_by_time: bool) -> None:
@@ -44,16 +44,16 @@ class _Joined:
         self._is_by_time = is_by_time
 
     def __iter__(self) -> Iterator[LoadItem]:
-        every = [_named(name, items) for name, items in self._parts.items()]
+        every = [_prefix_ids(name, items) for name, items in self._parts.items()]
         if self._is_by_time:
             yield from heapq.merge(*every, key=lambda item: item.at_s or 0.0)
             return
         for items in every:
             yield from items
 
-    def without_end(self) -> Iterator[LoadItem]:
+    def iter_forever(self) -> Iterator[LoadItem]:
         """Yield the items of all parts, round after round."""
-        endless = [(_named(name, items.without_end()), items.n) for name, items in self._parts.items()]
+        endless = [(_prefix_ids(name, items.iter_forever()), items.n) for name, items in self._parts.items()]
         for _ in count():
             for items, n in endless:
                 yield from islice(items, n)
@@ -62,7 +62,7 @@ class _Joined:
         """Return items of the first part."""
         name, items = next(iter(self._parts.items()))
         found = items.warmup(n)
-        return found._replace(items=list(_named(name, found.items)))
+        return found._replace(items=list(_prefix_ids(name, found.items)))
 
     def came_up(self, n_sent: int) -> Sequence[str]:
         """Say what came up in each part; of a last round that was not whole, the first parts were sent."""
@@ -75,5 +75,5 @@ class _Joined:
         return said
 
 
-def _named(name: str, items: Items | Iterator[LoadItem] | Sequence[LoadItem]) -> Iterator[LoadItem]:
+def _prefix_ids(name: str, items: Items | Iterator[LoadItem] | Sequence[LoadItem]) -> Iterator[LoadItem]:
     return (msgspec.structs.replace(item, id=f"{name}/{item.id}") for item in items)

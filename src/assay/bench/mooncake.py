@@ -15,20 +15,20 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from assay.bench.item_stream import Inexact, WarmUp
+from assay.bench.item_stream import InexactPrompts, WarmUp
 from assay.bench.items import LoadItem
-from assay.bench.lengths import LONGEST
+from assay.bench.lengths import MAX_LENGTH
 from assay.bench.rounds import Rounds
-from assay.bench.synthetic import as_prompt
-from assay.bench.texts import MadeText, Texts, n_tokens_of
+from assay.bench.synthetic import build_prompt
+from assay.bench.texts import GeneratedText, TextGenerator, estimate_tokens
 from assay.bench.tokenizer import Tokenizer
-from assay.core.errors import Problem, Problems, UsageError, listing, nearest
+from assay.core.errors import Problem, Problems, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 
 BLOCK_TOKENS = 512
-_KEPT_BLOCKS = 4096
+_CACHED_BLOCKS = 4096
 
-_Count = Annotated[int, msgspec.Meta(ge=1, le=LONGEST)]
+_Count = Annotated[int, msgspec.Meta(ge=1, le=MAX_LENGTH)]
 
 
 class TraceRow(msgspec.Struct, frozen=True, gc=False):
@@ -64,7 +64,7 @@ class TraceTimes(NamedTuple):
     """2 sends in half the time."""
 
 
-class Trace(NamedTuple):
+class MooncakeTrace(NamedTuple):
     """The requests that are sent, in the order of their times."""
 
     rows: tuple[TraceRow, ...]
@@ -84,7 +84,9 @@ def is_trace(fields: Mapping[str, Any]) -> bool:
     return "timestamp" in fields and ("input_length" in fields or "input_text" in fields)
 
 
-def read_trace(rows: Iterable[tuple[Mapping[str, Any], Origin]], times: TraceTimes, path: str) -> Trace:
+def read_trace(
+    rows: Iterable[tuple[Mapping[str, Any], Origin]], times: TraceTimes, path: str
+) -> MooncakeTrace:
     """Read a whole trace; what is wrong with its rows is told together."""
     _check_times(times)
     problems = Problems()
@@ -106,7 +108,7 @@ def read_trace(rows: Iterable[tuple[Mapping[str, Any], Origin]], times: TraceTim
     is_from_first = times.start_ms is None if times.is_from_first is None else times.is_from_first
     zero = kept[0].timestamp if is_from_first else times.start_ms or 0.0
     offsets = tuple((row.timestamp - zero) / 1000 / times.speed for row in kept)
-    return Trace(tuple(kept), offsets, tuple(notes))
+    return MooncakeTrace(tuple(kept), offsets, tuple(notes))
 
 
 def _check_times(times: TraceTimes) -> None:
@@ -137,7 +139,7 @@ def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceR
     made: dict[str, Any] = {}
     for field, value in fields.items():
         if field not in FIELDS:
-            note(field, f"unknown field{nearest(field, FIELDS)}", f"a trace has {listing(FIELDS)}")
+            note(field, f"unknown field{suggest_name(field, FIELDS)}", f"a trace has {listing(FIELDS)}")
         elif value is not None:
             try:
                 made[field] = msgspec.convert(value, _KINDS[field])
@@ -153,66 +155,72 @@ def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceR
         note("input_length", f"found {has} of 'input_length' and 'input_text'", "write one of them")
     elif row.input_text == "":
         note("input_text", "the text is empty", "write a prompt")
-    elif row.input_length is not None and row.hash_ids and len(row.hash_ids) != _n_blocks(row.input_length):
-        n_expected = _n_blocks(row.input_length)
+    elif (
+        row.input_length is not None and row.hash_ids and len(row.hash_ids) != _count_blocks(row.input_length)
+    ):
+        n_expected = _count_blocks(row.input_length)
         what = f"found {len(row.hash_ids)} ids for {row.input_length} tokens, expected {n_expected}"
         note("hash_ids", what, f"give one id for each {BLOCK_TOKENS} tokens, and one for what is left")
     return row if problems.total == n_before else None
 
 
-def _n_blocks(n_tokens: int) -> int:
+def _count_blocks(n_tokens: int) -> int:
     return -(-n_tokens // BLOCK_TOKENS)
 
 
-class TraceLoad:
+class TraceItemSource:
     """The items of a trace, made as they are walked; more than it has come after it, in its own rhythm."""
 
     def __init__(
-        self, trace: Trace, n: int, *, seed: int, is_chat: bool, tokenizer: Tokenizer | None = None
+        self, trace: MooncakeTrace, n: int, *, seed: int, is_chat: bool, tokenizer: Tokenizer | None = None
     ) -> None:
-        self._trace = trace = Trace(trace.rows[:n], trace.offsets_s[:n], trace.notes)
+        self._trace = trace = MooncakeTrace(trace.rows[:n], trace.offsets_s[:n], trace.notes)
         self._is_chat = is_chat
         self._tokenizer = tokenizer
-        self._blocks = Texts(seed, "trace block", tokenizer)
-        self._rows = Texts(seed, "trace row", tokenizer)
-        self._unmeasured = Texts(seed, "trace warm-up", tokenizer)
-        self._block = lru_cache(maxsize=_KEPT_BLOCKS)(self._made_block)
-        self._inexact = Inexact()
-        self._rounds = Rounds(self._once, n, period_s=trace.period_s)
+        self._blocks = TextGenerator(seed, "trace block", tokenizer)
+        self._rows = TextGenerator(seed, "trace row", tokenizer)
+        self._unmeasured = TextGenerator(seed, "trace warm-up", tokenizer)
+        self._block = lru_cache(maxsize=_CACHED_BLOCKS)(self._build_block)
+        self._inexact = InexactPrompts()
+        self._rounds = Rounds(self._iter_round, n, period_s=trace.period_s)
 
     def __iter__(self) -> Iterator[LoadItem]:
         return iter(self._rounds)
 
-    def without_end(self) -> Iterator[LoadItem]:
+    def iter_forever(self) -> Iterator[LoadItem]:
         """Yield the trace again and again."""
-        return self._rounds.without_end()
+        return self._rounds.iter_forever()
 
     def warmup(self, n: int) -> WarmUp:
         """Return items of other texts, as long as the trace's first ones."""
         rows = islice(cycle(self._trace.rows), n)
-        return WarmUp([self._other(number, row) for number, row in enumerate(rows)], are_measured=False)
+        return WarmUp(
+            [self._build_warmup_item(number, row) for number, row in enumerate(rows)], are_measured=False
+        )
 
     def came_up(self, n_sent: int) -> Sequence[str]:
         """Say which prompts are not as long as they should be, and whether the trace was too short."""
         return (*self._inexact.said(), *self._rounds.came_up(n_sent))
 
-    def _once(self) -> Iterator[LoadItem]:
+    def _iter_round(self) -> Iterator[LoadItem]:
         for number, (row, at_s) in enumerate(zip(self._trace.rows, self._trace.offsets_s, strict=True)):
             item = self._item(str(number), self._prompt(row, number), row.output_length, at_s)
-            yield self._inexact.look_at(item, row.input_length)
+            yield self._inexact.check_item(item, row.input_length)
 
-    def _other(self, number: int, row: TraceRow) -> LoadItem:
-        n_tokens = row.input_length or n_tokens_of(len((row.input_text or "").split()))
+    def _build_warmup_item(self, number: int, row: TraceRow) -> LoadItem:
+        n_tokens = row.input_length or estimate_tokens(len((row.input_text or "").split()))
         return self._item(f"warm-up {number}", self._unmeasured.text(number, n_tokens), row.output_length)
 
-    def _item(self, item_id: str, made: MadeText, max_tokens: int, at_s: float | None = None) -> LoadItem:
-        prompt = as_prompt(made.text, is_chat=self._is_chat)
+    def _item(
+        self, item_id: str, made: GeneratedText, max_tokens: int, at_s: float | None = None
+    ) -> LoadItem:
+        prompt = build_prompt(made.text, is_chat=self._is_chat)
         return LoadItem(item_id, prompt, max_tokens, at_s=at_s, n_prompt_tokens=made.n_tokens)
 
-    def _prompt(self, row: TraceRow, number: int) -> MadeText:
+    def _prompt(self, row: TraceRow, number: int) -> GeneratedText:
         if row.input_text is not None:
             count = None if self._tokenizer is None else self._tokenizer.count(row.input_text)
-            return MadeText(row.input_text, count)
+            return GeneratedText(row.input_text, count)
         assert row.input_length is not None
         if not row.hash_ids:
             return self._rows.text(number, row.input_length)
@@ -220,7 +228,7 @@ class TraceLoad:
         before = "".join(self._block(hash_id, is_first=not at) for at, hash_id in enumerate(whole))
         return self._blocks.text(last, row.input_length, after=before, joiner=" ")
 
-    def _made_block(self, hash_id: int, *, is_first: bool) -> str:
+    def _build_block(self, hash_id: int, *, is_first: bool) -> str:
         if is_first:
             return self._blocks.text(hash_id, BLOCK_TOKENS).text
         return self._blocks.block(hash_id, BLOCK_TOKENS)

@@ -17,7 +17,14 @@ from assay.bench.page_charts import (
 )
 from assay.bench.page_data import LoadView, PageData, PageHead
 from assay.bench.page_levels import search_section, sweep_section
-from assay.bench.page_numbers import NOT_KNOWN, count, many, number, percent, seconds
+from assay.bench.page_numbers import (
+    NOT_KNOWN,
+    format_count,
+    format_count_of,
+    format_number,
+    format_percent,
+    format_seconds,
+)
 from assay.bench.page_tables import failures_table, numbers_tables
 from assay.core.markup import Markup, one_file_page, tag
 
@@ -31,21 +38,25 @@ def render_page(data: PageData) -> str:
     """Return the page; the same data gives the same text."""
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
-    main = tag("main", _head(data.head), *_several(data), *_loads(data))
+    main = tag("main", _head(data.head), *_render_sweeps(data), *_loads(data))
     tip = tag("div", id="tip", role="status", hidden="")
     return one_file_page(f"{data.head.model} · serving benchmark", style, script, main, tip)
 
 
 def _head(head: PageHead) -> Markup:
     answered = head.n_calls - head.n_failed
-    failed = f"{count(head.n_failed)} ({percent(head.n_failed / head.n_calls)})" if head.n_failed else "none"
+    failed = (
+        f"{format_count(head.n_failed)} ({format_percent(head.n_failed / head.n_calls)})"
+        if head.n_failed
+        else "none"
+    )
     facts = [
         ("Address", head.address),
         ("Dataset", head.dataset),
         ("Load", head.load),
         ("Date", head.date),
-        ("Duration", seconds(head.duration_s)),
-        ("Calls", f"{count(head.n_calls)}, {count(answered)} answered"),
+        ("Duration", format_seconds(head.duration_s)),
+        ("Calls", f"{format_count(head.n_calls)}, {format_count(answered)} answered"),
         ("Failed", failed),
         ("Tokens", _tokens(head)),
         *head.settings,
@@ -65,10 +76,10 @@ def _head(head: PageHead) -> Markup:
 def _tokens(head: PageHead) -> str:
     if head.n_input is None and head.n_output is None:
         return "not counted"
-    return f"{count(head.n_input)} in, {count(head.n_output)} out"
+    return f"{format_count(head.n_input)} in, {format_count(head.n_output)} out"
 
 
-def _several(data: PageData) -> list[Markup]:
+def _render_sweeps(data: PageData) -> list[Markup]:
     parts = []
     if data.search is not None:
         parts.append(search_section(data.search))
@@ -87,17 +98,22 @@ def _loads(data: PageData) -> list[Markup]:
     if len(shown) < len(data.loads):
         parts.append(tag("p", f"The last {len(shown)} of {len(data.loads)} loads.", class_="empty"))
     for load in shown:
-        summary = tag("summary", tag("bdi", load.name), tag("span", _in_one_line(load)))
+        summary = tag("summary", tag("bdi", load.name), tag("span", _summarize_load(load)))
         parts.append(tag("details", summary, _load(load)))
     return parts
 
 
-def _in_one_line(load: LoadView) -> str:
-    parts = [f"{number(one.value)} {one.unit}" for one in load.whole.amounts if one.value is not None][:1]
+def _summarize_load(load: LoadView) -> str:
+    parts = [f"{format_number(one.value)} {one.unit}" for one in load.whole.amounts if one.value is not None][
+        :1
+    ]
     known = [(one.name, one.stats) for one in load.whole.latencies if one.stats is not None]
-    parts += [f"{name} p50 {seconds(stats.p50)}, p99 {seconds(stats.p99)}" for name, stats in known[:1]]
+    parts += [
+        f"{name} p50 {format_seconds(stats.p50)}, p99 {format_seconds(stats.p99)}"
+        for name, stats in known[:1]
+    ]
     if load.n_failed:
-        parts.append(f"{count(load.n_failed)} failed")
+        parts.append(f"{format_count(load.n_failed)} failed")
     return " · ".join(parts)
 
 
@@ -116,17 +132,19 @@ def _load(load: LoadView) -> Markup:
 
 def _tiles(load: LoadView) -> Markup:
     tiles = [
-        (f"{one.name} p50", seconds(one.stats.p50), f"p99 {seconds(one.stats.p99)}")
+        (f"{one.name} p50", format_seconds(one.stats.p50), f"p99 {format_seconds(one.stats.p99)}")
         for one in load.whole.latencies
         if one.stats is not None and one.name != "ITL"
     ]
     tiles += [
-        (one.name.replace(" throughput", "s"), number(one.value), one.unit)
+        (one.name.replace(" throughput", "s"), format_number(one.value), one.unit)
         for one in load.whole.amounts
         if one.value is not None and one.name.startswith(("Request", "Output"))
     ]
-    failed = percent(load.n_failed / load.n_calls) if load.n_failed else "none"
-    tiles.append(("Failed", failed, f"{count(load.n_failed)} of {many(load.n_calls, 'call')}"))
+    failed = format_percent(load.n_failed / load.n_calls) if load.n_failed else "none"
+    tiles.append(
+        ("Failed", failed, f"{format_count(load.n_failed)} of {format_count_of(load.n_calls, 'call')}")
+    )
     parts = [
         tag("div", tag("span", name), tag("b", value), tag("span", below), class_="tile")
         for name, value, below in tiles

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from assay.bench.page_numbers import round_time, short, time_unit
-from assay.bench.page_shapes import WIDE, round_step
+from assay.bench.page_numbers import choose_time_unit, format_round_time, format_short
+from assay.bench.page_shapes import WIDE, choose_round_step
 
 _MOST_LOG_TICKS = 7
 
@@ -33,7 +33,7 @@ class Axis:
 
 def even_ticks(low: float, high: float, n: int) -> list[float]:
     """Return at most n + 1 round values from low to high, at even distances."""
-    step = round_step((high - low) / n)
+    step = choose_round_step((high - low) / n)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [place * step for place in range(first, last + 1)]
 
@@ -51,47 +51,49 @@ def log_ticks(low: float, high: float) -> list[float]:
     return ticks
 
 
-def amounts(high: float, n: int = 4, label: Callable[[float], str] = short) -> Axis:
+def build_amount_axis(high: float, n: int = 4, label: Callable[[float], str] = format_short) -> Axis:
     """Return an axis from 0 to the first tick that is not below `high`."""
-    step = round_step((high if high > 0 else 1.0) / n)
+    step = choose_round_step((high if high > 0 else 1.0) / n)
     ticks = [place * step for place in range(n + 1) if (place - 1) * step < (high or 1.0) * (1 - 1e-9)]
     return Axis(0.0, ticks[-1], tuple((tick, label(tick)) for tick in ticks))
 
 
-def whole_amounts(high: int, n: int = 4) -> Axis:
+def build_count_axis(high: int, n: int = 4) -> Axis:
     """Return an axis from 0 for counts: its ticks are whole numbers."""
-    step = max(round(round_step(max(high, 1) / n) + 0.4), 1)
+    step = max(round(choose_round_step(max(high, 1) / n) + 0.4), 1)
     ticks = range(0, max(high, 1) + step, step)
-    return Axis(0.0, float(ticks[-1]), tuple((float(tick), short(tick)) for tick in ticks))
+    return Axis(0.0, float(ticks[-1]), tuple((float(tick), format_short(tick)) for tick in ticks))
 
 
-def elapsed(duration: float, n: int = 8) -> Axis:
+def build_elapsed_axis(duration: float, n: int = 8) -> Axis:
     """Return an axis of the time since a load began, which ends where the load does."""
     duration = duration or 1.0
-    unit, sign = time_unit(duration)
+    unit, sign = choose_time_unit(duration)
     ticks = even_ticks(0.0, duration / unit, n)
-    return Axis(0.0, duration, tuple((tick * unit, f"{short(tick)} {sign}") for tick in ticks))
+    return Axis(0.0, duration, tuple((tick * unit, f"{format_short(tick)} {sign}") for tick in ticks))
 
 
-def latencies(low: float, high: float, *, is_log: bool, n: int = 5) -> Axis:
+def build_latency_axis(low: float, high: float, *, is_log: bool, n: int = 5) -> Axis:
     """Return an axis of times from low to high."""
     if is_log:
-        return Axis(low, high, tuple((tick, round_time(tick)) for tick in log_ticks(low, high)), is_log=True)
-    unit, sign = time_unit(high)
+        return Axis(
+            low, high, tuple((tick, format_round_time(tick)) for tick in log_ticks(low, high)), is_log=True
+        )
+    unit, sign = choose_time_unit(high)
     ticks = even_ticks(low / unit, high / unit, n)
-    return Axis(low, high, tuple((tick * unit, f"{short(tick)} {sign}") for tick in ticks))
+    return Axis(low, high, tuple((tick * unit, f"{format_short(tick)} {sign}") for tick in ticks))
 
 
-def latencies_from_0(greatest: float) -> Axis:
+def build_latency_axis_from_0(greatest: float) -> Axis:
     """Return an axis of times from 0 in one unit."""
-    unit, sign = time_unit(greatest)
-    axis = amounts(greatest / unit, 3)
+    unit, sign = choose_time_unit(greatest)
+    axis = build_amount_axis(greatest / unit, 3)
     return Axis(0.0, axis.high * unit, tuple((tick * unit, f"{label} {sign}") for tick, label in axis.ticks))
 
 
-def latencies_of(values: Iterable[float]) -> Axis:
+def build_point_latency_axis(values: Iterable[float]) -> Axis:
     """Return an axis for times that are drawn as points: from 0, or logarithmic where they are wide."""
     positive = [value for value in values if value > 0]
     if not positive or max(positive) / min(positive) <= WIDE:
-        return latencies_from_0(max(positive, default=1.0))
-    return latencies(min(positive) / 1.3, max(positive) * 1.3, is_log=True)
+        return build_latency_axis_from_0(max(positive, default=1.0))
+    return build_latency_axis(min(positive) / 1.3, max(positive) * 1.3, is_log=True)

@@ -5,45 +5,65 @@ from __future__ import annotations
 from itertools import pairwise
 
 from assay.bench import page_axes as axes
-from assay.bench.page_data import Bar, Buckets, Distribution, LoadView, SendRate, Steps, Timeline
-from assay.bench.page_numbers import count, many, number, percent, round_time, seconds, short
-from assay.bench.page_panels import Panel, figure, legend
+from assay.bench.page_data import (
+    Bar,
+    Buckets,
+    ConcurrencySteps,
+    LatencyDistribution,
+    LoadView,
+    SendRate,
+    Timeline,
+)
+from assay.bench.page_numbers import (
+    format_count,
+    format_count_of,
+    format_number,
+    format_percent,
+    format_round_time,
+    format_seconds,
+    format_short,
+)
+from assay.bench.page_panels import Panel, render_figure, render_legend
 from assay.core.markup import Markup, tag
 
 N_STOPS = 160
 """Places of one plot that say something when they are pointed at."""
 
 
-def distribution_figure(of: Distribution) -> Markup:
+def distribution_figure(of: LatencyDistribution) -> Markup:
     """Return one latency: bars for how often, and a curve for how many are below."""
     binned, stats = of.histogram, of.stats
     title = f"{of.title} ({of.name})"
-    about = many(stats.n, "gap" if of.name == "ITL" else "call")
+    about = format_count_of(stats.n, "gap" if of.name == "ITL" else "call")
     if stats.min == stats.max:
-        words = f"There is one value only: {seconds(stats.min)}."
-        return figure(title, about, tag("p", words, class_="empty"))
+        words = f"There is one value only: {format_seconds(stats.min)}."
+        return render_figure(title, about, tag("p", words, class_="empty"))
     shares = [n / stats.n for n in binned.counts]
-    across = axes.latencies(binned.edges[0], binned.edges[-1], is_log=binned.is_log)
-    said = f"{of.title}: p50 {seconds(stats.p50)}, p90 {seconds(stats.p90)}, p99 {seconds(stats.p99)}"
-    bars = Panel(across, axes.amounts(max(shares), 3, _percent_tick), 120, f"Histogram. {said}.")
+    across = axes.build_latency_axis(binned.edges[0], binned.edges[-1], is_log=binned.is_log)
+    said = f"{of.title}: p50 {format_seconds(stats.p50)}, p90 {format_seconds(stats.p90)}, p99 {format_seconds(stats.p99)}"
+    bars = Panel(across, axes.build_amount_axis(max(shares), 3, _percent_tick), 120, f"Histogram. {said}.")
     bars.bars(binned.edges, shares, "c1")
     for left, right, share, n in zip(binned.edges, binned.edges[1:], shares, binned.counts, strict=False):
         if n:
             middle = (left * right) ** 0.5 if binned.is_log else (left + right) / 2
             bars.stop(
-                middle, None, f"{seconds(left)} to {seconds(right)}\n{percent(share)}, {count(round(n))}"
+                middle,
+                None,
+                f"{format_seconds(left)} to {format_seconds(right)}\n{format_percent(share)}, {format_count(round(n))}",
             )
     curve = Panel(across, axes.Axis(0.0, 1.0, _HALVES), 72, f"Cumulative curve. {said}.")
     curve.line(of.cumulative.xs, of.cumulative.ys, "c1")
     for x, y in zip(of.cumulative.xs, of.cumulative.ys, strict=True):
-        curve.stop(x, None, f"{percent(y)} below {seconds(x)}")
+        curve.stop(x, None, f"{format_percent(y)} below {format_seconds(x)}")
     for name, value in (("p50", stats.p50), ("p90", stats.p90), ("p99", stats.p99)):
         if value is not None:
-            bars.mark(value, f"{name} {seconds(value)}")
+            bars.mark(value, f"{name} {format_seconds(value)}")
     about += ", logarithmic axis" if binned.is_log else ""
     if binned.n_below:
-        about += f"; {percent(binned.n_below / stats.n)} below {seconds(binned.edges[0])}, not drawn"
-    return figure(
+        about += (
+            f"; {format_percent(binned.n_below / stats.n)} below {format_seconds(binned.edges[0])}, not drawn"
+        )
+    return render_figure(
         title,
         about,
         bars.render(has_x_labels=False, y_label="share in each bin"),
@@ -55,30 +75,39 @@ _HALVES = ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))
 
 
 def _percent_tick(share: float) -> str:
-    return f"{short(round(share * 100, 6))} %"
+    return f"{format_short(round(share * 100, 6))} %"
 
 
 def throughput_figure(load: LoadView) -> Markup:
     """Return answered calls and their tokens over time."""
     if load.n_failed == load.n_calls:
-        return figure(
+        return render_figure(
             "Throughput over time", "", tag("p", "No call was answered.", class_="empty"), class_="wide"
         )
-    about = f"mean of each {round_time(load.requests.width)}; calls count when they end"
+    about = f"mean of each {format_round_time(load.requests.width)}; calls count when they end"
     panels = [_rate_panel(load.requests, "c1", "requests/s", has_x_labels=load.output is None)]
     if load.output is not None:
         panels.append(_rate_panel(load.output, "c3", f"output {load.output_unit}/s", has_x_labels=True))
         about += f", {load.output_unit} when they come"
-    return figure("Throughput over time", about, *panels, class_="wide")
+    return render_figure("Throughput over time", about, *panels, class_="wide")
 
 
 def _rate_panel(of: Buckets, class_: str, unit: str, *, has_x_labels: bool) -> Markup:
     most = max(of.values)
-    panel = Panel(axes.elapsed(of.end), axes.amounts(most), 110, f"{unit} over time, at most {number(most)}.")
+    panel = Panel(
+        axes.build_elapsed_axis(of.end),
+        axes.build_amount_axis(most),
+        110,
+        f"{unit} over time, at most {format_number(most)}.",
+    )
     edges = _edges(of)
     panel.steps(edges, of.values, class_)
     for left, right, value in zip(edges, edges[1:], of.values, strict=False):
-        panel.stop((left + right) / 2, None, f"{seconds(left)} to {seconds(right)}\n{number(value)} {unit}")
+        panel.stop(
+            (left + right) / 2,
+            None,
+            f"{format_seconds(left)} to {format_seconds(right)}\n{format_number(value)} {unit}",
+        )
     return panel.render(has_x_labels=has_x_labels, y_label=unit)
 
 
@@ -90,10 +119,10 @@ def concurrency_figure(load: LoadView) -> Markup:
     """Return calls under way over time, with the steady window."""
     steps = load.concurrency
     panel = Panel(
-        axes.elapsed(steps.end),
-        axes.whole_amounts(steps.peak),
+        axes.build_elapsed_axis(steps.end),
+        axes.build_count_axis(steps.peak),
         150,
-        f"Calls under way over time: {number(steps.mean)} on average, {count(steps.peak)} at most.",
+        f"Calls under way over time: {format_number(steps.mean)} on average, {format_count(steps.peak)} at most.",
     )
     if load.steady is not None:
         panel.band(load.steady.start, load.steady.end, "steady window")
@@ -102,13 +131,15 @@ def concurrency_figure(load: LoadView) -> Markup:
         panel.stop(
             steps.times[place],
             None,
-            f"from {seconds(steps.times[place])}\n{count(steps.levels[place])} under way",
+            f"from {format_seconds(steps.times[place])}\n{format_count(steps.levels[place])} under way",
         )
-    about = f"{number(steps.mean)} on average, {count(steps.peak)} at most. {load.steady_note}"
-    return figure("Concurrency over time", about, panel.render(y_label="calls under way"), class_="wide")
+    about = f"{format_number(steps.mean)} on average, {format_count(steps.peak)} at most. {load.steady_note}"
+    return render_figure(
+        "Concurrency over time", about, panel.render(y_label="calls under way"), class_="wide"
+    )
 
 
-def _stop_places(steps: Steps) -> range:
+def _stop_places(steps: ConcurrencySteps) -> range:
     return range(0, len(steps.times), max(1, -(-len(steps.times) // N_STOPS)))
 
 
@@ -117,7 +148,12 @@ def timeline_figure(timeline: Timeline, duration: float) -> Markup:
     n = timeline.n_rows
     height = min(max(n * 8, 48), 420)
     rows = axes.Axis(-0.5, n - 0.5, ())
-    panel = Panel(axes.elapsed(duration), rows, height, f"Timeline of {many(len(timeline.bars), 'call')}.")
+    panel = Panel(
+        axes.build_elapsed_axis(duration),
+        rows,
+        height,
+        f"Timeline of {format_count_of(len(timeline.bars), 'call')}.",
+    )
     # Rows are read from the top, like a page.
     height_of = [float(n - 1 - bar.row) for bar in timeline.bars]
     both = list(zip(timeline.bars, height_of, strict=True))
@@ -141,35 +177,41 @@ def timeline_figure(timeline: Timeline, duration: float) -> Markup:
             panel.spans(spans, class_, thick)
             entries.append((class_, words))
     for one, y in both[:: max(1, -(-len(both) // (2 * N_STOPS)))]:
-        panel.stop((one.began + one.ended) / 2, y, _in_words(one))
-    return figure(
-        "Timeline of calls", _drawn_by_lot(timeline), legend(*entries), panel.render(), class_="wide timeline"
+        panel.stop((one.began + one.ended) / 2, y, _describe_bar(one))
+    return render_figure(
+        "Timeline of calls",
+        _describe_sampling(timeline),
+        render_legend(*entries),
+        panel.render(),
+        class_="wide timeline",
     )
 
 
-def _in_words(bar: Bar) -> str:
+def _describe_bar(bar: Bar) -> str:
     turn = f", turn {bar.turn + 1}" if bar.turn else ""
-    first = "" if bar.first_text is None else f"\nfirst text after {seconds(bar.first_text - bar.began)}"
+    first = (
+        "" if bar.first_text is None else f"\nfirst text after {format_seconds(bar.first_text - bar.began)}"
+    )
     ended = "failed" if bar.is_failed else "ended"
-    whole = f"{ended} after {seconds(bar.ended - bar.began)}"
-    return f"call {bar.number}{turn}\nbegan at {seconds(bar.began)}{first}\n{whole}"
+    whole = f"{ended} after {format_seconds(bar.ended - bar.began)}"
+    return f"call {bar.number}{turn}\nbegan at {format_seconds(bar.began)}{first}\n{whole}"
 
 
-def _drawn_by_lot(timeline: Timeline) -> str:
+def _describe_sampling(timeline: Timeline) -> str:
     if timeline.n_rows == timeline.n_all_rows:
-        return f"All calls ({count(timeline.n_all_calls)}), a row for each conversation."
+        return f"All calls ({format_count(timeline.n_all_calls)}), a row for each conversation."
     return (
-        f"{count(timeline.n_rows)} of {count(timeline.n_all_rows)} conversations, drawn by lot, a row for "
+        f"{format_count(timeline.n_rows)} of {format_count(timeline.n_all_rows)} conversations, drawn by lot, a row for "
         "each, by when they began."
     )
 
 
 def send_rate_figure(of: SendRate) -> Markup:
     """Return what the schedule wanted sent and what was sent, and by how much calls were late."""
-    across, edges = axes.elapsed(of.due.end), _edges(of.due)
+    across, edges = axes.build_elapsed_axis(of.due.end), _edges(of.due)
     rates = Panel(
         across,
-        axes.amounts(max(*of.due.values, *of.sent.values)),
+        axes.build_amount_axis(max(*of.due.values, *of.sent.values)),
         120,
         "Calls sent and scheduled for each second.",
     )
@@ -177,28 +219,28 @@ def send_rate_figure(of: SendRate) -> Markup:
     rates.steps(edges, of.due.values, "scheduled", is_filled=False)
     late = Panel(
         across,
-        axes.latencies_from_0(max(of.late_max.values)),
+        axes.build_latency_axis_from_0(max(of.late_max.values)),
         80,
-        f"Lateness: p50 {seconds(of.lateness.p50)}, p99 {seconds(of.lateness.p99)}.",
+        f"Lateness: p50 {format_seconds(of.lateness.p50)}, p99 {format_seconds(of.lateness.p99)}.",
     )
     late.steps(edges, of.late_max.values, "c2")
     late.steps(edges, of.late_mean.values, "c1", is_filled=False)
     for place, (left, right) in enumerate(pairwise(edges)):
-        stretch = f"{seconds(left)} to {seconds(right)}"
+        stretch = f"{format_seconds(left)} to {format_seconds(right)}"
         middle = (left + right) / 2
-        due, sent = number(of.due.values[place]), number(of.sent.values[place])
+        due, sent = format_number(of.due.values[place]), format_number(of.sent.values[place])
         rates.stop(middle, None, f"{stretch}\nscheduled {due}/s\nsent {sent}/s")
-        mean, most = seconds(of.late_mean.values[place]), seconds(of.late_max.values[place])
+        mean, most = format_seconds(of.late_mean.values[place]), format_seconds(of.late_max.values[place])
         late.stop(middle, None, f"{stretch}\nlate by {mean} on average\n{most} at most")
     lateness = of.lateness
-    about = f"Calls began {seconds(lateness.p50)} (p50) to {seconds(lateness.p99)} (p99) after their time, "
-    about += f"{seconds(lateness.max)} at most."
-    return figure(
+    about = f"Calls began {format_seconds(lateness.p50)} (p50) to {format_seconds(lateness.p99)} (p99) after their time, "
+    about += f"{format_seconds(lateness.max)} at most."
+    return render_figure(
         "Sent as scheduled?",
         about,
-        legend(("c1", "sent"), ("scheduled", "scheduled")),
+        render_legend(("c1", "sent"), ("scheduled", "scheduled")),
         rates.render(has_x_labels=False, y_label="calls/s"),
-        legend(("c2", "latest call"), ("c1", "mean")),
+        render_legend(("c2", "latest call"), ("c1", "mean")),
         late.render(y_label="lateness"),
         class_="wide",
     )

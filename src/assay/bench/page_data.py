@@ -35,7 +35,7 @@ class Amount(msgspec.Struct, frozen=True):
     """How it was counted, or why it is not known."""
 
 
-class Goodput(msgspec.Struct, frozen=True):
+class GoodputView(msgspec.Struct, frozen=True):
     """How many calls kept all limits."""
 
     limits: tuple[str, ...]
@@ -52,7 +52,7 @@ class LoadNumbers(msgspec.Struct, frozen=True):
 
     latencies: tuple[Latency, ...]
     amounts: tuple[Amount, ...]
-    goodput: Goodput | None = None
+    goodput: GoodputView | None = None
 
 
 class Histogram(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class Curve(msgspec.Struct, frozen=True):
     ys: tuple[float, ...]
 
 
-class Distribution(msgspec.Struct, frozen=True):
+class LatencyDistribution(msgspec.Struct, frozen=True):
     """How one quantity is spread."""
 
     name: str
@@ -93,7 +93,7 @@ class Buckets(msgspec.Struct, frozen=True):
     values: tuple[float, ...]
 
 
-class Steps(msgspec.Struct, frozen=True):
+class ConcurrencySteps(msgspec.Struct, frozen=True):
     """Calls under way: from each time on, until the next, so many."""
 
     times: tuple[float, ...]
@@ -104,7 +104,7 @@ class Steps(msgspec.Struct, frozen=True):
     peak: int
 
 
-class Window(msgspec.Struct, frozen=True):
+class TimeSpan(msgspec.Struct, frozen=True):
     """A stretch of time."""
 
     start: float
@@ -166,7 +166,7 @@ class LoadView(msgspec.Struct, frozen=True):
     n_calls: int
     n_failed: int
     whole: LoadNumbers
-    distributions: tuple[Distribution, ...]
+    distributions: tuple[LatencyDistribution, ...]
     """Only of quantities that have values."""
     requests: Buckets
     """Calls that were answered, by when they ended, for each second."""
@@ -174,9 +174,9 @@ class LoadView(msgspec.Struct, frozen=True):
     """What came of answers for each second, by when it came; None where nothing is known of it."""
     output_unit: str
     """`tokens`, or `pieces` where the server counted no tokens."""
-    concurrency: Steps
+    concurrency: ConcurrencySteps
     timeline: Timeline
-    steady: Window | None = None
+    steady: TimeSpan | None = None
     steady_note: str = ""
     """What is to be said of the steady window, or why there is none."""
     in_window: LoadNumbers | None = None
@@ -204,7 +204,7 @@ class Rung(msgspec.Struct, frozen=True):
     """Limits that it did not keep, with what was seen, such as `p99 ttft 612 ms > 500 ms`."""
 
 
-class Sweep(msgspec.Struct, frozen=True):
+class SweepView(msgspec.Struct, frozen=True):
     """The same load at rising levels."""
 
     by: str
@@ -214,7 +214,7 @@ class Sweep(msgspec.Struct, frozen=True):
     """Why it ended where it did."""
 
 
-class Search(msgspec.Struct, frozen=True):
+class SearchView(msgspec.Struct, frozen=True):
     """Trials for the highest level that keeps given limits."""
 
     by: str
@@ -254,5 +254,5 @@ class PageData(msgspec.Struct, frozen=True):
 
     head: PageHead
     loads: tuple[LoadView, ...] = ()
-    sweep: Sweep | None = None
-    search: Search | None = None
+    sweep: SweepView | None = None
+    search: SearchView | None = None

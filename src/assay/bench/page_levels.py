@@ -6,10 +6,17 @@ from collections.abc import Sequence
 
 from assay.bench import page_axes as axes
 from assay.bench.page_axes import Axis
-from assay.bench.page_data import Rung, Search, Sweep
-from assay.bench.page_numbers import NOT_KNOWN, count, number, percent, seconds, short
-from assay.bench.page_panels import Panel, figure, legend
-from assay.bench.page_tables import table
+from assay.bench.page_data import Rung, SearchView, SweepView
+from assay.bench.page_numbers import (
+    NOT_KNOWN,
+    format_count,
+    format_number,
+    format_percent,
+    format_seconds,
+    format_short,
+)
+from assay.bench.page_panels import Panel, render_figure, render_legend
+from assay.bench.page_tables import render_table
 from assay.bench.pool import Stats
 from assay.core.markup import Markup, tag
 
@@ -18,12 +25,12 @@ _NEAR = 0.045
 """Labels of points that are nearer than this share of the plot would lie on each other."""
 
 
-def level_in_words(by: str, level: float) -> str:
+def format_level(by: str, level: float) -> str:
     """Return a level with its unit: `8 at a time`."""
-    return f"{short(round(level, 3))} {_UNITS[by]}"
+    return f"{format_short(round(level, 3))} {_UNITS[by]}"
 
 
-def sweep_section(sweep: Sweep) -> Markup:
+def sweep_section(sweep: SweepView) -> Markup:
     """Return what rose and what fell from rung to rung."""
     names = [latency.name for latency in sweep.rungs[0].latencies] if sweep.rungs else []
     curves = [_latency_curve(sweep, name) for name in names]
@@ -48,31 +55,33 @@ def _throughput_unit(rungs: Sequence[Rung]) -> str:
     return "requests/s" if any(rung.output_per_s is None for rung in rungs) else "output tokens/s"
 
 
-def _throughput_curve(sweep: Sweep) -> Markup:
+def _throughput_curve(sweep: SweepView) -> Markup:
     unit = _throughput_unit(sweep.rungs)
     ys = [rung.requests_per_s if unit == "requests/s" else _throughput(rung) for rung in sweep.rungs]
     xs = [rung.level for rung in sweep.rungs]
-    panel = Panel(_levels_axis(xs), axes.amounts(max(ys)), 200, f"Throughput by {sweep.by}.")
+    panel = Panel(_levels_axis(xs), axes.build_amount_axis(max(ys)), 200, f"Throughput by {sweep.by}.")
     panel.line(xs, ys, "c3")
     panel.dots(zip(xs, ys, strict=True), "c3")
     for rung, y in zip(sweep.rungs, ys, strict=True):
-        panel.stop(rung.level, y, f"{level_in_words(sweep.by, rung.level)}\n{number(y)} {unit}")
+        panel.stop(rung.level, y, f"{format_level(sweep.by, rung.level)}\n{format_number(y)} {unit}")
     best = max(range(len(ys)), key=ys.__getitem__)
-    panel.label(xs[best], ys[best], number(ys[best]))
+    panel.label(xs[best], ys[best], format_number(ys[best]))
     words = "calls at a time" if sweep.by == "concurrency" else "calls a second"
-    return figure(f"Throughput by {words}", "", panel.render(y_label=unit, x_label=words), class_="wide")
+    return render_figure(
+        f"Throughput by {words}", "", panel.render(y_label=unit, x_label=words), class_="wide"
+    )
 
 
 def _levels_axis(levels: Sequence[float]) -> Axis:
     """Return an axis whose ticks are the levels themselves, as far as they have room."""
     if len(set(levels)) == 1:
-        return Axis(levels[0] / 2, levels[0] * 2, ((levels[0], short(levels[0])),), is_log=True)
+        return Axis(levels[0] / 2, levels[0] * 2, ((levels[0], format_short(levels[0])),), is_log=True)
     low, high = min(levels), max(levels)
     axis = Axis(low, high, (), is_log=high / low >= 8)
     ticks: list[tuple[float, str]] = []
     for level in sorted(set(levels)):
         if not ticks or axis.at(level) - axis.at(ticks[-1][0]) > 0.06:
-            ticks.append((level, short(round(level, 3))))
+            ticks.append((level, format_short(round(level, 3))))
     return Axis(low, high, tuple(ticks), is_log=axis.is_log)
 
 
@@ -80,18 +89,18 @@ def _stats(rung: Rung, name: str) -> Stats | None:
     return next((one.stats for one in rung.latencies if one.name == name), None)
 
 
-def _latency_curve(sweep: Sweep, name: str) -> Markup:
+def _latency_curve(sweep: SweepView, name: str) -> Markup:
     unit = _throughput_unit(sweep.rungs)
     first = next(one for one in sweep.rungs[0].latencies if one.name == name)
     title = f"{first.title} ({name}) by throughput"
     known = [(rung, stats) for rung in sweep.rungs if (stats := _stats(rung, name)) is not None]
     if not known:
-        return figure(title, "", tag("p", first.absent, class_="empty"))
+        return render_figure(title, "", tag("p", first.absent, class_="empty"))
     xs = [rung.requests_per_s if unit == "requests/s" else _throughput(rung) for rung, _ in known]
     halves, highs = [stats.p50 for _, stats in known], [stats.p99 for _, stats in known]
     panel = Panel(
-        axes.amounts(max(xs), 5),
-        axes.latencies_of([*halves, *highs]),
+        axes.build_amount_axis(max(xs), 5),
+        axes.build_point_latency_axis([*halves, *highs]),
         200,
         f"{title}, p50 and p99.",
     )
@@ -100,28 +109,28 @@ def _latency_curve(sweep: Sweep, name: str) -> Markup:
         panel.dots(zip(xs, ys, strict=True), class_)
     last = None
     for (rung, stats), x, y in zip(known, xs, highs, strict=True):
-        words = level_in_words(sweep.by, rung.level)
-        said = f"{words}\n{number(x)} {unit}\np50 {seconds(stats.p50)}\np99 {seconds(stats.p99)}"
+        words = format_level(sweep.by, rung.level)
+        said = f"{words}\n{format_number(x)} {unit}\np50 {format_seconds(stats.p50)}\np99 {format_seconds(stats.p99)}"
         panel.stop(x, y, said)
         panel.stop(x, stats.p50, said)
         if last is None or panel.distance((x, y), last) > _NEAR:
-            panel.label(x, y, short(round(rung.level, 3)))
+            panel.label(x, y, format_short(round(rung.level, 3)))
             last = (x, y)
     words = "calls at a time" if sweep.by == "concurrency" else "calls a second"
-    return figure(
+    return render_figure(
         title,
         f"each point is a rung, with its {words}",
-        legend(("c2", "p99"), ("c1", "p50")),
+        render_legend(("c2", "p99"), ("c1", "p50")),
         panel.render(y_label=name, x_label=unit),
     )
 
 
-def search_section(search: Search) -> Markup:
+def search_section(search: SearchView) -> Markup:
     """Return the trials of a search and what was chosen."""
     if search.chosen is None:
         found = "No level that was tried kept all limits."
     else:
-        found = f"The highest level that kept all limits: {level_in_words(search.by, search.chosen)}."
+        found = f"The highest level that kept all limits: {format_level(search.by, search.chosen)}."
     limits = tag("p", "Limits: ", tag("b", ", ".join(search.limits) or "none"), ".")
     parts = [tag("p", found, class_="found"), limits]
     if search.note:
@@ -136,40 +145,40 @@ def search_section(search: Search) -> Markup:
     return tag("section", tag("h2", f"Search for the highest {search.by}"), *parts, id="search")
 
 
-def _trials_figure(search: Search) -> Markup:
+def _trials_figure(search: SearchView) -> Markup:
     trials = search.trials
     n = len(trials)
     step = max(1, -(-n // 12))
     numbers = tuple((float(place), str(place)) for place in range(1, n + 1, step))
     panel = Panel(
         Axis(0.5, n + 0.5, numbers),
-        axes.amounts(max(one.level for one in trials)),
+        axes.build_amount_axis(max(one.level for one in trials)),
         200,
         "Levels that were tried.",
     )
     if search.chosen is not None:
-        panel.level(search.chosen, f"chosen: {level_in_words(search.by, search.chosen)}", "good")
+        panel.level(search.chosen, f"chosen: {format_level(search.by, search.chosen)}", "good")
     panel.line([float(place) for place in range(1, n + 1)], [one.level for one in trials], "thread")
     for place, one in enumerate(trials, start=1):
         panel.dots([(place, one.level)], "bad hollow" if one.broken else "good")
         verdict = "\n".join(one.broken) if one.broken else "kept all limits"
-        panel.stop(place, one.level, f"trial {place}: {level_in_words(search.by, one.level)}\n{verdict}")
-    return figure(
+        panel.stop(place, one.level, f"trial {place}: {format_level(search.by, one.level)}\n{verdict}")
+    return render_figure(
         "Trials, in the order in which they were made",
         "",
-        legend(("good", "kept all limits"), ("bad hollow", "broke a limit")),
+        render_legend(("good", "kept all limits"), ("bad hollow", "broke a limit")),
         panel.render(y_label=_UNITS[search.by], x_label="trial"),
         class_="wide",
     )
 
 
-def _verdict(rung: Rung, search: Search) -> str:
+def _verdict(rung: Rung, search: SearchView) -> str:
     if rung.broken:
         return "; ".join(rung.broken)
     return "chosen" if rung.level == search.chosen else "kept"
 
 
-def _rungs_table(by: str, rungs: Sequence[Rung], search: Search | None = None) -> Markup:
+def _rungs_table(by: str, rungs: Sequence[Rung], search: SearchView | None = None) -> Markup:
     # Gaps between pieces have their curve; a table of all four would be too wide to read.
     names = [latency.name for latency in rungs[0].latencies if latency.name != "ITL"]
     headings = [
@@ -185,12 +194,16 @@ def _rungs_table(by: str, rungs: Sequence[Rung], search: Search | None = None) -
         headings += [f"{name} p50", f"{name} p99"]
     rows = []
     for rung in rungs:
-        failed = f"{count(rung.n_failed)} ({percent(rung.n_failed / rung.n_calls)})" if rung.n_failed else "0"
-        row = [short(round(rung.level, 3)), *([_verdict(rung, search)] if search else [])]
-        row += [count(rung.n_calls), failed, number(rung.requests_per_s)]
-        row += [number(rung.output_per_s), number(rung.concurrency)]
+        failed = (
+            f"{format_count(rung.n_failed)} ({format_percent(rung.n_failed / rung.n_calls)})"
+            if rung.n_failed
+            else "0"
+        )
+        row = [format_short(round(rung.level, 3)), *([_verdict(rung, search)] if search else [])]
+        row += [format_count(rung.n_calls), failed, format_number(rung.requests_per_s)]
+        row += [format_number(rung.output_per_s), format_number(rung.concurrency)]
         for name in names:
             stats = _stats(rung, name)
-            row += [seconds(stats.p50), seconds(stats.p99)] if stats else [NOT_KNOWN, NOT_KNOWN]
+            row += [format_seconds(stats.p50), format_seconds(stats.p99)] if stats else [NOT_KNOWN, NOT_KNOWN]
         rows.append(row)
-    return table(headings, rows, words=set() if search is None else {1})
+    return render_table(headings, rows, words=set() if search is None else {1})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from assay.core.rounding import fixed
+from assay.core.rounding import format_decimal
 
 NOT_KNOWN = "–"
 
@@ -13,7 +13,7 @@ _LEASTS = (7200.0, 180.0, 1.0, 1e-3, 0.0)
 """From how many seconds on each unit is used: 90 s are not said in minutes."""
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Return a number with at least three digits that count: `0.123`, `12.3`, `1,234`."""
     if value is None or math.isnan(value):
         return NOT_KNOWN
@@ -24,7 +24,7 @@ def number(value: float | None) -> str:
     return f"{value:,.{min(digits, 6)}f}"
 
 
-def short(value: float) -> str:
+def format_short(value: float) -> str:
     """Return a round number of an axis in few characters: `0.5`, `1500`, `20k`, `1.5M`."""
     for least, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= least:
@@ -33,17 +33,17 @@ def short(value: float) -> str:
     return f"{value:.10g}"
 
 
-def count(n: int | None) -> str:
+def format_count(n: int | None) -> str:
     """Return a whole number with its thousands apart."""
     return NOT_KNOWN if n is None else f"{n:,}"
 
 
-def many(n: int, noun: str) -> str:
+def format_count_of(n: int, noun: str) -> str:
     """Return a number with its noun: `1 call`, `2,000 calls`."""
-    return f"{count(n)} {noun}" if n == 1 else f"{count(n)} {noun}s"
+    return f"{format_count(n)} {noun}" if n == 1 else f"{format_count(n)} {noun}s"
 
 
-def time_unit(greatest: float) -> tuple[float, str]:
+def choose_time_unit(greatest: float) -> tuple[float, str]:
     """Return the unit for times up to this many seconds: how many seconds it is, and its sign."""
     for least, unit in zip(_LEASTS, _UNITS, strict=True):
         if greatest >= least:
@@ -51,30 +51,30 @@ def time_unit(greatest: float) -> tuple[float, str]:
     return _UNITS[-1]
 
 
-def seconds(value: float | None) -> str:
+def format_seconds(value: float | None) -> str:
     """Return a time with the unit that fits it: `12.3 ms`."""
     if value is None or math.isnan(value):
         return NOT_KNOWN
     if value == 0:
         return "0 s"
-    unit, sign = time_unit(abs(value))
-    return f"{number(value / unit)} {sign}"
+    unit, sign = choose_time_unit(abs(value))
+    return f"{format_number(value / unit)} {sign}"
 
 
-def round_time(value: float) -> str:
+def format_round_time(value: float) -> str:
     """Return a round time in the largest unit in which it stays round: `500 ms`, `100 s`, `2 min`."""
     for unit, sign in _UNITS:
         amount = value / unit
         # A hair of tolerance: 0.1 * 10 is a second, not 1,000 ms.
         if amount >= 1 - 1e-9 and abs(amount - round(amount, 2)) < 1e-6:
-            return f"{short(round(amount, 2))} {sign}"
-    return f"{short(round(value / 1e-6, 3))} µs" if value else "0 s"
+            return f"{format_short(round(amount, 2))} {sign}"
+    return f"{format_short(round(value / 1e-6, 3))} µs" if value else "0 s"
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Return a share in percent; none and all are never rounded to."""
     if share in (0, 1):
         return f"{share:.0%}".replace("%", " %")
     places = 2 if min(share, 1 - share) < 0.001 else 1
     least = 10.0**-places
-    return f"{fixed(min(max(share * 100, least), 100 - least), places)} %"
+    return f"{format_decimal(min(max(share * 100, least), 100 - least), places)} %"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from assay.bench.page_axes import Axis
-from assay.core.markup import Markup, joined, tag
+from assay.core.markup import Markup, join_markup, tag
 
 _WIDTH, _HEIGHT = 4000, 1000
 """Steps of the inner picture's grid: finer than any screen, in few characters."""
@@ -20,7 +20,7 @@ _LABEL_SHARE = 0.24
 """How much of the width a mark's label may need: some 70 of a telephone's 300 pixels."""
 
 
-class Stop(NamedTuple):
+class Tooltip(NamedTuple):
     """A place of a plot that says something when it is pointed at."""
 
     x: float
@@ -40,7 +40,7 @@ class Panel:
         self._drawn: list[Markup] = []
         self._over: list[Markup] = []
         self._marks: list[tuple[float, str]] = []
-        self._stops: list[Stop] = []
+        self._stops: list[Tooltip] = []
 
     def line(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> None:
         """Draw a line from point to point."""
@@ -111,7 +111,7 @@ class Panel:
 
     def stop(self, x: float, y: float | None, text: str) -> None:
         """Have a place say something when it is pointed at."""
-        self._stops.append(Stop(self._x.at(x), None if y is None else self._y.at(y), text))
+        self._stops.append(Tooltip(self._x.at(x), None if y is None else self._y.at(y), text))
 
     def render(self, *, has_x_labels: bool = True, x_label: str = "", y_label: str = "") -> Markup:
         """Return the finished plot."""
@@ -211,17 +211,17 @@ class Panel:
         return f"{self._across(x)} {self._up(y)}"
 
 
-def figure(title: str, about: str, *parts: str, class_: str = "") -> Markup:
+def render_figure(title: str, about: str, *parts: str, class_: str = "") -> Markup:
     """Return plots under one title."""
     caption = tag("figcaption", tag("h4", title), tag("p", about) if about else Markup(""))
     return tag("figure", caption, *parts, class_=class_ or None)
 
 
-def legend(*entries: tuple[str, str]) -> Markup:
+def render_legend(*entries: tuple[str, str]) -> Markup:
     """Return what colours mean: (class, words)."""
     return tag(
         "p",
-        joined([tag("span", tag("i", class_=class_), words) for class_, words in entries]),
+        join_markup([tag("span", tag("i", class_=class_), words) for class_, words in entries]),
         class_="legend",
     )
 

@@ -15,19 +15,18 @@ from assay.bench.measures import Measures
 from assay.bench.page_data import (
     Bar,
     Buckets,
-    Distribution,
+    ConcurrencySteps,
     FailureKind,
+    LatencyDistribution,
     LoadView,
     SendRate,
-    Steps,
     Timeline,
-    Window,
+    TimeSpan,
 )
-from assay.bench.page_summary import latencies, load_numbers, steady_in_words
+from assay.bench.page_summary import build_latencies, build_load_numbers, describe_steady_window
 from assay.bench.pool import Numbers, Stats
 from assay.bench.records import CallRecord
-from assay.bench.steady import NoWindow, steady_window
-from assay.bench.steady import Window as SteadyWindow
+from assay.bench.steady import NoSteadyWindow, SteadyWindow, find_steady_window
 from assay.bench.summary import BenchSummary
 from assay.core.response import Failure
 
@@ -81,7 +80,7 @@ class PageRecorder:
         name: str,
         measures: Measures,
         *,
-        steady: SteadyWindow | NoWindow | None = None,
+        steady: SteadyWindow | NoSteadyWindow | None = None,
         in_window: BenchSummary | None = None,
         notes: Sequence[str] = (),
     ) -> LoadView:
@@ -90,7 +89,7 @@ class PageRecorder:
         `measures` has seen the same calls, without a window. `in_window` is the steady window's summary.
         """
         summary = measures.summary()
-        calls = _Calls(self)
+        calls = _CallTable(self)
         # A few calls make no rate of each hundredth of a second.
         n_buckets = min(max(calls.n // 5, N_BUCKETS // 10), N_BUCKETS)
         width = shapes.bucket_width(calls.duration, n_buckets)
@@ -100,16 +99,16 @@ class PageRecorder:
             duration_s=calls.duration,
             n_calls=calls.n,
             n_failed=summary.n_failed,
-            whole=load_numbers(summary),
+            whole=build_load_numbers(summary),
             distributions=_distributions(measures, summary),
-            requests=shapes.rate(calls.ended[~calls.is_failed], calls.duration, width),
+            requests=shapes.compute_rate(calls.ended[~calls.is_failed], calls.duration, width),
             output=calls.output(measures, width, in_pieces=in_pieces),
             output_unit="pieces" if in_pieces else "tokens",
             concurrency=_concurrency(summary, calls.duration),
             timeline=calls.timeline(),
             steady=calls.window(steady),
-            steady_note=steady_in_words(steady),
-            in_window=None if in_window is None else load_numbers(in_window),
+            steady_note=describe_steady_window(steady),
+            in_window=None if in_window is None else build_load_numbers(in_window),
             send_rate=calls.send_rate(width, summary.metrics.get("late")),
             failures=tuple(
                 FailureKind(kind, n, examples)
@@ -121,26 +120,26 @@ class PageRecorder:
         )
 
 
-def _distributions(measures: Measures, summary: BenchSummary) -> tuple[Distribution, ...]:
+def _distributions(measures: Measures, summary: BenchSummary) -> tuple[LatencyDistribution, ...]:
     found = []
-    for key, latency in latencies(summary).items():
+    for key, latency in build_latencies(summary).items():
         if latency.stats is not None:
             pool = measures.pool(key)
-            binned = shapes.histogram(pool)
-            curve = shapes.cumulative(pool, binned)
-            found.append(Distribution(latency.name, latency.title, latency.stats, binned, curve))
+            binned = shapes.build_histogram(pool)
+            curve = shapes.build_cumulative_curve(pool, binned)
+            found.append(LatencyDistribution(latency.name, latency.title, latency.stats, binned, curve))
     return tuple(found)
 
 
-def _concurrency(summary: BenchSummary, duration: float) -> Steps:
+def _concurrency(summary: BenchSummary, duration: float) -> ConcurrencySteps:
     seen = summary.concurrency
     if seen is None:
-        return Steps((), (), duration, 0.0, 0)
+        return ConcurrencySteps((), (), duration, 0.0, 0)
     times, levels = zip(*seen.steps, strict=True)
-    return Steps(times, levels, duration, seen.mean, seen.max)
+    return ConcurrencySteps(times, levels, duration, seen.mean, seen.max)
 
 
-class _Calls:
+class _CallTable:
     """The columns of a recorder, in the order in which calls began, with times from the first beginning."""
 
     def __init__(self, recorder: PageRecorder) -> None:
@@ -158,11 +157,11 @@ class _Calls:
         self.is_failed = np.array(recorder._is_failed, dtype=np.bool_)[order]
         self.duration = float(self.ended.max()) if self.n else 0.0
 
-    def window(self, steady: SteadyWindow | NoWindow | None) -> Window | None:
+    def window(self, steady: SteadyWindow | NoSteadyWindow | None) -> TimeSpan | None:
         """Return the steady window from the load's beginning."""
         if not isinstance(steady, SteadyWindow):
             return None
-        return Window(steady.start - self.start, steady.end - self.start)
+        return TimeSpan(steady.start - self.start, steady.end - self.start)
 
     def output(self, measures: Measures, width: float, *, in_pieces: bool) -> Buckets | None:
         """Return tokens or pieces over time; None where there were none."""
@@ -171,7 +170,7 @@ class _Calls:
         # What is counted in the stretches of the very first and last moment belongs to the load.
         moments[0], moments[-1] = -np.inf, np.inf
         counted = measures.output_before(moments, in_pieces=in_pieces)
-        return shapes.differences(counted, edges, width) if counted[-1] else None
+        return shapes.compute_rates_from_counts(counted, edges, width) if counted[-1] else None
 
     def send_rate(self, width: float, lateness: Stats | None) -> SendRate | None:
         """Return how well the schedule was kept, where there was one."""
@@ -182,10 +181,10 @@ class _Calls:
         late = np.maximum(began - due, 0.0)
         # The first call may itself have been late; its time is then before the load's first beginning.
         due = np.clip(due, 0.0, self.duration)
-        means, peaks = shapes.means_and_peaks(due, late, self.duration, width)
+        means, peaks = shapes.compute_means_and_peaks(due, late, self.duration, width)
         return SendRate(
-            due=shapes.rate(due, self.duration, width),
-            sent=shapes.rate(began, self.duration, width),
+            due=shapes.compute_rate(due, self.duration, width),
+            sent=shapes.compute_rate(began, self.duration, width),
             lateness=lateness,
             late_mean=means,
             late_max=peaks,
@@ -238,7 +237,7 @@ class _Calls:
         return rows
 
 
-def load_view(
+def build_load_view(
     records: Iterable[CallRecord],
     name: str = "load",
     *,
@@ -254,5 +253,5 @@ def load_view(
     for record in records:
         recorder.add(record)
         measures.add(record)
-    steady = steady_window(measures.under_way(), level=level)
+    steady = find_steady_window(measures.build_concurrency_curve(), level=level)
     return recorder.view(name, measures, steady=steady, in_window=in_window)

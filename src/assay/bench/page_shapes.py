@@ -20,7 +20,7 @@ _DECADES = 5
 """A logarithmic axis reaches down so far from the greatest value at most."""
 
 
-def histogram(pool: Pool, n_bins: int = N_BINS) -> Histogram:
+def build_histogram(pool: Pool, n_bins: int = N_BINS) -> Histogram:
     """Count the values of a pool (at least one) in about so many bins, logarithmic where wide."""
     least, usual, greatest = (_percentile(pool, percent) for percent in (0, 1, 100))
     if usual > 0 and greatest / usual > WIDE:
@@ -45,7 +45,7 @@ def _percentile(pool: Pool, percent: float) -> float:
 
 def _even_edges(least: float, greatest: float, n_bins: int) -> Numbers:
     # Values that differ in their last digits only would have bins that floats cannot tell apart.
-    step = round_step(max(greatest - least, abs(greatest) * 1e-6, 1e-9) / n_bins)
+    step = choose_round_step(max(greatest - least, abs(greatest) * 1e-6, 1e-9) / n_bins)
     first = math.floor(least / step)
     if first * step > least:
         first -= 1
@@ -65,7 +65,7 @@ def _log_edges(least: float, greatest: float, n_bins: int) -> Numbers:
     return edges
 
 
-def round_step(least: float) -> float:
+def choose_round_step(least: float) -> float:
     """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is no smaller than this."""
     power = 10.0 ** math.floor(math.log10(least))
     # A hair of tolerance, so that 0.30000000000000004 / 3 is still 0.1.
@@ -74,7 +74,7 @@ def round_step(least: float) -> float:
     )
 
 
-def cumulative(pool: Pool, over: Histogram, n_points: int = N_CURVE) -> Curve:
+def build_cumulative_curve(pool: Pool, over: Histogram, n_points: int = N_CURVE) -> Curve:
     """Return the share of values below each of many places, even along a histogram's axis."""
     first, last = over.edges[0], over.edges[-1]
     xs = np.geomspace(first, last, n_points) if over.is_log else np.linspace(first, last, n_points)
@@ -85,7 +85,7 @@ def cumulative(pool: Pool, over: Histogram, n_points: int = N_CURVE) -> Curve:
 
 def bucket_width(duration: float, n_max: int) -> float:
     """Return the smallest round width that cuts a duration into at most so many stretches."""
-    return round_step(max(duration, 1e-3) / n_max)
+    return choose_round_step(max(duration, 1e-3) / n_max)
 
 
 def bucket_edges(duration: float, width: float) -> Numbers:
@@ -100,19 +100,19 @@ def bucket_edges(duration: float, width: float) -> Numbers:
     return edges
 
 
-def differences(counted: Numbers, edges: Numbers, width: float) -> Buckets:
+def compute_rates_from_counts(counted: Numbers, edges: Numbers, width: float) -> Buckets:
     """Return the rate in each stretch, from what was counted up to each edge."""
     return Buckets(width, float(edges[-1]), tuple((np.diff(counted) / np.diff(edges)).tolist()))
 
 
-def rate(times: Numbers, duration: float, width: float) -> Buckets:
+def compute_rate(times: Numbers, duration: float, width: float) -> Buckets:
     """Return how many of the times, all within the duration, fall into each second, stretch by stretch."""
     edges = bucket_edges(duration, width)
     counts, _ = np.histogram(times, edges)
-    return differences(np.concatenate([[0], np.cumsum(counts)]), edges, width)
+    return compute_rates_from_counts(np.concatenate([[0], np.cumsum(counts)]), edges, width)
 
 
-def means_and_peaks(
+def compute_means_and_peaks(
     times: Numbers, values: Numbers, duration: float, width: float
 ) -> tuple[Buckets, Buckets]:
     """Return mean and greatest of the values (not negative) in each stretch; 0 where a stretch has none."""

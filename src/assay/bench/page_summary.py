@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from assay.bench.page_data import Amount, Goodput, Latency, LoadNumbers, Rung, Search, Sweep
-from assay.bench.page_numbers import count, seconds
-from assay.bench.steady import NoWindow, Window
+from assay.bench.page_data import Amount, GoodputView, Latency, LoadNumbers, Rung, SearchView, SweepView
+from assay.bench.page_numbers import format_count, format_seconds
+from assay.bench.steady import NoSteadyWindow, SteadyWindow
 from assay.bench.summary import BenchSummary
-from assay.bench.sweep import Swept, Trial
+from assay.bench.sweep import LoadTrial, SweepResult
 
 _TITLES = {
     "ttft": "Time to first token",
@@ -24,17 +24,20 @@ _RATES = (
 )
 
 
-def latencies(summary: BenchSummary) -> dict[str, Latency]:
+def build_latencies(summary: BenchSummary) -> dict[str, Latency]:
     """Return the latencies of a load by their name in the summary, also those without values."""
     return {
         key: Latency(
-            key.upper(), title, stats := summary.metrics.get(key), "" if stats else _absent(key, summary)
+            key.upper(),
+            title,
+            stats := summary.metrics.get(key),
+            "" if stats else _explain_absence(key, summary),
         )
         for key, title in _TITLES.items()
     }
 
 
-def _absent(key: str, summary: BenchSummary) -> str:
+def _explain_absence(key: str, summary: BenchSummary) -> str:
     if not summary.n_succeeded:
         return "No call was answered."
     if summary.n_untimed == summary.n_succeeded:
@@ -44,14 +47,14 @@ def _absent(key: str, summary: BenchSummary) -> str:
     return "No answer came in two pieces or more."
 
 
-def load_numbers(summary: BenchSummary) -> LoadNumbers:
+def build_load_numbers(summary: BenchSummary) -> LoadNumbers:
     """Return the tables of a load, or of a steady window."""
     kept = summary.goodput
     goodput = None
     if kept is not None:
         limits = tuple(str(limit) for limit in kept.limits)
-        goodput = Goodput(limits, kept.n_good, summary.n_calls, kept.per_s)
-    return LoadNumbers(tuple(latencies(summary).values()), _amounts(summary), goodput)
+        goodput = GoodputView(limits, kept.n_good, summary.n_calls, kept.per_s)
+    return LoadNumbers(tuple(build_latencies(summary).values()), _amounts(summary), goodput)
 
 
 def _amounts(summary: BenchSummary) -> tuple[Amount, ...]:
@@ -67,30 +70,30 @@ def _amounts(summary: BenchSummary) -> tuple[Amount, ...]:
     return tuple(amounts)
 
 
-def steady_in_words(steady: Window | NoWindow | None) -> str:
+def describe_steady_window(steady: SteadyWindow | NoSteadyWindow | None) -> str:
     """Return what is to be said of the steady window."""
     if steady is None:
         return ""
-    if isinstance(steady, NoWindow):
+    if isinstance(steady, NoSteadyWindow):
         return f"No steady window: {steady.reason}."
-    return f"Steady for {seconds(steady.seconds)}, with {count(steady.at_least)} or more under way."
+    return f"Steady for {format_seconds(steady.seconds)}, with {format_count(steady.at_least)} or more under way."
 
 
-def sweep_of(swept: Swept) -> Sweep:
+def build_sweep_view(swept: SweepResult) -> SweepView:
     """Return a ladder as the page shows it."""
-    return Sweep(swept.of, tuple(_rung(trial) for trial in swept.trials), f"Ended: {swept.ended}.")
+    return SweepView(swept.of, tuple(_rung(trial) for trial in swept.trials), f"Ended: {swept.ended}.")
 
 
-def search_of(swept: Swept) -> Search:
+def build_search_view(swept: SweepResult) -> SearchView:
     """Return a search as the page shows it."""
     trials = [_rung(trial) for trial in swept.trials]
     if swept.is_partial and trials:
         # What was cut short kept no limit, whatever its calls say so far.
         trials[-1] = msgspec.structs.replace(trials[-1], broken=("not finished",))
-    return Search(swept.of, swept.limits, tuple(trials), swept.best, f"Ended: {swept.ended}.")
+    return SearchView(swept.of, swept.limits, tuple(trials), swept.best, f"Ended: {swept.ended}.")
 
 
-def _rung(trial: Trial) -> Rung:
+def _rung(trial: LoadTrial) -> Rung:
     summary = trial.summary
     return Rung(
         level=trial.level,
@@ -99,6 +102,6 @@ def _rung(trial: Trial) -> Rung:
         requests_per_s=summary.throughput.requests_per_s or 0.0,
         output_per_s=summary.throughput.output_tokens_per_s,
         concurrency=summary.concurrency.mean if summary.concurrency else 0.0,
-        latencies=tuple(latencies(summary).values()),
+        latencies=tuple(build_latencies(summary).values()),
         broken=trial.broken,
     )

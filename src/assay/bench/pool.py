@@ -120,7 +120,7 @@ class Pool:
         values = np.array(self._fresh)
         self._count(values)
         # In bins from the start: no moment may come at which a million values have to be put there at once.
-        self._bins += _binned(values)
+        self._bins += _count_in_bins(values)
         if self._kept is not None and self._n <= EXACT_UP_TO:
             self._kept.extend(self._fresh)
         else:
@@ -157,7 +157,7 @@ class Pool:
         return min(max(math.copysign(middle, index), self._min), self._max)
 
 
-def _binned(values: Numbers) -> NDArray[np.int64]:
+def _count_in_bins(values: Numbers) -> NDArray[np.int64]:
     """Count values by bin; bin `_BINS` is zero, those below it are the negative ones."""
     sizes = np.abs(values)
     index = np.zeros(len(values), dtype=np.int64)

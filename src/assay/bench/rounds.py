@@ -15,7 +15,7 @@ class Rounds:
     """Items in rounds: of the second round on, an id says which one it is (`17~2`)."""
 
     def __init__(self, once: Callable[[], Iterable[LoadItem]], n: int, *, period_s: float = 0.0) -> None:
-        self._once = once
+        self._iter_round = once
         self._n = n
         self._period_s = period_s
         """How much later an item with a time of its own comes in each further round."""
@@ -23,19 +23,19 @@ class Rounds:
         """Items of the longest round so far."""
 
     def __iter__(self) -> Iterator[LoadItem]:
-        return islice(self.without_end(), self._n)
+        return islice(self.iter_forever(), self._n)
 
-    def without_end(self) -> Iterator[LoadItem]:
+    def iter_forever(self) -> Iterator[LoadItem]:
         """Yield items round after round; rows behind those that were asked for stay out of every round."""
         for round_ in count():
-            for place, item in enumerate(islice(self._once(), self._n), 1):
+            for place, item in enumerate(islice(self._iter_round(), self._n), 1):
                 self._n_different = max(self._n_different, place)
                 yield item if not round_ else self._again(item, round_)
 
     def warmup(self, n: int) -> WarmUp:
         """Return so many items that the load does not have; if there are none, its own first ones."""
-        others = list(islice(self._once(), self._n, self._n + n))
-        found = others or list(islice(self._once(), n))
+        others = list(islice(self._iter_round(), self._n, self._n + n))
+        found = others or list(islice(self._iter_round(), n))
         return WarmUp([found[at % len(found)] for at in range(n)], are_measured=not others)
 
     def came_up(self, n_sent: int) -> Sequence[str]:

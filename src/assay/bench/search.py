@@ -10,19 +10,19 @@ import math
 
 import msgspec
 
-from assay.bench.limits import Limits
+from assay.bench.limits import LoadLimits
 from assay.bench.summary import BenchSummary
-from assay.bench.sweep import FACTOR, Attempt, LevelOf, OnTrial, Swept, Trial, wrong_level
+from assay.bench.sweep import FACTOR, Attempt, LevelKind, LoadTrial, OnTrial, SweepResult, build_level_error
 from assay.core.errors import Problem, UsageError
 
 _LOWEST_RATE = 1 / 64
 """Of the rate at which a search began: below it no rate is tried."""
 
 
-class Search(msgspec.Struct, frozen=True):
+class SearchPlan(msgspec.Struct, frozen=True):
     """Where a search begins and when it is content."""
 
-    of: LevelOf
+    of: LevelKind
     start: float = 1.0
     most: float | None = None
     """No higher level is tried."""
@@ -32,16 +32,16 @@ class Search(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start) and self.start > 0):
-            raise wrong_level(f"the search begins at {self.start:g}", "a level above 0")
+            raise build_level_error(f"the search begins at {self.start:g}", "a level above 0")
         if self.most is not None and self.most < self.start:
-            raise wrong_level(f"the search goes from {self.start:g} to {self.most:g}", "a higher end")
+            raise build_level_error(f"the search goes from {self.start:g} to {self.most:g}", "a higher end")
         if not 0 < self.tolerance < 1:
-            raise wrong_level(f"the tolerance is {self.tolerance:g}", "a share such as 0.05")
+            raise build_level_error(f"the tolerance is {self.tolerance:g}", "a share such as 0.05")
         if self.trials_at_most < 1:
-            raise wrong_level(f"the search has {self.trials_at_most} trials", "1 or more")
+            raise build_level_error(f"the search has {self.trials_at_most} trials", "1 or more")
         whole = (self.start, self.start if self.most is None else self.most)
         if self.of == "concurrency" and any(level % 1 for level in whole):
-            raise wrong_level(
+            raise build_level_error(
                 f"the search begins at {whole[0]:g} and ends at {whole[1]:g} clients", "whole numbers"
             )
 
@@ -57,17 +57,23 @@ class Search(msgspec.Struct, frozen=True):
             return min(kept * FACTOR, math.inf if self.most is None else self.most)
         if kept is None:
             least = 1.0 if self.of == "concurrency" else self.start * _LOWEST_RATE
-            return self._between(0.0, broke) if broke > least else f"not even {broke:g} keeps the limits"
+            return (
+                self._pick_midpoint(0.0, broke) if broke > least else f"not even {broke:g} keeps the limits"
+            )
         is_near = broke <= kept * (1 + self.tolerance) or (self.of == "concurrency" and broke - kept <= 1)
-        return f"{kept:g} keeps the limits and {broke:g} does not" if is_near else self._between(kept, broke)
+        return (
+            f"{kept:g} keeps the limits and {broke:g} does not"
+            if is_near
+            else self._pick_midpoint(kept, broke)
+        )
 
-    def _between(self, low: float, high: float) -> float:
+    def _pick_midpoint(self, low: float, high: float) -> float:
         if self.of == "concurrency":
             return float((int(low) + int(high)) // 2)
         return (low + high) / 2
 
 
-def require_common_limit(limits: Limits) -> None:
+def require_common_limit(limits: LoadLimits) -> None:
     """Raise when there is nothing that a level could break."""
     if not limits.of_all:
         raise UsageError(
@@ -79,12 +85,12 @@ def require_common_limit(limits: Limits) -> None:
         )
 
 
-async def search(
-    plan: Search, limits: Limits, attempt: Attempt, *, on_trial: OnTrial = lambda trial: None
-) -> Swept:
+async def find_highest_level(
+    plan: SearchPlan, limits: LoadLimits, attempt: Attempt, *, on_trial: OnTrial = lambda trial: None
+) -> SweepResult:
     """Find the highest level that keeps the limits."""
     require_common_limit(limits)
-    trials: list[Trial] = []
+    trials: list[LoadTrial] = []
     kept: float | None = None
     broke: float | None = None
     level: float | str = plan.start
@@ -95,10 +101,10 @@ async def search(
         if not is_partial:
             limits.require_values(attempted.summary)
         broken = limits.broken(attempted.summary)
-        is_alone = bool(broken) and _were_alone(attempted.summary)
+        is_alone = bool(broken) and _has_no_overlap(attempted.summary)
         if attempted.driven.is_client_bound:
             broken = (*broken, "the client itself was the limit: the server was not under this load")
-        trials.append(Trial(level, attempted.driven, attempted.summary, broken))
+        trials.append(LoadTrial(level, attempted.driven, attempted.summary, broken))
         on_trial(trials[-1])
         if is_partial:
             level = "it was ended from outside"
@@ -111,9 +117,9 @@ async def search(
         if len(trials) == plan.trials_at_most and not isinstance(level, str):
             level = f"{len(trials)} trials were made, and more are not allowed"
     said = tuple(map(str, (*limits.of_all, *limits.of_each)))
-    return Swept(plan.of, tuple(trials), kept, str(level), said, is_partial)
+    return SweepResult(plan.of, tuple(trials), kept, str(level), said, is_partial)
 
 
-def _were_alone(summary: BenchSummary) -> bool:
+def _has_no_overlap(summary: BenchSummary) -> bool:
     """Whether no two calls met at the server: then no lower level is easier for it."""
     return summary.concurrency is not None and summary.concurrency.max <= 1

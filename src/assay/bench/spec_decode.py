@@ -52,7 +52,7 @@ def read_counters(text: str) -> Counters:
     return found
 
 
-def spec_decode(before: Counters, after: Counters) -> SpecDecode | None:
+def compute_spec_decode(before: Counters, after: Counters) -> SpecDecode | None:
     """Return what was counted between two readings; None where nothing was drafted."""
 
     def counted(name: str, position: int | None = None) -> float:

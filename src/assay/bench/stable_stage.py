@@ -72,11 +72,11 @@ class _Moments:
         last = int(np.flatnonzero(self.is_start)[-1]) + 1
         falls = np.flatnonzero(~self.is_start[:last] & (self.level[:last] < low))
         for fall in falls[falls > opened]:
-            if not self._recovers(fall, low):
+            if not self._is_recovered(fall, low):
                 return int(fall)
         return last
 
-    def _recovers(self, fall: int, low: int) -> bool:
+    def _is_recovered(self, fall: int, low: int) -> bool:
         """Whether a call that begins soon after brings the number back."""
         until = int(np.searchsorted(self.at, self.at[fall] + 2 * _RECOVERY_S, side="right"))
         soon = slice(fall + 1, until)

@@ -9,7 +9,7 @@ import math
 
 import msgspec
 
-from assay.bench.concurrent_requests import UnderWay
+from assay.bench.concurrent_requests import ConcurrencyCurve
 
 TOLERANCE = 0.05
 """How much of the level may be missing."""
@@ -17,7 +17,7 @@ _SHARE_AT_LEVEL = 0.5
 _DRIFT = 1.2
 
 
-class Window(msgspec.Struct, frozen=True):
+class SteadyWindow(msgspec.Struct, frozen=True):
     """From when to when a load was steady, in seconds on the clock of its calls."""
 
     start: float
@@ -33,13 +33,15 @@ class Window(msgspec.Struct, frozen=True):
         return self.end - self.start
 
 
-class NoWindow(msgspec.Struct, frozen=True):
+class NoSteadyWindow(msgspec.Struct, frozen=True):
     """There is no steady window, and why."""
 
     reason: str
 
 
-def steady_window(under_way: UnderWay, *, level: int | None = None) -> Window | NoWindow:
+def find_steady_window(
+    under_way: ConcurrencyCurve, *, level: int | None = None
+) -> SteadyWindow | NoSteadyWindow:
     """Find the steady window of a load.
 
     `level` is the number of calls that a load keeps under way. Without one (calls sent by a schedule) it is
@@ -47,42 +49,44 @@ def steady_window(under_way: UnderWay, *, level: int | None = None) -> Window | 
     third to its last the number must not have risen or fallen by more than chance would have it.
     """
     if not under_way.n_calls:
-        return NoWindow("no call ended")
+        return NoSteadyWindow("no call ended")
     if under_way.end == under_way.start:
-        return NoWindow("no call took any time")
+        return NoSteadyWindow("no call took any time")
     if level is not None:
-        return _at_level(under_way, level, under_way.end)
+        return _find_window_at_level(under_way, level, under_way.end)
     last_sent = under_way.last_began
     if last_sent == under_way.start:
-        return NoWindow("all calls were sent at the same moment")
+        return NoSteadyWindow("all calls were sent at the same moment")
     level = under_way.median(under_way.start, last_sent)
     if level < 1:
-        return NoWindow("for more than half of the time no call was under way")
-    window = _at_level(under_way, level, last_sent)
-    return window if isinstance(window, NoWindow) else _without_drift(window, under_way)
+        return NoSteadyWindow("for more than half of the time no call was under way")
+    window = _find_window_at_level(under_way, level, last_sent)
+    return window if isinstance(window, NoSteadyWindow) else _reject_drift(window, under_way)
 
 
-def _at_level(under_way: UnderWay, level: int, no_later_than: float) -> Window | NoWindow:
+def _find_window_at_level(
+    under_way: ConcurrencyCurve, level: int, no_later_than: float
+) -> SteadyWindow | NoSteadyWindow:
     at_least = max(1, math.ceil(level * (1 - TOLERANCE)))
     is_early = under_way.times < no_later_than
     (reached,) = ((under_way.levels >= at_least) & is_early).nonzero()
     if not len(reached):
         peak = under_way.peak(under_way.start, under_way.end)
-        return NoWindow(
+        return NoSteadyWindow(
             f"at most {peak:,} calls were under way at once; {at_least:,} of {level:,} make a load steady"
         )
     start, end = (float(under_way.times[at]) for at in (reached[0], reached[-1] + 1))
-    window = Window(start, min(end, no_later_than), level, at_least)
+    window = SteadyWindow(start, min(end, no_later_than), level, at_least)
     share = under_way.share(at_least, window.start, window.end)
     if share < _SHARE_AT_LEVEL:
-        return NoWindow(
+        return NoSteadyWindow(
             f"{at_least:,} calls or more were under way for only {100 * share:.0f} % of the time between the "
             "first moment with so many and the last"
         )
     return window
 
 
-def _without_drift(window: Window, under_way: UnderWay) -> Window | NoWindow:
+def _reject_drift(window: SteadyWindow, under_way: ConcurrencyCurve) -> SteadyWindow | NoSteadyWindow:
     third = window.seconds / 3
     first = under_way.mean(window.start, window.start + third)
     last = under_way.mean(window.end - third, window.end)
@@ -95,7 +99,7 @@ def _without_drift(window: Window, under_way: UnderWay) -> Window | NoWindow:
     by_chance = 3 * math.sqrt(2 * variance)
     if abs(last - first) > by_chance and max(first, last) > _DRIFT * min(first, last):
         moved = "rising" if last > first else "falling"
-        return NoWindow(
+        return NoSteadyWindow(
             f"the number of calls under way kept {moved}: {first:.1f} in the first third of the time, "
             f"{last:.1f} in the last"
         )

@@ -6,7 +6,7 @@ import msgspec
 
 from assay.bench.goodput import Goodput
 from assay.bench.pool import Stats
-from assay.bench.steady import Window
+from assay.bench.steady import SteadyWindow
 
 METRICS = ("ttft", "itl", "tpot", "e2el", "late", "input_tokens", "output_tokens", "output_rate")
 """The names in `BenchSummary.metrics`, in the order in which tables have them."""
@@ -60,7 +60,7 @@ class OverTime(msgspec.Struct, frozen=True):
 class BenchSummary(msgspec.Struct, frozen=True, kw_only=True):
     """All that is said of a load, or of its steady window. Times are in seconds."""
 
-    window: Window | None
+    window: SteadyWindow | None
     """The steady window that this is about; None: the whole run."""
     n_calls: int
     """Calls that ended; in a steady window, those that began in it."""

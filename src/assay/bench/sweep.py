@@ -14,13 +14,13 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assay.bench.arrivals import Arrivals
-from assay.bench.limits import Limits
-from assay.bench.load import Closed, Load, Open
-from assay.bench.load_result import Driven
+from assay.bench.limits import LoadLimits
+from assay.bench.load import ClosedLoad, Load, OpenLoad
+from assay.bench.load_result import LoadResult
 from assay.bench.summary import BenchSummary
 from assay.core.errors import Problem, UsageError
 
-LevelOf: TypeAlias = Literal["concurrency", "rate"]
+LevelKind: TypeAlias = Literal["concurrency", "rate"]
 
 FACTOR = 2
 """From rung to rung of a ladder that is given by its ends."""
@@ -28,28 +28,28 @@ _ROUNDS = 5
 """Calls that each client of a closed trial makes at least: its first and its last are not the whole load."""
 
 
-class Attempted(msgspec.Struct, frozen=True):
+class AttemptResult(msgspec.Struct, frozen=True):
     """What came of a load at one level."""
 
-    driven: Driven
+    driven: LoadResult
     summary: BenchSummary
 
 
-class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
+class LoadTrial(msgspec.Struct, frozen=True, omit_defaults=True):
     """One level that was tried."""
 
     level: float
-    driven: Driven
+    driven: LoadResult
     summary: BenchSummary
     broken: tuple[str, ...] = ()
     """Limits that it did not keep, and what was seen."""
 
 
-class Swept(msgspec.Struct, frozen=True, omit_defaults=True):
+class SweepResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """A ladder or a search that ended."""
 
-    of: LevelOf
-    trials: tuple[Trial, ...]
+    of: LevelKind
+    trials: tuple[LoadTrial, ...]
     """In the order in which they were made."""
     best: float | None
     """Of a ladder the level with the most requests answered per second; of a search the highest level that
@@ -62,8 +62,8 @@ class Swept(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether it was ended from outside."""
 
 
-Attempt: TypeAlias = Callable[[float], Awaitable[Attempted]]
-OnTrial: TypeAlias = Callable[[Trial], None]
+Attempt: TypeAlias = Callable[[float], Awaitable[AttemptResult]]
+OnTrial: TypeAlias = Callable[[LoadTrial], None]
 
 
 class TrialLength(msgspec.Struct, frozen=True):
@@ -74,76 +74,76 @@ class TrialLength(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.requests < 1:
-            raise wrong_level(f"a trial has {self.requests} requests", "1 or more")
+            raise build_level_error(f"a trial has {self.requests} requests", "1 or more")
         if not (math.isfinite(self.seconds) and self.seconds >= 0):
-            raise wrong_level(f"a trial has {self.seconds:g} seconds", "0 or more")
+            raise build_level_error(f"a trial has {self.seconds:g} seconds", "0 or more")
 
 
-def trial_load(base: Load, of: LevelOf, level: float, length: TrialLength) -> Load:
+def build_trial_load(base: Load, of: LevelKind, level: float, length: TrialLength) -> Load:
     """Return the load of one level; what is neither its level nor its length is as in `base`."""
-    shape: Closed | Open
+    shape: ClosedLoad | OpenLoad
     if of == "rate":
-        open_ = base.shape if isinstance(base.shape, Open) else Open(Arrivals(rate=level))
+        open_ = base.shape if isinstance(base.shape, OpenLoad) else OpenLoad(Arrivals(rate=level))
         drawn = open_.arrivals if isinstance(open_.arrivals, Arrivals) else Arrivals(rate=level)
         arrivals = msgspec.structs.replace(drawn, rate=level, ramp=None)
         shape = msgspec.structs.replace(open_, arrivals=arrivals)
         n = max(length.requests, math.ceil(level * length.seconds))
     else:
-        closed = base.shape if isinstance(base.shape, Closed) else Closed(1)
+        closed = base.shape if isinstance(base.shape, ClosedLoad) else ClosedLoad(1)
         shape = msgspec.structs.replace(closed, concurrency=int(level), least_seconds=length.seconds)
         n = max(length.requests, _ROUNDS * int(level))
     return msgspec.structs.replace(base, shape=shape, n=n, seconds=None)
 
 
-def parse_levels(text: str, of: LevelOf) -> tuple[float, ...]:
+def parse_levels(text: str, of: LevelKind) -> tuple[float, ...]:
     """Read the rungs of a ladder: `1,2,4,8`, or `1..64` for doubling from one to the other."""
     expected = "rising numbers above 0 such as '1,2,4,8', or '1..64' for doubling"
     try:
         levels = [float(part) for part in (text.split("..", 1) if ".." in text else text.split(","))]
     except ValueError:
-        raise wrong_level(f"the levels are {text!r}", expected) from None
+        raise build_level_error(f"the levels are {text!r}", expected) from None
     is_rising = all(before < after for before, after in pairwise(levels))
     if not is_rising or levels[0] <= 0 or not all(map(math.isfinite, levels)):
-        raise wrong_level(f"the levels are {text!r}", expected)
+        raise build_level_error(f"the levels are {text!r}", expected)
     if ".." in text:
         low, high = levels
         n = math.ceil(math.log(high / low, FACTOR) - 1e-9)
         levels = [*(low * FACTOR**number for number in range(n)), high]
     if of == "concurrency" and any(level % 1 for level in levels):
-        raise wrong_level(f"the levels are {text!r}", "whole numbers: there is no part of a client")
+        raise build_level_error(f"the levels are {text!r}", "whole numbers: there is no part of a client")
     return tuple(levels)
 
 
-async def climb(
+async def run_ladder(
     levels: Sequence[float],
-    of: LevelOf,
+    of: LevelKind,
     attempt: Attempt,
     *,
-    limits: Limits | None = None,
+    limits: LoadLimits | None = None,
     failed_at_most: float = 0.05,
     on_trial: OnTrial = lambda trial: None,
-) -> Swept:
+) -> SweepResult:
     """Try levels in order.
 
     Ends early when too many calls fail, or when twice in a row a level let less through than the one before.
     """
-    trials: list[Trial] = []
+    trials: list[LoadTrial] = []
     through: list[float] = []
     ended = ""
     for level in levels:
         attempted = await attempt(level)
         broken = limits.broken(attempted.summary) if limits else ()
-        trials.append(Trial(level, attempted.driven, attempted.summary, broken))
+        trials.append(LoadTrial(level, attempted.driven, attempted.summary, broken))
         on_trial(trials[-1])
         through.append(attempted.summary.value("requests_per_s") or 0.0)
-        if ended := _end_of_ladder(trials[-1], through, failed_at_most):
+        if ended := _find_end_reason(trials[-1], through, failed_at_most):
             break
     best = trials[through.index(max(through))].level if any(through) else None
     is_partial = trials[-1].driven.is_partial if trials else False
-    return Swept(of, tuple(trials), best, ended or "all levels were tried", is_partial=is_partial)
+    return SweepResult(of, tuple(trials), best, ended or "all levels were tried", is_partial=is_partial)
 
 
-def _end_of_ladder(last: Trial, through: Sequence[float], failed_at_most: float) -> str:
+def _find_end_reason(last: LoadTrial, through: Sequence[float], failed_at_most: float) -> str:
     """Return why no higher level is tried; nothing when one is."""
     if last.driven.is_partial:
         return "it was ended from outside"
@@ -156,6 +156,6 @@ def _end_of_ladder(last: Trial, through: Sequence[float], failed_at_most: float)
     return ""
 
 
-def wrong_level(what: str, expected: str) -> UsageError:
+def build_level_error(what: str, expected: str) -> UsageError:
     """Return the error for a level, or a length of trials, that cannot be."""
     return UsageError(Problem("LOAD-007", f"{what}; expected {expected}", "correct the value"))

@@ -14,13 +14,13 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from assay.bench.item_stream import Inexact, WarmUp
+from assay.bench.item_stream import InexactPrompts, WarmUp
 from assay.bench.items import LoadItem
-from assay.bench.lengths import Lengths, described
-from assay.bench.texts import MadeText, Texts
+from assay.bench.lengths import LengthDistribution, describe_lengths
+from assay.bench.texts import GeneratedText, TextGenerator
 from assay.bench.tokenizer import Tokenizer
 from assay.core.errors import Problem, UsageError
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.prompt import Message, Prompt
 
 PromptKind: TypeAlias = Literal["text", "token_ids"]
@@ -34,9 +34,9 @@ class SyntheticSpec(msgspec.Struct, frozen=True):
     """What to make."""
 
     n: int
-    input: Lengths
+    input: LengthDistribution
     """Tokens of a prompt, a shared beginning included."""
-    output: Lengths | None = None
+    output: LengthDistribution | None = None
     """Longest answers, in tokens. None: the run's."""
     kind: PromptKind = "text"
     shared_prefix: int = 0
@@ -55,33 +55,33 @@ class SyntheticSpec(msgspec.Struct, frozen=True):
             "source": "synthetic",
             "kind": self.kind,
             "n": self.n,
-            "input": dict(described(self.input)),
-            "output": None if self.output is None else dict(described(self.output)),
+            "input": dict(describe_lengths(self.input)),
+            "output": None if self.output is None else dict(describe_lengths(self.output)),
             "shared_prefix": self.shared_prefix,
             "prefix_groups": self.prefix_groups,
             "seed": self.seed,
         }
 
 
-class SyntheticLoad:
+class SyntheticItemSource:
     """The items of a spec, made as they are walked."""
 
     def __init__(self, spec: SyntheticSpec, tokenizer: Tokenizer | None = None) -> None:
         _check(spec, has_tokenizer=tokenizer is not None)
         self._spec = spec
         self._maker: _Maker = (
-            _DrawnTokens(spec, tokenizer)
+            _RandomTokenTexts(spec, tokenizer)
             if spec.kind == "token_ids" and tokenizer is not None
             else _NaturalTexts(spec, tokenizer)
         )
-        self._inexact = Inexact()
-        self._n_input = spec.input.drawn(spec.n, spec.seed, "input")
-        self._n_output = None if spec.output is None else spec.output.drawn(spec.n, spec.seed, "output")
+        self._inexact = InexactPrompts()
+        self._n_input = spec.input.draw(spec.n, spec.seed, "input")
+        self._n_output = None if spec.output is None else spec.output.draw(spec.n, spec.seed, "output")
 
     def __iter__(self) -> Iterator[LoadItem]:
         return map(self.item, range(self._spec.n))
 
-    def without_end(self) -> Iterator[LoadItem]:
+    def iter_forever(self) -> Iterator[LoadItem]:
         """Yield items whose lengths come again and whose texts do not."""
         return map(self.item, count())
 
@@ -100,14 +100,14 @@ class SyntheticLoad:
         made = self._maker.text(number, n_tokens)
         item = LoadItem(
             str(number),
-            as_prompt(made.text, is_chat=self._spec.is_chat),
+            build_prompt(made.text, is_chat=self._spec.is_chat),
             max_tokens=None if self._n_output is None else self._n_output(lengths_of),
             n_prompt_tokens=made.n_tokens,
         )
-        return self._inexact.look_at(item, n_tokens)
+        return self._inexact.check_item(item, n_tokens)
 
 
-def as_prompt(text: str, *, is_chat: bool) -> Prompt:
+def build_prompt(text: str, *, is_chat: bool) -> Prompt:
     """Return a text as the message of a user, or as it is."""
     return (Message("user", text),) if is_chat else text
 
@@ -135,8 +135,8 @@ class _NaturalTexts:
 
     def __init__(self, spec: SyntheticSpec, tokenizer: Tokenizer | None) -> None:
         self._spec = spec
-        self._own = Texts(spec.seed, "synthetic", tokenizer)
-        self._shared = Texts(spec.seed, "shared prefix", tokenizer)
+        self._own = TextGenerator(spec.seed, "synthetic", tokenizer)
+        self._shared = TextGenerator(spec.seed, "shared prefix", tokenizer)
 
     @cached_property
     def _prefixes(self) -> Sequence[str]:
@@ -145,12 +145,12 @@ class _NaturalTexts:
             return [""]
         return [self._shared.text(group, spec.shared_prefix).text for group in range(spec.prefix_groups)]
 
-    def text(self, number: int, n_tokens: int) -> MadeText:
+    def text(self, number: int, n_tokens: int) -> GeneratedText:
         """Return the text of an item."""
         return self._own.text(number, n_tokens, after=self._prefixes[number % len(self._prefixes)])
 
 
-class _DrawnTokens:
+class _RandomTokenTexts:
     """Tokens drawn alike from the whole vocabulary, its special tokens left out, and decoded.
 
     Decoded and encoded again, tokens are often others and not as many: some drawn next to each other are one
@@ -171,25 +171,25 @@ class _DrawnTokens:
         if not spec.shared_prefix:
             return [""]
         return [
-            self._decoded(f"prefix {group}", spec.shared_prefix, "").text
+            self._decode_tokens(f"prefix {group}", spec.shared_prefix, "").text
             for group in range(spec.prefix_groups)
         ]
 
-    def text(self, number: int, n_tokens: int) -> MadeText:
+    def text(self, number: int, n_tokens: int) -> GeneratedText:
         """Return the text of an item."""
-        return self._decoded(str(number), n_tokens, self._prefixes[number % len(self._prefixes)])
+        return self._decode_tokens(str(number), n_tokens, self._prefixes[number % len(self._prefixes)])
 
-    def _decoded(self, name: str, n_tokens: int, after: str) -> MadeText:
-        made = draw(self._spec.seed, "token ids", name)
+    def _decode_tokens(self, name: str, n_tokens: int, after: str) -> GeneratedText:
+        made = make_random(self._spec.seed, "token ids", name)
         tokenizer = self._tokenizer
         n_own = n_tokens - (tokenizer.count(after) if after else 0)
         own = made.choices(self._ids, k=n_own) if n_own > 0 else []
-        best: MadeText | None = None
+        best: GeneratedText | None = None
         for _ in range(_TRIES):
             text = after + tokenizer.decode(own)
             n_found = tokenizer.count(text)
             if best is None or abs(n_found - n_tokens) < abs((best.n_tokens or 0) - n_tokens):
-                best = MadeText(text, n_found)
+                best = GeneratedText(text, n_found)
             if n_found == n_tokens:
                 break
             # What came of the own part is taken as it is encoded now, which changes less the next time.
@@ -202,4 +202,4 @@ class _DrawnTokens:
         return best
 
 
-_Maker: TypeAlias = _NaturalTexts | _DrawnTokens
+_Maker: TypeAlias = _NaturalTexts | _RandomTokenTexts

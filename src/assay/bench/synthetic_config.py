@@ -14,35 +14,35 @@ from typing import Any, NamedTuple, NoReturn
 
 from assay.bench.lengths import (
     HIGHEST_ALPHA,
-    LONGEST,
-    Constant,
+    MAX_LENGTH,
+    ConstantLength,
     Gaussian,
-    Lengths,
-    Shares,
+    LengthDistribution,
+    LengthShares,
     Uniform,
     Zipf,
-    exact_share,
+    parse_share,
 )
 from assay.bench.synthetic import SyntheticSpec
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 
 _FLOAT32 = 3.4028235e38
 _TYPES = ("string", "tokenid")
-_AT_TOP = ("Type", "RequestCount", "TrustRemoteCode", "StringConfig", "TokenIdConfig")
+_TOP_KEYS = ("Type", "RequestCount", "TrustRemoteCode", "StringConfig", "TokenIdConfig")
 
 
-def is_config(value: object) -> bool:
+def is_synthetic_config(value: object) -> bool:
     """Whether a value is a synthetic dataset's config, right or wrong."""
     return isinstance(value, Mapping) and "Type" in value and "RequestCount" in value
 
 
-def from_config(
+def read_synthetic_config(
     config: Mapping[str, Any], where: Origin, *, seed: int = 0, is_chat: bool = True
 ) -> SyntheticSpec:
     """Return what a config asks for; an AuthorError names the key that is wrong."""
     top = _Table(config, "", where)
-    top.require(("Type", "RequestCount"), optional=_AT_TOP[2:])
+    top.require(("Type", "RequestCount"), optional=_TOP_KEYS[2:])
     kind = str(top.values["Type"]).lower()
     if kind not in _TYPES:
         top.wrong("Type", f"expected one of {listing(_TYPES)}")
@@ -59,7 +59,7 @@ def from_config(
     size = table.whole("RequestSize", 1)
     return SyntheticSpec(
         n,
-        Constant(size),
+        ConstantLength(size),
         kind="token_ids",
         shared_prefix=table.whole("PrefixLen", 0, size) if "PrefixLen" in table.values else 0,
         vocab_size=table.whole("VocabSize", 1) if table.values.get("VocabSize") is not None else None,
@@ -68,34 +68,34 @@ def from_config(
     )
 
 
-def _uniform(params: _Table) -> Lengths:
+def _uniform(params: _Table) -> LengthDistribution:
     return Uniform(*params.bounds())
 
 
-def _gaussian(params: _Table) -> Lengths:
+def _gaussian(params: _Table) -> LengthDistribution:
     return Gaussian(params.number("Mean"), params.number("Var", least=0), *params.bounds())
 
 
-def _zipf(params: _Table) -> Lengths:
+def _zipf(params: _Table) -> LengthDistribution:
     alpha = params.number("Alpha")
     if not 1 < alpha <= HIGHEST_ALPHA:
         params.wrong("Alpha", f"expected more than 1 and at most {HIGHEST_ALPHA:g}")
     return Zipf(alpha, *params.bounds())
 
 
-def _percentage(params: _Table) -> Lengths:
+def _percentage(params: _Table) -> LengthDistribution:
     key, given = "PercentageDistribute", params.values["PercentageDistribute"]
     if not isinstance(given, list | tuple) or not all(map(_is_pair, given)):
         params.wrong(key, "expected pairs of a length and its share, such as [[128, 0.3], [512, 0.7]]")
     try:
-        return Shares(tuple((_whole(length), exact_share(share)) for length, share in given))
+        return LengthShares(tuple((_whole(length), parse_share(share)) for length, share in given))
     except ValueError as error:
         params.wrong(key, str(error))
 
 
 class _Method(NamedTuple):
     keys: tuple[str, ...]
-    make: Callable[[_Table], Lengths]
+    make: Callable[[_Table], LengthDistribution]
 
 
 _METHODS = {
@@ -107,11 +107,11 @@ _METHODS = {
 }
 
 
-def _lengths(table: _Table) -> Lengths:
+def _lengths(table: _Table) -> LengthDistribution:
     table.require(("Method", "Params"))
     name = table.values["Method"]
     if not isinstance(name, str) or name not in _METHODS:
-        table.wrong("Method", f"expected one of {listing(_METHODS)}{nearest(str(name), _METHODS)}")
+        table.wrong("Method", f"expected one of {listing(_METHODS)}{suggest_name(str(name), _METHODS)}")
     params = table.table("Params")
     params.require(_METHODS[name].keys)
     return _METHODS[name].make(params)
@@ -133,7 +133,7 @@ class _Table:
                 self._raise(f"key {self._path(key)!r} is missing", f"it has the keys {listing(known)}")
         for key in self.values:
             if key not in known:
-                what = f"unknown key {self._path(str(key))!r}{nearest(str(key), known)}"
+                what = f"unknown key {self._path(str(key))!r}{suggest_name(str(key), known)}"
                 self._raise(what, f"use {listing(known)}")
 
     def table(self, key: str) -> _Table:
@@ -145,7 +145,7 @@ class _Table:
             self.wrong(key, "expected a dict")
         return _Table(value, self._path(key), self._where)
 
-    def whole(self, key: str, least: int, most: int = LONGEST) -> int:
+    def whole(self, key: str, least: int, most: int = MAX_LENGTH) -> int:
         """Return the whole number under a key."""
         value = self.values[key]
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from assay.bench.pool import Stats
 from assay.bench.summary import BenchSummary, Throughput
-from assay.core.rounding import percent
+from assay.core.rounding import format_percent
 
 _NAMES = {
     "ttft": "TTFT, ms",
@@ -25,12 +25,12 @@ _RATES = {
     "output_tokens_per_s": "output tokens/s",
     "total_tokens_per_s": "total tokens/s",
 }
-_SHOWN = ("mean", "std", "min", "max", "p50", "p75", "p90", "p95", "p99")
+_STATS = ("mean", "std", "min", "max", "p50", "p75", "p90", "p95", "p99")
 NOT_COUNTED = "not counted"
 NONE = "-"
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """A table; the first column holds names, the others are aligned to the right."""
 
     title: str
@@ -38,15 +38,15 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def tables(run: BenchSummary, steady: BenchSummary | None = None) -> list[Table]:
+def build_tables(run: BenchSummary, steady: BenchSummary | None = None) -> list[TextTable]:
     """Return the tables of a load: how long calls took, what went through, and what failed."""
-    found = [latency_table(run, "all calls")]
+    found = [build_latency_table(run, "all calls")]
     if steady is not None:
-        found.append(latency_table(steady, "calls that began in the steady window"))
+        found.append(build_latency_table(steady, "calls that began in the steady window"))
     found.append(totals_table(run, steady))
     if run.failures:
         found.append(
-            Table(
+            TextTable(
                 "failures",
                 ("kind", "calls", "for example"),
                 [(failure.kind, f"{failure.n:,}", failure.example) for failure in run.failures],
@@ -55,17 +55,17 @@ def tables(run: BenchSummary, steady: BenchSummary | None = None) -> list[Table]
     return [table for table in found if table.rows]
 
 
-def latency_table(summary: BenchSummary, title: str) -> Table:
+def build_latency_table(summary: BenchSummary, title: str) -> TextTable:
     """Return a row for each metric that has values."""
     rows = [
-        (name, *(_shown(getattr(stats, stat), stats) for stat in _SHOWN), f"{stats.n:,}")
+        (name, *(_format_stat(getattr(stats, stat), stats) for stat in _STATS), f"{stats.n:,}")
         for metric, name in _NAMES.items()
         if (stats := summary.metrics.get(metric)) is not None
     ]
-    return Table(title, ("", *_SHOWN, "n"), rows)
+    return TextTable(title, ("", *_STATS, "n"), rows)
 
 
-def totals_table(run: BenchSummary, steady: BenchSummary | None = None) -> Table:
+def totals_table(run: BenchSummary, steady: BenchSummary | None = None) -> TextTable:
     """Return what is said once of a load, of the whole run and beside it of its steady window."""
     parts = [run] if steady is None else [run, steady]
     lines: list[tuple[str, Callable[[BenchSummary], str]]] = [
@@ -83,21 +83,21 @@ def totals_table(run: BenchSummary, steady: BenchSummary | None = None) -> Table
         limits = ", ".join(str(limit) for limit in run.goodput.limits)
         lines.append((f"good calls, % ({limits})", _good_share))
         lines.append(("good calls/s", _good_rate))
-    lines.append(("calls under way, mean", lambda part: _under_way(part, "mean")))
-    lines.append(("calls under way, most", lambda part: _under_way(part, "max")))
+    lines.append(("calls under way, mean", lambda part: _format_concurrency(part, "mean")))
+    lines.append(("calls under way, most", lambda part: _format_concurrency(part, "max")))
     headings = ("", "whole run") if steady is None else ("", "whole run", "steady window")
-    return Table("totals", headings, [(name, *(show(part) for part in parts)) for name, show in lines])
+    return TextTable("totals", headings, [(name, *(show(part) for part in parts)) for name, show in lines])
 
 
-def milliseconds(seconds: float) -> str:
+def format_milliseconds(seconds: float) -> str:
     """Return a time with as many digits as it deserves: hundredths below 10 ms, none from 1,000 on."""
     value = 1000 * seconds
     digits = 0 if abs(value) >= 999.95 else 1 if abs(value) >= 9.995 else 2
     return f"{value:,.{digits}f}"
 
 
-def _shown(value: float, stats: Stats) -> str:
-    return milliseconds(value) if stats.unit == "s" else _number(value)
+def _format_stat(value: float, stats: Stats) -> str:
+    return format_milliseconds(value) if stats.unit == "s" else _number(value)
 
 
 def _number(value: float | None) -> str:
@@ -120,13 +120,13 @@ def _rate(field: str) -> Callable[[BenchSummary], str]:
     return show
 
 
-def _under_way(part: BenchSummary, stat: Literal["mean", "max"]) -> str:
+def _format_concurrency(part: BenchSummary, stat: Literal["mean", "max"]) -> str:
     return NONE if part.concurrency is None else _number(getattr(part.concurrency, stat))
 
 
 def _good_share(part: BenchSummary) -> str:
     share = part.goodput.share if part.goodput else None
-    return NONE if share is None else percent(share)
+    return NONE if share is None else format_percent(share)
 
 
 def _good_rate(part: BenchSummary) -> str:

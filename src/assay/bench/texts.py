@@ -14,7 +14,7 @@ from itertools import accumulate, chain, cycle, islice
 from typing import NamedTuple
 
 from assay.bench.tokenizer import Tokenizer
-from assay.bench.words import words_of
+from assay.bench.words import iter_words
 
 TOKENS_PER_WORD = 1.21
 """Of our sentences, by SmolLM2's tokenizer: 1.208 over 3,000 words."""
@@ -28,7 +28,7 @@ _WORDS_GIVEN_UP = 6
 """How many words are given up at most, one by one, until the rest can be filled to the length."""
 
 
-class MadeText(NamedTuple):
+class GeneratedText(NamedTuple):
     """A text that was made."""
 
     text: str
@@ -36,7 +36,7 @@ class MadeText(NamedTuple):
     """How many tokens it has; None without a tokenizer."""
 
 
-class Texts:
+class TextGenerator:
     """Makes texts that depend on the seed, the purpose and their numbers alone."""
 
     def __init__(self, seed: int, purpose: str, tokenizer: Tokenizer | None = None) -> None:
@@ -44,15 +44,15 @@ class Texts:
         self._purpose = purpose
         self._tokenizer = tokenizer
 
-    def text(self, number: int, n_tokens: int, *, after: str = "", joiner: str = "\n\n") -> MadeText:
+    def text(self, number: int, n_tokens: int, *, after: str = "", joiner: str = "\n\n") -> GeneratedText:
         """Return a text of so many tokens in all, which begins with what is given."""
-        words = words_of(self._seed, self._purpose, number)
+        words = iter_words(self._seed, self._purpose, number)
         if after:
             words = chain((f"{joiner}{next(words)}",), words)
         if self._tokenizer is None:
-            n_words = max(n_words_of(n_tokens) - len(after.split()), 0)
-            return MadeText(after + "".join(islice(words, n_words)), None)
-        return self._exact(self._tokenizer, after, words, n_tokens)
+            n_words = max(estimate_words(n_tokens) - len(after.split()), 0)
+            return GeneratedText(after + "".join(islice(words, n_words)), None)
+        return self._fit_tokens(self._tokenizer, after, words, n_tokens)
 
     def block(self, number: int, n_tokens: int) -> str:
         """Return a text, its first space included, that makes another one so many tokens longer."""
@@ -60,7 +60,9 @@ class Texts:
         made = self.text(number, n_before + n_tokens, after=_BEFORE, joiner=" ")
         return made.text.removeprefix(_BEFORE)
 
-    def _exact(self, tokenizer: Tokenizer, after: str, words: Iterator[str], n_tokens: int) -> MadeText:
+    def _fit_tokens(
+        self, tokenizer: Tokenizer, after: str, words: Iterator[str], n_tokens: int
+    ) -> GeneratedText:
         n_before = tokenizer.count(after) if after else 0
         # A word has one token at the least.
         drafted = list(islice(words, max(n_tokens - n_before, 0) + 1))
@@ -69,25 +71,25 @@ class Texts:
         places = list(accumulate(map(len, drafted), initial=len(after)))
         # The words whose tokens all lie within the first n.
         n_whole = bisect_right(places, ends[n_tokens - 1] if n_tokens <= len(ends) else len(whole)) - 1
-        best = MadeText(after, n_before)
+        best = GeneratedText(after, n_before)
         for n_words in range(max(n_whole, 0), max(n_whole - _WORDS_GIVEN_UP, 0) - 1, -1):
             kept = whole[: places[n_words]]
             filled = self._filled(tokenizer, kept, n_tokens - bisect_right(ends, places[n_words]))
-            best = _nearer(filled, best, n_tokens)
+            best = _pick_nearer(filled, best, n_tokens)
             if best.n_tokens == n_tokens:
                 return best
         # Tokenizers of single characters or bytes have no word of one token.
         if n_tokens <= len(ends):
             cut = whole[: max(ends[n_tokens - 1], len(after))]
-            best = _nearer(MadeText(cut, tokenizer.count(cut)), best, n_tokens)
+            best = _pick_nearer(GeneratedText(cut, tokenizer.count(cut)), best, n_tokens)
         return best
 
-    def _filled(self, tokenizer: Tokenizer, text: str, n_lacking: int) -> MadeText:
+    def _filled(self, tokenizer: Tokenizer, text: str, n_lacking: int) -> GeneratedText:
         """Return a text made longer by words of one token each."""
         if n_lacking > 0:
             text += "".join(islice(cycle(self._fillers), n_lacking))
             text = text.lstrip(" ")
-        return MadeText(text, tokenizer.count(text))
+        return GeneratedText(text, tokenizer.count(text))
 
     @cached_property
     def _fillers(self) -> Sequence[str]:
@@ -98,20 +100,20 @@ class Texts:
         return single or _FILLERS
 
 
-def _nearer(one: MadeText, other: MadeText, n_tokens: int) -> MadeText:
+def _pick_nearer(one: GeneratedText, other: GeneratedText, n_tokens: int) -> GeneratedText:
     """Return the text whose tokens are nearer to the wished number."""
 
-    def off(made: MadeText) -> int:
+    def off(made: GeneratedText) -> int:
         return abs((made.n_tokens or 0) - n_tokens)
 
     return one if off(one) <= off(other) else other
 
 
-def n_words_of(n_tokens: int) -> int:
+def estimate_words(n_tokens: int) -> int:
     """Return how many words have about so many tokens; one at the least."""
     return max(round((n_tokens - OPENING_TOKENS) / TOKENS_PER_WORD), 1)
 
 
-def n_tokens_of(n_words: int) -> int:
+def estimate_tokens(n_words: int) -> int:
     """Return about how many tokens so many words have; one at the least."""
     return max(round(n_words * TOKENS_PER_WORD), 1)

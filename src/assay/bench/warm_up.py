@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from assay.bench.drive import Clock, Drive
+from assay.bench.drive import Clock, LoadDriver
 from assay.bench.items import LoadItem
-from assay.bench.load import Closed, Load
-from assay.bench.load_result import Driven
+from assay.bench.load import ClosedLoad, Load
+from assay.bench.load_result import LoadResult
 from assay.bench.records import CallRecord
 from assay.core.errors import BackendError, Problem
 from assay.core.ports import TimedClient
@@ -23,7 +23,7 @@ async def warm_up(
     concurrency: int,
     *,
     clock: Clock = time.perf_counter,
-) -> Driven:
+) -> LoadResult:
     """Send items, so many at a time; an error when none of them is answered."""
     first: Failure | None = None
 
@@ -31,7 +31,9 @@ async def warm_up(
         nonlocal first
         first = first or record.failure
 
-    driven = await Drive(client, items, Load(Closed(concurrency), sampling), keep_first, clock=clock).run()
+    driven = await LoadDriver(
+        client, items, Load(ClosedLoad(concurrency), sampling), keep_first, clock=clock
+    ).run()
     if first is not None and driven.n_failed == driven.n_done:
         raise BackendError(
             Problem(

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple, TypeAlias
 
-from assay.core.ids import draw
+from assay.core.ids import make_random
 
 _SPELLING = "NFRO"
 """The lists that an opening spells its number with, the fastest first."""
@@ -55,14 +55,14 @@ def _pattern(text: str, words: Mapping[str, Sequence[str]]) -> Sequence[_Slot]:
     return slots
 
 
-def words_of(seed: int, purpose: str, number: int) -> Iterator[str]:
+def iter_words(seed: int, purpose: str, number: int) -> Iterator[str]:
     """Yield words without end, each with the white space before it; they depend on these three alone.
 
     Streams of one seed and purpose begin differently as long as their numbers differ by less than
     N_OPENINGS.
     """
     yield from _opening(seed, purpose, number)
-    random = draw(seed, purpose, str(number), "words").random
+    random = make_random(seed, purpose, str(number), "words").random
     patterns = _language().patterns
     while True:
         for at in range(_SENTENCES_OF_A_PARAGRAPH):
@@ -77,7 +77,7 @@ def words_of(seed: int, purpose: str, number: int) -> Iterator[str]:
 @lru_cache(maxsize=64)
 def _order(seed: int, purpose: str) -> tuple[int, int]:
     """Return the step and the start with which numbers go through all openings."""
-    made = draw(seed, purpose, "openings")
+    made = make_random(seed, purpose, "openings")
     return made.randrange(1, N_OPENINGS, 2), made.randrange(N_OPENINGS)
 
 

@@ -26,7 +26,7 @@ class NotArithmetic(ValueError):
     """A text is no arithmetic in x."""
 
 
-def arithmetic(text: str) -> Callable[[float], float]:
+def compile_arithmetic(text: str) -> Callable[[float], float]:
     """Return the function of x that a text describes; NotArithmetic where it holds anything else."""
     if len(text) > _LONGEST:
         raise NotArithmetic(f"it has more than {_LONGEST} characters")

@@ -28,19 +28,19 @@ def is_negated(assertion: Assertion) -> bool:
     return str(assertion["type"]).startswith(_NOT)
 
 
-def rubrics(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+def iter_rubrics(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
     """Yield the assertions that a judge decides, those in sets too."""
     for assertion in assertions:
         if assertion["type"] == SET:
-            yield from rubrics(assertion["assert"])
+            yield from iter_rubrics(assertion["assert"])
         elif base_type(assertion) == RUBRIC:
             yield assertion
 
 
-def display(assertion: Assertion) -> str:
+def format_assertion(assertion: Assertion) -> str:
     """Return an assertion as a cell writes it."""
     if assertion["type"] == SET:
-        return f"{SET}({', '.join(map(display, assertion['assert']))})"
+        return f"{SET}({', '.join(map(format_assertion, assertion['assert']))})"
     if "value" not in assertion:
         return str(assertion["type"])
     value = assertion["value"]

@@ -242,7 +242,7 @@ def compile_jinja(environment: Environment, text: str) -> Template:
     except RecursionError as error:
         raise JinjaFailure("expressions or blocks are nested too deeply", None, error) from error
     except Exception as error:  # Python's own compiler refuses, for one, too many nested loops.
-        raise JinjaFailure(_in_words(error), None, error) from error
+        raise JinjaFailure(_format_error(error), None, error) from error
     finally:
         _current.reset(token)
 
@@ -261,12 +261,12 @@ def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
         limit = JinjaLimit("it calls itself without end")
         raise JinjaFailure(str(limit), _line(template, error), limit) from error
     except Exception as error:  # A template is a program of its own and may raise anything.
-        raise JinjaFailure(_in_words(error), _line(template, error), error) from error
+        raise JinjaFailure(_format_error(error), _line(template, error), error) from error
     finally:
         _current.reset(token)
 
 
-def _in_words(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     if isinstance(error, TemplateError | JinjaLimit):
         # Jinja's own errors are sentences.
         return str(error) or type(error).__name__
@@ -442,7 +442,7 @@ _SHALLOW = frozenset(
 """Filters that do not write out what is in the items that they are given."""
 
 
-def _bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     weigh = _FILTERS.get(name)
     is_shallow = name in _SHALLOW
     # The first argument may be Jinja's own: the context, the environment.
@@ -488,12 +488,12 @@ def _bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
         budget.pay_result(result)
         return result
 
-    made = update_wrapper(_bounded_join(bounded) if name == "join" else bounded, function)
+    made = update_wrapper(_bound_join(bounded) if name == "join" else bounded, function)
     made.is_bounded = True  # type: ignore[attr-defined]
     return made
 
 
-def _bounded_join(bounded: Callable[..., str]) -> Callable[..., str]:
+def _bound_join(bounded: Callable[..., str]) -> Callable[..., str]:
     def join(eval_ctx: EvalContext, value: Any, d: Any = "", attribute: Any = None) -> str:
         # What a generator yields is counted before it is joined.
         parts = value if hasattr(value, "__len__") else list(value)
@@ -550,7 +550,7 @@ class _Generator(CodeGenerator):
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
         if frame.eval_ctx.autoescape:
             self.write("markup_join(")
-            self._weighed(super().visit_Tuple, nodes.Tuple(node.nodes, "load"), frame)
+            self._write_weighed(super().visit_Tuple, nodes.Tuple(node.nodes, "load"), frame)
             self.write(")")
         else:
             self._call("join", node.nodes, frame)
@@ -575,18 +575,18 @@ class _Generator(CodeGenerator):
         super()._output_child_post(node, frame, finalize)
 
     def visit_List(self, node: nodes.List, frame: Frame) -> None:
-        self._weighed(super().visit_List, node, frame)
+        self._write_weighed(super().visit_List, node, frame)
 
     def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
-        self._weighed(super().visit_Dict, node, frame)
+        self._write_weighed(super().visit_Dict, node, frame)
 
     def visit_Tuple(self, node: nodes.Tuple, frame: Frame) -> None:
         if node.ctx == "load":
-            self._weighed(super().visit_Tuple, node, frame)
+            self._write_weighed(super().visit_Tuple, node, frame)
         else:
             super().visit_Tuple(node, frame)
 
-    def _weighed(self, visit: Callable[[Any, Frame], None], node: nodes.Node, frame: Frame) -> None:
+    def _write_weighed(self, visit: Callable[[Any, Frame], None], node: nodes.Node, frame: Frame) -> None:
         self.write("budget.weigh(")
         visit(node, frame)
         self.write(")")
@@ -606,7 +606,7 @@ class _Bounds(SandboxedEnvironment):
         """Have the filters and functions that are there draw on the budget."""
         for name, function in self.filters.items():
             if not getattr(function, "is_bounded", False):
-                self.filters[name] = _bounded_filter(name, function)
+                self.filters[name] = _bound_filter(name, function)
         self.globals["lipsum"] = _lorem_ipsum
 
     @staticmethod

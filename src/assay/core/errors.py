@@ -25,12 +25,12 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from assay.core.names import is_spelled_otherwise
+from assay.core.names import is_same_decomposed
 from assay.core.origin import Origin
-from assay.core.text_preview import SHOWN_VALUE, shortened, shortened_message
+from assay.core.text_preview import MAX_VALUE_CHARS, shorten_message, shorten_text
 
 MadeT = TypeVar("MadeT")
-SHOWN_AT_MOST = 20
+MAX_SHOWN_PROBLEMS = 20
 _LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 RAISED_BY_AUTHORS = (BaseException,)
 """What code of a person's own may raise: `sys.exit` and `raise KeyboardInterrupt` in it are its own faults.
@@ -101,8 +101,8 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
         # A cell may have millions of characters; whoever writes a message need not think of it.
         for name in ("what", "fix"):
             text = getattr(self, name)
-            if len(text) > SHOWN_VALUE:
-                msgspec.structs.force_setattr(self, name, shortened_message(text))
+            if len(text) > MAX_VALUE_CHARS:
+                msgspec.structs.force_setattr(self, name, shorten_message(text))
 
     def __str__(self) -> str:
         place = f" {self.where}:" if self.where else ""
@@ -118,7 +118,7 @@ class AssayError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        lines = [str(problem) for problem in self.problems[:SHOWN_AT_MOST]]
+        lines = [str(problem) for problem in self.problems[:MAX_SHOWN_PROBLEMS]]
         if self.total > len(lines):
             lines.append(f"... and {self.total - len(lines):,} more")
         return "\n".join(lines)
@@ -160,7 +160,7 @@ class Problems:
         """Note one more problem."""
         self._keep((problem,), 1, AuthorError)
 
-    def noted(self, make: Callable[[], MadeT]) -> MadeT | None:
+    def collect(self, make: Callable[[], MadeT]) -> MadeT | None:
         """Return what is made; None where it raises an AuthorError, whose problems are noted."""
         try:
             return make()
@@ -176,11 +176,11 @@ class Problems:
 
     def _keep(self, problems: Sequence[Problem], total: int, kind: type[AuthorError]) -> None:
         self.total += total
-        self.kept.extend(problems[: SHOWN_AT_MOST - len(self.kept)])
+        self.kept.extend(problems[: MAX_SHOWN_PROBLEMS - len(self.kept)])
         self._kinds.add(kind)
 
 
-def raised_at(error: BaseException) -> Origin | None:
+def find_raise_origin(error: BaseException) -> Origin | None:
     """Return the innermost line outside libraries that an exception passed; else the innermost of all."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
@@ -190,7 +190,7 @@ def raised_at(error: BaseException) -> Origin | None:
     return Origin(frame.filename, line=frame.lineno)
 
 
-def allowed(kind: Any) -> str:
+def format_allowed_values(kind: Any) -> str:
     """Return `; the values are 'a', 'b'` for a type that names its values, or nothing."""
     names: list[str] = []
 
@@ -205,12 +205,12 @@ def allowed(kind: Any) -> str:
     return f"; the values are {listing(names)}" if names else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` for the known name nearest to a wrong one, or nothing."""
-    if len(name) > SHOWN_VALUE:
+    if len(name) > MAX_VALUE_CHARS:
         return ""
-    every = [one for one in known if len(one) <= SHOWN_VALUE]
-    if any(is_spelled_otherwise(name, one) for one in every):
+    every = [one for one in known if len(one) <= MAX_VALUE_CHARS]
+    if any(is_same_decomposed(name, one) for one in every):
         return " (it is there, its letters composed otherwise: NFC and NFD look alike)"
     match = difflib.get_close_matches(name, every, n=1, cutoff=0.6)
     return f" (did you mean {match[0]!r}?)" if match else ""
@@ -219,5 +219,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def listing(names: Iterable[str], *, at_most: int = 12) -> str:
     """Return names for use inside an error: quoted, in order, the tail counted."""
     every = list(names)
-    shown = ", ".join(shortened(repr(name), SHOWN_VALUE) for name in every[:at_most])
+    shown = ", ".join(shorten_text(repr(name), MAX_VALUE_CHARS) for name in every[:at_most])
     return f"{shown} and {len(every) - at_most} more" if len(every) > at_most else shown

@@ -15,7 +15,7 @@ def digest(value: object, *, size: int = 8) -> str:
     return hashlib.blake2b(_canonical.encode(value), digest_size=size).hexdigest()
 
 
-def draw(seed: int, *parts: str) -> random.Random:
+def make_random(seed: int, *parts: str) -> random.Random:
     """Return a generator that depends on the seed and these names alone.
 
     Never on order, batch, limit or number of workers: `draw(seed, task, sample_id, purpose)`.

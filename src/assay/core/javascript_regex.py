@@ -29,12 +29,12 @@ def check_javascript(pattern: str) -> None:
 def compile_javascript(pattern: str) -> re.Pattern[str]:
     """Return a pattern of JavaScript as one of Python; ValueError where it is none."""
     try:
-        return re.compile("".join(_translated(pattern)))
+        return re.compile("".join(_translate_pattern(pattern)))
     except re.error as error:
         raise ValueError(f"it is not a regular expression: {error}") from None
 
 
-def _translated(pattern: str) -> list[str]:
+def _translate_pattern(pattern: str) -> list[str]:
     pieces: list[str] = []
     at = 0
     in_class = False

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, Mapping),
@@ -33,7 +33,7 @@ def check_schema(schema: Any) -> None:
     for keyword, value in schema.items():
         if keyword not in known:
             raise ValueError(
-                f"the JSON schema uses {keyword!r}{nearest(keyword, known)}, which is not checked"
+                f"the JSON schema uses {keyword!r}{suggest_name(keyword, known)}, which is not checked"
             )
         for inner in _inner(keyword, value):
             check_schema(inner)
@@ -84,7 +84,7 @@ def _pattern_properties(value: Any, wanted: Mapping[str, Any], _: Any) -> bool:
     )
 
 
-def _additional(value: Any, wanted: Any, schema: Mapping[str, Any]) -> bool:
+def _check_additional_properties(value: Any, wanted: Any, schema: Mapping[str, Any]) -> bool:
     if not isinstance(value, Mapping):
         return True
     known = schema.get("properties", {})
@@ -97,63 +97,63 @@ def _additional(value: Any, wanted: Any, schema: Mapping[str, Any]) -> bool:
     return all(conforms(one, wanted) for one in others)
 
 
-def _sized(
+def _build_length_check(
     kind: type[dict[str, Any]] | type[list[Any]] | type[str], fits: Callable[[int, Any], bool]
 ) -> Callable[[Any, Any, Any], bool]:
     return lambda value, wanted, _: not isinstance(value, kind) or fits(len(value), wanted)
 
 
-def _compared(fits: Callable[[Any, Any], bool]) -> Callable[[Any, Any, Any], bool]:
+def _build_number_check(fits: Callable[[Any, Any], bool]) -> Callable[[Any, Any, Any], bool]:
     return lambda value, wanted, _: not _is_number(value) or fits(value, wanted)
 
 
-def same_json(one: Any, other: Any) -> bool:
+def is_same_json(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal; true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(is_same_json(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
+        return len(one) == len(other) and all(map(is_same_json, one, other))
     return bool(one == other)
 
 
-def _unique(value: Any, wanted: Any, _: Any) -> bool:
+def _check_unique_items(value: Any, wanted: Any, _: Any) -> bool:
     if not wanted or not isinstance(value, list):
         return True
-    return not any(same_json(one, other) for at, one in enumerate(value) for other in value[:at])
+    return not any(is_same_json(one, other) for at, one in enumerate(value) for other in value[:at])
 
 
 def _items(value: Any, wanted: Any, _: Any) -> bool:
     return not isinstance(value, list) or all(conforms(one, wanted) for one in value)
 
 
-def _required(value: Any, wanted: Sequence[str], _: Any) -> bool:
+def _check_required(value: Any, wanted: Sequence[str], _: Any) -> bool:
     return not isinstance(value, Mapping) or all(name in value for name in wanted)
 
 
 _CHECKS: Mapping[str, Callable[[Any, Any, Any], bool]] = {
     "type": _type,
-    "enum": lambda value, wanted, _: any(same_json(value, one) for one in wanted),
-    "const": lambda value, wanted, _: same_json(value, wanted),
+    "enum": lambda value, wanted, _: any(is_same_json(value, one) for one in wanted),
+    "const": lambda value, wanted, _: is_same_json(value, wanted),
     "properties": _properties,
     "patternProperties": _pattern_properties,
-    "additionalProperties": _additional,
-    "required": _required,
-    "minProperties": _sized(dict, lambda n, wanted: n >= wanted),
-    "maxProperties": _sized(dict, lambda n, wanted: n <= wanted),
+    "additionalProperties": _check_additional_properties,
+    "required": _check_required,
+    "minProperties": _build_length_check(dict, lambda n, wanted: n >= wanted),
+    "maxProperties": _build_length_check(dict, lambda n, wanted: n <= wanted),
     "items": _items,
-    "minItems": _sized(list, lambda n, wanted: n >= wanted),
-    "maxItems": _sized(list, lambda n, wanted: n <= wanted),
-    "uniqueItems": _unique,
-    "minLength": _sized(str, lambda n, wanted: n >= wanted),
-    "maxLength": _sized(str, lambda n, wanted: n <= wanted),
+    "minItems": _build_length_check(list, lambda n, wanted: n >= wanted),
+    "maxItems": _build_length_check(list, lambda n, wanted: n <= wanted),
+    "uniqueItems": _check_unique_items,
+    "minLength": _build_length_check(str, lambda n, wanted: n >= wanted),
+    "maxLength": _build_length_check(str, lambda n, wanted: n <= wanted),
     "pattern": lambda value, wanted, _: not isinstance(value, str) or bool(re.search(wanted, value)),
-    "minimum": _compared(lambda value, wanted: value >= wanted),
-    "maximum": _compared(lambda value, wanted: value <= wanted),
-    "exclusiveMinimum": _compared(lambda value, wanted: value > wanted),
-    "exclusiveMaximum": _compared(lambda value, wanted: value < wanted),
-    "multipleOf": _compared(lambda value, wanted: (value / wanted).is_integer()),
+    "minimum": _build_number_check(lambda value, wanted: value >= wanted),
+    "maximum": _build_number_check(lambda value, wanted: value <= wanted),
+    "exclusiveMinimum": _build_number_check(lambda value, wanted: value > wanted),
+    "exclusiveMaximum": _build_number_check(lambda value, wanted: value < wanted),
+    "multipleOf": _build_number_check(lambda value, wanted: (value / wanted).is_integer()),
     "anyOf": lambda value, wanted, _: any(conforms(value, one) for one in wanted),
     "allOf": lambda value, wanted, _: all(conforms(value, one) for one in wanted),
     "oneOf": lambda value, wanted, _: sum(conforms(value, one) for one in wanted) == 1,

@@ -37,7 +37,7 @@ class Limit(msgspec.Struct, frozen=True):
             )
         return cls(int(match[2]), cast(Literal["first", "last"], match[1]) if match[1] else "drawn")
 
-    def cuts(self, n_samples: int) -> bool:
+    def is_below(self, n_samples: int) -> bool:
         """Whether it leaves samples out of this many: a limit at or above the size is no limit."""
         return self.n < n_samples
 

@@ -28,9 +28,9 @@ class Markup(str):
     __slots__ = ()
 
 
-def joined(parts: Iterable[str]) -> Markup:
+def join_markup(parts: Iterable[str]) -> Markup:
     """Return pieces of markup and text as one piece of markup."""
-    return Markup("".join(_safe(part) for part in parts))
+    return Markup("".join(_escape_text(part) for part in parts))
 
 
 def tag(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
@@ -40,7 +40,7 @@ def tag(name: str, /, *children: str, **attributes: str | float | None) -> Marku
     attribute out.
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_safe(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_escape_text(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -48,14 +48,14 @@ def tag(name: str, /, *children: str, **attributes: str | float | None) -> Marku
         return Markup(f"<{name}{written}>")
     if name in _SHAPES:
         return Markup(f"<{name}{written}/>")
-    return Markup(f"<{name}{written}>{joined(children)}</{name}>")
+    return Markup(f"<{name}{written}>{join_markup(children)}</{name}>")
 
 
-def _safe(text: str) -> str:
-    return text if isinstance(text, Markup) else escape(visible(text))
+def _escape_text(text: str) -> str:
+    return text if isinstance(text, Markup) else escape(escape_invisible(text))
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Return a text with characters that are not seen, but felt, written out as their numbers."""
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
@@ -85,8 +85,8 @@ def one_file_parts(
     """
     policy = [
         "default-src 'none'",
-        f"style-src '{_hash_of(style)}'",
-        f"script-src '{_hash_of(script)}'",
+        f"style-src '{_hash_text(style)}'",
+        f"script-src '{_hash_text(script)}'",
         *(["img-src data:", "media-src data:"] if media else []),
         "base-uri 'none'",
         "form-action 'none'",
@@ -113,5 +113,5 @@ def one_file_parts(
     yield "</body></html>\n"
 
 
-def _hash_of(text: str) -> str:
+def _hash_text(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

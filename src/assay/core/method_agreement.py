@@ -27,7 +27,7 @@ class Opinion(NamedTuple):
 _NONE_FOUND, _UNNAMED = Opinion(_Kind.NONE_FOUND), Opinion(_Kind.UNNAMED)
 
 
-def opinion(verdict: Verdict, answer: str | None, labels: Collection[str]) -> Opinion | None:
+def read_opinion(verdict: Verdict, answer: str | None, labels: Collection[str]) -> Opinion | None:
     """Return the opinion in a score of a sample whose options have these labels; None: it failed."""
     if verdict is Verdict.FAILED:
         return None
@@ -38,7 +38,7 @@ def opinion(verdict: Verdict, answer: str | None, labels: Collection[str]) -> Op
     return Opinion(_Kind.OPTION if answer in labels else _Kind.TEXT, answer)
 
 
-def do_differ(opinions: Sequence[Opinion]) -> bool | None:
+def has_disagreement(opinions: Sequence[Opinion]) -> bool | None:
     """Return whether opinions on one sample differ; None where that cannot be told.
 
     A method that found no answer differs from one that did: the person who looks at disagreements wants to

@@ -9,11 +9,11 @@ from __future__ import annotations
 import unicodedata
 
 
-def composed(name: str) -> str:
+def compose_name(name: str) -> str:
     """Return a name with its letters composed (NFC)."""
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
-def is_spelled_otherwise(name: str, other: str) -> bool:
+def is_same_decomposed(name: str, other: str) -> bool:
     """Whether two names differ in nothing but composed and decomposed letters."""
-    return name != other and composed(name) == composed(other)
+    return name != other and compose_name(name) == compose_name(other)

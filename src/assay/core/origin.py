@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from assay.core.text_preview import SHOWN_VALUE, shortened
+from assay.core.text_preview import MAX_VALUE_CHARS, shorten_text
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -28,7 +28,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     def __str__(self) -> str:
         text = self.path
         if self.sheet is not None:
-            text += f" sheet {shortened(repr(self.sheet), SHOWN_VALUE)}"
+            text += f" sheet {shorten_text(repr(self.sheet), MAX_VALUE_CHARS)}"
             # The rows of a sheet have numbers that a person sees beside them.
             text += "" if self.line is None else f" row {self.line}"
         elif self.row is not None:
@@ -38,5 +38,5 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
         elif self.line is not None:
             text += f" line {self.line}"
         if self.column is not None:
-            text += f", column {shortened(repr(self.column), SHOWN_VALUE)}"
+            text += f", column {shorten_text(repr(self.column), MAX_VALUE_CHARS)}"
         return text

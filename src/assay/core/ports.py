@@ -26,7 +26,7 @@ class Backend(Protocol):
     def card(self) -> ModelCard:
         """Return what it can do. Reads small files only."""
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return the card, sure of these kinds of ask, after conversations or after plain texts.
 
         A server is asked what it can do, once; `card` then says it too. Others know already.

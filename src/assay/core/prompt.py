@@ -51,7 +51,7 @@ AFTER_TURN = "\n\n"
 """What parts the turns of a plain text."""
 
 
-def n_chars(prompt: Prompt) -> int:
+def count_chars(prompt: Prompt) -> int:
     """Return the characters of a prompt, media in base64 included: how large it is before it is tokens."""
     if isinstance(prompt, str):
         return len(prompt)
@@ -69,7 +69,7 @@ def final_text(prompt: Prompt) -> str:
     return last.text if isinstance(last, Text) else ""
 
 
-def with_final_text(prompt: Prompt, text: str) -> Prompt:
+def replace_final_text(prompt: Prompt, text: str) -> Prompt:
     """Return the prompt with its final text replaced."""
     if isinstance(prompt, str):
         return text
@@ -80,7 +80,7 @@ def with_final_text(prompt: Prompt, text: str) -> Prompt:
     return (*prompt[:-1], msgspec.structs.replace(prompt[-1], content=text))
 
 
-def continued(prompt: Prompt, answer: str, turn: str) -> Prompt:
+def append_turn(prompt: Prompt, answer: str, turn: str) -> Prompt:
     """Return the prompt after the model has answered it and the user has said something more."""
     if isinstance(prompt, str):
         space = "" if not prompt or prompt[-1].isspace() or answer[:1].isspace() else " "
@@ -88,28 +88,28 @@ def continued(prompt: Prompt, answer: str, turn: str) -> Prompt:
     return (*prompt, Message("assistant", answer), Message("user", turn))
 
 
-def media_of(prompt: Prompt) -> frozenset[Medium]:
+def find_media(prompt: Prompt) -> frozenset[Medium]:
     """Return the kinds of media that a prompt holds."""
     if isinstance(prompt, str):
         return _NO_MEDIA
     return frozenset(part.medium for message in prompt for part in message.media)
 
 
-def content_of(prompt: Prompt) -> Prompt:
+def canonicalize_prompt(prompt: Prompt) -> Prompt:
     """Return a prompt as it decides an answer: its media by what is in them, wherever they lie."""
-    return _each_medium(prompt, lambda part: part.content())
+    return _map_media(prompt, lambda part: part.content())
 
 
-def without_data(prompt: Prompt) -> Prompt:
+def strip_media_data(prompt: Prompt) -> Prompt:
     """Return a prompt as it is stored: media that the dataset holds in base64 by their hash and size."""
-    return _each_medium(prompt, _without_data)
+    return _map_media(prompt, _strip_data)
 
 
-def _without_data(part: AnyMedia) -> AnyMedia:
+def _strip_data(part: AnyMedia) -> AnyMedia:
     return msgspec.structs.replace(part, data="") if part.data else part
 
 
-def _each_medium(prompt: Prompt, change: Callable[[AnyMedia], AnyMedia]) -> Prompt:
+def _map_media(prompt: Prompt, change: Callable[[AnyMedia], AnyMedia]) -> Prompt:
     """Return a prompt with its media changed; one of text alone is the same object."""
     if isinstance(prompt, str) or not any(message.media for message in prompt):
         return prompt

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from assay.core.ids import digest
-from assay.core.prompt import Prompt, content_of
+from assay.core.prompt import Prompt, canonicalize_prompt
 
 
 class Kind(StrEnum):
@@ -100,9 +100,9 @@ class Generate(msgspec.Struct, frozen=True, tag="generate", omit_defaults=True):
 Ask: TypeAlias = Span | Labels | Generate
 
 
-def content_of_ask(ask: Ask) -> Ask:
+def canonicalize_ask(ask: Ask) -> Ask:
     """Return an ask as it decides an answer: its media by what is in them, wherever they lie."""
-    prompt = content_of(ask.prompt)
+    prompt = canonicalize_prompt(ask.prompt)
     return ask if prompt is ask.prompt else msgspec.structs.replace(ask, prompt=prompt)
 
 
@@ -134,12 +134,12 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
             ask = self.ask
             is_sampled = isinstance(ask, Generate) and ask.sampling.temperature > 0
             if not isinstance(ask.prompt, str):
-                ask = content_of_ask(ask)
+                ask = canonicalize_ask(ask)
             asked = (ask, self.index) if is_sampled else ask
             msgspec.structs.force_setattr(self, "key", digest(asked, size=16))
 
 
-def request(
+def make_request(
     task: str,
     sample_id: str,
     track: str,

@@ -89,7 +89,7 @@ class LabelProbs(msgspec.Struct, frozen=True, tag="label_probs", omit_defaults=T
     """Upper bounds, where a model shows its likeliest tokens alone; empty: `probs` are exact."""
 
     @property
-    def decided(self) -> int | None:
+    def decided_label(self) -> int | None:
         """Return the most probable label, whatever lies between `probs` and `at_most`; the first of equals.
 
         None where another may be it, and where nothing was seen of any.

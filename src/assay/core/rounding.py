@@ -14,19 +14,19 @@ _NOISE_DIGITS = 12
 """Digits that count of a computed number; what differs beyond them is an error of floating point."""
 
 
-def fixed(value: float, digits: int, *, is_signed: bool = False) -> str:
+def format_decimal(value: float, digits: int, *, is_signed: bool = False) -> str:
     """Return a number with this many decimals, thousands separated, and a plus if `is_signed`."""
     steps = math.floor(float(f"{abs(value) * 10**digits:.{_NOISE_DIGITS}g}") + 0.5)
     sign = "-" if value < 0 and steps else "+" if is_signed else ""
     return f"{sign}{steps / 10**digits:,.{digits}f}"
 
 
-def percent(share: float, digits: int = 1, *, is_signed: bool = False) -> str:
+def format_percent(share: float, digits: int = 1, *, is_signed: bool = False) -> str:
     """Return a share in percent, without the percent sign."""
-    return fixed(100 * share, digits, is_signed=is_signed)
+    return format_decimal(100 * share, digits, is_signed=is_signed)
 
 
-def plain(number: float | None) -> str:
+def format_number(number: float | None) -> str:
     """Return a number with four significant digits; a dash for None."""
     if number is None:
         return NOT_KNOWN
@@ -36,7 +36,7 @@ def plain(number: float | None) -> str:
     if size >= 1e6 or size < 1e-4:
         return f"{number:.3e}"
     if size >= 1000:
-        return fixed(number, 1)
+        return format_decimal(number, 1)
     exponent = int(f"{size:e}".partition("e")[2])
-    text = fixed(number, 3 - exponent)
+    text = format_decimal(number, 3 - exponent)
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -31,7 +31,7 @@ class RunStatus(StrEnum):
         return self in (RunStatus.COMPLETE, RunStatus.UNSCORED)
 
 
-class Unscored(msgspec.Struct, frozen=True, omit_defaults=True):
+class UnscoredTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A task whose headline metric has no value by one method."""
 
     task: str
@@ -151,7 +151,7 @@ class RunManifest(msgspec.Struct, frozen=True):
     """How fast the model's server was, where it has one."""
     failures: dict[str, int] = {}
     """Failed samples by their first trouble: the kind of a request's failure, or `scoring`."""
-    unscored: tuple[Unscored, ...] = ()
+    unscored: tuple[UnscoredTask, ...] = ()
     """The tasks and methods without a score."""
     groups: dict[str, tuple[str, ...]] = {}
     """Tasks that are also reported together, by the name of their group."""

@@ -91,7 +91,7 @@ class MetricValues(NamedTuple):
     """Whether the metric is e to the power of that ratio."""
 
 
-class ReadRun(NamedTuple):
+class RunIndexEntry(NamedTuple):
     """All that the index keeps of one run."""
 
     run: IndexedRun

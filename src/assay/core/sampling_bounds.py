@@ -39,7 +39,7 @@ _BOUNDS: Mapping[str, tuple[Any, str]] = {
 }
 
 
-def expected_of(name: str, value: Any) -> str | None:
+def describe_expected_value(name: str, value: Any) -> str | None:
     """Return what was expected where a parameter cannot have a value; None where it can, or is not known.
 
     A number may be written as a text, as on a command line. None says nothing, and is no fault.

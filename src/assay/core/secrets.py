@@ -47,12 +47,12 @@ def find_secret_name(value: Any) -> str | None:
     return None
 
 
-def without_user_info(url: str) -> str:
+def mask_user_info(url: str) -> str:
     """Return an address without the name and password in it."""
     return _USER_INFO.sub(f"//{HIDDEN}@", url)
 
 
-def without_secret(value: T, secret: str) -> T:
+def mask_secret(value: T, secret: str) -> T:
     """Return a value with a secret hidden wherever a text of it holds it."""
     written, sought = msgspec.json.encode(value), msgspec.json.encode(secret)[1:-1]
     if len(secret) < FEWEST_MASKED_CHARS or sought not in written:

@@ -19,7 +19,7 @@ def read_size(text: str) -> int:
     return int(float(match[1]) * unit) if "." in match[1] else int(match[1]) * unit
 
 
-def shown_size(n_bytes: int) -> str:
+def format_size(n_bytes: int) -> str:
     """Return a size with three digits at most, in units of a thousand: `256 MB`."""
     size, unit = float(n_bytes), "B"
     for larger in ("kB", "MB", "GB", "TB", "PB"):

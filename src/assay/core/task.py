@@ -63,7 +63,7 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """What only one dialect knows, by its own names."""
 
 
-class Quirk(msgspec.Struct, frozen=True):
+class OriginalDifference(msgspec.Struct, frozen=True):
     """A place where the original system and Assay differ, and what this run did."""
 
     name: str
@@ -89,7 +89,7 @@ class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """Rows the dataset has."""
     settings: dict[str, Any] = {}
     """Everything that decides a prompt or a score: templates, columns, shots, limit, seed."""
-    quirks: tuple[Quirk, ...] = ()
+    quirks: tuple[OriginalDifference, ...] = ()
     """The quirks that touched this task."""
     family: str | None = None
     """The dataset that it is a subset of; subsets of one dataset are also reported together."""
@@ -100,7 +100,7 @@ class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     from all the rest and from the model, so it does not make one run another."""
 
 
-class Answered(NamedTuple):
+class AnsweredRequest(NamedTuple):
     """A request together with what came back for it."""
 
     request: Request
@@ -113,7 +113,7 @@ class Scorer(Protocol):
 
     track: str
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score. A failed request gives a FAILED score, never a wrong one."""
 
 
@@ -149,7 +149,7 @@ class CorpusScorer(Protocol):
 
     track: str
 
-    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+    def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         """Take one sample; keeps what it needs of the answers."""
 
     def finish(self) -> Evaluation:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-SHOWN_VALUE = 200
+MAX_VALUE_CHARS = 200
 """Characters of one value inside a message."""
-SHOWN_MESSAGE = 4_000
+MAX_MESSAGE_CHARS = 4_000
 """Characters of a message or a prompt on the terminal."""
-_QUOTED = re.compile(rf"""'[^']{{{SHOWN_VALUE + 20},}}'|"[^"]{{{SHOWN_VALUE + 20},}}\"""")
+_QUOTED = re.compile(rf"""'[^']{{{MAX_VALUE_CHARS + 20},}}'|"[^"]{{{MAX_VALUE_CHARS + 20},}}\"""")
 
 
-def shortened(text: str, at_most: int = SHOWN_MESSAGE) -> str:
+def shorten_text(text: str, at_most: int = MAX_MESSAGE_CHARS) -> str:
     """Return a text, or its beginning and end with how long it is."""
     if len(text) <= at_most:
         return text
@@ -19,8 +19,8 @@ def shortened(text: str, at_most: int = SHOWN_MESSAGE) -> str:
     return f"{text[: at_most - tail]} ... ({len(text):,} characters in all) ... {text[-tail:]}"
 
 
-def shortened_message(text: str) -> str:
+def shorten_message(text: str) -> str:
     """Return a message in which values between quotation marks are shortened, and then all of it."""
-    if len(text) <= SHOWN_VALUE:
+    if len(text) <= MAX_VALUE_CHARS:
         return text
-    return shortened(_QUOTED.sub(lambda found: shortened(found[0], SHOWN_VALUE), text))
+    return shorten_text(_QUOTED.sub(lambda found: shorten_text(found[0], MAX_VALUE_CHARS), text))

@@ -35,9 +35,9 @@ class SqliteCache:
         self._database: sqlite3.Connection | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._database = self._open_sound()
+            self._database = self._open_undamaged()
         except (sqlite3.Error, OSError) as error:
-            self._do_without(error)
+            self._disable(error)
 
     def get(self, key: str) -> Outcome | None:
         """Return the answer to this ask, if it was ever given."""
@@ -46,7 +46,7 @@ class SqliteCache:
         try:
             row = self._database.execute("SELECT outcome FROM outcomes WHERE key = ?", (key,)).fetchone()
         except sqlite3.Error as error:
-            self._do_without(error)
+            self._disable(error)
             return None
         if row is None:
             return None
@@ -76,7 +76,7 @@ class SqliteCache:
                 self._database.execute("BEGIN")
                 self._database.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", self._waiting)
         except sqlite3.Error as error:
-            self._do_without(error)
+            self._disable(error)
         self._waiting.clear()
         self._committed = time.monotonic()
 
@@ -100,7 +100,7 @@ class SqliteCache:
             notes.append(f"the cache of answers cannot be used, and Assay did without it: {self._fault}")
         return tuple(notes)
 
-    def _open_sound(self) -> sqlite3.Connection:
+    def _open_undamaged(self) -> sqlite3.Connection:
         """Open the database; one that is none, or is damaged, gets another name first."""
         try:
             return _open_database(self.path)
@@ -113,7 +113,7 @@ class SqliteCache:
             self.path.replace(self._moved)
             return _open_database(self.path)
 
-    def _do_without(self, error: Exception) -> None:
+    def _disable(self, error: Exception) -> None:
         self._fault = f"{error} ({self.path})"
         if self._database is not None:
             self._database.close()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
 from assay.core.ports import Backend
-from assay.core.prompt import Message, Prompt, Role, final_text, media_of, with_final_text
+from assay.core.prompt import Message, Prompt, Role, final_text, find_media, replace_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling
 from assay.core.run import Cost
 from assay.core.sample import Sample
@@ -23,10 +23,10 @@ from assay.core.task import Task
 
 _MARGIN = 16
 """Tokens by which an estimate may fall short: texts that are joined may be cut into other tokens there."""
-_NOTHING_WRITTEN = Sampling(max_tokens=0)
+_NO_OUTPUT = Sampling(max_tokens=0)
 
 
-class Fitting:
+class ContextFitter:
     """Makes requests that one model can read."""
 
     def __init__(self, backend: Backend) -> None:
@@ -46,7 +46,7 @@ class Fitting:
         with_at_most = cache(lambda n: task.requests(sample, shots=n))
         for track, n_shots in _tracks_with_shots(requests).items():
             if not self._fit(requests, track):
-                fewer = self._fewer(with_at_most, track, n_shots)
+                fewer = self._drop_examples(with_at_most, track, n_shots)
                 self._shortened.add((task.spec.name, track))
                 pairs = zip(requests, fewer, strict=True)
                 requests = [new if new.track == track else old for old, new in pairs]
@@ -57,7 +57,7 @@ class Fitting:
         length = self._context_length
         if length is None:
             return 0
-        if media_of(ask.prompt):
+        if find_media(ask.prompt):
             # How many tokens an image becomes, only the model knows.
             return self._over(ask, length)
         # A token has at least one byte, so most asks are known to fit before anything is made into tokens.
@@ -83,7 +83,7 @@ class Fitting:
             f"examples than asked for: {cost.n_shots_left_out:,} of {n_asked_for:,} left out, since {why}"
         )
 
-    def _fewer(
+    def _drop_examples(
         self, with_at_most: Callable[[int], Sequence[Request]], track: str, n_shots: int
     ) -> Sequence[Request]:
         """Return the requests with the most examples below a number that is too large for a track."""
@@ -100,7 +100,7 @@ class Fitting:
         return 0 if n_tokens is None else max(0, n_tokens - length)
 
     def _context_tokens(self, context: Prompt) -> int | None:
-        return self._backend.n_tokens(Generate(context, _NOTHING_WRITTEN))
+        return self._backend.n_tokens(Generate(context, _NO_OUTPUT))
 
     def _frame_tokens(self, roles: tuple[Role, ...] | None) -> int:
         """Return what a model puts around texts: its chat template, its special tokens."""
@@ -122,7 +122,7 @@ def _split(ask: Ask) -> tuple[Prompt, int]:
     if isinstance(ask, Generate | Labels):
         return ask.prompt, _n_following(ask)
     final = final_text(ask.prompt)
-    return with_final_text(ask.prompt, final[: ask.start]), _n_bytes(final[ask.start :])
+    return replace_final_text(ask.prompt, final[: ask.start]), _n_bytes(final[ask.start :])
 
 
 def _n_following(ask: Ask) -> int:

@@ -18,22 +18,27 @@ from assay.core.response import Completion, Failure, Likelihood, Outcome, Respon
 from assay.core.run import Cost, ServerSpeed
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, CorpusScorer, Evaluation, RunningScorer, Scorer, Task
-from assay.engine.context_fitting import Fitting
-from assay.engine.in_flight import Flight, Flights
+from assay.core.task import AnsweredRequest, CorpusScorer, Evaluation, RunningScorer, Scorer, Task
+from assay.engine.context_fitting import ContextFitter
+from assay.engine.in_flight import PendingSample, PendingSamples
 from assay.engine.judging import JudgeTally
-from assay.engine.lost_scores import HeldSample, ends_the_run, failed_scores, problem_of
-from assay.engine.multi_turn import TurnByTurn
+from assay.engine.lost_scores import (
+    DeferredSample,
+    describe_scoring_problem,
+    is_fatal_error,
+    make_failed_scores,
+)
+from assay.engine.multi_turn import MultiTurnRunner
 from assay.engine.server_speed import SpeedGauge
-from assay.engine.uniform_rejections import unless_all_refused
+from assay.engine.uniform_rejections import check_uniform_rejections
 
 SCORING = "scoring"
 """The trouble of a sample that was answered, and could not be scored."""
 _RECENT_ANSWERS = 256
 _MEMO_LIMIT = 50_000
-_BEGUN_UNTOLD = 64
+_PROGRESS_EVERY = 64
 """Samples that are begun before it is told how far the run is, while no answer comes."""
-_MANY_HELD = 100_000
+_MANY_DEFERRED = 100_000
 """Samples of whole lists that a person is told of."""
 _MEMO_TOKENS = 1024
 """Answers longer than this are not remembered."""
@@ -96,7 +101,7 @@ class Tally(msgspec.Struct):
         return self.n_answered / self.n_requests * self.n_begun / max(self.n_samples, 1)
 
 
-class MakesRequests(Protocol):
+class RequestBuilder(Protocol):
     """Makes the requests of a sample as they fit the model, as `Fitting` does."""
 
     def requests(self, task: Task, sample: Sample) -> Sequence[Request]:
@@ -120,13 +125,13 @@ class Execution:
         sink: Sink,
         aggregator: Aggregator,
         on_progress: Callable[[Tally], None],
-        fitting: MakesRequests | None = None,
+        fitting: RequestBuilder | None = None,
         keeps_going: bool = True,
     ) -> None:
         """`keeps_going`: whether refusals alike, with no answer before them, are no end of the run."""
         self._tasks = tasks
-        self._turns = TurnByTurn(backend)
-        self._fitting = fitting or Fitting(backend)
+        self._turns = MultiTurnRunner(backend)
+        self._fitting = fitting or ContextFitter(backend)
         self._scorers = {
             task: [scorer for scorer in named if isinstance(scorer, Scorer)]
             for task, named in scorers.items()
@@ -144,13 +149,13 @@ class Execution:
         self.tally = Tally(n_samples=sum(task.spec.n_samples for task in tasks))
         self._samples = ((task, sample) for task in tasks for sample in task.samples())
         self._are_all_begun = False
-        self._flights = Flights()
+        self._flights = PendingSamples()
         # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
-        self._waiting: dict[str, list[tuple[Flight, int]]] = {}
+        self._waiting: dict[str, list[tuple[PendingSample, int]]] = {}
         self._memo: dict[str, Outcome] = {}
         self._failed: set[tuple[str, str]] = set()
         """Samples that failed and may do so again, when their whole list is scored."""
-        self._held: dict[str, list[HeldSample]] = {}
+        self._held: dict[str, list[DeferredSample]] = {}
         """The samples of tasks whose scores come when all samples are there."""
         self._lost: dict[tuple[str, str], str] = {}
         """Tasks and tracks of which code that scores raised on a sample's way into its list, and why."""
@@ -161,11 +166,11 @@ class Execution:
         """Do everything that is still owed."""
         responses = self._responses()
         if not self._keeps_going:
-            responses = unless_all_refused(responses, lambda: self.tally.n_cached > 0)
+            responses = check_uniform_rejections(responses, lambda: self.tally.n_cached > 0)
         for response in responses:
             self._settle(response)
         self._journal.flush()
-        self._land()
+        self._score_completed()
         self._score_corpora()
         return self.tally
 
@@ -207,9 +212,9 @@ class Execution:
                     self._journal.flush()
                     yield request
             # Who looks on need not hear of every sample that is begun.
-            if not flight.n_owed or not tally.n_begun % _BEGUN_UNTOLD:
-                self._land()
-            if self._flights.are_held_up:
+            if not flight.n_owed or not tally.n_begun % _PROGRESS_EVERY:
+                self._score_completed()
+            if self._flights.is_backlog_full:
                 return
         self._are_all_begun = True
 
@@ -247,7 +252,7 @@ class Execution:
             self._remember(response)
         if not self._turns.has_more_at_hand:
             self._journal.flush()
-        self._land()
+        self._score_completed()
 
     def _remember(self, response: Response) -> None:
         outcome = response.outcome
@@ -262,7 +267,9 @@ class Execution:
         methods = self.tally.methods
         return methods.get(request.track) or methods.setdefault(request.track, MethodPace())
 
-    def _answer(self, flight: Flight, index: int, response: Response, *, is_asked: bool = False) -> None:
+    def _answer(
+        self, flight: PendingSample, index: int, response: Response, *, is_asked: bool = False
+    ) -> None:
         self.tally.n_answered += 1
         pace = self._pace(flight.requests[index])
         pace.n_answered += 1
@@ -271,16 +278,16 @@ class Execution:
         if self._flights.answered(flight, index, response):
             self.tally.n_done += 1
 
-    def _land(self) -> None:
+    def _score_completed(self) -> None:
         """Score and write the samples that are complete, in order."""
-        if self._flights.are_landing:
+        if self._flights.has_completed:
             for flight in self._flights.landed():
                 self._score(flight)
         self._on_progress(self.tally)
 
-    def _score(self, flight: Flight) -> None:
+    def _score(self, flight: PendingSample) -> None:
         answers = [
-            Answered(request, response)
+            AnsweredRequest(request, response)
             for request, response in zip(flight.requests, flight.answers, strict=True)
             if response is not None
         ]
@@ -291,7 +298,7 @@ class Execution:
             self._aggregator.add(score)
             scores.append(score)
         for late in self._corpus_scorers[task]:
-            self._hold(late, task, flight.sample, answers)
+            self._defer_sample(late, task, flight.sample, answers)
         # A request that failed says more than the score that failed for it.
         self._count(answers)
         self._note_failures(scores)
@@ -301,28 +308,30 @@ class Execution:
         landed[task] = landed.get(task, 0) + 1
         self._sink.write(task, flight.sample, flight.requests, scores)
 
-    def _scored(self, scorer: Scorer, task: str, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def _scored(self, scorer: Scorer, task: str, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return a sample's score; where the scorer raises, that of a sample that failed."""
         try:
-            return scorer.score(sample, _of(scorer.track, answers))
+            return scorer.score(sample, _select_track(scorer.track, answers))
         except RAISED_BY_AUTHORS as error:
-            if ends_the_run(error):
+            if is_fatal_error(error):
                 raise
-            why = str(problem_of(error, task, scorer.track))
-            return failed_scores([HeldSample.of(sample)], task, scorer.track, why)[0]
+            why = str(describe_scoring_problem(error, task, scorer.track))
+            return make_failed_scores([DeferredSample.of(sample)], task, scorer.track, why)[0]
 
-    def _hold(self, scorer: CorpusScorer, task: str, sample: Sample, answers: Sequence[Answered]) -> None:
+    def _defer_sample(
+        self, scorer: CorpusScorer, task: str, sample: Sample, answers: Sequence[AnsweredRequest]
+    ) -> None:
         """Hand a sample to a scorer of whole lists; a list that lacks one is not scored."""
         if scorer is self._corpus_scorers[task][0]:
-            self._held.setdefault(task, []).append(HeldSample.of(sample))
+            self._held.setdefault(task, []).append(DeferredSample.of(sample))
         if (task, scorer.track) in self._lost:
             return
         try:
-            scorer.add(sample, _of(scorer.track, answers))
+            scorer.add(sample, _select_track(scorer.track, answers))
         except RAISED_BY_AUTHORS as error:
-            if ends_the_run(error):
+            if is_fatal_error(error):
                 raise
-            self._lost[task, scorer.track] = str(problem_of(error, task, scorer.track))
+            self._lost[task, scorer.track] = str(describe_scoring_problem(error, task, scorer.track))
 
     def _finished(self, scorer: CorpusScorer | RunningScorer, task: str) -> Evaluation:
         """Return what a scorer says of all samples; where it raises, the task has no score by its method."""
@@ -331,11 +340,11 @@ class Execution:
             try:
                 return scorer.finish()
             except RAISED_BY_AUTHORS as error:
-                if ends_the_run(error):
+                if is_fatal_error(error):
                     raise
-                why = str(problem_of(error, task, scorer.track))
+                why = str(describe_scoring_problem(error, task, scorer.track))
         self._aggregator.lose(task, scorer.track, why)
-        return Evaluation(failed_scores(self._held.get(task, ()), task, scorer.track, why))
+        return Evaluation(make_failed_scores(self._held.get(task, ()), task, scorer.track, why))
 
     def _score_corpora(self) -> None:
         """Score the tracks that wait for all of their samples, and tell what others have to say of all."""
@@ -345,7 +354,7 @@ class Execution:
                     self._aggregator.take(self._finished(scorer, task)._replace(scores=()))
         for task, scorers in self._corpus_scorers.items():
             evaluations = [self._finished(scorer, task) for scorer in scorers]
-            if scorers and (n := self.tally.landed.get(task, 0)) >= _MANY_HELD:
+            if scorers and (n := self.tally.landed.get(task, 0)) >= _MANY_DEFERRED:
                 held = f"{task}: {n:,} samples were held in memory until all were answered"
                 self._scoring_notes.append(f"{held}, since its metrics look at whole lists")
             for evaluation in evaluations:
@@ -373,7 +382,7 @@ class Execution:
         self.tally.failures[reason] = self.tally.failures.get(reason, 0) + 1
         self.tally.last_failure = f"{sample_id}: {said}"
 
-    def _count(self, answers: Sequence[Answered]) -> None:
+    def _count(self, answers: Sequence[AnsweredRequest]) -> None:
         shots: dict[str, tuple[Cost, Request]] = {}
         for request, response in answers:
             track = (request.task, request.track)
@@ -404,5 +413,5 @@ class Execution:
             cost.n_shortened += request.n_shots_left_out > 0
 
 
-def _of(track: str, answers: Sequence[Answered]) -> list[Answered]:
+def _select_track(track: str, answers: Sequence[AnsweredRequest]) -> list[AnsweredRequest]:
     return [answer for answer in answers if answer.request.track == track]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from assay.core.prompt import n_chars
+from assay.core.prompt import count_chars
 from assay.core.request import Request
 from assay.core.response import Response
 from assay.core.sample import Sample
@@ -23,7 +23,7 @@ MOST_HELD_CHARS = 64_000_000
 under way at once, so that some are quicker than others holds up nobody."""
 
 
-class Flight(msgspec.Struct):
+class PendingSample(msgspec.Struct):
     """A sample on its way."""
 
     task: Task
@@ -35,43 +35,43 @@ class Flight(msgspec.Struct):
     """The characters of its prompts, if it is complete and one before it was not."""
 
 
-class Flights:
+class PendingSamples:
     """All samples that are on their way."""
 
     def __init__(self) -> None:
-        self._under_way: deque[Flight] = deque()
+        self._under_way: deque[PendingSample] = deque()
         self._n_held = 0
         self._n_held_chars = 0
 
-    def begin(self, task: Task, sample: Sample, requests: Sequence[Request]) -> Flight:
+    def begin(self, task: Task, sample: Sample, requests: Sequence[Request]) -> PendingSample:
         """Take a sample, behind all others."""
-        flight = Flight(task, sample, requests, [None] * len(requests), len(requests))
+        flight = PendingSample(task, sample, requests, [None] * len(requests), len(requests))
         self._under_way.append(flight)
         return flight
 
-    def answered(self, flight: Flight, index: int, response: Response) -> bool:
+    def answered(self, flight: PendingSample, index: int, response: Response) -> bool:
         """Take an answer; return whether it was the last of its sample."""
         flight.answers[index] = response
         flight.n_owed -= 1
         if flight.n_owed:
             return False
         if flight is not self._under_way[0]:
-            flight.n_held_chars = sum([n_chars(request.ask.prompt) for request in flight.requests])
+            flight.n_held_chars = sum([count_chars(request.ask.prompt) for request in flight.requests])
             self._n_held += 1
             self._n_held_chars += flight.n_held_chars
         return True
 
     @property
-    def are_held_up(self) -> bool:
+    def is_backlog_full(self) -> bool:
         """Whether so much waits for the first of them that nothing should be begun before it lands."""
         return self._n_held >= MOST_HELD or self._n_held_chars >= MOST_HELD_CHARS
 
     @property
-    def are_landing(self) -> bool:
+    def has_completed(self) -> bool:
         """Whether the first of them is complete."""
         return bool(self._under_way) and not self._under_way[0].n_owed
 
-    def landed(self) -> Iterator[Flight]:
+    def landed(self) -> Iterator[PendingSample]:
         """Yield the samples that are complete, up to the first that is not."""
         under_way = self._under_way
         while under_way and not under_way[0].n_owed:

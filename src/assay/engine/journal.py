@@ -13,7 +13,7 @@ from assay.engine.response_lines import ResponseLines, describe_damage, read_res
 
 _encoder = msgspec.json.Encoder()
 
-_MOST_UNWRITTEN = 1 << 20
+_MAX_UNWRITTEN_BYTES = 1 << 20
 """Bytes that wait for a `flush`."""
 
 
@@ -70,7 +70,7 @@ class FileJournal:
         """Take a response; it is safe after the next `flush`."""
         self._unwritten += _encoder.encode(response)
         self._unwritten += b"\n"
-        if len(self._unwritten) >= _MOST_UNWRITTEN:
+        if len(self._unwritten) >= _MAX_UNWRITTEN_BYTES:
             # Where a cache answers everything, nobody else asks for it.
             self.flush()
 

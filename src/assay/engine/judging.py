@@ -16,10 +16,10 @@ from assay.core.errors import PlanError, Problem
 from assay.core.ids import digest
 from assay.core.model import ModelIdentity
 from assay.core.ports import Backend, Journal, ResponseCache
-from assay.core.prompt import Prompt, media_of
-from assay.core.request import Generate, Kind, Request, Sampling, content_of_ask, request
+from assay.core.prompt import Prompt, find_media
+from assay.core.request import Generate, Kind, Request, Sampling, canonicalize_ask, make_request
 from assay.core.response import Completion, Failure, Outcome, Response
-from assay.engine.plan import takes_no
+from assay.engine.plan import make_media_problem
 
 MAX_TOKENS = 1024
 """Room for a judge to explain itself before its verdict."""
@@ -53,7 +53,7 @@ class JudgeTally(msgspec.Struct):
     """What is wrong with the file of its replies, in words."""
 
 
-class JudgeDesk:
+class BackendJudge:
     """A `Judge` over any backend that writes text.
 
     Beside what it is given and gives back, it holds the latest few thousand replies. Journal and cache are
@@ -135,15 +135,15 @@ class JudgeDesk:
     def _request(self, prompt: Prompt) -> Request:
         """Return the request for a prompt. Its id follows from the judge and the ask alone."""
         ask = Generate(self._shown(prompt), self._sampling)
-        return request(
-            f"judge-{self._identity.digest}", digest(content_of_ask(ask)), "judge", "verdict", 0, ask
+        return make_request(
+            f"judge-{self._identity.digest}", digest(canonicalize_ask(ask)), "judge", "verdict", 0, ask
         )
 
     def _shown(self, prompt: Prompt) -> Prompt:
         """Return the prompt as this judge can read it: without a chat template, messages become one text."""
         card = self._backend.card
-        if unseen := media_of(prompt) - card.media:
-            raise PlanError(takes_no("the judge", "a prompt", unseen, card))
+        if unseen := find_media(prompt) - card.media:
+            raise PlanError(make_media_problem("the judge", "a prompt", unseen, card))
         if isinstance(prompt, str) or card.is_chat:
             return prompt
         return "\n\n".join(message.text for message in prompt) + "\n\n"

@@ -80,9 +80,9 @@ class LimitedPreparingTask(LimitedTask):
         return notes
 
 
-def limited(task: Task, limit: Limit, seed: int) -> Task:
+def limit_task(task: Task, limit: Limit, seed: int) -> Task:
     """Cut a task down to a part of its samples; a task that has no more than those is returned as it is."""
-    if not limit.cuts(task.spec.n_samples):
+    if not limit.is_below(task.spec.n_samples):
         return task
     kind = LimitedPreparingTask if isinstance(task, PreparingTask) else LimitedTask
     return kind(task, limit, seed)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FEW = 20_000
 """Lines that are put in order before numpy would be imported."""
-_HELD = 1_000_000
+_MAX_IN_MEMORY = 1_000_000
 """Numbers of a column that are held in memory."""
 
 
@@ -44,12 +44,12 @@ class LineIndex:
 
     def __len__(self) -> int:
         """Return how many names there are."""
-        self._sorted()
+        self._sort_lines()
         return self._n_names
 
     def lines(self, name: str) -> Iterator[bytes]:
         """Yield the lines with this name, the latest first; hardly ever one with another name."""
-        hashes, places = self._sorted()
+        hashes, places = self._sort_lines()
         wanted = hash(name)
         at = bisect_left(hashes, wanted)
         if at == len(hashes) or hashes[at] != wanted:
@@ -65,20 +65,20 @@ class LineIndex:
         for column in (self._hashes, self._places):
             column.close()
 
-    def _sorted(self) -> tuple[Sequence[int], Sequence[int]]:
+    def _sort_lines(self) -> tuple[Sequence[int], Sequence[int]]:
         """Return the hashes in order and the place of each, equal ones in the order of the file."""
         if self._in_order is None:
             n = len(self._hashes)
-            self._in_order = self._with_numpy() if n > _FEW else self._without()
+            self._in_order = self._sort_with_numpy() if n > _FEW else self._sort_without_numpy()
         return self._in_order
 
-    def _without(self) -> tuple[Sequence[int], Sequence[int]]:
+    def _sort_without_numpy(self) -> tuple[Sequence[int], Sequence[int]]:
         hashes, places = self._hashes.held, self._places.held
         self._n_names = len(set(hashes))
         order = sorted(range(len(hashes)), key=hashes.__getitem__)
         return array("q", map(hashes.__getitem__, order)), array("q", map(places.__getitem__, order))
 
-    def _with_numpy(self) -> tuple[Sequence[int], Sequence[int]]:
+    def _sort_with_numpy(self) -> tuple[Sequence[int], Sequence[int]]:
         import numpy as np
 
         order = np.argsort(self._hashes.numbers(), kind="stable")
@@ -104,7 +104,7 @@ class _Column:
     def append(self, number: int) -> None:
         """Take one more."""
         self.held.append(number)
-        if len(self.held) >= _HELD:
+        if len(self.held) >= _MAX_IN_MEMORY:
             self._store()
 
     def numbers(self) -> Numbers:

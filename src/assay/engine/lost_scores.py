@@ -16,17 +16,17 @@ from assay.core.errors import (
     Problem,
     StoreError,
     UsageError,
+    find_raise_origin,
     is_interrupt,
-    raised_at,
 )
 from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Score, Verdict
 
-_ENDS_THE_RUN = (BackendError, StoreError, UsageError, OfflineError)
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_FATAL_ERRORS = (BackendError, StoreError, UsageError, OfflineError)
+_DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
-class HeldSample(NamedTuple):
+class DeferredSample(NamedTuple):
     """What a score needs to know of a sample whose scores come when all samples are there."""
 
     id: str
@@ -34,18 +34,18 @@ class HeldSample(NamedTuple):
     cluster: str | None
 
     @classmethod
-    def of(cls, sample: Sample) -> HeldSample:
+    def of(cls, sample: Sample) -> DeferredSample:
         """Return what to keep of a sample."""
         return cls(sample.id, sample.group, sample.cluster)
 
 
-def ends_the_run(error: BaseException) -> bool:
+def is_fatal_error(error: BaseException) -> bool:
     """Whether an error is none of scoring: Ctrl-C, a full disk, a model that is gone, a wrong command."""
-    is_full = isinstance(error, OSError) and error.errno in _NO_ROOM
-    return is_interrupt(error) or isinstance(error, _ENDS_THE_RUN) or is_full
+    is_full = isinstance(error, OSError) and error.errno in _DISK_FULL_ERRNOS
+    return is_interrupt(error) or isinstance(error, _FATAL_ERRORS) or is_full
 
 
-def problem_of(error: BaseException, task: str, track: str) -> Problem:
+def describe_scoring_problem(error: BaseException, task: str, track: str) -> Problem:
     """Return what went wrong while a task was scored, with the line that raised."""
     if isinstance(error, AssayError):
         return error.problems[0]
@@ -53,11 +53,11 @@ def problem_of(error: BaseException, task: str, track: str) -> Problem:
         "SCORE-007",
         f"scoring {task!r} by {track} raised {type(error).__name__}: {error}",
         "correct the code at this line, then score the kept answers: `assay score RUN`",
-        raised_at(error),
+        find_raise_origin(error),
     )
 
 
-def failed_scores(samples: Sequence[HeldSample], task: str, track: str, why: str) -> list[Score]:
+def make_failed_scores(samples: Sequence[DeferredSample], task: str, track: str, why: str) -> list[Score]:
     """Return a failed score for every sample of a task that could not be scored."""
     return [
         Score(

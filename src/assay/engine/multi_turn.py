@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from assay.core.ports import Backend
-from assay.core.prompt import Prompt, continued
+from assay.core.prompt import Prompt, append_turn
 from assay.core.request import Generate, Request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
 
 
-class _Talk(msgspec.Struct):
+class _Conversation(msgspec.Struct):
     """A conversation under way."""
 
     request: Request
@@ -48,12 +48,12 @@ class _Talk(msgspec.Struct):
         return Completion((output,), self.n_prompt_tokens)
 
 
-class TurnByTurn:
+class MultiTurnRunner:
     """Answers requests as the backend does, those with several turns as well."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._talks: dict[str, _Talk] = {}
+        self._talks: dict[str, _Conversation] = {}
         self._owed: deque[Request] = deque()
         """Turns that can be asked now."""
 
@@ -66,20 +66,20 @@ class TurnByTurn:
         """Answer requests, in any order."""
         for response in self._backend.run(self._feed(requests)):
             if self._talks:
-                yield from self._settled(response)
+                yield from self._settle_turn(response)
             else:
                 yield response
         # The last answers came when the backend no longer asked for requests.
         while self._owed:
             for response in self._backend.run(list(self._waiting())):
-                yield from self._settled(response)
+                yield from self._settle_turn(response)
 
     def _feed(self, requests: Iterable[Request]) -> Iterator[Request]:
         for request in requests:
             if self._owed:
                 yield from self._waiting()
             if isinstance(request.ask, Generate) and request.ask.turns:
-                yield self._asked(_Talk(request, request.ask, request.ask.prompt, []))
+                yield self._asked(_Conversation(request, request.ask, request.ask.prompt, []))
             else:
                 yield request
         yield from self._waiting()
@@ -88,7 +88,7 @@ class TurnByTurn:
         while self._owed:
             yield self._owed.popleft()
 
-    def _asked(self, talk: _Talk) -> Request:
+    def _asked(self, talk: _Conversation) -> Request:
         """Return the request for a conversation's next answer."""
         id_ = f"{talk.request.id}#{len(talk.answers)}"
         turn = msgspec.structs.replace(
@@ -100,7 +100,7 @@ class TurnByTurn:
         self._talks[id_] = talk
         return turn
 
-    def _settled(self, response: Response) -> Iterator[Response]:
+    def _settle_turn(self, response: Response) -> Iterator[Response]:
         talk = self._talks.pop(response.request_id, None)
         if talk is None:
             yield response
@@ -110,7 +110,7 @@ class TurnByTurn:
         talk.first_s = talk.first_s or response.first_s
         outcome = response.outcome
         if not isinstance(outcome, Completion):
-            yield talk.answered(_at_turn(outcome, len(talk.answers) + 1))
+            yield talk.answered(_name_failed_turn(outcome, len(talk.answers) + 1))
             return
         talk.answers.append(outcome.outputs[0])
         talk.n_prompt_tokens += outcome.n_prompt_tokens
@@ -118,11 +118,11 @@ class TurnByTurn:
             yield talk.answered(talk.joined())
             return
         turn = talk.ask.turns[len(talk.answers) - 1]
-        talk.prompt = continued(talk.prompt, outcome.outputs[0].text, turn)
+        talk.prompt = append_turn(talk.prompt, outcome.outputs[0].text, turn)
         self._owed.append(self._asked(talk))
 
 
-def _at_turn(outcome: Outcome, turn: int) -> Failure:
+def _name_failed_turn(outcome: Outcome, turn: int) -> Failure:
     if not isinstance(outcome, Failure):
         return Failure("no_text", f"turn {turn}: expected a text, got {type(outcome).__name__}")
     return msgspec.structs.replace(outcome, message=f"turn {turn}: {outcome.message}")

@@ -15,14 +15,14 @@ from assay.core.ports import Backend
 from assay.core.request import Kind, Windows
 from assay.core.task import Task
 
-METHOD_OF = {Kind.SPAN: "ppl", Kind.LABELS: "prob", Kind.GENERATE: "gen"}
+METHOD_BY_KIND = {Kind.SPAN: "ppl", Kind.LABELS: "prob", Kind.GENERATE: "gen"}
 
 
-def card_for(backend: Backend, tasks: Sequence[Task]) -> ModelCard:
+def probe_model_card(backend: Backend, tasks: Sequence[Task]) -> ModelCard:
     """Return what the model can do of what the tasks ask; a server is asked, where more than texts is."""
     kinds = frozenset(kind for task in tasks for kind in task.kinds)
     is_chat = any(task.spec.settings.get("form") == "chat" for task in tasks)
-    return backend.probed(kinds, is_chat=is_chat)
+    return backend.probe_card(kinds, is_chat=is_chat)
 
 
 def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
@@ -30,18 +30,18 @@ def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
     problems: list[Problem] = []
     for task in tasks:
         for kind in sorted(task.kinds - card.kinds):
-            problems.append(_cannot(task, kind, card))
-        problems += _no_template(task, card)
-        problems += _unfit_windows(task, card)
-        problems += _unseen_media(task, card)
+            problems.append(_make_kind_problem(task, kind, card))
+        problems += _check_template(task, card)
+        problems += _check_windows(task, card)
+        problems += _check_media(task, card)
     if problems:
         raise PlanError(problems)
 
 
-def _cannot(task: Task, kind: Kind, card: ModelCard) -> Problem:
+def _make_kind_problem(task: Task, kind: Kind, card: ModelCard) -> Problem:
     """Return the problem of a kind of ask that the model cannot answer."""
-    can = [METHOD_OF[known] for known in Kind if known in card.kinds]
-    method = METHOD_OF[kind]
+    can = [METHOD_BY_KIND[known] for known in Kind if known in card.kinds]
+    method = METHOD_BY_KIND[kind]
     if method in task.spec.methods:
         asks = f"uses method {method!r}, which asks for {kind.value}"
         fix = f"choose --method {can[0] if can else '...'} or another model"
@@ -56,7 +56,7 @@ def _cannot(task: Task, kind: Kind, card: ModelCard) -> Problem:
     return Problem("PLAN-001", what, fix, Origin(task.spec.source))
 
 
-def _no_template(task: Task, card: ModelCard) -> list[Problem]:
+def _check_template(task: Task, card: ModelCard) -> list[Problem]:
     """Return the problem of conversations for a model that reads plain texts."""
     if card.is_chat or task.spec.settings.get("form") != "chat":
         return []
@@ -64,7 +64,7 @@ def _no_template(task: Task, card: ModelCard) -> list[Problem]:
     return [Problem("PLAN-003", what, "leave --chat on away, or use --chat off", Origin(task.spec.source))]
 
 
-def _unfit_windows(task: Task, card: ModelCard) -> list[Problem]:
+def _check_windows(task: Task, card: ModelCard) -> list[Problem]:
     """Return the problem of a task whose windows the model cannot read."""
     asked = task.spec.settings.get("windows")
     windows = None if asked is None else msgspec.convert(asked, Windows)
@@ -85,7 +85,9 @@ def _unfit_windows(task: Task, card: ModelCard) -> list[Problem]:
     return [Problem("PLAN-002", what, fix, Origin(task.spec.source))]
 
 
-def takes_no(who: str, what: str, media: Iterable[Medium], card: ModelCard, where: str = "") -> Problem:
+def make_media_problem(
+    who: str, what: str, media: Iterable[Medium], card: ModelCard, where: str = ""
+) -> Problem:
     """Return the problem of media for a model that does not take them."""
     taken = f"takes {', '.join(['text', *sorted(card.media)])}" if card.media else "takes text alone"
     return Problem(
@@ -96,7 +98,7 @@ def takes_no(who: str, what: str, media: Iterable[Medium], card: ModelCard, wher
     )
 
 
-def _unseen_media(task: Task, card: ModelCard) -> list[Problem]:
+def _check_media(task: Task, card: ModelCard) -> list[Problem]:
     """Return the problem of a task whose prompts hold what the model does not take.
 
     A task says so by its settings: `media`, the media of its prompts, and `has_media_addresses`.
@@ -104,7 +106,7 @@ def _unseen_media(task: Task, card: ModelCard) -> list[Problem]:
     media = {Medium(name) for name in task.spec.settings.get("media", ())}
     name, source = f"task {task.spec.name!r}", task.spec.source
     if unseen := media - card.media:
-        return [takes_no("model", name, unseen, card, source)]
+        return [make_media_problem("model", name, unseen, card, source)]
     if task.spec.settings.get("needs_chat") and task.spec.settings.get("form") != "chat":
         what = f"{name} shows {', '.join(sorted(media))}, which a plain text cannot hold"
         return [Problem("PLAN-005", what, "remove --chat off, or use --chat on", Origin(source))]

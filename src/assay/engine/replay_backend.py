@@ -22,7 +22,7 @@ from assay.engine.response_lines import ResponseLines, describe_damage, read_res
 
 NOT_ASKED = "not_asked"
 
-ShotsShown = Mapping[tuple[str, str], Mapping[str, int]]
+ShotCounts = Mapping[tuple[str, str], Mapping[str, int]]
 """For the samples (task, id) that were shown fewer examples than asked for: how many each track shows."""
 
 
@@ -51,11 +51,11 @@ class StoredAnswers:
 
     def get(self, key: str) -> Outcome | None:
         """Return the answer to this ask, if it was ever given."""
-        return _latest(self._answers, key)
+        return _find_latest_outcome(self._answers, key)
 
     def failure(self, key: str) -> Failure | None:
         """Return why this ask was not answered, if it was asked."""
-        found = _latest(self._failures, key)
+        found = _find_latest_outcome(self._failures, key)
         return found if isinstance(found, Failure) else None
 
     def put(self, key: str, outcome: Outcome) -> None:
@@ -67,7 +67,7 @@ class StoredAnswers:
         self._failures.close()
 
 
-def _latest(lines: LineIndex, key: str) -> Outcome | None:
+def _find_latest_outcome(lines: LineIndex, key: str) -> Outcome | None:
     responses = map(read_response, lines.lines(key))
     return next((one.outcome for one in responses if one and one.key == key), None)
 
@@ -96,7 +96,7 @@ class StoredModel:
         """Return what it could do."""
         return self._card
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return what it could do: it cannot be asked any more."""
         return self._card
 
@@ -170,10 +170,10 @@ class ScoringJournal:
         self._journal.flush()
 
 
-class RecordedFitting:
+class RecordedFitter:
     """Makes the requests that the model was shown, with the examples that fitted then."""
 
-    def __init__(self, shown: ShotsShown) -> None:
+    def __init__(self, shown: ShotCounts) -> None:
         self._shown = shown
 
     def requests(self, task: Task, sample: Sample) -> Sequence[Request]:

@@ -16,7 +16,9 @@ AT_MOST = 20
 """Refusals, and nothing else, with which a run may begin."""
 
 
-def unless_all_refused(responses: Iterator[Response], was_answered: Callable[[], bool]) -> Iterator[Response]:
+def check_uniform_rejections(
+    responses: Iterator[Response], was_answered: Callable[[], bool]
+) -> Iterator[Response]:
     """Yield the responses; raise MODEL-010 when the first ones are all refusals alike.
 
     `was_answered`: whether anything of the run was answered otherwise, by the cache for example.
@@ -33,12 +35,12 @@ def unless_all_refused(responses: Iterator[Response], was_answered: Callable[[],
         if len(statuses) > 1:
             break
         if len(held) == AT_MOST:
-            raise _all_refused(outcome)
+            raise _make_rejection_error(outcome)
     yield from held
     yield from responses
 
 
-def _all_refused(last: Failure) -> BackendError:
+def _make_rejection_error(last: Failure) -> BackendError:
     what = (
         f"the first {AT_MOST} requests were all refused and none was answered, the last with {last.message}"
     )

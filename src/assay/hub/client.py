@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from assay.core.secrets import without_user_info
+from assay.core.secrets import mask_user_info
 
 _BARS_VARIABLE = "HF_HUB_DISABLE_PROGRESS_BARS"
 """Set by a person, it cannot be overridden."""
@@ -31,7 +31,7 @@ def is_offline() -> bool:
 
 def endpoint() -> str:
     """Return the hub's address, as HF_ENDPOINT sets it, without a password."""
-    return without_user_info(str(hub_client().constants.ENDPOINT))
+    return mask_user_info(str(hub_client().constants.ENDPOINT))
 
 
 def cache_folder() -> Path:
@@ -64,7 +64,7 @@ def _switch_bars(tools: Any, *, on: bool) -> None:
         (tools.enable_progress_bars if on else tools.disable_progress_bars)()
 
 
-def shown_folder(folder: Path) -> str:
+def format_folder(folder: Path) -> str:
     """Return a folder as people write it, with ~ for their home."""
     home = Path.home()
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

@@ -20,8 +20,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from assay.core.sizes import shown_size
-from assay.hub.client import hub_client, quiet_client, shown_folder
+from assay.core.sizes import format_size
+from assay.hub.client import format_folder, hub_client, quiet_client
 from assay.hub.download_listeners import report_download
 from assay.hub.errors import HubTrouble, TroubleKind, find_trouble
 from assay.hub.repository import Repository, RepositoryFile
@@ -58,7 +58,7 @@ class Download(msgspec.Struct, frozen=True):
     """Bytes of the files that are downloaded later, when they are needed."""
 
 
-def missing_files(
+def find_missing_files(
     repository: Repository, commit: str, files: Sequence[RepositoryFile]
 ) -> list[RepositoryFile]:
     """Return the files that the cache does not have."""
@@ -66,19 +66,19 @@ def missing_files(
     return [file for file in files if not (folder / file.path).exists()]
 
 
-def check_room(repository: Repository, files: Sequence[RepositoryFile]) -> None:
+def check_disk_space(repository: Repository, files: Sequence[RepositoryFile]) -> None:
     """Raise where the disk has no room for files that are to be downloaded."""
     place = repository.folder
     while not place.exists() and place != place.parent:
         place = place.parent
-    needed = sum(file.size - _n_kept(repository, file) for file in files)
+    needed = sum(file.size - _count_downloaded_bytes(repository, file) for file in files)
     free = shutil.disk_usage(place).free
     if needed > free:
         what = (
-            f"{repository.name} needs {shown_size(needed)} in {shown_folder(repository.folder.parent)}, "
-            f"and the disk has {shown_size(free)} left"
+            f"{repository.name} needs {format_size(needed)} in {format_folder(repository.folder.parent)}, "
+            f"and the disk has {format_size(free)} left"
         )
-        raise HubTrouble(TroubleKind.NO_ROOM, what)
+        raise HubTrouble(TroubleKind.DISK_FULL, what)
 
 
 def download_files(
@@ -94,18 +94,18 @@ def download_files(
     Ctrl-C keeps what has arrived. `what`, `later`: as in `Download`.
     """
     folder = repository.snapshot_folder(commit)
-    for file in missing_files(repository, commit, files):
+    for file in find_missing_files(repository, commit, files):
         # Another commit has the same content.
         if (blob := _blob(repository, file)) is not None and blob.exists():
             _link(blob, folder / file.path)
-    absent = missing_files(repository, commit, files)
+    absent = find_missing_files(repository, commit, files)
     if absent:
-        check_room(repository, absent)
+        check_disk_space(repository, absent)
         _Transfer(repository, commit, absent, what, later).run()
     return folder
 
 
-class _Stopped(Exception):
+class _DownloadStopped(Exception):
     """The download ends before it is complete."""
 
 
@@ -130,7 +130,9 @@ class _Transfer:
 
     def run(self) -> None:
         """Download all files; raise the first trouble after the threads have stopped."""
-        self._n_done = self._n_kept = sum(_n_kept(self._repository, file) for file in self._files)
+        self._n_done = self._n_kept = sum(
+            _count_downloaded_bytes(self._repository, file) for file in self._files
+        )
         self._report("begun")
         n = min(_FILES_AT_ONCE, len(self._files))
         # Daemons: a connection that does not answer must not keep an interrupted command alive.
@@ -153,9 +155,9 @@ class _Transfer:
                         thread.join(max(0.0, deadline - time.monotonic()))
                 self._report(state)
         if self._errors:
-            raise self._trouble(self._errors[0])
+            raise self._find_error(self._errors[0])
 
-    def _trouble(self, error: BaseException) -> BaseException:
+    def _find_error(self, error: BaseException) -> BaseException:
         found = error if isinstance(error, HubTrouble) else find_trouble(error)
         if found is None:
             return error
@@ -188,7 +190,7 @@ class _Transfer:
                 file = self._waiting.pop()
             try:
                 self._fetch(file)
-            except _Stopped:
+            except _DownloadStopped:
                 return
             except BaseException as error:  # noqa: BLE001 - raised again on the thread that waits
                 self._errors.append(error)
@@ -229,7 +231,7 @@ class _Transfer:
                 if wait_s is None:
                     raise
                 if self._stop.wait(wait_s):
-                    raise _Stopped from None
+                    raise _DownloadStopped from None
         if not file.size:
             part.touch()
 
@@ -255,7 +257,7 @@ class _Transfer:
         with self._lock:
             self._n_done += n
         if self._stop.is_set():
-            raise _Stopped
+            raise _DownloadStopped
 
 
 def _retry_wait_s(error: BaseException, waits: Iterator[float]) -> float | None:
@@ -277,7 +279,7 @@ def _part(blob: Path) -> Path:
     return blob.with_name(f"{blob.name}.incomplete")
 
 
-def _n_kept(repository: Repository, file: RepositoryFile) -> int:
+def _count_downloaded_bytes(repository: Repository, file: RepositoryFile) -> int:
     """Return how many bytes of a file an interrupted download left, or another commit has."""
     blob = _blob(repository, file)
     if blob is None:

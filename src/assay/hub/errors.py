@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from enum import StrEnum
 
 from assay.core.errors import AssayError
-from assay.core.secrets import without_user_info
+from assay.core.secrets import mask_user_info
 from assay.hub.client import hub_client
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_NO_ROOM_WORDS = ("not enough disk space", "not enough free disk space")
+_DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL_WORDS = ("not enough disk space", "not enough free disk space")
 """How the hub's libraries say it without a number."""
 _BROKEN = {"NetworkError", "TimeoutException", "RemoteProtocolError"}
-_NOT_MADE = {"ConnectError", "ConnectTimeout", "ProxyError"}
+_CONNECT_ERRORS = {"ConnectError", "ConnectTimeout", "ProxyError"}
 """Names of exceptions of the HTTP library, which is another one in other versions of the client."""
 
 
@@ -40,7 +40,7 @@ class TroubleKind(StrEnum):
     """The connection broke, or nothing more came."""
     OFFLINE = "offline"
     """Requests are forbidden, and the cache does not have what is needed."""
-    NO_ROOM = "no room"
+    DISK_FULL = "no room"
     DAMAGED = "damaged"
     """A file arrived with other bytes than the hub lists."""
 
@@ -91,7 +91,7 @@ def find_trouble(error: BaseException) -> HubTrouble | None:
         chain.append(seen)
         seen = seen.__cause__ or seen.__context__
     for one in chain:
-        if (found := _of(one)) is not None:
+        if (found := _classify_error(one)) is not None:
             return found
     # Libraries raise a bare ConnectionError for whatever went wrong: the one inside says more.
     for one in reversed(chain):
@@ -100,37 +100,37 @@ def find_trouble(error: BaseException) -> HubTrouble | None:
     return None
 
 
-def _of(error: BaseException) -> HubTrouble | None:
+def _classify_error(error: BaseException) -> HubTrouble | None:
     errors = hub_client().errors
     if isinstance(error, errors.OfflineModeIsEnabled):
         return HubTrouble(TroubleKind.OFFLINE, "HF_HUB_OFFLINE is set")
     if isinstance(error, errors.HfHubHTTPError):
-        return _of_answer(error, errors)
+        return _classify_http_error(error, errors)
     if isinstance(error, errors.HFValidationError):
         return HubTrouble(TroubleKind.NO_REPOSITORY, first_line(error))
     if isinstance(error, errors.HTTPError) or type(error).__name__ == "InvalidURL":
-        return _of_connection(error)
-    return _of_file(error) if isinstance(error, OSError) else None
+        return _classify_connection_error(error)
+    return _classify_file_error(error) if isinstance(error, OSError) else None
 
 
-def _of_connection(error: BaseException) -> HubTrouble:
+def _classify_connection_error(error: BaseException) -> HubTrouble:
     """Return the trouble where no answer came, or not all of it."""
     names = {kind.__name__ for kind in type(error).__mro__}
-    is_broken = names & _BROKEN and not names & _NOT_MADE
+    is_broken = names & _BROKEN and not names & _CONNECT_ERRORS
     kind = TroubleKind.INTERRUPTED if is_broken else TroubleKind.UNREACHABLE
     return HubTrouble(kind, first_line(error), may_pass=True)
 
 
-def _of_file(error: OSError) -> HubTrouble | None:
+def _classify_file_error(error: OSError) -> HubTrouble | None:
     said = first_line(error)
-    if error.errno in _NO_ROOM or said.lower().startswith(_NO_ROOM_WORDS):
-        return HubTrouble(TroubleKind.NO_ROOM, f"the disk is full: {error.strerror or said}")
+    if error.errno in _DISK_FULL_ERRNOS or said.lower().startswith(_DISK_FULL_WORDS):
+        return HubTrouble(TroubleKind.DISK_FULL, f"the disk is full: {error.strerror or said}")
     if said.startswith("Consistency check failed"):
         return HubTrouble(TroubleKind.DAMAGED, said)
     return None
 
 
-def _of_answer(error: BaseException, errors: object) -> HubTrouble | None:
+def _classify_http_error(error: BaseException, errors: object) -> HubTrouble | None:
     answer = getattr(error, "response", None)
     if answer is None:  # Of the cache: what caused it says why the hub did not answer.
         return None
@@ -154,7 +154,7 @@ def _of_answer(error: BaseException, errors: object) -> HubTrouble | None:
 def _reason(error: BaseException, status: int) -> str:
     """Return the status and what the server said about it."""
     said = str(getattr(error, "server_message", None) or "").strip().partition("\n")[0].rstrip(".")
-    return f"HTTP status {status}" + (f": {without_user_info(said)}" if said else "")
+    return f"HTTP status {status}" + (f": {mask_user_info(said)}" if said else "")
 
 
 def _wait_s(error: BaseException) -> int | None:
@@ -170,4 +170,4 @@ def _wait_s(error: BaseException) -> int | None:
 def first_line(error: BaseException) -> str:
     """Return the first line of what an exception says, without passwords of addresses."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return without_user_info(text)
+    return mask_user_info(text)

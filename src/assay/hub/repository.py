@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from assay.core.errors import listing
-from assay.hub.client import cache_folder, is_offline, quiet_client, shown_folder
+from assay.hub.client import cache_folder, format_folder, is_offline, quiet_client
 from assay.hub.errors import HubTrouble, TroubleKind, first_line, hub_calls
 
 RepositoryKind = Literal["model", "dataset"]
@@ -142,7 +142,7 @@ class Repository:
             return [ref.name for ref in (*refs.branches, *refs.tags)]
         return []
 
-    def similar(self) -> list[str]:
+    def find_similar_names(self) -> list[str]:
         """Return names that the hub's search finds for this one, the most similar first; empty: it fails."""
         from rapidfuzz import fuzz
 
@@ -207,7 +207,7 @@ class Repository:
             what = (
                 f"the cache has {self.name} at {listing(held)}, not at {self.revision!r}"
                 if held
-                else f"{self.name} is not in the cache {shown_folder(cache_folder())}"
+                else f"{self.name} is not in the cache {format_folder(cache_folder())}"
             )
             raise HubTrouble(TroubleKind.OFFLINE, what)
         return self._read_cache(commit)
@@ -235,7 +235,7 @@ class Repository:
             os.replace(draft, ref)
 
 
-def cached_names(kind: RepositoryKind = "model") -> list[str]:
+def list_cached_names(kind: RepositoryKind = "model") -> list[str]:
     """Return the names of all repositories that the cache holds files of."""
     prefix = f"{kind}s--"
     folders = [name for name in _names(cache_folder()) if name.startswith(prefix)]

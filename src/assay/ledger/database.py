@@ -30,7 +30,7 @@ from sqlalchemy.pool import QueuePool
 
 from assay.core.errors import Problem, StoreError
 from assay.ledger import tables as _tables  # noqa: F401 (describes every table before they are made)
-from assay.ledger.schema import bring_up_to_date
+from assay.ledger.schema import migrate_schema
 
 MEMORY = ":memory:"
 """The place of a database that goes away with the process."""
@@ -58,12 +58,12 @@ class Database:
     @property
     def place(self) -> str:
         """Return where it is, as a person may read it: without a password."""
-        return _as_read(self._engine.url)
+        return _format_url(self._engine.url)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Look at the database as it is at one moment."""
-        with self._in_reach(), self._engine.connect() as connection, connection.begin():
+        with self._translating_errors(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -71,19 +71,19 @@ class Database:
         """Change the database, as a whole or not at all; in SQLite one writer at a time."""
         options = {"is_writer": True}
         with (
-            self._in_reach(),
+            self._translating_errors(),
             self._engine.connect().execution_options(**options) as connection,
             connection.begin(),
         ):
             yield connection
 
     @contextmanager
-    def _in_reach(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         """Tell a database that went away, or is busy for too long, as an error of the house."""
         try:
             yield
         except (OperationalError, InterfaceError, InternalError, TimeoutError) as error:
-            what = f"{self.place}: the database cannot be used: {_said(error)}"
+            what = f"{self.place}: the database cannot be used: {_format_cause(error)}"
             raise StoreError(
                 Problem("STORE-023", what, "see that it runs and has room; then try again")
             ) from error
@@ -123,14 +123,14 @@ def open_database(place: str | Path) -> Database:
         fix = "give a path in a folder that you may write to"
         raise _problem(url, f"the database cannot be opened: {error.strerror}", fix) from error
     if engine.dialect.name == "sqlite":
-        _as_shared_file(engine)
+        _configure_sqlite(engine)
     try:
-        bring_up_to_date(engine)
+        migrate_schema(engine)
     except DBAPIError as error:
         engine.dispose()
         raise _problem(
             url,
-            f"the database cannot be opened: {_said(error)}",
+            f"the database cannot be opened: {_format_cause(error)}",
             "see that the server runs and that the address names a database you may write to",
         ) from error
     except StoreError:
@@ -175,31 +175,31 @@ def _url(place: str) -> URL:
     return url.set(drivername=driver)
 
 
-def _said(error: DBAPIError | TimeoutError) -> str:
+def _format_cause(error: DBAPIError | TimeoutError) -> str:
     """Return the first line of what the driver says; the others repeat the statement."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     lines = str(cause).strip().splitlines()
     return lines[0] if lines else "no reason given"
 
 
-def _as_read(url: URL) -> str:
+def _format_url(url: URL) -> str:
     """Return an address without its password, wherever that stands in it."""
     query = {name: "***" if "password" in name.lower() else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string(hide_password=True)
 
 
 def _problem(url: URL, what: str, fix: str) -> StoreError:
-    return StoreError(Problem("STORE-021", f"{_as_read(url)}: {what}", fix))
+    return StoreError(Problem("STORE-021", f"{_format_url(url)}: {what}", fix))
 
 
-def _as_shared_file(engine: Engine) -> None:
+def _configure_sqlite(engine: Engine) -> None:
     """Have SQLite's transactions begin where they are meant to: the driver's own guesses are turned off."""
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_S * 1000)}")
-        _write_ahead(connection)
+        _enable_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -210,7 +210,7 @@ def _as_shared_file(engine: Engine) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
 
-def _write_ahead(connection: Any) -> None:
+def _enable_write_ahead_log(connection: Any) -> None:
     """Give the file its write-ahead log. A new file is changed for it, and for that SQLite does not wait
     while somebody else opens the same one.
     """

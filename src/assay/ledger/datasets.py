@@ -15,7 +15,7 @@ import sqlalchemy
 from sqlalchemy import Column, Connection, Double, Table, Text
 from sqlalchemy.exc import IntegrityError
 
-from assay.core.errors import Problem, StoreError, listing, nearest
+from assay.core.errors import Problem, StoreError, listing, suggest_name
 from assay.ledger.schema import METADATA
 
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ class Datasets:
         """Return a dataset, or raise TEAM-041."""
         if "\0" in name:
             # PostgreSQL takes no such text, not even to look for it.
-            raise self._unknown(name)
+            raise self._build_unknown_error(name)
         with self._database.reading() as connection:
             row = connection.execute(sqlalchemy.select(_datasets).where(_c.name == name)).one_or_none()
         if row is None:
-            raise self._unknown(name)
+            raise self._build_unknown_error(name)
         return _dataset(row)
 
     def every(self) -> list[Dataset]:
@@ -135,7 +135,7 @@ class Datasets:
             gone = connection.execute(_datasets.delete().where(_c.name == name)).rowcount
         if not gone:
             # Somebody else has just deleted it.
-            raise self._unknown(name)
+            raise self._build_unknown_error(name)
         return dataset
 
     def _insert(self, connection: Connection, dataset: Dataset) -> Dataset:
@@ -151,9 +151,9 @@ class Datasets:
             ) from error
         return made
 
-    def _unknown(self, name: str) -> StoreError:
+    def _build_unknown_error(self, name: str) -> StoreError:
         known = [dataset.name for dataset in self.every()]
-        what = f"there is no dataset {name!r}{nearest(name, known)}"
+        what = f"there is no dataset {name!r}{suggest_name(name, known)}"
         fix = (
             f"use one of {listing(known)}" if known else "upload one, or name a folder of some to the server"
         )

@@ -46,8 +46,8 @@ class JobState(StrEnum):
     FAILED = "failed"
 
 
-UNDER_WAY = (JobState.RUNNING, JobState.STOPPING)
-ENDED = (JobState.STOPPED, JobState.COMPLETE, JobState.FAILED)
+ACTIVE_STATES = (JobState.RUNNING, JobState.STOPPING)
+ENDED_STATES = (JobState.STOPPED, JobState.COMPLETE, JobState.FAILED)
 
 
 class JobRequest(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class Job(msgspec.Struct, frozen=True):
     @property
     def has_ended(self) -> bool:
         """Whether nothing more will happen to it by itself."""
-        return self.state in ENDED
+        return self.state in ENDED_STATES
 
 
 class Claim(NamedTuple):
@@ -140,14 +140,14 @@ _jobs = Table(
     sqlite_autoincrement=True,
 )
 _c = _jobs.c
-_OVER = Problem(
+_TOO_MANY_LOSSES = Problem(
     "TEAM-010",
     f"its process died {LOSSES_AT_MOST} times in a row without a new answer",
     "look into its log for the reason, such as too little memory; then resume it",
 )
 
 
-class Queue:
+class JobQueue:
     """The evaluations of a database."""
 
     def __init__(self, database: Database) -> None:
@@ -162,8 +162,8 @@ class Queue:
             row = {
                 "state": JobState.QUEUED,
                 "model": asked.model,
-                "datasets": _text(asked.datasets),
-                "settings": _text(asked.settings),
+                "datasets": _encode_json(asked.datasets),
+                "settings": _encode_json(asked.settings),
                 "plan": asked.plan,
                 "run": "",
                 "submitted_by": asked.submitted_by,
@@ -177,17 +177,17 @@ class Queue:
             }
             number = connection.execute(_jobs.insert().values(row).returning(_c.id)).scalar_one()
             connection.execute(_jobs.update().where(_c.id == number).values(run=f"{asked.label}-{number}"))
-            return _got(connection, number)
+            return _get_job(connection, number)
 
     def get(self, number: int) -> Job:
         """Return a job, or raise TEAM-001."""
         with self._database.reading() as connection:
-            return _got(connection, number)
+            return _get_job(connection, number)
 
     def find(self, number: int) -> Job | None:
         """Return a job; None where there is none."""
         with self._database.reading() as connection:
-            return _found(connection, number)
+            return _find_job(connection, number)
 
     def jobs(
         self, states: Collection[JobState] = (), *, at_most: int = 100, before: int | None = None
@@ -223,7 +223,7 @@ class Queue:
             return None
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            _take_back(connection, now, _has_expired(now))
+            _release_claims(connection, now, _has_expired(now))
             waiting = (
                 sqlalchemy.select(_c.id)
                 .where(_c.state == JobState.QUEUED)
@@ -236,7 +236,7 @@ class Queue:
             if number is None:
                 return None
             connection.execute(
-                _changed(_c.id == number).values(
+                _build_update(_c.id == number).values(
                     state=JobState.RUNNING,
                     attempt=_c.attempt + 1,
                     worker=worker,
@@ -245,7 +245,7 @@ class Queue:
                     started_at=sqlalchemy.func.coalesce(_c.started_at, now),
                 )
             )
-            return Claim(_got(connection, number), worker)
+            return Claim(_get_job(connection, number), worker)
 
     def report(
         self,
@@ -261,19 +261,23 @@ class Queue:
         """
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            kept = _jobs.update().where(_is_held(claim)).values(leased_at=now, lease_until=now + lease_s)
+            kept = (
+                _jobs.update()
+                .where(_is_current_claim(claim))
+                .values(leased_at=now, lease_until=now + lease_s)
+            )
             if has_advanced:
                 kept = kept.values(n_lost=0)
             if progress is not None:
-                kept = kept.values(progress=_text(progress), version=_c.version + 1)
+                kept = kept.values(progress=_encode_json(progress), version=_c.version + 1)
             return JobState(self._said(connection, claim, kept))
 
     def finish(self, claim: Claim, state: JobState, problems: Sequence[Problem] = ()) -> None:
         """End a job as complete, failed or stopped."""
         with self._database.writing() as connection:
-            ended = _changed(_is_held(claim)).values(
+            ended = _build_update(_is_current_claim(claim)).values(
                 state=state,
-                problems=_text(problems),
+                problems=_encode_json(problems),
                 finished_at=self._database.now(connection),
                 worker=None,
                 leased_at=None,
@@ -285,7 +289,7 @@ class Queue:
         """Give a job back unfinished, through no fault of its own; one that was to stop has stopped."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            self._said(connection, claim, _given_back(_is_held(claim), now))
+            self._said(connection, claim, _build_release(_is_current_claim(claim), now))
 
     def lose(self, claim: Claim) -> None:
         """Give a job back whose own process died; one that does so again and again has failed."""
@@ -293,31 +297,31 @@ class Queue:
             now = self._database.now(connection)
             is_hopeless = sqlalchemy.and_(_c.state == JobState.RUNNING, _c.n_lost + 1 >= LOSSES_AT_MOST)
             connection.execute(
-                _changed(_is_held(claim), is_hopeless).values(
+                _build_update(_is_current_claim(claim), is_hopeless).values(
                     state=JobState.FAILED,
-                    problems=_text([_OVER]),
+                    problems=_encode_json([_TOO_MANY_LOSSES]),
                     finished_at=now,
                     worker=None,
                     leased_at=None,
                     lease_until=None,
                 )
             )
-            connection.execute(_given_back(_is_held(claim), now).values(n_lost=_c.n_lost + 1))
+            connection.execute(_build_release(_is_current_claim(claim), now).values(n_lost=_c.n_lost + 1))
 
-    def take_back_from(self, worker: str) -> None:
+    def release_worker(self, worker: str) -> None:
         """Give the jobs of a worker back that is known to be dead, before their leases run out."""
         with self._database.writing() as connection:
-            _take_back(connection, self._database.now(connection), _c.worker == worker)
+            _release_claims(connection, self._database.now(connection), _c.worker == worker)
 
-    def take_back_expired(self) -> None:
+    def release_expired(self) -> None:
         """Give the jobs back whose workers have said nothing for too long; claims do so too."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            _take_back(connection, now, _has_expired(now))
+            _release_claims(connection, now, _has_expired(now))
 
-    def require_unneeded(self, connection: Connection, dataset: str) -> None:
+    def require_unused_dataset(self, connection: Connection, dataset: str) -> None:
         """Raise where a job that has not ended needs a dataset; inside the transaction that forgets it."""
-        query = sqlalchemy.select(_c.id, _c.datasets).where(_c.state.not_in(ENDED)).order_by(_c.id)
+        query = sqlalchemy.select(_c.id, _c.datasets).where(_c.state.not_in(ENDED_STATES)).order_by(_c.id)
         needed_by = [
             row.id for row in connection.execute(query) if dataset in msgspec.json.decode(row.datasets)
         ]
@@ -334,32 +338,32 @@ class Queue:
             waits = _c.state == JobState.QUEUED
             # One statement: between two, a worker could give the job back, and nobody would have heard it.
             connection.execute(
-                _changed(_c.id == number, _c.state.in_((JobState.QUEUED, JobState.RUNNING))).values(
+                _build_update(_c.id == number, _c.state.in_((JobState.QUEUED, JobState.RUNNING))).values(
                     state=case((waits, JobState.STOPPED.value), else_=JobState.STOPPING.value),
                     finished_at=case((waits, now), else_=None),
                 )
             )
-            return _got(connection, number)
+            return _get_job(connection, number)
 
     def resume(self, number: int) -> Job:
         """Put a stopped or failed job back into the queue; it goes on from what was answered."""
         with self._database.writing() as connection:
-            again = _changed(_c.id == number, _c.state.in_((JobState.STOPPED, JobState.FAILED)))
+            again = _build_update(_c.id == number, _c.state.in_((JobState.STOPPED, JobState.FAILED)))
             result = connection.execute(
                 again.values(state=JobState.QUEUED, finished_at=None, problems="[]", n_lost=0)
             )
-            job = _got(connection, number)
+            job = _get_job(connection, number)
             if not result.rowcount:
-                raise _wrong_state(job, "resumed", "only stopped and failed ones are resumed")
+                raise _build_state_error(job, "resumed", "only stopped and failed ones are resumed")
             return job
 
     def delete(self, number: int) -> Job:
         """Forget a job that nobody works on; return what it was."""
         with self._database.writing() as connection:
-            job = _got(connection, number)
-            gone = _jobs.delete().where(_c.id == number, _c.state.not_in(UNDER_WAY))
+            job = _get_job(connection, number)
+            gone = _jobs.delete().where(_c.id == number, _c.state.not_in(ACTIVE_STATES))
             if not connection.execute(gone).rowcount:
-                raise _wrong_state(job, "deleted", "stop it first, and wait until it has stopped")
+                raise _build_state_error(job, "deleted", "stop it first, and wait until it has stopped")
             return job
 
     def _has_work(self) -> bool:
@@ -377,18 +381,18 @@ class Queue:
         return state
 
 
-def _changed(*conditions: sqlalchemy.ColumnElement[bool]) -> Update:
+def _build_update(*conditions: sqlalchemy.ColumnElement[bool]) -> Update:
     """Return a change of jobs that whoever watches them will see."""
     return _jobs.update().where(*conditions).values(version=_c.version + 1)
 
 
-def _is_held(claim: Claim) -> sqlalchemy.ColumnElement[bool]:
+def _is_current_claim(claim: Claim) -> sqlalchemy.ColumnElement[bool]:
     """Whether a claim is the latest, and has not been ended."""
     return sqlalchemy.and_(
         _c.id == claim.job.id,
         _c.attempt == claim.job.attempt,
         _c.worker == claim.worker,
-        _c.state.in_(UNDER_WAY),
+        _c.state.in_(ACTIVE_STATES),
     )
 
 
@@ -399,10 +403,10 @@ def _has_expired(now: float) -> sqlalchemy.ColumnElement[bool]:
     return sqlalchemy.or_(_c.lease_until < now, _c.leased_at - (_c.lease_until - _c.leased_at) > now)
 
 
-def _given_back(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
+def _build_release(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
     """Return the change that ends a claim without an end of the job."""
     is_to_stop = _c.state == JobState.STOPPING
-    return _changed(whose).values(
+    return _build_update(whose).values(
         state=case((is_to_stop, JobState.STOPPED.value), else_=JobState.QUEUED.value),
         finished_at=case((is_to_stop, now), else_=None),
         worker=None,
@@ -411,20 +415,20 @@ def _given_back(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
     )
 
 
-def _take_back(connection: Connection, now: float, whose: sqlalchemy.ColumnElement[bool]) -> None:
+def _release_claims(connection: Connection, now: float, whose: sqlalchemy.ColumnElement[bool]) -> None:
     """End claims whose workers died. That is not the jobs' fault: servers are killed for other reasons."""
-    connection.execute(_given_back(sqlalchemy.and_(_c.state.in_(UNDER_WAY), whose), now))
+    connection.execute(_build_release(sqlalchemy.and_(_c.state.in_(ACTIVE_STATES), whose), now))
 
 
-def _found(connection: Connection, number: int) -> Job | None:
+def _find_job(connection: Connection, number: int) -> Job | None:
     # Beyond what the column holds, databases fail in the place of finding nothing.
     query = sqlalchemy.select(_jobs).where(_c.id == number)
     row = connection.execute(query).one_or_none() if abs(number) <= LARGEST_NUMBER else None
     return None if row is None else _job(row)
 
 
-def _got(connection: Connection, number: int) -> Job:
-    job = _found(connection, number)
+def _get_job(connection: Connection, number: int) -> Job:
+    job = _find_job(connection, number)
     if job is None:
         what = f"there is no evaluation {number}"
         raise StoreError(Problem("TEAM-001", what, "list the evaluations to see their numbers"))
@@ -452,9 +456,9 @@ def _job(row: sqlalchemy.Row[Any]) -> Job:
     )
 
 
-def _wrong_state(job: Job, done: str, fix: str) -> StoreError:
+def _build_state_error(job: Job, done: str, fix: str) -> StoreError:
     return StoreError(Problem("TEAM-002", f"evaluation {job.id} is {job.state} and cannot be {done}", fix))
 
 
-def _text(value: Any) -> str:
+def _encode_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()

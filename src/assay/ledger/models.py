@@ -9,7 +9,7 @@ import sqlalchemy
 from sqlalchemy import Column, Double, Integer, Table, Text
 from sqlalchemy.exc import IntegrityError
 
-from assay.core.errors import Problem, StoreError, listing, nearest
+from assay.core.errors import Problem, StoreError, listing, suggest_name
 from assay.ledger.schema import METADATA
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ class Models:
         """Return a model, or raise TEAM-031."""
         if "\0" in name:
             # PostgreSQL takes no such text, not even to look for it.
-            raise self._unknown(name)
+            raise self._build_unknown_error(name)
         with self._database.reading() as connection:
             row = connection.execute(sqlalchemy.select(_models).where(_c.name == name)).one_or_none()
         if row is None:
-            raise self._unknown(name)
+            raise self._build_unknown_error(name)
         return _model(row)
 
     def every(self) -> list[Model]:
@@ -92,9 +92,9 @@ class Models:
         with self._database.writing() as connection:
             connection.execute(_models.delete().where(_c.name == found.name))
 
-    def _unknown(self, name: str) -> StoreError:
+    def _build_unknown_error(self, name: str) -> StoreError:
         known = [model.name for model in self.every()]
-        what = f"there is no model {name!r}{nearest(name, known)}"
+        what = f"there is no model {name!r}{suggest_name(name, known)}"
         fix = f"use one of {listing(known)}" if known else "have the owner register one"
         return StoreError(Problem("TEAM-031", what, fix))
 

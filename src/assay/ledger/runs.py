@@ -29,13 +29,7 @@ from sqlalchemy.exc import DBAPIError
 from assay.core.errors import Problem, StoreError
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.core.run_index import (
-    IndexedRun,
-    MetricValues,
-    ReadRun,
-    SampleValues,
-    TaskSamples,
-)
+from assay.core.run_index import IndexedRun, MetricValues, RunIndexEntry, SampleValues, TaskSamples
 from assay.core.score import Metric
 from assay.ledger.schema import METADATA
 from assay.ledger.upsert import upsert
@@ -63,14 +57,14 @@ _runs = Table(
 )
 
 
-def _of_run(**arguments: Any) -> Column[int]:
+def _build_run_column(**arguments: Any) -> Column[int]:
     return Column("run", Integer, ForeignKey(_runs.c.id, ondelete="CASCADE"), primary_key=True, **arguments)
 
 
 _metrics = Table(
     "assay_run_metrics",
     METADATA,
-    _of_run(),
+    _build_run_column(),
     Column("place", Integer, primary_key=True, autoincrement=False),
     Column("task", String, nullable=False),
     Column("method", String, nullable=False),
@@ -96,7 +90,7 @@ _METRIC_COLUMNS = tuple(name for name in Metric.__struct_fields__ if name in _me
 _samples = Table(
     "assay_run_samples",
     METADATA,
-    _of_run(),
+    _build_run_column(),
     Column("task", String, primary_key=True),
     Column("ids", LargeBinary, nullable=False),
     Column("clusters", LargeBinary),
@@ -105,7 +99,7 @@ _samples = Table(
 _values = Table(
     "assay_run_values",
     METADATA,
-    _of_run(),
+    _build_run_column(),
     Column("task", String, primary_key=True),
     Column("method", String, primary_key=True),
     Column("metric", String, primary_key=True),
@@ -115,7 +109,7 @@ _values = Table(
 )
 
 
-class Known(NamedTuple):
+class IndexEntry(NamedTuple):
     """A run of the index."""
 
     key: int
@@ -128,7 +122,7 @@ class RunIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, read: ReadRun) -> None:
+    def put(self, read: RunIndexEntry) -> None:
         """Keep a run, in the place of what was kept of the same folder; as a whole or not at all."""
         run = read.run
         try:
@@ -169,12 +163,12 @@ class RunIndex:
         with self._database.reading() as connection:
             return digest([tuple(row) for row in connection.execute(query)])
 
-    def runs(self) -> list[Known]:
+    def runs(self) -> list[IndexEntry]:
         """Return every run, the earliest first."""
         query = sqlalchemy.select(_runs.c.id, _runs.c.facts)
         with self._database.reading() as connection:
             found = [
-                Known(row.id, msgspec.json.decode(row.facts, type=IndexedRun))
+                IndexEntry(row.id, msgspec.json.decode(row.facts, type=IndexedRun))
                 for row in connection.execute(query)
             ]
         # Not sorted by the database: each has its own idea of the order of texts.
@@ -206,9 +200,13 @@ class RunIndex:
             row = connection.execute(query).one_or_none()
         if row is None:
             return None
-        samples = TaskSamples(_digests(row.ids), None if row.clusters is None else _digests(row.clusters))
-        weights = None if row.weights is None else _numbers(row.weights)
-        return SampleValues.of(samples, MetricValues(_numbers(row.samples), weights, row.is_exponential))
+        samples = TaskSamples(
+            _unpack_digests(row.ids), None if row.clusters is None else _unpack_digests(row.clusters)
+        )
+        weights = None if row.weights is None else _unpack_numbers(row.weights)
+        return SampleValues.of(
+            samples, MetricValues(_unpack_numbers(row.samples), weights, row.is_exponential)
+        )
 
 
 def _place(host: str, root: str) -> tuple[sqlalchemy.ColumnElement[bool], ...]:
@@ -248,8 +246,8 @@ def _sample_rows(key: int, samples: Mapping[str, TaskSamples]) -> list[dict[str,
         {
             "run": key,
             "task": task,
-            "ids": _packed(one.ids),
-            "clusters": None if one.clusters is None else _packed(one.clusters),
+            "ids": _pack_numbers(one.ids),
+            "clusters": None if one.clusters is None else _pack_numbers(one.clusters),
         }
         for task, one in samples.items()
     ]
@@ -262,24 +260,24 @@ def _value_rows(key: int, values: Mapping[tuple[str, str, str], MetricValues]) -
             "task": task,
             "method": method,
             "metric": metric,
-            "samples": _packed(one.values),
-            "weights": None if one.weights is None else _packed(one.weights),
+            "samples": _pack_numbers(one.values),
+            "weights": None if one.weights is None else _pack_numbers(one.weights),
             "is_exponential": one.is_exponential,
         }
         for (task, method, metric), one in values.items()
     ]
 
 
-def _packed(numbers: np.ndarray[Any, Any]) -> bytes:
+def _pack_numbers(numbers: np.ndarray[Any, Any]) -> bytes:
     """Return numbers in few bytes, whatever the order of bytes of the machine is."""
     return zlib.compress(np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("<")).tobytes(), 6)
 
 
-def _digests(packed: bytes) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _unpack_digests(packed: bytes) -> np.ndarray[Any, np.dtype[np.uint64]]:
     return np.frombuffer(zlib.decompress(packed), "<u8").astype(np.uint64)
 
 
-def _numbers(packed: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _unpack_numbers(packed: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.frombuffer(zlib.decompress(packed), "<f8").astype(np.float64)
 
 

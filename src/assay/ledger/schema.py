@@ -19,7 +19,7 @@ _ONE_AT_A_TIME = 0x4153534159
 """The number of PostgreSQL's lock that whoever changes the tables holds."""
 
 
-def bring_up_to_date(engine: Engine) -> None:
+def migrate_schema(engine: Engine) -> None:
     """Make the tables of a new database, or change those of an older one."""
     with engine.connect().execution_options(is_writer=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":

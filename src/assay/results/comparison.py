@@ -8,7 +8,7 @@ import msgspec
 
 from assay.core.score import Score
 
-REAL_BELOW = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 """A difference is called real where chance alone gives one as large less often than this."""
 
 
@@ -26,7 +26,7 @@ class Fourfold(msgspec.Struct, frozen=True):
         return self.both + self.only_a + self.only_b + self.neither
 
 
-class Difference(msgspec.Struct, frozen=True):
+class PairedDifference(msgspec.Struct, frozen=True):
     """What the second of two paired columns has over the first."""
 
     n: int
@@ -70,7 +70,7 @@ class Side(msgspec.Struct, frozen=True):
     """The method that is looked at; None: every method, each with the same one of the others."""
 
 
-class Compared(msgspec.Struct, frozen=True):
+class MetricComparison(msgspec.Struct, frozen=True):
     """One metric of one task, of two sides."""
 
     task: str
@@ -80,7 +80,7 @@ class Compared(msgspec.Struct, frozen=True):
     first: int
     second: int
     """Which of the sides."""
-    result: Difference
+    result: PairedDifference
     """What the second has over the first."""
     is_headline: bool
     is_share: bool
@@ -108,7 +108,7 @@ class Compared(msgspec.Struct, frozen=True):
     @property
     def is_real(self) -> bool:
         """Whether chance alone would seldom give such a difference."""
-        return self.p is not None and self.p < REAL_BELOW
+        return self.p is not None and self.p < SIGNIFICANCE_LEVEL
 
     @property
     def better(self) -> int | None:
@@ -120,17 +120,17 @@ class Compared(msgspec.Struct, frozen=True):
         return self.second if (difference > none) == self.higher_is_better else self.first
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class RunComparison(msgspec.Struct, frozen=True):
     """All that was compared."""
 
     sides: tuple[Side, ...]
-    metrics: tuple[Compared, ...]
+    metrics: tuple[MetricComparison, ...]
     """Means over subsets first, then by task, method and metric, for each pair of sides."""
     notes: tuple[str, ...]
     """What makes the comparison less than fair."""
 
     @property
-    def headlines(self) -> list[Compared]:
+    def headlines(self) -> list[MetricComparison]:
         """Return what the tasks are judged by."""
         return [one for one in self.metrics if one.is_headline]
 

@@ -15,7 +15,7 @@ _COMMIT = re.compile(r"(?<=@)[0-9a-f]{40}")
 _AUTHORS = "by its author's code"
 
 
-def notes_on(
+def build_comparison_notes(
     first: RunManifest, second: RunManifest, names: tuple[str, str], tasks: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield what differs between two runs beside their models.
@@ -41,7 +41,7 @@ def notes_on(
         yield f"{told[0] if len(told) == 1 else f'{len(told)} tasks'}: {note}"
     if first.judge != second.judge:
         judges = (one.judge.name if one.judge else "none" for one in (first, second))
-        yield f"judges differ: {_apart(names, *judges)}"
+        yield f"judges differ: {_format_both(names, *judges)}"
 
 
 def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[str]:
@@ -50,16 +50,16 @@ def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[st
     for name in sorted({*a.settings, *b.settings}):
         before, after = a.settings.get(name), b.settings.get(name)
         if before != after and name == "hub":
-            read = _apart(names, _commits(before), _commits(after))
+            read = _format_both(names, _format_commits(before), _format_commits(after))
             yield f"read from the hub at different commits: {read}"
         elif before != after:
-            yield f"{name} differs: {_apart(names, *setting_apart(before, after))}"
+            yield f"{name} differs: {_format_both(names, *format_setting_difference(before, after))}"
     methods = set(a.methods) ^ set(b.methods)
     if methods:
         yield f"methods that one of them lacks: {listing(sorted(methods))}"
 
 
-def _commits(read: Sequence[str] | None) -> str:
+def _format_commits(read: Sequence[str] | None) -> str:
     """Return what was read from the hub, with the beginnings of its commits."""
     return ", ".join(_COMMIT.sub(lambda match: match[0][:12], one) for one in read or ()) or "no hub"
 
@@ -88,22 +88,22 @@ def _scoring_notes(a: _Scoring, b: _Scoring, names: tuple[str, str]) -> Iterator
     for method, before in a.by_method().items():
         after = others.get(method, before)
         if before != after:
-            yield f"{method} is not scored alike: {_apart(names, *setting_apart(before, after))}"
+            yield f"{method} is not scored alike: {_format_both(names, *format_setting_difference(before, after))}"
 
 
-def setting_apart(before: Any, after: Any) -> tuple[str, str]:
+def format_setting_difference(before: Any, after: Any) -> tuple[str, str]:
     """Return two values of a setting as far as they differ: of mappings, the entries that do."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         before, after = ({name: one.get(name) for name in names} for one in (before, after))
-    return shown(before), shown(after)
+    return format_setting(before), format_setting(after)
 
 
-def shown(value: Any) -> str:
+def format_setting(value: Any) -> str:
     """Return a setting's value in a few characters."""
     text = "none" if value is None else value if isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
 
 
-def _apart(names: tuple[str, str], before: str, after: str) -> str:
+def _format_both(names: tuple[str, str], before: str, after: str) -> str:
     return f"{names[0]} {before}, {names[1]} {after}"

@@ -13,11 +13,11 @@ from assay.core.origin import Origin
 
 T = TypeVar("T")
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises: the second for bytes that are no UTF-8, the third for brackets nested too deeply."""
 
 
-def damaged(path: Path, error: Exception, place: int | None = None) -> StoreError:
+def build_damage_error(path: Path, error: Exception, place: int | None = None) -> StoreError:
     """Return the error of a file that cannot be read; `place` is the byte at which a line of it begins."""
     where = "" if place is None else f"the line at byte {place:,} of "
     return StoreError(
@@ -30,7 +30,7 @@ def damaged(path: Path, error: Exception, place: int | None = None) -> StoreErro
     )
 
 
-def skipping_reader(kind: type[T]) -> Callable[[bytes], T | None]:
+def make_skipping_reader(kind: type[T]) -> Callable[[bytes], T | None]:
     """Return what decodes lines of a journal, and returns None for those that it cannot read.
 
     A journal is appended to and never written again, so one damaged line must not hide the others.
@@ -41,20 +41,20 @@ def skipping_reader(kind: type[T]) -> Callable[[bytes], T | None]:
         try:
             line.decode()  # Fields that `kind` does not name are not looked at.
             return decode(line)
-        except UNREADABLE:
+        except DECODE_ERRORS:
             return None
 
     return read
 
 
-def reader(path: Path, kind: type[T]) -> Callable[[int, bytes], T]:
+def make_line_reader(path: Path, kind: type[T]) -> Callable[[int, bytes], T]:
     """Return what decodes lines of a file, given the place of each, and tells which it cannot read."""
     decode = msgspec.json.Decoder(kind).decode
 
     def read(place: int, line: bytes) -> T:
         try:
             return decode(line)
-        except UNREADABLE as error:
-            raise damaged(path, error, place) from error
+        except DECODE_ERRORS as error:
+            raise build_damage_error(path, error, place) from error
 
     return read

@@ -10,7 +10,7 @@ _BEFORE = 40
 _AFTER = 60
 
 
-class Apart(NamedTuple):
+class Divergence(NamedTuple):
     """The first place at which two things differ."""
 
     where: str
@@ -20,7 +20,7 @@ class Apart(NamedTuple):
     """What each has there, quoted, with some of what stands before."""
 
 
-def texts_apart(a: str, b: str) -> Apart | None:
+def find_text_divergence(a: str, b: str) -> Divergence | None:
     """Return the first character, counted from 0, at which texts differ; None if they are equal."""
     if a == b:
         return None
@@ -29,40 +29,42 @@ def texts_apart(a: str, b: str) -> Apart | None:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if a[low:middle] == b[low:middle] else (low, middle - 1)
-    return Apart(f"character {low:,}", _around(a, low), _around(b, low))
+    return Divergence(f"character {low:,}", _quote_around(a, low), _quote_around(b, low))
 
 
-def _around(text: str, place: int) -> str:
+def _quote_around(text: str, place: int) -> str:
     start = max(0, place - _BEFORE)
     before = ("…" if start else "") + repr(text[start:place])[1:-1]
     after = repr(text[place : place + _AFTER])[1:-1] + ("…" if place + _AFTER < len(text) else "")
     return f"{before}⟪{after}⟫" if after else f"{before}⟪⟫ (it ends here)"
 
 
-def prompts_apart(a: Prompt, b: Prompt) -> Apart | None:
+def find_prompt_divergence(a: Prompt, b: Prompt) -> Divergence | None:
     """Return where prompts differ first: a character of a text, or of which message."""
     if isinstance(a, str) and isinstance(b, str):
-        return texts_apart(a, b)
+        return find_text_divergence(a, b)
     if isinstance(a, str) or isinstance(b, str):
         kinds = ["a text" if isinstance(one, str) else f"{len(one)} messages" for one in (a, b)]
-        return Apart("the form of the prompt", *kinds)
+        return Divergence("the form of the prompt", *kinds)
     for nth, (one, other) in enumerate(zip(a, b, strict=False), 1):
-        apart = _messages_apart(one, other)
+        apart = _find_message_divergence(one, other)
         if apart is not None:
             return apart._replace(where=f"message {nth} ({other.role}), {apart.where}")
     if len(a) != len(b):
-        return Apart("the number of messages", *(f"{len(one)}, the last by {one[-1].role}" for one in (a, b)))
+        return Divergence(
+            "the number of messages", *(f"{len(one)}, the last by {one[-1].role}" for one in (a, b))
+        )
     return None
 
 
-def _messages_apart(a: Message, b: Message) -> Apart | None:
+def _find_message_divergence(a: Message, b: Message) -> Divergence | None:
     if a.role != b.role:
-        return Apart("who speaks", a.role, b.role)
-    apart = texts_apart(a.shown, b.shown)
+        return Divergence("who speaks", a.role, b.role)
+    apart = find_text_divergence(a.shown, b.shown)
     if apart is None and a.content != b.content:
-        return Apart("how it is parted", *(f"{_n_parts(one)} parts" for one in (a, b)))
+        return Divergence("how it is parted", *(f"{_count_parts(one)} parts" for one in (a, b)))
     return apart
 
 
-def _n_parts(message: Message) -> int:
+def _count_parts(message: Message) -> int:
     return 1 if isinstance(message.content, str) else len(message.content)

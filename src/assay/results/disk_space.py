@@ -10,26 +10,26 @@ from pathlib import Path
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
 
-NO_ROOM = "STORE-009"
+DISK_FULL = "STORE-009"
 _REASONS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The disk is full, or this account's share of it, or no file may be as large."""
 
 
-def told_as_full(error: OSError, fix: str, folder: Path | None = None) -> StoreError | None:
+def build_disk_full_error(error: OSError, fix: str, folder: Path | None = None) -> StoreError | None:
     """Return STORE-009 where the reason of an error is that there is no room; None where it is another."""
     if error.errno not in _REASONS:
         return None
     what = f"there is no room to write: {error.strerror}"
-    return StoreError(Problem(NO_ROOM, what, fix, None if folder is None else Origin(str(folder))))
+    return StoreError(Problem(DISK_FULL, what, fix, None if folder is None else Origin(str(folder))))
 
 
 @contextmanager
-def while_there_is_room(folder: Path, fix: str) -> Iterator[None]:
+def reporting_disk_full(folder: Path, fix: str) -> Iterator[None]:
     """Raise STORE-009 where what is written into a folder finds no room; any other error stays as it is."""
     try:
         yield
     except OSError as error:
-        full = told_as_full(error, fix, folder)
+        full = build_disk_full_error(error, fix, folder)
         if full is None:
             raise
         raise full from error

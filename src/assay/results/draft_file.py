@@ -38,7 +38,7 @@ def begin_file(path: Path) -> BinaryIO:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing_file(path: Path) -> Iterator[BinaryIO]:
     """Yield a draft that replaces the file when the block ends, and is removed when the block raises."""
     file = open_draft(path)
     try:

@@ -67,7 +67,7 @@ class Tail:
         return n
 
 
-class Lines(Protocol):
+class LineReader(Protocol):
     """An open file of which lines are read by their places; one that is not there is empty."""
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +80,7 @@ class Lines(Protocol):
         """Let go of it."""
 
 
-class Pages:
+class PreadLineReader:
     """Lines of a file that may be cut while it is read."""
 
     def __init__(self, path: Path) -> None:
@@ -88,14 +88,14 @@ class Pages:
 
     def at(self, place: int) -> bytes:
         """Return the line that begins at a place, without its end."""
-        return line_at(self._file, place)
+        return read_line_at(self._file, place)
 
     def close(self) -> None:
         """Let go of it."""
         os.close(self._file)
 
 
-class Mapped:
+class MappedLineReader:
     """Lines of a file that nobody writes any more: three times as quick, but it must not be cut meanwhile."""
 
     def __init__(self, path: Path) -> None:
@@ -115,7 +115,7 @@ class Mapped:
             self._bytes.close()
 
 
-def line_at(file: int, place: int) -> bytes:
+def read_line_at(file: int, place: int) -> bytes:
     """Return the line of an open file that begins at a place, without its end."""
     size = 1 << 12
     line = os.pread(file, size, place)

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.core.errors import Problem, StoreError, listing, nearest
+from assay.core.errors import Problem, StoreError, listing, suggest_name
 from assay.core.origin import Origin
-from assay.results.draft_file import replacing
+from assay.results.draft_file import replacing_file
 from assay.results.scoring_folders import DRAFTS, SCORING_NAME, SCORINGS
 from assay.results.store import (
     HTML_REPORT,
@@ -45,7 +45,7 @@ _OUTCOME = (SCORES, SUMMARY, REPORT, HTML_REPORT, MANIFEST)
 _SHARED = (SAMPLES, JOURNAL)
 
 
-class Entry(NamedTuple):
+class StoredScoring(NamedTuple):
     """One scoring."""
 
     number: int
@@ -58,19 +58,19 @@ class Entry(NamedTuple):
         return self.path.name
 
 
-class History:
+class ScoringHistory:
     """All scorings of the run in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._root = folder / SCORINGS
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredScoring]:
         """Return the scorings that are kept, the oldest first; none where there is only the run's own."""
         return sorted(self._found())
 
     @property
-    def current(self) -> Entry | None:
+    def current(self) -> StoredScoring | None:
         """The scoring that is shown; None: the run's own, as plain files."""
         if not (self._folder / MANIFEST).is_symlink():
             return None
@@ -88,7 +88,7 @@ class History:
         kept = self._own_entry()
         return self._folder if kept is None or self.current is None else kept.path
 
-    def find(self, wanted: str) -> Entry:
+    def find(self, wanted: str) -> StoredScoring:
         """Return a scoring by its name, its number or its label; of several with one label, the latest."""
         every = self.entries()
         number = int(wanted) if wanted.isdecimal() else None
@@ -101,11 +101,11 @@ class History:
                 return found[-1]
         names = [one.name for one in every]
         there = listing(names) or "its own alone"
-        what = f"the run has no scoring {wanted!r}{nearest(wanted, names)}; it has {there}"
+        what = f"the run has no scoring {wanted!r}{suggest_name(wanted, names)}; it has {there}"
         fix = "`assay score RUN --list-scorings` shows them"
         raise StoreError(Problem("RESCORE-007", what, fix, Origin(str(self._folder))))
 
-    def adopt(self) -> Entry:
+    def adopt(self) -> StoredScoring:
         """Keep what the run itself came to as a scoring, and show it by links; return what is shown.
 
         Done once, and again after the run went on.
@@ -119,9 +119,9 @@ class History:
                 if (self._folder / name).exists():
                     shutil.copy2(self._folder / name, draft / name)
             own = self.keep(draft)
-        _link(self._root / _CURRENT, own.name)
+        _replace_with_link(self._root / _CURRENT, own.name)
         for name in _OUTCOME:
-            _link(self._folder / name, f"{SCORINGS}/{_CURRENT}/{name}")
+            _replace_with_link(self._folder / name, f"{SCORINGS}/{_CURRENT}/{name}")
         return own
 
     def draft(self, label: str) -> Path:
@@ -136,18 +136,18 @@ class History:
             (draft / name).symlink_to(Path("..", "..", name))
         return draft
 
-    def keep(self, draft: Path) -> Entry:
+    def keep(self, draft: Path) -> StoredScoring:
         """Make a draft that is complete one of the scorings."""
         self._root.mkdir(exist_ok=True)
         kept = draft.rename(self._root / draft.name)
         draft.parent.rmdir()
         return next(one for one in self._found() if one.path == kept)
 
-    def use(self, entry: Entry) -> None:
+    def use(self, entry: StoredScoring) -> None:
         """Show a scoring: from one moment to the next, all files at the top are its."""
-        _link(self._root / _CURRENT, entry.name)
+        _replace_with_link(self._root / _CURRENT, entry.name)
 
-    def step_aside(self) -> int:
+    def restore_own_files(self) -> int:
         """Put the run's own files back in the place of links, for a run that goes on; return how many other
         scorings are kept.
         """
@@ -160,24 +160,24 @@ class History:
         # that is plain already says little of the others: a kill may have left links, to be written through.
         for name in reversed(_OUTCOME):
             if (self._folder / name).is_symlink():
-                self._make_plain(name)
+                self._replace_link_by_file(name)
         return sum(one.label != OWN_LABEL for one in self._found())
 
-    def _make_plain(self, name: str) -> None:
+    def _replace_link_by_file(self, name: str) -> None:
         path = self._folder / name
         if not path.exists():
             path.unlink(missing_ok=True)
             return
-        with replacing(path) as copy, open(path, "rb") as shown:
+        with replacing_file(path) as copy, open(path, "rb") as shown:
             shutil.copyfileobj(shown, copy)
 
-    def _found(self) -> Iterator[Entry]:
+    def _found(self) -> Iterator[StoredScoring]:
         for path in self._root.iterdir() if self._root.is_dir() else ():
             match = SCORING_NAME.fullmatch(path.name)
             if match is not None and not path.is_symlink():
-                yield Entry(int(match["number"]), match["label"], path)
+                yield StoredScoring(int(match["number"]), match["label"], path)
 
-    def _own_entry(self) -> Entry | None:
+    def _own_entry(self) -> StoredScoring | None:
         """Return the run's own scoring; the latest, where the run went on between scorings."""
         return max((one for one in self._found() if one.label == OWN_LABEL), default=None)
 
@@ -188,22 +188,22 @@ class History:
         manifests = read_manifest(kept), read_manifest(self._folder)
         statuses = {None if one is None else one.status for one in manifests}
         return len(statuses) == 1 and all(
-            _are_alike(kept / name, self._folder / name) for name in (SCORES, SUMMARY)
+            _is_same_content(kept / name, self._folder / name) for name in (SCORES, SUMMARY)
         )
 
 
-def number_of(draft: Path) -> int:
+def parse_draft_number(draft: Path) -> int:
     """Return the number that a draft has as a scoring."""
     return int(draft.name.partition("-")[0])
 
 
-def _are_alike(one: Path, other: Path) -> bool:
+def _is_same_content(one: Path, other: Path) -> bool:
     if not (one.is_file() and other.is_file()):
         return one.is_file() == other.is_file()
     return filecmp.cmp(one, other, shallow=False)
 
 
-def _link(path: Path, target: str) -> None:
+def _replace_with_link(path: Path, target: str) -> None:
     """Make a path a link, in one step, whatever it was."""
     draft = path.with_name(f".{path.name}.link")
     draft.unlink(missing_ok=True)

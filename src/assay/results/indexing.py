@@ -23,12 +23,12 @@ from assay.core.run_index import (
     IndexedTask,
     MetricValues,
     Numbers,
-    ReadRun,
+    RunIndexEntry,
     TaskSamples,
 )
 from assay.core.score import Metric
 from assay.core.task import ComponentSpec, TaskSpec
-from assay.results.damaged_files import UNREADABLE
+from assay.results.damaged_files import DECODE_ERRORS
 from assay.results.read import StoredRun
 from assay.results.score_columns import RunColumns, ScoreColumns
 from assay.results.store import MANIFEST, SUMMARY
@@ -43,7 +43,7 @@ _FORM = "2"
 """Of what is read; another one, and every run is read again."""
 
 
-def stamp_of(folder: Path) -> str:
+def read_stamp(folder: Path) -> str:
     """Return what changes whenever the files that say what came out are written."""
     parts = [_FORM]
     for name in (MANIFEST, SUMMARY):
@@ -56,18 +56,18 @@ def stamp_of(folder: Path) -> str:
     return " ".join(parts)
 
 
-def read_run(folder: Path, *, host: str, root: str) -> ReadRun:
+def read_run(folder: Path, *, host: str, root: str) -> RunIndexEntry:
     """Read a run folder; of one that is not complete, the facts alone."""
     # The stamp first: what is written while the folder is read makes it out of date.
-    stamp = stamp_of(folder)
+    stamp = read_stamp(folder)
     stored = StoredRun(folder)
-    run = _facts(stored.manifest, host=host, root=root, name=folder.name, stamp=stamp)
+    run = _build_indexed_run(stored.manifest, host=host, root=root, name=folder.name, stamp=stamp)
     if run.status is not RunStatus.COMPLETE:
-        return ReadRun(run)
+        return RunIndexEntry(run)
     try:
         metrics = stored.metrics()
         columns = RunColumns(folder).by_method
-    except (OSError, StoreError, *UNREADABLE) as error:
+    except (OSError, StoreError, *DECODE_ERRORS) as error:
         why: object = error
         if isinstance(error, OSError | StoreError):
             why = error.strerror if isinstance(error, OSError) else error.problems[0].what
@@ -80,10 +80,10 @@ def read_run(folder: Path, *, host: str, root: str) -> ReadRun:
             )
         ) from error
     samples = _samples(columns)
-    return ReadRun(run, tuple(metrics), samples, _values(columns, metrics, samples))
+    return RunIndexEntry(run, tuple(metrics), samples, _values(columns, metrics, samples))
 
 
-def _facts(manifest: RunManifest, *, host: str, root: str, name: str, stamp: str) -> IndexedRun:
+def _build_indexed_run(manifest: RunManifest, *, host: str, root: str, name: str, stamp: str) -> IndexedRun:
     return IndexedRun(
         host=host,
         root=root,
@@ -113,19 +113,19 @@ def _task(spec: TaskSpec, scorers: Sequence[ComponentSpec]) -> IndexedTask:
         categories=spec.categories,
         about=str(settings.pop("explain", "")),
         headline=settings.pop("headline", None),
-        shots={method: _shots_of(shots, method) for method in spec.methods},
-        settings={name: _as_text(value) for name, value in settings.items()},
-        scorers={one.args["track"]: _as_text(one) for one in scorers if "track" in one.args},
+        shots={method: _get_shots(shots, method) for method in spec.methods},
+        settings={name: _encode_setting(value) for name, value in settings.items()},
+        scorers={one.args["track"]: _encode_setting(one) for one in scorers if "track" in one.args},
     )
 
 
-def _shots_of(shots: Any, method: str) -> str:
+def _get_shots(shots: Any, method: str) -> str:
     """Return a method's number of solved examples; a dialect may have one for each."""
     own = shots.get(method) if isinstance(shots, Mapping) else shots
     return "0" if own is None else str(own)
 
 
-def _as_text(value: Any) -> str:
+def _encode_setting(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST else f"#{digest(value)}"
 
@@ -172,10 +172,10 @@ def _values(
             found[task, method, name] = MetricValues(
                 placed(ratio.numerators), placed(ratio.denominators), ratio.is_exponential
             )
-    return {key: made for key, made in found.items() if _makes_up(made, whole.get(key))}
+    return {key: made for key, made in found.items() if _is_sample_aggregate(made, whole.get(key))}
 
 
-def _makes_up(metric: MetricValues, value: float | None) -> bool:
+def _is_sample_aggregate(metric: MetricValues, value: float | None) -> bool:
     """Whether a metric's value over all samples is what their values come to."""
     has_value = ~np.isnan(metric.values)
     if value is None or not has_value.any():

@@ -26,7 +26,7 @@ _ENOUGH = 0.5
 LineT = TypeVar("LineT", "_NamedLine", "_Line")
 
 
-class Matched(NamedTuple):
+class SampleMatch(NamedTuple):
     """The samples of two runs that are one."""
 
     by: MatchedBy
@@ -53,18 +53,18 @@ class SampleList:
     def __len__(self) -> int:
         return len(self.at)
 
-    def matched(self, other: SampleList) -> Matched | None:
+    def match(self, other: SampleList) -> SampleMatch | None:
         """Return the pairs by the first way that fits; None where none does."""
         enough = _ENOUGH * min(len(self), len(other))
         for way in MatchedBy:
-            a, b = self._known_by(way).matched(other._known_by(way))
+            a, b = self._build_keys(way).match(other._build_keys(way))
             # Rows of one number may have nothing in common: their right answers tell.
             n = len(a) if way is not MatchedBy.ROW else self._answers().n_equal(other._answers(), a, b)
             if n and n >= enough:
-                return Matched(way, a, b)
+                return SampleMatch(way, a, b)
         return None
 
-    def _known_by(self, way: MatchedBy) -> Keys:
+    def _build_keys(self, way: MatchedBy) -> Keys:
         """Return the samples by something; read again, as ids do for nearly all runs."""
         if way is MatchedBy.ID:
             return self.ids

@@ -14,18 +14,18 @@ _LEAST = 256
 _BASE64 = re.compile(rf"[A-Za-z0-9+/]{{{_LEAST},}}={{0,2}}")
 
 
-def without_media(value: Any) -> Any:
+def strip_media(value: Any) -> Any:
     """Return a value with long base64 and bytes in it named by their hash and length."""
     if isinstance(value, str):
-        return _BASE64.sub(lambda match: _name(match[0].encode(), "characters of base64"), value)
+        return _BASE64.sub(lambda match: _describe_bytes(match[0].encode(), "characters of base64"), value)
     if isinstance(value, bytes | bytearray | memoryview):
-        return _name(bytes(value), "bytes")
+        return _describe_bytes(bytes(value), "bytes")
     if isinstance(value, dict):
-        return {key: without_media(one) for key, one in value.items()}
+        return {key: strip_media(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [without_media(one) for one in value]
+        return [strip_media(one) for one in value]
     return value
 
 
-def _name(content: bytes, unit: str) -> str:
+def _describe_bytes(content: bytes, unit: str) -> str:
     return f"[{len(content):,} {unit}, sha256 {hashlib.sha256(content).hexdigest()[:16]}]"

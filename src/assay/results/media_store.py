@@ -22,8 +22,8 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from assay.core.media import AnyMedia, Medium
 from assay.core.request import Request
-from assay.core.sizes import shown_size
-from assay.results.scoring_folders import run_of
+from assay.core.sizes import format_size
+from assay.results.scoring_folders import find_parent_run
 
 MEDIA_FOLDER = "media"
 
@@ -51,34 +51,34 @@ MediaTypeOf: TypeAlias = Callable[[BinaryIO, Medium], str]
 _ADDRESS: Final = "known by their address alone"
 _FRAMES: Final = "films in single frames"
 _TYPE: Final = "of a type that browsers do not show"
-_GONE: Final = "not there any more, or changed since"
-_ROOM: Final = "more than --keep-media {room} holds"
+_UNAVAILABLE: Final = "not there any more, or changed since"
+_OVER_LIMIT: Final = "more than --keep-media {room} holds"
 _DRAFT: Final = ".new"
 _CHUNK: Final = 1 << 20
 
 
-class KeptMedium(NamedTuple):
+class StoredMedium(NamedTuple):
     """One file of the media folder."""
 
     path: Path
     media_type: str
 
 
-def media_folder(run: Path) -> Path:
+def get_media_folder(run: Path) -> Path:
     """Return where the media of a run lie; a scoring of its answers shows those of the run."""
-    return (run_of(run) or run).resolve() / MEDIA_FOLDER
+    return (find_parent_run(run) or run).resolve() / MEDIA_FOLDER
 
 
-def kept_medium(run: Path, sha256: str) -> KeptMedium | None:
+def find_medium(run: Path, sha256: str) -> StoredMedium | None:
     """Return the medium of this hash that a run kept; None where it did not, or where that is no hash."""
     if not _is_hash(sha256):
         return None  # Such as a path that leads out of the folder.
-    folder = media_folder(run)
+    folder = get_media_folder(run)
     for media_type, extension in EXTENSIONS.items():
         path = folder / f"{sha256}.{extension}"
         # A link could lead anywhere; the store makes none.
         if path.is_file() and path.resolve() == path:
-            return KeptMedium(path, media_type)
+            return StoredMedium(path, media_type)
     return None
 
 
@@ -105,14 +105,14 @@ class MediaStore:
                 continue
             for message in prompt:
                 for part in message.media:
-                    self._keep_once(part)
+                    self._store_once(part)
 
     def notes(self) -> tuple[str, ...]:
         """Say how many media were left out, and why."""
         if not self._left_out:
             return ()
         n_left_out = self._left_out.total()
-        room = shown_size(self._most_bytes)
+        room = format_size(self._most_bytes)
         reasons = ", ".join(f"{n:,} {why.format(room=room)}" for why, n in self._left_out.most_common())
         return (f"{n_left_out:,} of {len(self._seen):,} media are not kept with the run: {reasons}",)
 
@@ -125,38 +125,38 @@ class MediaStore:
                 self._seen.add(path.stem)
                 self._n_bytes += path.stat().st_size
 
-    def _keep_once(self, part: AnyMedia) -> None:
+    def _store_once(self, part: AnyMedia) -> None:
         name = part.sha256 or part.url
         if name in self._seen:
             return
         self._seen.add(name)
-        reason = self._reason_against(part)
+        reason = self._try_to_store(part)
         if reason is not None:
             self._left_out[reason] += 1
 
-    def _reason_against(self, part: AnyMedia) -> str | None:
+    def _try_to_store(self, part: AnyMedia) -> str | None:
         """Keep a medium; return why it was not, None where it was."""
         if not part.sha256:
             return _ADDRESS
         if not part.path and "," in part.data:
             return _FRAMES
         if self._n_bytes + part.n_bytes > self._most_bytes:
-            return _ROOM
+            return _OVER_LIMIT
         try:
-            with _opened(part) as source:
+            with _open_medium(part) as source:
                 extension = self._extension(source, part.medium)
                 if extension is None:
                     return _TYPE
                 self._copy(_content(source, part), f"{part.sha256}.{extension}")
-        except _GoneError:
-            return _GONE
+        except _UnavailableError:
+            return _UNAVAILABLE
         return None
 
     def _extension(self, source: BinaryIO, medium: Medium) -> str | None:
         try:
             return EXTENSIONS.get(self._media_type_of(source, medium))
         except OSError as trouble:
-            raise _GoneError from trouble
+            raise _UnavailableError from trouble
 
     def _copy(self, content: Iterator[bytes], name: str) -> None:
         """Write a medium whole, or not at all."""
@@ -165,27 +165,27 @@ class MediaStore:
         try:
             with open(draft, "wb") as target:
                 n_bytes = sum(target.write(chunk) for chunk in content)
-        except _GoneError:
+        except _UnavailableError:
             draft.unlink()
             raise
         draft.replace(self._folder / name)
         self._n_bytes += n_bytes
 
 
-class _GoneError(Exception):
+class _UnavailableError(Exception):
     """A medium cannot be read, or is not what the model saw."""
 
 
-def _opened(part: AnyMedia) -> BinaryIO:
+def _open_medium(part: AnyMedia) -> BinaryIO:
     """Return the bytes of a medium."""
     if not part.path:
         return io.BytesIO(base64.b64decode(part.data))
     try:
         if not stat.S_ISREG(os.stat(part.path).st_mode):
-            raise _GoneError  # Opening a pipe would wait for who writes to it.
+            raise _UnavailableError  # Opening a pipe would wait for who writes to it.
         return open(part.path, "rb")
     except OSError as trouble:
-        raise _GoneError from trouble
+        raise _UnavailableError from trouble
 
 
 def _content(source: BinaryIO, part: AnyMedia) -> Iterator[bytes]:
@@ -199,9 +199,9 @@ def _content(source: BinaryIO, part: AnyMedia) -> Iterator[bytes]:
             n_left -= len(chunk)
             yield chunk
     except OSError as trouble:
-        raise _GoneError from trouble
+        raise _UnavailableError from trouble
     if sha256.hexdigest() != part.sha256:
-        raise _GoneError
+        raise _UnavailableError
 
 
 def _is_hash(text: str) -> bool:

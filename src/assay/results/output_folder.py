@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
-from assay.results.disk_space import told_as_full
+from assay.results.disk_space import build_disk_full_error
 
 NOT_WRITABLE = "STORE-011"
 _LONGEST_FILE = ".responses.jsonl.new"
@@ -25,19 +25,21 @@ def require_writable(folder: Path, flag: str = "--out") -> None:
     try:
         _try_to_write(folder)
     except OSError as error:
-        raise not_writable(folder, error, flag) from error
+        raise build_not_writable_error(folder, error, flag) from error
 
 
-def not_writable(folder: Path, error: OSError, flag: str = "--out") -> StoreError:
+def build_not_writable_error(folder: Path, error: OSError, flag: str = "--out") -> StoreError:
     """Return the error of a folder that cannot be made or written to."""
-    full = told_as_full(error, f"free some space, or choose another {flag}", folder)
+    full = build_disk_full_error(error, f"free some space, or choose another {flag}", folder)
     if full is not None:
         return full
-    what = f"the folder cannot be made or written to: {error.strerror}{_culprit(folder, error)}"
+    what = (
+        f"the folder cannot be made or written to: {error.strerror}{_describe_blocking_path(folder, error)}"
+    )
     return StoreError(Problem(NOT_WRITABLE, what, f"choose another {flag}", Origin(str(folder))))
 
 
-def _culprit(folder: Path, error: OSError) -> str:
+def _describe_blocking_path(folder: Path, error: OSError) -> str:
     """Name the path that is in the way, where it is not the folder itself."""
     for parent in (folder, *folder.parents):
         if error.errno in (errno.ENOTDIR, errno.EEXIST) and os.path.lexists(parent) and not parent.is_dir():

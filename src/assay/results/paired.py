@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.results.comparison import Difference, Fourfold
+from assay.results.comparison import Fourfold, PairedDifference
 from assay.scoring.statistics import (
     Interval,
     few_clusters_factor,
@@ -36,7 +36,7 @@ _ROUNDING = 1e-13
 """An error so small beside the values it is of is rounding: the values do not spread."""
 
 
-def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> Difference:
+def compare_shares(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> PairedDifference:
     """Compare right and wrong answers, 1 and 0.
 
     Independent pairs: Tango's score interval and McNemar's exact test. With clusters: mean difference ± t ·
@@ -45,17 +45,17 @@ def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -
     """
     n = len(a)
     table = Fourfold(*(int(np.sum(cell)) for cell in (a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b))))
-    n_units = _n_units(n, clusters)
+    n_units = _count_units(n, clusters)
     if n_units < n and (stderr := _stderr(b - a, clusters, 1.0)):
         return msgspec.structs.replace(
-            _by_student(a, b, n_units, stderr, -1.0, 1.0), fourfold=table, p_mid=None
+            _compare_by_student(a, b, n_units, stderr, -1.0, 1.0), fourfold=table, p_mid=None
         )
     weight = n_units / n if n else 0.0
     only_a, only_b = table.only_a * weight, table.only_b * weight
     interval = tango(only_a, only_b, n_units) if n else None
     counted = (round(only_a), round(only_b))
     discordance = (only_a + only_b) / n_units if n else 0.0
-    return Difference(
+    return PairedDifference(
         n,
         n_units,
         _mean(a),
@@ -68,48 +68,48 @@ def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -
         "mcnemar",
         mcnemar_mid_p(*counted) if n else None,
         table,
-        smallest_share_difference(discordance, n_units) if n else None,
-        _as_pairs(pairs_for_share_difference(discordance, 0.01), weight) if n else None,
+        find_smallest_share_difference(discordance, n_units) if n else None,
+        _convert_to_pairs(count_pairs_for_share_difference(discordance, 0.01), weight) if n else None,
     )
 
 
-def mean_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> Difference:
+def compare_means(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> PairedDifference:
     """Compare means of any numbers: mean difference ± t · error, one degree of freedom fewer than units."""
-    size = max(_size(a), _size(b))
-    return _by_student(a, b, _n_units(len(a), clusters), _stderr(b - a, clusters, size))
+    size = max(_find_largest_magnitude(a), _find_largest_magnitude(b))
+    return _compare_by_student(a, b, _count_units(len(a), clusters), _stderr(b - a, clusters, size))
 
 
-def ratio_difference(
+def compare_ratios(
     a: tuple[Numbers, Numbers],
     b: tuple[Numbers, Numbers],
     clusters: Clusters | None = None,
     *,
     is_exponential: bool,
-) -> Difference:
+) -> PairedDifference:
     """Compare ratios of sums, given as numerators and denominators, by the delta method.
 
     With R = sum y / sum x, what a pair adds to the error of R_b - R_a is (y_b - R_b x_b) / sum x_b - (y_a -
     R_a x_a) / sum x_a. Where the value is e to the power of R, the difference is the factor between both.
     """
     n = len(a[0])
-    n_units = _n_units(n, clusters)
+    n_units = _count_units(n, clusters)
     totals = [(float(y.sum()), float(x.sum())) for y, x in (a, b)]
     if any(x <= 0 for _, x in totals):
-        return Difference(n, n_units, None, None, None, None, None, None, None, "student")
+        return PairedDifference(n, n_units, None, None, None, None, None, None, None, "student")
     ratios = [y / x for y, x in totals]
     parts = [
         (y - ratio * x) / total for (y, x), ratio, (_, total) in zip((a, b), ratios, totals, strict=True)
     ]
     gap = ratios[1] - ratios[0]
     # The sum of n parts is n times their mean, so its error is n times that of the mean.
-    size = max(_size(y) / total for (y, _), (_, total) in zip((a, b), totals, strict=True))
+    size = max(_find_largest_magnitude(y) / total for (y, _), (_, total) in zip((a, b), totals, strict=True))
     error = _stderr(parts[1] - parts[0], clusters, size)
     stderr = None if error is None else n * error
     half = student_quantile(n_units - 1) * stderr if stderr else None
-    scaled = _exponential if is_exponential else _itself
+    scaled = _exponential if is_exponential else _return_unchanged
     smallest = _DEVIATES * stderr if stderr else None
     point = math.log(1.01) if is_exponential else 0.01
-    return Difference(
+    return PairedDifference(
         n,
         n_units,
         scaled(ratios[0]),
@@ -125,7 +125,7 @@ def ratio_difference(
     )
 
 
-def macro_difference(parts: Sequence[Difference]) -> Difference | None:
+def average_differences(parts: Sequence[PairedDifference]) -> PairedDifference | None:
     """Return the mean of differences of independent parts, each counting alike; None if a part has none.
 
     Its error is sqrt(sum of squared errors) / parts, its interval and test those of a normal mean. A part's
@@ -139,14 +139,14 @@ def macro_difference(parts: Sequence[Difference]) -> Difference | None:
     k = len(parts)
     a, b, gap = (math.fsum(column) / k for column in zip(*values, strict=True))
     n, n_units = sum(one.n for one in parts), sum(one.n_units for one in parts)
-    errors = [error for error in map(_error_in_a_mean, parts) if error is not None]
+    errors = [error for error in map(_compute_part_error, parts) if error is not None]
     if len(errors) < k or not any(errors):
-        return Difference(n, n_units, a, b, gap, None, None, None, None, "student")
+        return PairedDifference(n, n_units, a, b, gap, None, None, None, None, "student")
     stderr = math.sqrt(math.fsum(error * error for error in errors)) / k
     half = normal_quantile() * stderr
     furthest = 1.0 if all(one.fourfold is not None for one in parts) else math.inf
     smallest = _DEVIATES * stderr
-    return Difference(
+    return PairedDifference(
         n,
         n_units,
         a,
@@ -162,7 +162,7 @@ def macro_difference(parts: Sequence[Difference]) -> Difference | None:
     )
 
 
-def _error_in_a_mean(part: Difference) -> float | None:
+def _compute_part_error(part: PairedDifference) -> float | None:
     if part.stderr is None or part.fourfold is None or part.test != "mcnemar":
         return part.stderr
     discordance = (part.fourfold.only_a + part.fourfold.only_b) / part.n
@@ -208,23 +208,25 @@ def tango(only_a: float, only_b: float, n: float) -> Interval:
     return Interval(crossing(z, -1.0, gap), crossing(-z, gap, 1.0))
 
 
-def smallest_share_difference(discordance: float, n: float) -> float | None:
+def find_smallest_share_difference(discordance: float, n: float) -> float | None:
     """Return the smallest true difference d of shares that n pairs show with 80 % power, at 5 % two-sided.
 
     d = (z_0.975 sqrt(D) + z_0.8 sqrt(D - d^2)) / sqrt(n), D being the share of pairs that differ. A
     difference of d needs that many at least, so D is taken as d where fewer were seen. None when even the
     largest difference, 1, would not be shown.
     """
-    if pairs_for_share_difference(discordance, 1.0) > n:
+    if count_pairs_for_share_difference(discordance, 1.0) > n:
         return None
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if pairs_for_share_difference(discordance, middle) > n else (low, middle)
+        low, high = (
+            (middle, high) if count_pairs_for_share_difference(discordance, middle) > n else (low, middle)
+        )
     return high
 
 
-def pairs_for_share_difference(discordance: float, difference: float) -> float:
+def count_pairs_for_share_difference(discordance: float, difference: float) -> float:
     """Return the pairs that show a true difference of shares with 80 % power; see the smallest difference."""
     if difference <= 0:
         return math.inf
@@ -244,14 +246,14 @@ def holm(ps: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _by_student(
+def _compare_by_student(
     a: Numbers, b: Numbers, n_units: int, stderr: float | None, low: float = -math.inf, high: float = math.inf
-) -> Difference:
+) -> PairedDifference:
     """Compare means by their error; the interval is cut to what is possible."""
     n, gap = len(a), _mean(b - a)
     half = student_quantile(n_units - 1) * stderr if stderr else None
     smallest = _DEVIATES * stderr if stderr else None
-    return Difference(
+    return PairedDifference(
         n,
         n_units,
         _mean(a),
@@ -281,7 +283,7 @@ def _stderr(values: Numbers, clusters: Clusters | None, size: float) -> float | 
 
     `size` is that of the numbers that the values were computed from; what is rounding beside it is 0.
     """
-    n, n_units = len(values), _n_units(len(values), clusters)
+    n, n_units = len(values), _count_units(len(values), clusters)
     if n_units < 2:
         return None
     away = values - values.mean()
@@ -294,16 +296,16 @@ def _stderr(values: Numbers, clusters: Clusters | None, size: float) -> float | 
     return stderr if stderr > _ROUNDING * size else 0.0
 
 
-def _size(values: Numbers) -> float:
+def _find_largest_magnitude(values: Numbers) -> float:
     """Return the largest value there is, without its sign."""
     return float(np.abs(values).max()) if len(values) else 0.0
 
 
-def _n_units(n: int, clusters: Clusters | None) -> int:
+def _count_units(n: int, clusters: Clusters | None) -> int:
     return n if clusters is None else len(np.unique(clusters))
 
 
-def _as_pairs(units: float, weight: float) -> int:
+def _convert_to_pairs(units: float, weight: float) -> int:
     """Return how many pairs so many independent ones are, with clusters as large as here."""
     return math.ceil(units / weight)
 
@@ -331,5 +333,5 @@ def _exponential(value: float) -> float | None:
         return None
 
 
-def _itself(value: float) -> float | None:
+def _return_unchanged(value: float) -> float | None:
     return value

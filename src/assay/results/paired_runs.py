@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from assay.core.errors import Problem, UsageError, listing
 from assay.core.run import RunStatus
 from assay.core.score import HEADLINE, Metric, Score, Verdict
-from assay.results.comparison import Compared, Comparison, Side
-from assay.results.comparison_notes import notes_on
+from assay.results.comparison import MetricComparison, RunComparison, Side
+from assay.results.comparison_notes import build_comparison_notes
 from assay.results.paired import (
     Clusters,
     Numbers,
+    average_differences,
+    compare_means,
+    compare_ratios,
+    compare_shares,
     holm,
-    macro_difference,
-    mean_difference,
-    ratio_difference,
-    share_difference,
 )
 from assay.results.read import StoredRun
 from assay.results.score_columns import RunColumns, ScoreColumns
-from assay.results.scoring_folders import run_of
-from assay.results.subset_families import families
+from assay.results.scoring_folders import find_parent_run
+from assay.results.subset_families import group_by_family
 
 
 class _Cell:
@@ -51,24 +51,24 @@ class PairedRuns:
     def __init__(self, runs: Sequence[StoredRun], methods: Sequence[str | None]) -> None:
         """Read the scores of each run; `methods` names for each the one to look at, None: all."""
         for run in runs:
-            _refuse_unfinished(run)
+            _require_scores(run)
         self.runs = runs
-        self.sides = _sides(runs, methods)
+        self.sides = _name_sides(runs, methods)
         read: dict[str, RunColumns] = {}
         for run in runs:
             if str(run.path) not in read:
                 read[str(run.path)] = RunColumns(run.path)
         self._read = [read[str(run.path)] for run in runs]
-        self._facts = _facts(runs)
-        self._cells = self._gathered(methods)
+        self._facts = _collect_metric_facts(runs)
+        self._cells = self._gather_cells(methods)
         if not self._cells:
-            self._refuse_nothing_shared()
+            self._raise_nothing_shared()
 
-    def _gathered(self, methods: Sequence[str | None]) -> list[_Cell]:
+    def _gather_cells(self, methods: Sequence[str | None]) -> list[_Cell]:
         cells: dict[tuple[str, str | None], _Cell] = {}
         first = [task.name for task in self.runs[0].manifest.tasks]
         for side, (run, read, method) in enumerate(zip(self.runs, self._read, methods, strict=True)):
-            names = paired_tasks(first, [task.name for task in run.manifest.tasks])
+            names = pair_tasks(first, [task.name for task in run.manifest.tasks])
             for (task, track), columns in read.by_method.items():
                 if method in (None, track):
                     name = names.get(task, task)
@@ -77,24 +77,25 @@ class PairedRuns:
                     cell.columns[side] = columns
         return [cell for cell in cells.values() if len(cell.columns) > 1]
 
-    def comparison(self, *, headlines_only: bool = False) -> Comparison:
+    def comparison(self, *, headlines_only: bool = False) -> RunComparison:
         """Compare every metric of every task, pair by pair."""
-        found: list[Compared] = []
+        found: list[MetricComparison] = []
         for cell in self._cells:
             pairs = [self._pair(cell, *two) for two in combinations(sorted(cell.columns), 2)]
             measures = dict.fromkeys(one for pair in pairs for one in pair.measures(headlines_only))
             # Scorings that are judged by different metrics are one question, as runs by one metric are.
-            joint = [(pair, one) for pair in pairs for one in measures if one == pair.foremost]
+            joint = [(pair, one) for pair in pairs for one in measures if one == pair.main_measure]
             found += self._compared(cell, joint)
             for one in measures:
                 found += self._compared(
-                    cell, [(pair, one) for pair in pairs if pair.has(one) and one != pair.foremost]
+                    cell,
+                    [(pair, one) for pair in pairs if pair.has_measure(one) and one != pair.main_measure],
                 )
-        notes = dict.fromkeys((*self._notes(), *self._nothing_shared(found)))
-        return Comparison(self.sides, (*self._means(found), *found), tuple(notes))
+        notes = dict.fromkeys((*self._notes(), *self._note_unshared_metrics(found)))
+        return RunComparison(self.sides, (*self._means(found), *found), tuple(notes))
 
     def flips(
-        self, compared: Compared, at_most: int
+        self, compared: MetricComparison, at_most: int
     ) -> tuple[list[tuple[Score, Score]], list[tuple[Score, Score]]]:
         """Return the first samples that the first side alone has right, and those that the second has."""
         cell = next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
@@ -110,28 +111,34 @@ class PairedRuns:
             both_ways.append(list(zip(*scores, strict=True)))
         return both_ways[0], both_ways[1]
 
-    def _compared(self, cell: _Cell, pairs: Sequence[tuple[_Pair, _Measure]]) -> list[Compared]:
+    def _compared(self, cell: _Cell, pairs: Sequence[tuple[_SidePair, _Measure]]) -> list[MetricComparison]:
         """Compare pairs of sides that answer one question, with their p corrected for how many they are."""
-        return _corrected(
-            [pair.compared(one, self._facts.get((cell.task, one.first), _Facts())) for pair, one in pairs]
+        return _correct_p_values(
+            [
+                pair.compared(one, self._facts.get((cell.task, one.first), _MetricFacts()))
+                for pair, one in pairs
+            ]
         )
 
-    def _pair(self, cell: _Cell, first: int, second: int) -> _Pair:
-        return _Pair(cell, first, second, self._across(cell, first, second))
+    def _pair(self, cell: _Cell, first: int, second: int) -> _SidePair:
+        return _SidePair(cell, first, second, self._across(cell, first, second))
 
     def _across(self, cell: _Cell, first: int, second: int) -> _Measure | None:
         """Return what two scorings of the same answers are judged by, where that is not one metric.
 
         Their difference is all the scorings': of other runs it would be anything. Both must be shares.
         """
-        folders = {run_of(self.runs[side].path) or self.runs[side].path.resolve() for side in (first, second)}
+        folders = {
+            find_parent_run(self.runs[side].path) or self.runs[side].path.resolve()
+            for side in (first, second)
+        }
         if len(folders) > 1 or len(cell.tracks) > 1:
             return None
         measure = _Measure(*(next(iter(cell.columns[side].deciding)) for side in (first, second)))
-        facts = {self._facts.get((cell.task, name), _Facts()) for name in measure}
-        return measure if facts == {_Facts(is_share=True)} or facts == {_FEWER} else None
+        facts = {self._facts.get((cell.task, name), _MetricFacts()) for name in measure}
+        return measure if facts == {_MetricFacts(is_share=True)} or facts == {_LOWER_IS_BETTER} else None
 
-    def _nothing_shared(self, found: Sequence[Compared]) -> Iterator[str]:
+    def _note_unshared_metrics(self, found: Sequence[MetricComparison]) -> Iterator[str]:
         """Say which tasks are judged by metrics that others do not have."""
         for cell in self._cells:
             compared = {
@@ -146,35 +153,37 @@ class PairedRuns:
                     )
                     yield f"{cell.task} {cell.method}: no metric to compare by: {', '.join(has)}"
 
-    def _means(self, found: Sequence[Compared]) -> list[Compared]:
+    def _means(self, found: Sequence[MetricComparison]) -> list[MetricComparison]:
         """Compare datasets of several subsets as they are judged: by the mean over the subsets."""
-        means: list[Compared] = []
-        for family in families(self.runs[0].manifest.tasks):
+        means: list[MetricComparison] = []
+        for family in group_by_family(self.runs[0].manifest.tasks):
             names = {task.name for task in family.tasks}
             # Each subset counts with its own headline, as in the mean over subsets of a run.
-            parts: dict[tuple[str, bool, bool], dict[tuple[int, int], list[Compared]]] = {}
+            parts: dict[tuple[str, bool, bool], dict[tuple[int, int], list[MetricComparison]]] = {}
             for one in found:
                 if one.task in names and one.is_headline and not one.is_factor:
                     pairs = parts.setdefault((one.method, one.is_share, one.higher_is_better), {})
                     pairs.setdefault((one.first, one.second), []).append(one)
             for pairs in parts.values():
-                made = [_mean_of(family.name, members) for members in pairs.values() if len(members) > 1]
-                means += _corrected([one for one in made if one is not None])
+                made = [
+                    _average_subsets(family.name, members) for members in pairs.values() if len(members) > 1
+                ]
+                means += _correct_p_values([one for one in made if one is not None])
         return means
 
     def _notes(self) -> Iterator[str]:
         for other in range(1, len(self.sides)):
             manifests = self.runs[0].manifest, self.runs[other].manifest
             names = (self.sides[0].name, self.sides[other].name)
-            tasks = paired_tasks(*([task.name for task in one.tasks] for one in manifests))
-            yield from notes_on(*manifests, names, tasks)
+            tasks = pair_tasks(*([task.name for task in one.tasks] for one in manifests))
+            yield from build_comparison_notes(*manifests, names, tasks)
         for run, read, side in zip(self.runs, self._read, self.sides, strict=True):
             for metric in run.metrics():
                 columns = read.by_method.get((metric.task, metric.method))
                 if columns is not None and metric.group is None and metric.is_headline:
-                    yield from _not_a_mean(metric, columns, side.name)
+                    yield from _note_non_mean(metric, columns, side.name)
 
-    def _refuse_nothing_shared(self) -> None:
+    def _raise_nothing_shared(self) -> None:
         has = "; ".join(
             f"{side.name} has {listing(f'{task} by {track}' for task, track in read.by_method)}"
             for side, read in zip(self.sides, self._read, strict=True)
@@ -188,14 +197,14 @@ class PairedRuns:
         )
 
 
-class _Facts(msgspec.Struct, frozen=True):
+class _MetricFacts(msgspec.Struct, frozen=True):
     """How a metric is read."""
 
     is_share: bool = True
     higher_is_better: bool = True
 
 
-_FEWER = _Facts(is_share=True, higher_is_better=False)
+_LOWER_IS_BETTER = _MetricFacts(is_share=True, higher_is_better=False)
 
 
 class _Measure(NamedTuple):
@@ -208,7 +217,7 @@ class _Measure(NamedTuple):
         return self.first if self.first == self.second else f"{self.first} / {self.second}"
 
 
-class _Pair:
+class _SidePair:
     """Two sides of a cell, with the samples that both have."""
 
     def __init__(self, cell: _Cell, first: int, second: int, across: _Measure | None = None) -> None:
@@ -217,26 +226,26 @@ class _Pair:
         self._across = across
         self.first, self.second = first, second
         self.a, self.b = cell.columns[first], cell.columns[second]
-        self.rows_a, self.rows_b = self.a.keys.matched(self.b.keys)
-        failed = (one.of_verdict(Verdict.FAILED) for one in (self.a, self.b))
+        self.rows_a, self.rows_b = self.a.keys.match(self.b.keys)
+        failed = (one.mask_verdict(Verdict.FAILED) for one in (self.a, self.b))
         self.n_failed = int(np.sum(next(failed)[self.rows_a] | next(failed)[self.rows_b]))
 
     def measures(self, headlines_only: bool) -> Iterator[_Measure]:
         """Yield what both have, what decides first."""
         others = () if headlines_only else (*self.a.means, *self.a.ratios)
         found = [_Measure(name, name) for name in dict.fromkeys((*self.a.deciding, *others))]
-        shared = [one for one in found if self.has(one)]
+        shared = [one for one in found if self.has_measure(one)]
         decides = any(one.first in self.a.deciding for one in shared)
-        if not decides and self._across is not None and self.has(self._across):
+        if not decides and self._across is not None and self.has_measure(self._across):
             yield self._across
         yield from shared
 
     @property
-    def foremost(self) -> _Measure | None:
+    def main_measure(self) -> _Measure | None:
         """What decides on both sides, the first of it."""
         return next(self.measures(headlines_only=True), None)
 
-    def has(self, measure: _Measure) -> bool:
+    def has_measure(self, measure: _Measure) -> bool:
         """Whether both have it, as a mean or as a ratio; of two metrics, whether they may be compared."""
         if measure.first != measure.second and measure != self._across:
             return False
@@ -244,7 +253,7 @@ class _Pair:
             measure.first in self.a.ratios and measure.second in self.b.ratios
         )
 
-    def compared(self, measure: _Measure, facts: _Facts) -> Compared:
+    def compared(self, measure: _Measure, facts: _MetricFacts) -> MetricComparison:
         """Compare one metric over the samples that have it on both sides."""
         metric = measure.first
         values_a = _values(self.a, metric)[self.rows_a]
@@ -256,15 +265,15 @@ class _Pair:
         if metric in self.a.ratios:
             is_factor = self.a.ratios[metric].is_exponential
             x_a, x_b = _denominators(self.a, metric)[self.rows_a], _denominators(self.b, metric)[self.rows_b]
-            result = ratio_difference(
+            result = compare_ratios(
                 (values_a, x_a[known]), (values_b, x_b[known]), clusters, is_exponential=is_factor
             )
         elif facts.is_share and _is_binary(values_a) and _is_binary(values_b):
-            result = share_difference(values_a, values_b, clusters)
+            result = compare_shares(values_a, values_b, clusters)
         else:
-            result = mean_difference(values_a, values_b, clusters)
+            result = compare_means(values_a, values_b, clusters)
         n_shared = len(self.rows_a)
-        return Compared(
+        return MetricComparison(
             self.cell.task,
             self.cell.method,
             str(measure),
@@ -298,7 +307,7 @@ class _Pair:
         return clusters
 
 
-def paired_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
+def pair_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
     """Return the first's task for each of the other's: that of its name; if each has one left, that one."""
     names = {task: task for task in other if task in first}
     left, left_other = ([task for task in tasks if task not in names] for tasks in (first, other))
@@ -307,7 +316,7 @@ def paired_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _refuse_unfinished(run: StoredRun) -> None:
+def _require_scores(run: StoredRun) -> None:
     if not run.metrics():
         status = run.manifest.status
         what = f"the run {run.path.name!r} has no scores to compare: it is {status}"
@@ -319,7 +328,7 @@ def _refuse_unfinished(run: StoredRun) -> None:
         raise UsageError(Problem("COMPARE-001", what, fix))
 
 
-def _sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
+def _name_sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
     """Name the sides by the first of these that tells them apart: models, methods, both, folders."""
     models = [run.manifest.model.name for run in runs]
     folders = [run.path.resolve().name for run in runs]
@@ -335,11 +344,11 @@ def _sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tuple[Si
     )
 
 
-def _facts(runs: Sequence[StoredRun]) -> dict[tuple[str, str], _Facts]:
+def _collect_metric_facts(runs: Sequence[StoredRun]) -> dict[tuple[str, str], _MetricFacts]:
     """Return how each metric of a task is read; the first run decides."""
     every = [metric for run in runs for metric in run.metrics()]
     return {
-        (metric.task, metric.metric): _Facts(metric.is_share, metric.higher_is_better)
+        (metric.task, metric.metric): _MetricFacts(metric.is_share, metric.higher_is_better)
         for metric in reversed(every)
     }
 
@@ -358,8 +367,8 @@ def _is_binary(values: Numbers) -> bool:
     return bool(np.all((values == 0) | (values == 1)))
 
 
-def _mean_of(family: str, members: Sequence[Compared]) -> Compared | None:
-    result = macro_difference([one.result for one in members])
+def _average_subsets(family: str, members: Sequence[MetricComparison]) -> MetricComparison | None:
+    result = average_differences([one.result for one in members])
     if result is None:
         return None
     metrics = {one.metric for one in members}
@@ -376,7 +385,7 @@ def _mean_of(family: str, members: Sequence[Compared]) -> Compared | None:
     )
 
 
-def _corrected(pairs: list[Compared]) -> list[Compared]:
+def _correct_p_values(pairs: list[MetricComparison]) -> list[MetricComparison]:
     """Return the pairs of one metric with their p corrected for how many they are."""
     known = [one.result.p for one in pairs if one.result.p is not None]
     if len(pairs) < 2:
@@ -388,7 +397,7 @@ def _corrected(pairs: list[Compared]) -> list[Compared]:
     ]
 
 
-def _not_a_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator[str]:
+def _note_non_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator[str]:
     """Say where a metric is more than its samples' values, such as a corpus's BLEU."""
     if metric.value is None:
         return

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from assay.core.errors import Problem, StoreError, listing, nearest
+from assay.core.errors import Problem, StoreError, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.response import Response
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score
-from assay.results.damaged_files import reader, skipping_reader
+from assay.results.damaged_files import make_line_reader, make_skipping_reader
 from assay.results.growing_file import Tail
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
@@ -47,7 +47,7 @@ class StoredRun:
 
     def responses(self) -> Iterator[Response]:
         """Yield the responses in the order in which they came, without those that cannot be read."""
-        read = skipping_reader(Response)
+        read = make_skipping_reader(Response)
         responses = (read(line) for _, line in Tail(self.path / JOURNAL).lines())
         return (response for response in responses if response is not None)
 
@@ -72,7 +72,7 @@ class StoredRun:
                 ids.append(sample.id)
         if near is not None and n_near == 1:
             return near
-        found = f"{n_near:,} samples begin so" if n_near else f"there is none{nearest(wanted, ids)}"
+        found = f"{n_near:,} samples begin so" if n_near else f"there is none{suggest_name(wanted, ids)}"
         raise StoreError(
             Problem(
                 "STORE-006",
@@ -87,7 +87,7 @@ def find_run(name: str, root: Path) -> StoredRun:
     """Return a run by its folder, by its id or the beginning of it under `root`, or the latest as `last`."""
     if (Path(name) / MANIFEST).is_file():
         return StoredRun(Path(name))
-    folders = run_folders(root)
+    folders = list_run_folders(root)
     if name == "last" and folders:
         return StoredRun(folders[-1])
     matching = [folder for folder in folders if folder.name.startswith(name)]
@@ -96,13 +96,13 @@ def find_run(name: str, root: Path) -> StoredRun:
     if len(matching) > 1:
         what = f"several runs begin with {name!r}: {listing(folder.name for folder in matching)}"
     else:
-        what = f"there is no run {name!r}{nearest(name, [folder.name for folder in folders])}"
+        what = f"there is no run {name!r}{suggest_name(name, [folder.name for folder in folders])}"
     raise StoreError(
         Problem("STORE-005", what, "`assay ls` lists the runs; `last` is the latest", Origin(str(root)))
     )
 
 
-def run_folders(root: Path) -> list[Path]:
+def list_run_folders(root: Path) -> list[Path]:
     """Return the run folders under a root, the oldest first."""
     if not root.is_dir():
         return []
@@ -121,11 +121,11 @@ def run_folders(root: Path) -> list[Path]:
     return [folder for _, folder in sorted(found)]
 
 
-def readable_runs(root: Path) -> tuple[list[StoredRun], list[Problem]]:
+def list_readable_runs(root: Path) -> tuple[list[StoredRun], list[Problem]]:
     """Return the runs under a root, the oldest first, and what is wrong with those that cannot be read."""
     runs: list[StoredRun] = []
     problems: list[Problem] = []
-    for folder in run_folders(root):
+    for folder in list_run_folders(root):
         try:
             runs.append(StoredRun(folder))
         except StoreError as error:
@@ -137,7 +137,7 @@ def readable_runs(root: Path) -> tuple[list[StoredRun], list[Problem]]:
 def _lines(path: Path, kind: type[T]) -> Iterator[T]:
     if not path.is_file():
         return
-    read = reader(path, kind)
+    read = make_line_reader(path, kind)
     # A run that is still going, or was killed, may have left half a line at the end.
     for place, line in Tail(path).lines():
         yield read(place, line)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from assay.core.prompt import Prompt, final_text, media_of, with_final_text, without_data
+from assay.core.prompt import Prompt, final_text, find_media, replace_final_text, strip_media_data
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows
 from assay.core.sample import Sample
-from assay.results.media_fields import without_media
+from assay.results.media_fields import strip_media
 
 
 class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,14 +57,14 @@ class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         context = self.contexts[record.context]
         if record.kind is Kind.SPAN:
             before = final_text(context)
-            whole = with_final_text(context, before + record.text)
+            whole = replace_final_text(context, before + record.text)
             return Span(whole, len(before), record.leads, record.windows)
         if record.kind is Kind.LABELS:
             return Labels(context, record.labels)
         return Generate(context, record.sampling or Sampling(), record.turns)
 
 
-def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> SampleRecord:
+def build_sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> SampleRecord:
     """Make the stored form of a sample and its requests."""
     contexts: dict[Prompt, int] = {}
     asks: list[AskRecord] = []
@@ -76,7 +76,7 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
         turns: tuple[str, ...] = ()
         if isinstance(ask, Span):
             whole = final_text(ask.prompt)
-            context, text = with_final_text(ask.prompt, whole[: ask.start]), whole[ask.start :]
+            context, text = replace_final_text(ask.prompt, whole[: ask.start]), whole[ask.start :]
             leads, windows = ask.leads, ask.windows
         elif isinstance(ask, Labels):
             labels = ask.labels
@@ -89,7 +89,7 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
                 request.role,
                 request.index,
                 ask.kind,
-                contexts.setdefault(without_data(context), len(contexts)),
+                contexts.setdefault(strip_media_data(context), len(contexts)),
                 text,
                 leads,
                 windows,
@@ -101,6 +101,6 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
                 request.examples,
             )
         )
-    if any(map(media_of, contexts)):
-        sample = msgspec.structs.replace(sample, fields=without_media(sample.fields))
+    if any(map(find_media, contexts)):
+        sample = msgspec.structs.replace(sample, fields=strip_media(sample.fields))
     return SampleRecord(task, sample, tuple(contexts), tuple(asks))

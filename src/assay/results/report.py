@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from assay.core.rounding import NOT_KNOWN, fixed, plain
+from assay.core.rounding import NOT_KNOWN, format_decimal, format_number
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
 from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,
+    format_speed_line,
+    format_work_line,
     group_rows,
     markdown_list,
     markdown_table,
     mean_rows,
     result_rows,
-    speed_line,
     text_rows,
-    work_line,
 )
-from assay.results.subset_families import Family, disagreements, families
+from assay.results.subset_families import Family, count_disagreements, group_by_family
 
 _EXAMPLES = 10
 
@@ -28,8 +28,8 @@ _EXAMPLES = 10
 def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: Highlights) -> str:
     """Return the report of a complete run."""
     parts = [
-        f"# {', '.join(family.title for family in families(manifest.tasks))} on {manifest.model.name}",
-        *_unscored(manifest),
+        f"# {', '.join(family.title for family in group_by_family(manifest.tasks))} on {manifest.model.name}",
+        *_render_unscored(manifest),
         *_results(manifest, metrics),
         *_disagreements(manifest),
         *([markdown_list(manifest.notes)] if manifest.notes else []),
@@ -42,7 +42,7 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
     return "\n\n".join(parts) + "\n"
 
 
-def _unscored(manifest: RunManifest) -> list[str]:
+def _render_unscored(manifest: RunManifest) -> list[str]:
     """Return what has no score, and why."""
     return [f"**{one.task}, {one.method}: nothing could be scored.** {one.why}" for one in manifest.unscored]
 
@@ -73,7 +73,7 @@ def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
 
 
 def _disagreements(manifest: RunManifest) -> list[str]:
-    return [f"**{share.name}**: {share}." for share in disagreements(manifest)]
+    return [f"**{share.name}**: {share}." for share in count_disagreements(manifest)]
 
 
 def _groups(metrics: Sequence[Metric], manifest: RunManifest) -> list[str]:
@@ -96,13 +96,13 @@ def _other_metrics(metrics: Sequence[Metric]) -> list[str]:
 
 
 def _number(metric: Metric) -> str:
-    return NOT_KNOWN if metric.value is None else fixed(metric.value, 4)
+    return NOT_KNOWN if metric.value is None else format_decimal(metric.value, 4)
 
 
 def _bounds(metric: Metric) -> str:
     if metric.low is None or metric.high is None:
         return NOT_KNOWN
-    return f"{fixed(metric.low, 4)} .. {fixed(metric.high, 4)}"
+    return f"{format_decimal(metric.low, 4)} .. {format_decimal(metric.high, 4)}"
 
 
 class Highlights:
@@ -138,12 +138,17 @@ class Highlights:
         del self.hardest[_EXAMPLES:]
 
 
-def _hardest(scores: Sequence[Score]) -> list[str]:
+def _render_hardest(scores: Sequence[Score]) -> list[str]:
     """Return the texts that a model finds hardest; one text alone is not compared with anything."""
     if len(scores) < 2:
         return []
     rows = [
-        [score.task, score.sample_id, plain(score.value), f"{score.ratios[score.metric].denominator:,.0f}"]
+        [
+            score.task,
+            score.sample_id,
+            format_number(score.value),
+            f"{score.ratios[score.metric].denominator:,.0f}",
+        ]
         for score in scores
     ]
     return [
@@ -153,7 +158,7 @@ def _hardest(scores: Sequence[Score]) -> list[str]:
 
 
 def _examples(highlights: Highlights) -> list[str]:
-    parts = _hardest(highlights.hardest)
+    parts = _render_hardest(highlights.hardest)
     for kind, listed in highlights.found.items():
         if listed:
             rows = [
@@ -177,16 +182,16 @@ def _examples(highlights: Highlights) -> list[str]:
 
 def _tasks(manifest: RunManifest) -> list[str]:
     parts = ["## Tasks"]
-    for family in families(manifest.tasks):
+    for family in group_by_family(manifest.tasks):
         first = family.tasks[0]
         is_one = len(family.tasks) == 1
         facts = [
-            ["dataset", f"{first.source} ({_n_rows(first)})" if is_one else first.source],
+            ["dataset", f"{first.source} ({_format_row_count(first)})" if is_one else first.source],
             *([["data hash", first.data_hash]] if is_one else []),
             ["dialect", first.dialect],
             ["methods", ", ".join(first.methods)],
             *(
-                [name, _shown(value)]
+                [name, _format_setting(value)]
                 for name, value in first.settings.items()
                 if value not in (None, {}, [])
                 and all(task.settings.get(name) == value for task in family.tasks)
@@ -205,7 +210,7 @@ def _tasks(manifest: RunManifest) -> list[str]:
     return parts
 
 
-def _n_rows(task: TaskSpec) -> str:
+def _format_row_count(task: TaskSpec) -> str:
     return f"{task.n_samples:,} of {task.n_rows:,} rows"
 
 
@@ -218,8 +223,8 @@ def _subsets(family: Family) -> str:
         if any(task.settings.get(name) != first.settings[name] for task in family.tasks)
     ]
     rows = [
-        [task.name, _n_rows(task), ", ".join(task.categories) or "-", task.data_hash]
-        + [_shown(task.settings.get(name)) for name in own]
+        [task.name, _format_row_count(task), ", ".join(task.categories) or "-", task.data_hash]
+        + [_format_setting(task.settings.get(name)) for name in own]
         for task in family.tasks
     ]
     return markdown_table(["subset", "rows", "category", "data hash", *own], rows)
@@ -236,9 +241,11 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
         ["chat template", model.template or "-"],
         *([name, str(value)] for name, value in model.args.items()),
     ]
-    settings = [[name, _shown(setting.value), setting.source] for name, setting in manifest.settings.items()]
+    settings = [
+        [name, _format_setting(setting.value), setting.source] for name, setting in manifest.settings.items()
+    ]
     stats = [[name, f"{value:,.6g}"] for name, value in manifest.stats.items()]
-    line, speed = work_line(manifest), speed_line(manifest)
+    line, speed = format_work_line(manifest), format_speed_line(manifest)
     return [
         "## Model",
         markdown_table(["fact", "value"], facts),
@@ -260,6 +267,6 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
     ]
 
 
-def _shown(value: object) -> str:
+def _format_setting(value: object) -> str:
     text = ", ".join(f"{k}={v!r}" for k, v in value.items()) if isinstance(value, dict) else str(value)
     return text if len(text) <= 300 else text[:297] + "..."

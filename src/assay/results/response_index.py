@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 
 from assay.core.response import Response
-from assay.results.damaged_files import skipping_reader
-from assay.results.growing_file import Tail, line_at
+from assay.results.damaged_files import make_skipping_reader
+from assay.results.growing_file import Tail, read_line_at
 
 _CACHE_KIB = 2_000
 """Of the index that is held in memory."""
@@ -26,7 +26,7 @@ class ResponseIndex:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY)
-        self._read = skipping_reader(Response)
+        self._read = make_skipping_reader(Response)
         self._places = sqlite3.connect("", isolation_level=None)
         try:
             self._fill(path)
@@ -37,7 +37,7 @@ class ResponseIndex:
     def get(self, request_id: str) -> Response | None:
         """Return the response to a request; None when there is none that can be read."""
         found = self._places.execute("SELECT place FROM places WHERE id = ?", (request_id,)).fetchone()
-        return None if found is None else self._read(line_at(self._file, found[0]))
+        return None if found is None else self._read(read_line_at(self._file, found[0]))
 
     def close(self) -> None:
         """Close the journal, and drop the index."""
@@ -69,7 +69,7 @@ class ResponseIndex:
 
 
 def _addresses(path: Path) -> Iterator[tuple[str, int]]:
-    read = skipping_reader(Response)
+    read = make_skipping_reader(Response)
     for place, line in Tail(path).lines():
         if (response := read(line)) is not None:
             yield response.request_id, place

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.core.rounding import NOT_KNOWN, percent, plain
+from assay.core.rounding import NOT_KNOWN, format_number, format_percent
 from assay.core.run import Cost, RunManifest, Spread
 from assay.core.score import MACRO, NO_METRIC, Metric
-from assay.results.subset_families import families, is_mean
+from assay.results.subset_families import group_by_family, is_subset_mean
 
 
 class ResultRow(NamedTuple):
@@ -82,16 +82,16 @@ def is_perplexity(metric: Metric) -> bool:
 def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
     """Return a line for each task and method that is judged by a share: the score with all its company."""
     return [
-        _result_row(metric, metric.task, _spent(metric.method, (metric.task,), manifest.costs))
-        for metric in _listed(metrics)
-        if not is_perplexity(metric) and not is_mean(metric, manifest)
+        _result_row(metric, metric.task, _format_cost(metric.method, (metric.task,), manifest.costs))
+        for metric in _select_listed(metrics)
+        if not is_perplexity(metric) and not is_subset_mean(metric, manifest)
     ]
 
 
 def mean_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
     """Return a line for each mean over subsets of a dataset, its categories first, and for each group."""
-    known = {family.name: family for family in families(manifest.tasks)}
-    means = [one for one in metrics if one.is_listed and is_mean(one, manifest)]
+    known = {family.name: family for family in group_by_family(manifest.tasks)}
+    means = [one for one in metrics if one.is_listed and is_subset_mean(one, manifest)]
     rows = []
     for metric in sorted(
         (one for one in means if one.task in known),
@@ -100,25 +100,25 @@ def mean_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRo
         members = [task.name for task in known[metric.task].members(metric.group)]
         part = "" if metric.group is None else f":[{metric.group}]"
         label = f"{metric.task}{part}, mean of {len(members)}"
-        rows.append(_result_row(metric, label, _spent(metric.method, members, manifest.costs)))
+        rows.append(_result_row(metric, label, _format_cost(metric.method, members, manifest.costs)))
     for metric in means:
         if metric.task not in known:
             tasks = manifest.groups.get(metric.task, ())
             label = f"{metric.task}, group of {len(tasks)}"
-            rows.append(_result_row(metric, label, _spent(None, tasks, manifest.costs)))
+            rows.append(_result_row(metric, label, _format_cost(None, tasks, manifest.costs)))
     return rows
 
 
 def _result_row(metric: Metric, label: str, spent: tuple[str, str]) -> ResultRow:
     return ResultRow(
         label,
-        method(metric),
+        format_metric_method(metric),
         f"{metric.n_scored + metric.n_unanswered:,}/{metric.n:,}",
-        value(metric),
-        interval(metric),
-        share(metric.n_unanswered, metric.n),
-        share(metric.n_truncated, metric.n),
-        share(metric.n_failed, metric.n),
+        format_metric_value(metric),
+        format_metric_interval(metric),
+        format_percentage(metric.n_unanswered, metric.n),
+        format_percentage(metric.n_truncated, metric.n),
+        format_percentage(metric.n_failed, metric.n),
         *spent,
     )
 
@@ -128,25 +128,25 @@ def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]
     schemes = {task.name: str(task.settings.get("windows", {}).get("scheme", "-")) for task in manifest.tasks}
     beside = {(m.task, m.method, m.metric): m for m in metrics if m.group is None}
     rows = []
-    for metric in _listed(metrics):
-        if is_perplexity(metric) and not is_mean(metric, manifest):
+    for metric in _select_listed(metrics):
+        if is_perplexity(metric) and not is_subset_mean(metric, manifest):
             others = [
                 beside.get((metric.task, metric.method, name))
                 for name in ("perplexity_word", "perplexity_byte", "bits_per_byte")
             ]
-            word, byte, bits = ("-" if other is None else plain(other.value) for other in others)
+            word, byte, bits = ("-" if other is None else format_number(other.value) for other in others)
             rows.append(
                 TextRow(
                     metric.task,
                     schemes[metric.task],
                     f"{metric.n_scored:,}/{metric.n:,}",
-                    value(metric),
-                    interval(metric),
+                    format_metric_value(metric),
+                    format_metric_interval(metric),
                     word,
                     byte,
                     bits,
-                    share(metric.n_failed, metric.n),
-                    *_spent(metric.method, (metric.task,), manifest.costs),
+                    format_percentage(metric.n_failed, metric.n),
+                    *_format_cost(metric.method, (metric.task,), manifest.costs),
                 )
             )
     return rows
@@ -159,14 +159,21 @@ def group_rows(
     shares: list[list[str]] = []
     texts: list[list[str]] = []
     for metric in metrics:
-        if not metric.is_listed or metric.group is None or is_mean(metric, manifest):
+        if not metric.is_listed or metric.group is None or is_subset_mean(metric, manifest):
             continue
         counted = f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}"
-        row = [metric.task, method(metric), metric.group, counted, value(metric), interval(metric)]
+        row = [
+            metric.task,
+            format_metric_method(metric),
+            metric.group,
+            counted,
+            format_metric_value(metric),
+            format_metric_interval(metric),
+        ]
         if is_perplexity(metric):
             texts.append(row)
         else:
-            shares.append([*row, share(metric.n_unanswered, metric.n)])
+            shares.append([*row, format_percentage(metric.n_unanswered, metric.n)])
     tables: list[tuple[Sequence[str], list[list[str]]]] = [
         (_GROUP_HEADINGS, shares),
         (_TEXT_GROUP_HEADINGS, texts),
@@ -174,11 +181,11 @@ def group_rows(
     return [(headings, rows) for headings, rows in tables if rows]
 
 
-def _listed(metrics: Sequence[Metric]) -> list[Metric]:
+def _select_listed(metrics: Sequence[Metric]) -> list[Metric]:
     return [metric for metric in metrics if metric.is_listed and metric.group is None]
 
 
-def _spent(method: str | None, tasks: Sequence[str], costs: Sequence[Cost]) -> tuple[str, str]:
+def _format_cost(method: str | None, tasks: Sequence[str], costs: Sequence[Cost]) -> tuple[str, str]:
     """Return the tokens and seconds that a method of some tasks took; without a method, all of them."""
     found = [cost for cost in costs if cost.task in tasks and method in (None, cost.method)]
     if not found:
@@ -186,7 +193,7 @@ def _spent(method: str | None, tasks: Sequence[str], costs: Sequence[Cost]) -> t
     return f"{sum(cost.n_tokens for cost in found):,}", f"{sum(cost.seconds for cost in found):.1f}"
 
 
-def method(metric: Metric) -> str:
+def format_metric_method(metric: Metric) -> str:
     """Return a metric's method, with its name unless it is an accuracy."""
     name = metric.metric.removesuffix(MACRO)
     if name == NO_METRIC or name.casefold() == "accuracy" or name.startswith("perplexity"):
@@ -194,14 +201,14 @@ def method(metric: Metric) -> str:
     return f"{metric.method} {name}"
 
 
-def value(metric: Metric) -> str:
+def format_metric_value(metric: Metric) -> str:
     """Return a metric's value as its kind is read: a share in percent, anything else as it is."""
     if is_perplexity(metric) or not metric.is_share:
-        return plain(metric.value)
-    return NOT_KNOWN if metric.value is None else percent(metric.value)
+        return format_number(metric.value)
+    return NOT_KNOWN if metric.value is None else format_percent(metric.value)
 
 
-def work_line(manifest: RunManifest) -> str | None:
+def format_work_line(manifest: RunManifest) -> str | None:
     """Say how much a model computed, what sharing saved and what padding cost; None if it does not count."""
     stats = manifest.stats
     computed = stats.get("model_forward_tokens", 0)
@@ -211,14 +218,14 @@ def work_line(manifest: RunManifest) -> str | None:
         return None
     parts = [f"{computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1)"]
     if "model_padding_tokens" in stats:
-        parts.append(f"padding {percent(stats['model_padding_tokens'] / computed)} %")
+        parts.append(f"padding {format_percent(stats['model_padding_tokens'] / computed)} %")
     # With answers of an earlier start, the seconds are those of that start too.
     if not stats.get("requests_journaled") and not stats.get("preparation_journaled"):
         parts.append(f"{computed / seconds:,.0f} tokens/s")
     return ", ".join(parts)
 
 
-def speed_line(manifest: RunManifest) -> str | None:
+def format_speed_line(manifest: RunManifest) -> str | None:
     """Say how fast the model's server answered; None where there was none."""
     speed = manifest.speed
     if speed is None or not speed.seconds:
@@ -240,7 +247,7 @@ def _digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def recalled_line(manifest: RunManifest) -> str | None:
+def format_reuse_line(manifest: RunManifest) -> str | None:
     """Say how many answers were not asked for again; None when all were, or none were."""
     if manifest.scoring is not None:
         return None
@@ -255,18 +262,18 @@ def recalled_line(manifest: RunManifest) -> str | None:
     return f"of {stats.get('requests', 0):,.0f} answers, {' and '.join(parts)}" if parts else None
 
 
-def interval(metric: Metric) -> str:
+def format_metric_interval(metric: Metric) -> str:
     """Return a metric's interval."""
     if metric.low is None or metric.high is None:
         return "-"
     if is_perplexity(metric) or not metric.is_share:
-        return f"{plain(metric.low)}–{plain(metric.high)}"
-    return f"{percent(metric.low)}–{percent(metric.high)}"
+        return f"{format_number(metric.low)}–{format_number(metric.high)}"
+    return f"{format_percent(metric.low)}–{format_percent(metric.high)}"
 
 
-def share(part: int, whole: int) -> str:
+def format_percentage(part: int, whole: int) -> str:
     """Return a count as a percentage of the rows."""
-    return NOT_KNOWN if not whole else percent(part / whole)
+    return NOT_KNOWN if not whole else format_percent(part / whole)
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

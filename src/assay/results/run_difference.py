@@ -6,8 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
-from assay.results.manifest_differences import Fact
-from assay.results.sample_difference import Finding, Layer
+from assay.results.manifest_differences import FactDifference
+from assay.results.sample_difference import Layer, LayerDifference
 
 
 class MatchedBy(StrEnum):
@@ -27,7 +27,7 @@ class SampleDifference(msgspec.Struct, frozen=True):
     sample_id: str
     other_id: str
     """In the second run."""
-    findings: tuple[Finding, ...]
+    findings: tuple[LayerDifference, ...]
     """Where they part first; of a sample that was asked for, everything."""
 
 
@@ -45,9 +45,9 @@ class RunDifference(msgspec.Struct, frozen=True):
     a: str
     b: str
     """Their folders."""
-    results: tuple[Fact, ...]
+    results: tuple[FactDifference, ...]
     """Headline numbers that differ."""
-    facts: tuple[Fact, ...]
+    facts: tuple[FactDifference, ...]
     """What differs before any sample is looked at."""
     matched_by: MatchedBy
     methods: tuple[str, ...]

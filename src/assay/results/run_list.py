@@ -22,10 +22,10 @@ from assay.core.origin import Origin
 from assay.core.run import RunManifest, RunStatus
 from assay.core.score import Metric
 from assay.results.pages.data import ScoreRow
-from assay.results.pages.run_facts import score_rows
-from assay.results.scoring_folders import run_of
+from assay.results.pages.run_facts import build_score_rows
+from assay.results.scoring_folders import find_parent_run
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
-from assay.results.subset_families import families, foremost
+from assay.results.subset_families import group_by_family, select_headline_metrics
 
 DAMAGED = "damaged"
 """Stands for the status of a run whose manifest or summary cannot be read."""
@@ -67,7 +67,7 @@ class UnreadFolder(msgspec.Struct, frozen=True):
     fault: str
 
 
-class Listing(NamedTuple):
+class RunListing(NamedTuple):
     """The list at one moment."""
 
     revision: str
@@ -93,15 +93,15 @@ class RunList:
                         Origin(str(root)),
                     )
                 )
-            if not is_run(root):
-                next(_folders_in(root), None)  # Raises where it cannot be read.
+            if not is_run_folder(root):
+                next(_iter_folders(root), None)  # Raises where it cannot be read.
         self._roots = tuple(dict.fromkeys(root.resolve() for root in roots))
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _FolderState] = {}
         self._lock = threading.Lock()
-        self._listing = Listing("", {}, b"")
+        self._listing = RunListing("", {}, b"")
         self._looked = float("-inf")
 
-    def listing(self) -> Listing:
+    def listing(self) -> RunListing:
         """Return the list, half a second old at most; who comes while another looks gets the last one."""
         if self._lock.acquire(blocking=not self._listing.revision):
             try:
@@ -115,17 +115,17 @@ class RunList:
     def folder(self, name: str) -> Path | None:
         """Return the folder of a run; None when there is none of this name."""
         folder = self._listing.folders.get(name) or self.listing().folders.get(name)
-        return folder if folder is not None and is_run(folder) else None
+        return folder if folder is not None and is_run_folder(folder) else None
 
-    def _look(self) -> Listing:
-        entries: dict[str, _Entry] = {}
+    def _look(self) -> RunListing:
+        entries: dict[str, _FolderState] = {}
         names: dict[str, str] = {}
         unread: list[UnreadFolder] = []
         for place in self._found(unread):
-            entry = self._entries.get(place) or _Entry(place)
+            entry = self._entries.get(place) or _FolderState(place)
             if entry.look():
                 entries[place] = entry
-                names[_unique(entry.name, names)] = place
+                names[_make_unique_name(entry.name, names)] = place
         self._entries = entries
         told = msgspec.json.encode(unread)
         revision = digest([told.decode(), *((name, entries[place].stamp) for name, place in names.items())])
@@ -134,7 +134,7 @@ class RunList:
         latest = sorted(names.items(), key=lambda item: entries[item[1]].started, reverse=True)
         rows = b",".join(entries[place].row(name) for name, place in latest)
         content = b'{"revision":"%b","unread":%b,"runs":[%b]}' % (revision.encode(), told, rows)
-        return Listing(revision, {name: Path(place) for name, place in names.items()}, content)
+        return RunListing(revision, {name: Path(place) for name, place in names.items()}, content)
 
     def _found(self, unread: list[UnreadFolder]) -> Iterator[str]:
         """Yield the folders that may be runs, each once, and note those of runs that cannot be read.
@@ -144,7 +144,7 @@ class RunList:
         seen: set[str] = set()
         for root in self._roots:
             try:
-                places = [str(root)] if is_run(root) else list(_folders_in(root))
+                places = [str(root)] if is_run_folder(root) else list(_iter_folders(root))
             except StoreError as error:
                 unread.append(UnreadFolder(root.name, error.problems[0].what))
                 continue
@@ -154,7 +154,7 @@ class RunList:
                     yield place
 
 
-def is_run(folder: Path) -> bool:
+def is_run_folder(folder: Path) -> bool:
     """Whether a folder holds a run, and none of its files leads out of it.
 
     A run whose answers were scored again has links to the scoring that it shows.
@@ -163,21 +163,21 @@ def is_run(folder: Path) -> bool:
         found = os.stat(folder / MANIFEST)
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and not any(_leads_out(folder / name) for name in _FILES)
+    return stat.S_ISREG(found.st_mode) and not any(_is_outside_link(folder / name) for name in _FILES)
 
 
-def _leads_out(path: Path) -> bool:
+def _is_outside_link(path: Path) -> bool:
     try:
         if not stat.S_ISLNK(os.lstat(path).st_mode):
             return False
     except OSError:
         return False
     # A scoring shares the answers of its run.
-    run = run_of(path.parent) or path.parent.resolve()
-    return not _led_to(path).is_relative_to(run)
+    run = find_parent_run(path.parent) or path.parent.resolve()
+    return not _resolve_path(path).is_relative_to(run)
 
 
-def unreadable(folder: Path, error: OSError) -> StoreError:
+def build_unreadable_error(folder: Path, error: OSError) -> StoreError:
     """Return the error of a folder that the system does not let anybody look into."""
     return StoreError(
         Problem(
@@ -189,36 +189,36 @@ def unreadable(folder: Path, error: OSError) -> StoreError:
     )
 
 
-def _folders_in(root: Path) -> Iterator[str]:
+def _iter_folders(root: Path) -> Iterator[str]:
     """Yield what lies in a folder and not elsewhere; raise StoreError where it cannot be read."""
     try:
         with os.scandir(root) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except OSError as error:
-        raise unreadable(root, error) from error
+        raise build_unreadable_error(root, error) from error
     for entry in entries:
-        if not entry.is_symlink() or _led_to(entry.path).is_relative_to(root):
+        if not entry.is_symlink() or _resolve_path(entry.path).is_relative_to(root):
             yield entry.path
 
 
-def _led_to(path: str | Path) -> Path:
+def _resolve_path(path: str | Path) -> Path:
     """Return where a path leads. `Path.resolve` would raise where links lead to each other."""
     return Path(os.path.realpath(path))
 
 
-def runs_in(root: Path) -> Iterator[Path]:
+def iter_run_folders(root: Path) -> Iterator[Path]:
     """Yield the runs that lie in a folder, by name, and the folders that nobody may look into.
 
     Raise StoreError where the folder itself cannot be read.
     """
     return (
         folder
-        for folder in map(Path, _folders_in(root))
-        if is_run(folder) or _shut(str(folder / MANIFEST)) is not None
+        for folder in map(Path, _iter_folders(root))
+        if is_run_folder(folder) or _find_access_error(str(folder / MANIFEST)) is not None
     )
 
 
-def _shut(path: str) -> str | None:
+def _find_access_error(path: str) -> str | None:
     """Return why nobody may see whether a file is there; None where it can be seen."""
     try:
         os.stat(path)
@@ -229,7 +229,7 @@ def _shut(path: str) -> str | None:
     return None
 
 
-def _unique(name: str, taken: Container[str]) -> str:
+def _make_unique_name(name: str, taken: Container[str]) -> str:
     unique, number = name, 2
     while unique in taken:
         unique, number = f"{name}~{number}", number + 1
@@ -240,7 +240,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 _NO_FILE: _Stamp = (0, 0, 0)
 
 
-class _Entry:
+class _FolderState:
     """What is known of one folder that may be a run."""
 
     def __init__(self, place: str) -> None:
@@ -261,18 +261,18 @@ class _Entry:
         """Bring it up to date; return whether it is a run."""
         manifest = _stamp(self._manifest)
         if manifest == _NO_FILE:
-            return self._is_shut()
+            return self._is_unreadable()
         head = (manifest, _stamp(self._summary))
-        if head == self._head and (*head, *self._growth()) == self.stamp:
+        if head == self._head and (*head, *self._read_growth()) == self.stamp:
             return True
-        if not is_run(self._folder):
+        if not is_run_folder(self._folder):
             self._head = ()
             return False
         if head != self._head:
             self._head = head
             self._run = self._read()
             self.started = self._run.started
-        self.stamp = (*head, *self._growth())
+        self.stamp = (*head, *self._read_growth())
         is_complete = self._run.status in (RunStatus.COMPLETE, RunStatus.UNSCORED)
         self._run = msgspec.structs.replace(
             self._run,
@@ -282,17 +282,17 @@ class _Entry:
         self._encoded = b""
         return True
 
-    def _is_shut(self) -> bool:
+    def _is_unreadable(self) -> bool:
         """Whether it is a folder that may not be looked into: it may be a run, and is not kept silent."""
-        why = _shut(self._manifest)
+        why = _find_access_error(self._manifest)
         self._head = ()
         if why is None:
             return False
-        self._run = self._damaged(f"its folder cannot be read: {why}")
+        self._run = self._build_damaged_run(f"its folder cannot be read: {why}")
         self.stamp, self.started, self._encoded = (_NO_FILE,), "", b""
         return True
 
-    def _growth(self) -> tuple[_Stamp, ...]:
+    def _read_growth(self) -> tuple[_Stamp, ...]:
         """Return how far a run that goes on is; one that has ended changes by its manifest and summary."""
         is_going_on = self._run.status == RunStatus.RUNNING
         return (_stamp(self._samples), _stamp(self._journal)) if is_going_on else ()
@@ -310,18 +310,18 @@ class _Entry:
             metrics = read_summary(self._folder)
         except StoreError as error:
             # The place on this machine is no part of what is told.
-            return self._damaged(error.problems[0].what)
+            return self._build_damaged_run(error.problems[0].what)
         except OSError as error:
-            return self._damaged(f"its files cannot be read: {error.strerror}")
+            return self._build_damaged_run(f"its files cannot be read: {error.strerror}")
         if manifest is None:
-            return self._damaged(f"{MANIFEST} is gone")
-        return _listed(self.name, manifest, metrics)
+            return self._build_damaged_run(f"{MANIFEST} is gone")
+        return _build_listed_run(self.name, manifest, metrics)
 
-    def _damaged(self, fault: str) -> ListedRun:
+    def _build_damaged_run(self, fault: str) -> ListedRun:
         return ListedRun(self.name, DAMAGED, 0.0, fault=fault)
 
 
-def _listed(name: str, manifest: RunManifest, metrics: Sequence[Metric]) -> ListedRun:
+def _build_listed_run(name: str, manifest: RunManifest, metrics: Sequence[Metric]) -> ListedRun:
     is_complete = manifest.status.is_finished
     return ListedRun(
         name,
@@ -329,12 +329,12 @@ def _listed(name: str, manifest: RunManifest, metrics: Sequence[Metric]) -> List
         0.0,
         model=manifest.model.name,
         judge=None if manifest.judge is None else manifest.judge.name,
-        datasets=tuple(family.name for family in families(manifest.tasks)),
+        datasets=tuple(family.name for family in group_by_family(manifest.tasks)),
         started=manifest.started,
         finished=manifest.finished,
         seconds=manifest.seconds,
         n_samples=sum(task.n_samples for task in manifest.tasks),
-        rows=score_rows(foremost(metrics, manifest), manifest) if is_complete else (),
+        rows=build_score_rows(select_headline_metrics(metrics, manifest), manifest) if is_complete else (),
     )
 
 

@@ -11,15 +11,15 @@ from types import TracebackType
 import msgspec
 import numpy as np
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.score import Score
-from assay.results.growing_file import Tail, line_at
-from assay.results.matched_samples import Matched, SampleList
-from assay.results.paired_runs import paired_tasks
+from assay.results.growing_file import Tail, read_line_at
+from assay.results.matched_samples import SampleList, SampleMatch
+from assay.results.paired_runs import pair_tasks
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
-from assay.results.sample_difference import Seen
+from assay.results.sample_difference import RunSample
 from assay.results.score_columns import Keys, Places
 from assay.results.store import JOURNAL, SAMPLES, SCORES
 
@@ -29,22 +29,22 @@ class RunPair:
 
     def __init__(self, a: StoredRun, b: StoredRun, methods: Sequence[str] = ()) -> None:
         """Match the samples of two runs; of the methods named, or all that both have."""
-        self.names = paired_tasks(*([task.name for task in run.manifest.tasks] for run in (a, b)))
+        self.names = pair_tasks(*([task.name for task in run.manifest.tasks] for run in (a, b)))
         """What the second's tasks are called in the first."""
-        self.methods = _shared_methods(a, b, methods)
+        self.methods = _find_shared_methods(a, b, methods)
         own = {name: name for name in self.names.values()}
-        self._sides = [_Side(run, names) for run, names in ((a, own), (b, self.names))]
-        self.matched = _matched(*self._sides)
-        self.n_only = [len(side.samples) - len(self.matched.a) for side in self._sides]
+        self._sides = [_RunFiles(run, names) for run, names in ((a, own), (b, self.names))]
+        self.match = _match_samples(*self._sides)
+        self.n_only = [len(side.samples) - len(self.match.a) for side in self._sides]
         """Samples that the other does not have."""
         self._closing = ExitStack()
 
     def __len__(self) -> int:
-        return len(self.matched.a)
+        return len(self.match.a)
 
-    def seen(self) -> Iterator[tuple[Seen, Seen]]:
+    def seen(self) -> Iterator[tuple[RunSample, RunSample]]:
         """Yield each sample that both runs have, in the first's order."""
-        for row_a, row_b in zip(self.matched.a, self.matched.b, strict=True):
+        for row_a, row_b in zip(self.match.a, self.match.b, strict=True):
             yield self._sides[0].seen(int(row_a)), self._sides[1].seen(int(row_b))
 
     def __enter__(self) -> RunPair:
@@ -58,7 +58,7 @@ class RunPair:
         self._closing.close()
 
 
-class _Side:
+class _RunFiles:
     """One run's files, open for reading at any place."""
 
     def __init__(self, run: StoredRun, names: Mapping[str, str]) -> None:
@@ -78,16 +78,16 @@ class _Side:
             self._files.append(file)
         self._responses = closing.enter_context(ResponseIndex(self.run.path / JOURNAL))
 
-    def seen(self, row: int) -> Seen:
+    def seen(self, row: int) -> RunSample:
         """Return a sample with its answers and scores."""
-        record = self._record.decode(line_at(self._files[0], self.samples.at[row]))
+        record = self._record.decode(read_line_at(self._files[0], self.samples.at[row]))
         found = ((ask.id, self._responses.get(ask.id)) for ask in record.asks)
         scores = {
-            method: self._score.decode(line_at(self._files[1], int(places[row])))
+            method: self._score.decode(read_line_at(self._files[1], int(places[row])))
             for method, places in self._score_rows.items()
             if places[row] >= 0
         }
-        return Seen(record, {id_: response for id_, response in found if response is not None}, scores)
+        return RunSample(record, {id_: response for id_, response in found if response is not None}, scores)
 
     def _places_of_scores(self, methods: Sequence[str]) -> dict[str, Places]:
         """Return for each method where the score of each sample begins; -1: it has none."""
@@ -101,7 +101,7 @@ class _Side:
                 at[score.track].append(place)
         found = {}
         for method in methods:
-            mine, theirs = self.samples.ids.matched(keys[method])
+            mine, theirs = self.samples.ids.match(keys[method])
             places = np.full(len(self.samples), -1, dtype=np.int64)
             places[mine] = np.frombuffer(at[method], dtype=np.int64)[theirs] if len(theirs) else -1
             found[method] = places
@@ -116,8 +116,8 @@ class _ScoreAddress(msgspec.Struct, frozen=True):
     track: str
 
 
-def _matched(a: _Side, b: _Side) -> Matched:
-    found = a.samples.matched(b.samples)
+def _match_samples(a: _RunFiles, b: _RunFiles) -> SampleMatch:
+    found = a.samples.match(b.samples)
     if found is None:
         names, counts = (
             [side.run.path.name for side in (a, b)],
@@ -134,7 +134,7 @@ def _matched(a: _Side, b: _Side) -> Matched:
     return found
 
 
-def _shared_methods(a: StoredRun, b: StoredRun, wanted: Sequence[str]) -> tuple[str, ...]:
+def _find_shared_methods(a: StoredRun, b: StoredRun, wanted: Sequence[str]) -> tuple[str, ...]:
     """Return the methods that are looked at: those of both runs."""
     tracks = [
         dict.fromkeys(method for task in run.manifest.tasks for method in task.methods) for run in (a, b)
@@ -145,7 +145,7 @@ def _shared_methods(a: StoredRun, b: StoredRun, wanted: Sequence[str]) -> tuple[
         has = "; ".join(
             f"{run.path.name} has {listing(one)}" for run, one in zip((a, b), tracks, strict=True)
         )
-        what = f"no method {missing[0]!r}{nearest(missing[0], shared)}" if missing else "no method"
+        what = f"no method {missing[0]!r}{suggest_name(missing[0], shared)}" if missing else "no method"
         raise UsageError(
             Problem(
                 "COMPARE-006", f"{what} is in both runs: {has}", "name methods that both have: --methods gen"

@@ -20,13 +20,19 @@ from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.run import RunManifest
 from assay.core.score import Metric
-from assay.results.damaged_files import reader, skipping_reader
-from assay.results.growing_file import Lines, Mapped, Pages, Tail
+from assay.results.damaged_files import make_line_reader, make_skipping_reader
+from assay.results.growing_file import LineReader, MappedLineReader, PreadLineReader, Tail
 from assay.results.pages.data import RunPage, SampleTable
-from assay.results.pages.run_facts import Facts, score_rows
-from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreAddress, ScoreLine
-from assay.results.rows import speed_line, work_line
-from assay.results.scoring_folders import run_of
+from assay.results.pages.run_facts import RunFacts, build_score_rows
+from assay.results.pages.sample_columns import (
+    ResponseLine,
+    SampleColumns,
+    SampleLine,
+    ScoreAddress,
+    ScoreLine,
+)
+from assay.results.rows import format_speed_line, format_work_line
+from assay.results.scoring_folders import find_parent_run
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
 
 MOST_ROWS = 200_000
@@ -60,8 +66,8 @@ class RunView:
         """For each time that something was new, the first sample that was."""
         self._stamp: tuple[tuple[int, int], ...] = ()
         self.metrics: list[Metric] = []
-        self.columns = Columns()
-        self.facts = Facts()
+        self.columns = SampleColumns()
+        self.facts = RunFacts()
         self.n_samples = 0
         self._sample_at = array("q")
         self._response_at: dict[int, int] = {}
@@ -119,7 +125,7 @@ class RunView:
         return len(self._sample_at) >= self._most
 
     def _read_samples(self) -> None:
-        read = reader(self._samples.path, SampleLine)
+        read = make_line_reader(self._samples.path, SampleLine)
         for at, line in () if self._is_full else self._samples.lines():
             self.n_samples += 1
             sample = read(at, line)
@@ -134,10 +140,10 @@ class RunView:
             self.n_samples += self._samples.skip()
 
     def _read_journal(self) -> None:
-        read = skipping_reader(ResponseLine)
+        read = make_skipping_reader(ResponseLine)
         before = self._owed.keys() & self._response_at.keys()
         if before:
-            with closing(Pages(self.path / JOURNAL)) as journal:
+            with closing(PreadLineReader(self.path / JOURNAL)) as journal:
                 for id_ in before:
                     at = self._response_at[id_]
                     if (kept := read(journal.at(at))) is not None:
@@ -172,12 +178,12 @@ class RunView:
         self.columns.add_answer(place, track, response.outcome.n_prompt_tokens + n, seconds)
 
     def _read_scores(self) -> None:
-        read = reader(self._scores.path, ScoreLine)
+        read = make_line_reader(self._scores.path, ScoreLine)
         waiting = self._early
         self._early = []
         for score, at in waiting:
             self._place(score, at)
-        read_address = reader(self._scores.path, ScoreAddress)
+        read_address = make_line_reader(self._scores.path, ScoreAddress)
         # Of a run that is complete the numbers are known, and only samples that are kept need their scores.
         passes_others = bool(self.metrics) and self._is_full
         for at, line in self._scores.lines():
@@ -198,7 +204,11 @@ class RunView:
     def page(self) -> RunPage:
         """Return the run without its samples."""
         manifest = self.manifest
-        rows = score_rows(self.metrics, manifest) if self.metrics else self.facts.rows_so_far(manifest)
+        rows = (
+            build_score_rows(self.metrics, manifest)
+            if self.metrics
+            else self.facts.build_partial_rows(manifest)
+        )
         return RunPage(
             name=_name(self.path),
             manifest=manifest,
@@ -209,15 +219,15 @@ class RunView:
             n_rows=self.n_rows,
             n_planned=sum(task.n_samples for task in manifest.tasks),
             revision=self.revision,
-            work=work_line(manifest),
-            speed=speed_line(manifest),
+            work=format_work_line(manifest),
+            speed=format_speed_line(manifest),
         )
 
     def table(self, first: int = 0, n: int | None = None) -> SampleTable:
         """Return the samples by columns from a place on."""
         return self.columns.table(first, n, self.revision, len(self._first_changed))
 
-    def first_other(self, n: int, revision: str, changes: int) -> int:
+    def find_first_changed(self, n: int, revision: str, changes: int) -> int:
         """Return from where on a table of n samples, as it was after some changes, is another one now."""
         if revision != self.revision or not 0 < changes <= len(self._first_changed):
             return 0
@@ -227,16 +237,16 @@ class RunView:
         """Return where a sample stands in the table."""
         return self.columns.place_of(task, sample_id)
 
-    def details(self) -> Details:
+    def details(self) -> SampleDetails:
         """Return the samples in full, to be used in a `with`."""
-        return Details(self, Pages, _joined)
+        return SampleDetails(self, PreadLineReader, _join_responses)
 
-    def all_details(self, shorten: Callable[[Sequence[bytes]], bytes]) -> Details:
+    def all_details(self, shorten: Callable[[Sequence[bytes]], bytes]) -> SampleDetails:
         """Return the same for who goes through all samples of a run that nobody writes any more.
 
         `shorten` joins the responses of one.
         """
-        return Details(self, Mapped, shorten)
+        return SampleDetails(self, MappedLineReader, shorten)
 
     def _read_manifest(self) -> RunManifest:
         manifest = read_manifest(self.path)
@@ -252,10 +262,12 @@ class RunView:
         return tuple(tail.identity for tail in (self._samples, self._scores, self._journal))
 
 
-class Details:
+class SampleDetails:
     """Samples in full, each as JSON: `{"record": ..., "scores": [...], "responses": [...]}`, as stored."""
 
-    def __init__(self, view: RunView, opened: type[Lines], join: Callable[[Sequence[bytes]], bytes]) -> None:
+    def __init__(
+        self, view: RunView, opened: type[LineReader], join: Callable[[Sequence[bytes]], bytes]
+    ) -> None:
         self._view = view
         self._join = join
         self._samples, self._scores, self._journal = (
@@ -267,7 +279,7 @@ class Details:
         """Return a sample of the table with its scores and all answers about it."""
         view = self._view
         line = self._samples.at(view._sample_at[place])
-        scores = [self._scores.at(at) for at in view.columns.scores_at(place)]
+        scores = [self._scores.at(at) for at in view.columns.iter_score_places(place)]
         places = (view._response_at.get(hash(ask.id)) for ask in self._asks.decode(line).asks)
         responses = [self._journal.at(at) for at in places if at is not None]
         return b'{"record":%b,"scores":[%b],"responses":[%b]}' % (
@@ -276,7 +288,7 @@ class Details:
             self._join(responses),
         )
 
-    def __enter__(self) -> Details:
+    def __enter__(self) -> SampleDetails:
         return self
 
     def __exit__(
@@ -288,11 +300,11 @@ class Details:
 
 def _name(path: Path) -> str:
     """Return what a run is called; a scoring of one by both names."""
-    owner = run_of(path)
+    owner = find_parent_run(path)
     return path.name if owner is None else f"{owner.name}, {path.name}"
 
 
-def _joined(responses: Sequence[bytes]) -> bytes:
+def _join_responses(responses: Sequence[bytes]) -> bytes:
     return b",".join(responses)
 
 

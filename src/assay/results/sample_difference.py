@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from assay.core.prompt import content_of
+from assay.core.prompt import canonicalize_prompt
 from assay.core.request import Span
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score
-from assay.results.differing_texts import Apart, prompts_apart, texts_apart
+from assay.results.differing_texts import Divergence, find_prompt_divergence, find_text_divergence
 from assay.results.records import AskRecord, SampleRecord
 
 TOLERANCE = 1e-4
@@ -45,7 +45,7 @@ class Layer(StrEnum):
     """What that was worth."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class LayerDifference(msgspec.Struct, frozen=True):
     """The place at which two runs part."""
 
     layer: Layer
@@ -54,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True):
     b: str
 
 
-class Seen(msgspec.Struct, frozen=True):
+class RunSample(msgspec.Struct, frozen=True):
     """All that one run knows of a sample."""
 
     record: SampleRecord
@@ -74,42 +74,42 @@ class Seen(msgspec.Struct, frozen=True):
         return {id_: response.outcome for id_, response in self.responses.items()}
 
 
-def first_difference(
-    a: Seen, b: Seen, methods: Sequence[str], tolerance: float = TOLERANCE
-) -> Finding | None:
+def find_first_difference(
+    a: RunSample, b: RunSample, methods: Sequence[str], tolerance: float = TOLERANCE
+) -> LayerDifference | None:
     """Return where a sample of two runs parts first, over some methods; None if nowhere."""
     # Of a million samples nearly all are the same in everything, which is seen without looking at the parts.
     if a.record == b.record and a.scores == b.scores and a.outcomes == b.outcomes:
         return None
-    return next(all_differences(a, b, methods, tolerance), None)
+    return next(iter_differences(a, b, methods, tolerance), None)
 
 
-def all_differences(
-    a: Seen, b: Seen, methods: Sequence[str], tolerance: float = TOLERANCE
-) -> Iterator[Finding]:
+def iter_differences(
+    a: RunSample, b: RunSample, methods: Sequence[str], tolerance: float = TOLERANCE
+) -> Iterator[LayerDifference]:
     """Yield every difference of a sample, layer by layer."""
-    yield from _found(Layer.ROW, "", _rows(a.record.sample, b.record.sample))
+    yield from _build_differences(Layer.ROW, "", _rows(a.record.sample, b.record.sample))
     asks = a.asks, b.asks
     shared = [key for key in asks[0] if key[0] in methods and key in asks[1]]
-    yield from _only_one_asks(asks, methods)
+    yield from _find_unshared_asks(asks, methods)
     for layer, compare in _LAYERS:
         for key in shared:
-            pair = _Pair(a, b, asks[0][key], asks[1][key], tolerance)
-            yield from _found(layer, f"{key[0]} {key[1]} {key[2]}: ", compare(pair))
+            pair = _AskPair(a, b, asks[0][key], asks[1][key], tolerance)
+            yield from _build_differences(layer, f"{key[0]} {key[1]} {key[2]}: ", compare(pair))
     for method in methods:
         one, other = a.scores.get(method), b.scores.get(method)
         if one is not None and other is not None:
-            yield from _found(Layer.EXTRACTION, f"{method}: ", _extractions(one, other))
+            yield from _build_differences(Layer.EXTRACTION, f"{method}: ", _extractions(one, other))
     for method in methods:
         one, other = a.scores.get(method), b.scores.get(method)
-        yield from _found(Layer.SCORE, f"{method}: ", _worths(one, other, tolerance))
+        yield from _build_differences(Layer.SCORE, f"{method}: ", _compare_scores(one, other, tolerance))
 
 
-class _Pair(msgspec.Struct, frozen=True):
+class _AskPair(msgspec.Struct, frozen=True):
     """One ask of both runs."""
 
-    a: Seen
-    b: Seen
+    a: RunSample
+    b: RunSample
     ask_a: AskRecord
     ask_b: AskRecord
     tolerance: float
@@ -120,12 +120,14 @@ class _Pair(msgspec.Struct, frozen=True):
         return (None if one is None else one.outcome), (None if other is None else other.outcome)
 
 
-def _found(layer: Layer, prefix: str, differences: Iterator[Apart]) -> Iterator[Finding]:
+def _build_differences(
+    layer: Layer, prefix: str, differences: Iterator[Divergence]
+) -> Iterator[LayerDifference]:
     for apart in differences:
-        yield Finding(layer, prefix + apart.where, apart.a, apart.b)
+        yield LayerDifference(layer, prefix + apart.where, apart.a, apart.b)
 
 
-def _rows(a: Sample, b: Sample) -> Iterator[Apart]:
+def _rows(a: Sample, b: Sample) -> Iterator[Divergence]:
     # Another dialect may name columns otherwise; then options and answers alone can be compared.
     if a.fields.keys() == b.fields.keys():
         for name in a.fields:
@@ -134,51 +136,53 @@ def _rows(a: Sample, b: Sample) -> Iterator[Apart]:
         yield from _values(name, list(getattr(a, name)), list(getattr(b, name)))
 
 
-def _only_one_asks(
+def _find_unshared_asks(
     asks: tuple[Mapping[tuple[str, str, int], AskRecord], ...], methods: Sequence[str]
-) -> Iterator[Finding]:
+) -> Iterator[LayerDifference]:
     for key in dict.fromkeys((*asks[0], *asks[1])):
         is_there = [key in one for one in asks]
         if key[0] in methods and not all(is_there):
             a, b = ("asked" if there else "not asked" for there in is_there)
-            yield Finding(Layer.PROMPT, f"{key[0]} {key[1]} {key[2]}", a, b)
+            yield LayerDifference(Layer.PROMPT, f"{key[0]} {key[1]} {key[2]}", a, b)
 
 
-def _prompts(pair: _Pair) -> Iterator[Apart]:
+def _prompts(pair: _AskPair) -> Iterator[Divergence]:
     asks = pair.a.record.ask(pair.ask_a), pair.b.record.ask(pair.ask_b)
     # Media are what is in them, wherever the files lay.
-    apart = prompts_apart(*(content_of(ask.prompt) for ask in asks))
+    apart = find_prompt_divergence(*(canonicalize_prompt(ask.prompt) for ask in asks))
     if apart is not None:
         yield apart
     elif isinstance(asks[0], Span) and isinstance(asks[1], Span) and asks[0].start != asks[1].start:
         starts = (f"scored from character {ask.start:,} on" for ask in asks if isinstance(ask, Span))
-        yield Apart("the join", *starts)
+        yield Divergence("the join", *starts)
     elif asks[0].kind is not asks[1].kind:
-        yield Apart("the kind of ask", asks[0].kind, asks[1].kind)
+        yield Divergence("the kind of ask", asks[0].kind, asks[1].kind)
 
 
-def _tokens(pair: _Pair) -> Iterator[Apart]:
+def _tokens(pair: _AskPair) -> Iterator[Divergence]:
     a, b = pair.outcomes
     if isinstance(a, Likelihood) and isinstance(b, Likelihood) and a.token_ids and b.token_ids:
         for nth, (one, other) in enumerate(zip(a.token_ids, b.token_ids, strict=False)):
             if one != other:
-                yield Apart(f"scored token {nth}", *(_ids(ids, nth) for ids in (a.token_ids, b.token_ids)))
+                yield Divergence(
+                    f"scored token {nth}", *(_ids(ids, nth) for ids in (a.token_ids, b.token_ids))
+                )
                 return
         if len(a.token_ids) != len(b.token_ids):
-            yield Apart("scored tokens", *(f"{len(one.token_ids)}" for one in (a, b)))
+            yield Divergence("scored tokens", *(f"{len(one.token_ids)}" for one in (a, b)))
             return
     if a is None or b is None or isinstance(a, Failure) or isinstance(b, Failure):
         return
     # A server that does not count says 0.
     if a.n_prompt_tokens and b.n_prompt_tokens and a.n_prompt_tokens != b.n_prompt_tokens:
-        yield Apart("tokens of the prompt", f"{a.n_prompt_tokens:,}", f"{b.n_prompt_tokens:,}")
+        yield Divergence("tokens of the prompt", f"{a.n_prompt_tokens:,}", f"{b.n_prompt_tokens:,}")
 
 
 def _ids(ids: Sequence[int], nth: int) -> str:
     return " ".join(f"[{id_}]" if at == nth else str(id_) for at, id_ in enumerate(ids) if abs(at - nth) < 4)
 
 
-def _parameters(pair: _Pair) -> Iterator[Apart]:
+def _parameters(pair: _AskPair) -> Iterator[Divergence]:
     a, b = pair.ask_a, pair.ask_b
     if a.sampling is not None and b.sampling is not None:
         for name in a.sampling.__struct_fields__:
@@ -187,24 +191,24 @@ def _parameters(pair: _Pair) -> Iterator[Apart]:
         yield from _values(name, getattr(a, name), getattr(b, name))
 
 
-def _outputs(pair: _Pair) -> Iterator[Apart]:
+def _outputs(pair: _AskPair) -> Iterator[Divergence]:
     a, b = pair.outcomes
     if isinstance(a, Completion) and isinstance(b, Completion):
         yield from _completions(a, b)
     elif isinstance(a, Likelihood) and isinstance(b, Likelihood):
         n_tokens = max(1, a.n_tokens, b.n_tokens)
         if abs(a.sum_logprob - b.sum_logprob) > pair.tolerance * n_tokens:
-            yield Apart("log-likelihood", *(_likelihood(one) for one in (a, b)))
+            yield Divergence("log-likelihood", *(_likelihood(one) for one in (a, b)))
     elif isinstance(a, LabelProbs) and isinstance(b, LabelProbs):
         for nth, (one, other) in enumerate(zip(a.probs, b.probs, strict=False)):
             if abs(one - other) > pair.tolerance:
-                yield Apart(f"probability of label {nth}", f"{one:.6f}", f"{other:.6f}")
+                yield Divergence(f"probability of label {nth}", f"{one:.6f}", f"{other:.6f}")
                 return
     elif a != b:
-        yield Apart("the answer", _kind(a), _kind(b))
+        yield Divergence("the answer", _describe_outcome(a), _describe_outcome(b))
 
 
-def _completions(a: Completion, b: Completion) -> Iterator[Apart]:
+def _completions(a: Completion, b: Completion) -> Iterator[Divergence]:
     for nth, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
         name = f"output {nth}, " if len(a.outputs) > 1 else ""
         texts: tuple[tuple[str, Callable[[Output], str]], ...] = (
@@ -212,21 +216,21 @@ def _completions(a: Completion, b: Completion) -> Iterator[Apart]:
             ("", lambda output: "\n".join(output.turns) or output.text),
         )
         for what, text in texts:
-            apart = texts_apart(text(one), text(other))
+            apart = find_text_divergence(text(one), text(other))
             if apart is not None:
                 yield apart._replace(where=f"{name}{what}{apart.where}")
                 return
         yield from _values(f"{name}how it ended", str(one.finish), str(other.finish))
         yield from _values(f"{name}called tools", one.calls, other.calls)
     if len(a.outputs) != len(b.outputs):
-        yield Apart("the number of outputs", *(str(len(one.outputs)) for one in (a, b)))
+        yield Divergence("the number of outputs", *(str(len(one.outputs)) for one in (a, b)))
 
 
 def _likelihood(outcome: Likelihood) -> str:
     return f"{outcome.sum_logprob:.6f} over {outcome.n_tokens} tokens"
 
 
-def _kind(outcome: Outcome | None) -> str:
+def _describe_outcome(outcome: Outcome | None) -> str:
     if outcome is None:
         return "none is stored"
     if isinstance(outcome, Failure):
@@ -234,15 +238,17 @@ def _kind(outcome: Outcome | None) -> str:
     return type(outcome).__name__
 
 
-def _extractions(a: Score, b: Score) -> Iterator[Apart]:
+def _extractions(a: Score, b: Score) -> Iterator[Divergence]:
     for name in ("rule", "answer", "span"):
         yield from _values(name, getattr(a, name), getattr(b, name))
 
 
-def _worths(a: Score | None, b: Score | None, tolerance: float) -> Iterator[Apart]:
+def _compare_scores(a: Score | None, b: Score | None, tolerance: float) -> Iterator[Divergence]:
     if a is None or b is None:
         if a is not b:
-            yield Apart("the score", *("there is none" if one is None else "there is one" for one in (a, b)))
+            yield Divergence(
+                "the score", *("there is none" if one is None else "there is one" for one in (a, b))
+            )
         return
     for name in ("metric", "verdict", "target"):
         yield from _values(name, getattr(a, name), getattr(b, name))
@@ -251,32 +257,32 @@ def _worths(a: Score | None, b: Score | None, tolerance: float) -> Iterator[Apar
         yield from _numbers(name, a.also[name], b.also[name], tolerance)
 
 
-def _numbers(name: str, a: float | None, b: float | None, tolerance: float) -> Iterator[Apart]:
+def _numbers(name: str, a: float | None, b: float | None, tolerance: float) -> Iterator[Divergence]:
     if a is None or b is None:
         yield from _values(name, a, b)
     elif not abs(a - b) <= tolerance and not (a != a and b != b):
-        yield Apart(name, f"{a:.6g}", f"{b:.6g}")
+        yield Divergence(name, f"{a:.6g}", f"{b:.6g}")
 
 
-def _values(name: str, a: Any, b: Any) -> Iterator[Apart]:
+def _values(name: str, a: Any, b: Any) -> Iterator[Divergence]:
     if isinstance(a, str) and isinstance(b, str):
-        apart = texts_apart(a, b)
+        apart = find_text_divergence(a, b)
         if apart is not None:
             yield (
                 apart._replace(where=f"{name}, {apart.where}")
                 if max(len(a), len(b)) > 40
-                else Apart(name, repr(a), repr(b))
+                else Divergence(name, repr(a), repr(b))
             )
     elif a != b:
-        yield Apart(name, *(_short(one) for one in (a, b)))
+        yield Divergence(name, *(_shorten_value(one) for one in (a, b)))
 
 
-def _short(value: Any) -> str:
+def _shorten_value(value: Any) -> str:
     text = "none" if value is None else repr(value)
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
 
 
-_LAYERS: tuple[tuple[Layer, Callable[[_Pair], Iterator[Apart]]], ...] = (
+_LAYERS: tuple[tuple[Layer, Callable[[_AskPair], Iterator[Divergence]]], ...] = (
     (Layer.PROMPT, _prompts),
     (Layer.TOKENS, _tokens),
     (Layer.PARAMETERS, _parameters),

@@ -42,7 +42,7 @@ class Keys:
         """Return eight bytes of each hash, the same on every machine."""
         return np.frombuffer(bytes(self._hashes), dtype="<u8")[::2].astype(np.uint64)
 
-    def matched(self, other: Keys) -> tuple[Places, Places]:
+    def match(self, other: Keys) -> tuple[Places, Places]:
         """Return the places of the names that both have, in this list and in the other, in this one's order.
 
         Names of one list differ, as the ids of a task's samples do.
@@ -109,7 +109,7 @@ class ScoreColumns:
         self.places.append(place)
         verdict = line.verdict
         self.verdicts.append(_VERDICTS[verdict])
-        self.clusters.append(-1 if line.cluster is None else _number_of(line.cluster))
+        self.clusters.append(-1 if line.cluster is None else _hash_cluster(line.cluster))
         self.deciding[line.metric] = None
         if verdict is Verdict.FAILED:
             return
@@ -141,7 +141,7 @@ class ScoreColumns:
         for ratio in self.ratios.values():
             ratio.reach(len(self))
 
-    def of_verdict(self, verdict: Verdict) -> NDArray[np.bool_]:
+    def mask_verdict(self, verdict: Verdict) -> NDArray[np.bool_]:
         """Return which samples ended so."""
         found: NDArray[np.bool_] = np.frombuffer(bytes(self.verdicts), dtype=np.uint8) == _VERDICTS[verdict]
         return found
@@ -198,6 +198,6 @@ class _ScoreLine(msgspec.Struct, frozen=True):
 _VERDICTS = {verdict: number for number, verdict in enumerate(Verdict)}
 
 
-def _number_of(cluster: str) -> int:
+def _hash_cluster(cluster: str) -> int:
     """Return a number for a cluster's name that is the same in every run; never -1."""
     return int.from_bytes(hashlib.blake2b(cluster.encode(), digest_size=8).digest()) >> 1

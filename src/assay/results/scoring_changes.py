@@ -9,15 +9,15 @@ import msgspec
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
-from assay.results.history import History
+from assay.results.history import ScoringHistory
 from assay.results.read import StoredRun
 from assay.results.store import JOURNAL
-from assay.results.subset_families import foremost
+from assay.results.subset_families import select_headline_metrics
 
-_SHOWN = 10
+_MAX_EXAMPLES = 10
 
 
-class Change(msgspec.Struct, frozen=True):
+class ScoreChange(msgspec.Struct, frozen=True):
     """One sample that two scorings do not score alike."""
 
     task: str
@@ -27,7 +27,7 @@ class Change(msgspec.Struct, frozen=True):
     after: Score
 
 
-class Changes(msgspec.Struct, frozen=True):
+class ScoringChanges(msgspec.Struct, frozen=True):
     """All that changed from one scoring to another."""
 
     n: int
@@ -37,36 +37,36 @@ class Changes(msgspec.Struct, frozen=True):
     n_gained: int
     """Those that are worth more now; what is not scored is worth nothing."""
     n_lost: int
-    first: tuple[Change, ...]
+    first: tuple[ScoreChange, ...]
     """The first ten that changed, in the dataset's order."""
 
 
-def changes_between(before: StoredRun, after: StoredRun) -> Changes:
+def compare_scorings(before: StoredRun, after: StoredRun) -> ScoringChanges:
     """Compare two scorings of the same answers, sample by sample."""
     n = n_changed = n_gained = n_lost = 0
-    first: list[Change] = []
-    for place, then, now in _paired(before.scores(), after.scores()):
+    first: list[ScoreChange] = []
+    for place, then, now in _pair_scores(before.scores(), after.scores()):
         n += 1
         if _values(then) == _values(now) and then.value == now.value:
             continue
         n_changed += 1
-        n_gained += _worth(now) > _worth(then)
-        n_lost += _worth(now) < _worth(then)
-        if len(first) < _SHOWN:
-            first.append(Change(*place, then, now))
-    return Changes(n, n_changed, n_gained, n_lost, tuple(first))
+        n_gained += _get_worth(now) > _get_worth(then)
+        n_lost += _get_worth(now) < _get_worth(then)
+        if len(first) < _MAX_EXAMPLES:
+            first.append(ScoreChange(*place, then, now))
+    return ScoringChanges(n, n_changed, n_gained, n_lost, tuple(first))
 
 
-_Place: TypeAlias = tuple[str, str, str]
+_ScoreKey: TypeAlias = tuple[str, str, str]
 
 
-def _paired(before: Iterator[Score], after: Iterator[Score]) -> Iterator[tuple[_Place, Score, Score]]:
+def _pair_scores(before: Iterator[Score], after: Iterator[Score]) -> Iterator[tuple[_ScoreKey, Score, Score]]:
     """Yield the scores of one sample by one method in both, in the order of the later ones.
 
     Both are in the dataset's order, so that hardly any waits for its like; where a method was scored with
     each sample and is now scored at the end, its scores do.
     """
-    waiting: dict[_Place, Score] = {}
+    waiting: dict[_ScoreKey, Score] = {}
     for now in after:
         place = (now.task, now.sample_id, now.track)
         then = waiting.pop(place, None)
@@ -85,7 +85,7 @@ def _values(score: Score) -> tuple[Verdict, dict[str, object]]:
     return score.verdict, {**score.also, **score.ratios, score.metric: score.value}
 
 
-def _worth(score: Score) -> float:
+def _get_worth(score: Score) -> float:
     return score.value or 0.0 if score.verdict is Verdict.SCORED else 0.0
 
 
@@ -103,9 +103,9 @@ class ListedScoring(NamedTuple):
     """Whether the run went on since it was made."""
 
 
-def listed_scorings(run: StoredRun) -> Iterator[ListedScoring]:
+def iter_scorings(run: StoredRun) -> Iterator[ListedScoring]:
     """Yield the scorings of a run, the run's own first; of a run that was never scored again, that alone."""
-    history = History(run.path)
+    history = ScoringHistory(run.path)
     current = history.current
     kept = [(one.name, one.path, one == current) for one in history.entries()]
     if current is None:
@@ -116,7 +116,7 @@ def listed_scorings(run: StoredRun) -> Iterator[ListedScoring]:
     first: dict[tuple[str, str, str], float | None] = {}
     for number, (name, path, is_shown) in enumerate(kept):
         stored = StoredRun(path)
-        heads = tuple(foremost(stored.metrics(), stored.manifest))
+        heads = tuple(select_headline_metrics(stored.metrics(), stored.manifest))
         if number == 0:
             first = {(one.task, one.method, one.metric): one.value for one in heads}
         scoring = stored.manifest.scoring
@@ -124,11 +124,11 @@ def listed_scorings(run: StoredRun) -> Iterator[ListedScoring]:
             name,
             stored.manifest,
             heads,
-            tuple(_less(one.value, first.get((one.task, one.method, one.metric))) for one in heads),
+            tuple(_subtract(one.value, first.get((one.task, one.method, one.metric))) for one in heads),
             is_shown,
             scoring is not None and scoring.journal_bytes != journal_bytes,
         )
 
 
-def _less(value: float | None, other: float | None) -> float | None:
+def _subtract(value: float | None, other: float | None) -> float | None:
     return None if value is None or other is None else value - other

@@ -11,7 +11,7 @@ DRAFTS = ".scorings"
 SCORING_NAME = re.compile(r"(?P<number>\d{3,})-(?P<label>.+)")
 
 
-def run_of(folder: Path) -> Path | None:
+def find_parent_run(folder: Path) -> Path | None:
     """Return the run that a folder is a scoring of, or the draft of one; None where it is neither."""
     found = folder.resolve()
     if found.parent.name in (SCORINGS, DRAFTS) and SCORING_NAME.fullmatch(found.name):

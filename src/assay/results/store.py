@@ -19,11 +19,11 @@ from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
-from assay.results.damaged_files import UNREADABLE, damaged
-from assay.results.draft_file import begin_file, draft_path, replacing
+from assay.results.damaged_files import DECODE_ERRORS, build_damage_error
+from assay.results.draft_file import begin_file, draft_path, replacing_file
 from assay.results.media_store import MediaStore
-from assay.results.output_folder import not_writable
-from assay.results.records import sample_record
+from assay.results.output_folder import build_not_writable_error
+from assay.results.records import build_sample_record
 
 MANIFEST = "manifest.json"
 JOURNAL = "responses.jsonl"
@@ -52,10 +52,10 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise not_writable(self.path, error) from error
-        self.hold()
+            raise build_not_writable_error(self.path, error) from error
+        self.lock()
         try:
-            return self._earlier(manifest, own)
+            return self._check_earlier_run(manifest, own)
         except BaseException:
             self.release()
             raise
@@ -67,7 +67,7 @@ class RunFolder:
         """
         if not (self.path / MANIFEST).is_file():
             return None
-        self.hold()
+        self.lock()
         try:
             number = 1
             while (archived := self.path.with_name(f"{self.path.name}.old-{number}")).exists():
@@ -76,14 +76,14 @@ class RunFolder:
         finally:
             self.release()
 
-    def _earlier(self, manifest: RunManifest, own: Path | None) -> RunManifest | None:
+    def _check_earlier_run(self, manifest: RunManifest, own: Path | None) -> RunManifest | None:
         earlier = read_manifest(own or self.path)
         if earlier is not None:
-            if not _is_same(earlier, manifest):
+            if not _is_same_run(earlier, manifest):
                 raise StoreError(
                     Problem(
                         "STORE-001",
-                        f"the folder holds another run: {_difference(earlier, manifest)}",
+                        f"the folder holds another run: {_describe_difference(earlier, manifest)}",
                         "choose another --out, or leave it away: each run then has a folder of its own",
                         Origin(str(self.path)),
                     )
@@ -127,7 +127,7 @@ class RunFolder:
         if not self.path.is_dir():
             forget()
             return
-        self.hold()
+        self.lock()
         try:
             forget()
             shutil.rmtree(self.path)
@@ -140,7 +140,7 @@ class RunFolder:
             os.close(self._lock)
             self._lock = None
 
-    def hold(self) -> None:
+    def lock(self) -> None:
         """Keep other processes from writing here until `release`."""
         self._lock = os.open(self.path, os.O_RDONLY)
         try:
@@ -157,7 +157,7 @@ class RunFolder:
             ) from error
 
     def _replace(self, name: str, content: bytes) -> None:
-        with replacing(self.path / name) as file:
+        with replacing_file(self.path / name) as file:
             file.write(content)
 
 
@@ -215,7 +215,7 @@ class SampleWriter(ScoreWriter):
         """Append one finished sample."""
         if self._media is not None:
             self._media.keep(requests)
-        self._samples.write(_encoder.encode(sample_record(task, sample, requests)) + b"\n")
+        self._samples.write(_encoder.encode(build_sample_record(task, sample, requests)) + b"\n")
         self.write_scores(scores)
 
     def flush(self) -> None:
@@ -236,7 +236,7 @@ def read_manifest(folder: Path) -> RunManifest | None:
         if not path.is_file():
             return None
         return msgspec.json.decode(path.read_bytes(), type=RunManifest)
-    except (*UNREADABLE, OSError) as error:
+    except (*DECODE_ERRORS, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
             Problem(
@@ -256,11 +256,11 @@ def read_summary(folder: Path) -> list[Metric]:
         return []
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[Metric])
-    except (*UNREADABLE, OSError) as error:
-        raise damaged(path, error) from error
+    except (*DECODE_ERRORS, OSError) as error:
+        raise build_damage_error(path, error) from error
 
 
-def _is_same(earlier: RunManifest, now: RunManifest) -> bool:
+def _is_same_run(earlier: RunManifest, now: RunManifest) -> bool:
     """Whether one run may go on as the other; answers that are not scored yet were given to no judge."""
     if earlier.fingerprint == now.fingerprint:
         return True
@@ -269,7 +269,7 @@ def _is_same(earlier: RunManifest, now: RunManifest) -> bool:
     )
 
 
-def _difference(earlier: RunManifest, now: RunManifest) -> str:
+def _describe_difference(earlier: RunManifest, now: RunManifest) -> str:
     """Say in words what sets two runs apart."""
     if earlier.model.deciding != now.model.deciding:
         if earlier.model.name != now.model.name:

@@ -26,7 +26,7 @@ class Family(NamedTuple):
         return tuple(task for task in self.tasks if category is None or category in task.categories)
 
 
-def families(tasks: Sequence[TaskSpec]) -> list[Family]:
+def group_by_family(tasks: Sequence[TaskSpec]) -> list[Family]:
     """Return the datasets of a run, in order, each with its tasks."""
     found: dict[str, list[TaskSpec]] = {}
     for task in tasks:
@@ -34,17 +34,17 @@ def families(tasks: Sequence[TaskSpec]) -> list[Family]:
     return [Family(name, tuple(members)) for name, members in found.items()]
 
 
-def family_of(manifest: RunManifest) -> dict[str, Family]:
+def map_task_families(manifest: RunManifest) -> dict[str, Family]:
     """Return the dataset of each task, by the task's name."""
-    return {task.name: family for family in families(manifest.tasks) for task in family.tasks}
+    return {task.name: family for family in group_by_family(manifest.tasks) for task in family.tasks}
 
 
-def is_mean(metric: Metric, manifest: RunManifest) -> bool:
+def is_subset_mean(metric: Metric, manifest: RunManifest) -> bool:
     """Whether a metric is a mean over a dataset's subsets, which no task has by itself."""
     return metric.task not in {task.name for task in manifest.tasks}
 
 
-class Share(NamedTuple):
+class DisagreementShare(NamedTuple):
     """The part of a dataset's samples on which methods disagree."""
 
     name: str
@@ -60,21 +60,25 @@ class Share(NamedTuple):
         return f"the methods disagree on {self.n:,} of {self.n_samples:,} samples{rest}"
 
 
-def disagreements(manifest: RunManifest) -> list[Share]:
+def count_disagreements(manifest: RunManifest) -> list[DisagreementShare]:
     """Return on how many samples of each dataset the methods disagree."""
     shares = []
-    for family in families(manifest.tasks):
+    for family in group_by_family(manifest.tasks):
         counted = [task for task in family.tasks if task.name in manifest.disagreements]
         if counted:
             n = sum(manifest.disagreements[task.name] for task in counted)
             n_untold = sum(manifest.agreement_untold.get(task.name, 0) for task in counted)
-            shares.append(Share(family.name, n, sum(task.n_samples for task in counted), n_untold))
+            shares.append(
+                DisagreementShare(family.name, n, sum(task.n_samples for task in counted), n_untold)
+            )
     return shares
 
 
-def means_of(metrics: Sequence[Metric], name: str, manifest: RunManifest) -> Iterator[tuple[str, str, float]]:
+def average_over_subsets(
+    metrics: Sequence[Metric], name: str, manifest: RunManifest
+) -> Iterator[tuple[str, str, float]]:
     """Yield dataset, method and value of a metric of tasks, over all samples of all subsets."""
-    owner = family_of(manifest)
+    owner = map_task_families(manifest)
     sums: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for metric in metrics:
         if metric.metric == name and metric.group is None and metric.value is not None:
@@ -84,16 +88,16 @@ def means_of(metrics: Sequence[Metric], name: str, manifest: RunManifest) -> Ite
         yield dataset, method, sum(n * value for n, value in parts) / sum(n for n, _ in parts)
 
 
-def foremost(metrics: Sequence[Metric], manifest: RunManifest) -> list[Metric]:
+def select_headline_metrics(metrics: Sequence[Metric], manifest: RunManifest) -> list[Metric]:
     """Return what a dataset is judged by: the mean over its subsets where there is one, else each task.
 
     Runs of earlier versions may have several headlines; the first of them decides.
     """
     heads = [metric for metric in metrics if metric.is_headline and metric.group is None]
-    owner = family_of(manifest)
-    means = {(metric.task, metric.method) for metric in heads if is_mean(metric, manifest)}
+    owner = map_task_families(manifest)
+    means = {(metric.task, metric.method) for metric in heads if is_subset_mean(metric, manifest)}
     first: dict[tuple[str, str], Metric] = {}
     for metric in heads:
-        if is_mean(metric, manifest) or (owner[metric.task].name, metric.method) not in means:
+        if is_subset_mean(metric, manifest) or (owner[metric.task].name, metric.method) not in means:
             first.setdefault((metric.task, metric.method), metric)
     return list(first.values())

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from assay.core.method_agreement import do_differ, opinion
+from assay.core.method_agreement import has_disagreement, read_opinion
 from assay.core.sample import Sample
 from assay.core.score import (
     MACRO,
@@ -26,7 +26,7 @@ from assay.core.score import (
 )
 from assay.core.task import Evaluation
 from assay.scoring.ratios import RunningRatio
-from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro, wilson
+from assay.scoring.statistics import NO_ESTIMATE, Estimate, RunningMean, clip_estimate, macro, wilson
 
 LOWER_IS_BETTER = frozenset(
     {"brier", "perplexity_token", "perplexity_word", "perplexity_byte", "bits_per_byte"}
@@ -37,13 +37,13 @@ _UNANSWERED = Verdict.UNANSWERED
 _FAILED = Verdict.FAILED
 
 
-class _Numbers:
+class _MetricTotals:
     """One metric of one cell: a mean, or a ratio of sums when scores bring that."""
 
     __slots__ = ("n_scored", "n_unanswered", "ratio", "running")
 
     def __init__(self) -> None:
-        self.running = Running()
+        self.running = RunningMean()
         self.ratio: RunningRatio | None = None
         self.n_scored = 0
         self.n_unanswered = 0
@@ -54,7 +54,7 @@ class _Numbers:
         self.ratio.add(ratio.numerator, ratio.denominator, cluster)
         self.n_scored += 1
 
-    def merge(self, other: _Numbers) -> None:
+    def merge(self, other: _MetricTotals) -> None:
         self.running.merge(other.running)
         if other.ratio is not None:
             if self.ratio is None:
@@ -87,13 +87,13 @@ class _Cell:
         self.n_truncated = 0
         self.why: str | None = None
         """Why the first of the failed rows failed."""
-        self.metrics: dict[str, _Numbers] = {}
+        self.metrics: dict[str, _MetricTotals] = {}
         self.deciding: dict[str, None] = {}
 
-    def numbers(self, metric: str) -> _Numbers:
+    def numbers(self, metric: str) -> _MetricTotals:
         numbers = self.metrics.get(metric)
         if numbers is None:
-            self.metrics[metric] = numbers = _Numbers()
+            self.metrics[metric] = numbers = _MetricTotals()
         return numbers
 
     def add(self, score: Score) -> None:
@@ -134,7 +134,7 @@ class _Cell:
     def _add_value(self, metric: str, value: float, is_scored: bool, cluster: str | None) -> None:
         numbers = self.metrics.get(metric)
         if numbers is None:
-            self.metrics[metric] = numbers = _Numbers()
+            self.metrics[metric] = numbers = _MetricTotals()
         numbers.running.add(value, cluster)
         if is_scored:
             numbers.n_scored += 1
@@ -230,7 +230,7 @@ class MeanAggregator:
                 is_mean = whole.metrics[metric].ratio is None
                 if len(parts) > 1 and metric in whole.deciding and is_mean:
                     found.append(_macro_metric(task, track, metric, whole, list(parts.values())))
-        return self._with_given(found)
+        return self._insert_list_metrics(found)
 
     def headlines(self) -> list[Metric]:
         """Return what each task and method is judged by, over all of its samples so far.
@@ -246,17 +246,17 @@ class MeanAggregator:
             metric = _headline(whole.deciding)
             is_share = self._is_share(task, track, metric)
             found.append(_metric(task, track, metric, None, whole, is_share=is_share))
-        return [one for one in self._with_given(found) if one.is_headline and one.group is None]
+        return [one for one in self._insert_list_metrics(found) if one.is_headline and one.group is None]
 
     def _is_share(self, task: str, track: str, metric: str) -> bool:
         """Whether a metric's interval is that of a share, where all its values are 0 or 1."""
         return (task, track, metric) not in self._off_scale and metric != "bits_per_byte"
 
-    def _with_given(self, found: list[Metric]) -> list[Metric]:
+    def _insert_list_metrics(self, found: list[Metric]) -> list[Metric]:
         """Put in the metrics that are no means: in the place of the mean of the same name, or behind."""
         given = {(one.task, one.method, one.metric, one.group): one for one in self._given}
         made = [
-            _with_reason(given.pop((one.task, one.method, one.metric, one.group), one), one) for one in found
+            _copy_reason(given.pop((one.task, one.method, one.metric, one.group), one), one) for one in found
         ]
         # Found first are the metrics that decide.
         headlines: dict[tuple[str, str], str] = {}
@@ -267,11 +267,11 @@ class MeanAggregator:
                 {name: None for cell in groups.values() for name in cell.deciding}
             )
         return [
-            self._completed(one, is_headline=headlines[one.task, one.method] == one.metric)
+            self._complete_metric(one, is_headline=headlines[one.task, one.method] == one.metric)
             for one in (*made, *given.values())
         ]
 
-    def _completed(self, one: Metric, *, is_headline: bool) -> Metric:
+    def _complete_metric(self, one: Metric, *, is_headline: bool) -> Metric:
         """Return a metric with what only its author's evaluation said of it."""
         is_authors = (one.task, one.method, one.metric) in self._named
         if (lost := self._lost.get((one.task, one.method))) is not None:
@@ -302,7 +302,7 @@ def _headline(deciding: Mapping[str, None]) -> str:
     return next((name for name in deciding if name != NO_METRIC), NO_METRIC)
 
 
-def _with_reason(one: Metric, counted: Metric) -> Metric:
+def _copy_reason(one: Metric, counted: Metric) -> Metric:
     """Return a metric of a whole list with the reason that its rows give, where it has none itself."""
     if one.why is not None or (one.value is not None and not one.n_failed):
         return one
@@ -311,9 +311,9 @@ def _with_reason(one: Metric, counted: Metric) -> Metric:
 
 def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell, *, is_share: bool) -> Metric:
     numbers = cell.metrics[metric]
-    estimate = _bounded(metric, numbers.estimate(is_share=is_share))
+    estimate = _clip_estimate(metric, numbers.estimate(is_share=is_share))
     is_headline = metric in cell.deciding
-    return _made(task, track, metric, group, estimate, cell, numbers, is_headline)
+    return _assemble_metric(task, track, metric, group, estimate, cell, numbers, is_headline)
 
 
 def _macro_metric(task: str, track: str, metric: str, whole: _Cell, parts: list[_Cell]) -> Metric:
@@ -323,30 +323,32 @@ def _macro_metric(task: str, track: str, metric: str, whole: _Cell, parts: list[
         # Groups all right or all wrong have no spread to build on; the counts still have an interval.
         low, high = wilson(estimate.value * estimate.n, estimate.n)
         estimate = estimate._replace(low=low, high=high)
-    estimate = _bounded(metric, estimate)
+    estimate = _clip_estimate(metric, estimate)
     numbers = whole.metrics[metric]
-    return _made(task, track, f"{metric}{MACRO}", None, estimate, whole, numbers, False, lower=metric)
+    return _assemble_metric(
+        task, track, f"{metric}{MACRO}", None, estimate, whole, numbers, False, lower=metric
+    )
 
 
-def _bounded(metric: str, estimate: Estimate) -> Estimate:
+def _clip_estimate(metric: str, estimate: Estimate) -> Estimate:
     """Clip to what is possible: shares to [0, 1], perplexities to 1 and above, bits to 0 and above."""
-    if estimate is NOTHING or estimate.value is None:
+    if estimate is NO_ESTIMATE or estimate.value is None:
         return estimate
     if metric.startswith("perplexity") or metric == "bits_per_byte":
-        return clipped(estimate, 0.0 if metric == "bits_per_byte" else 1.0, math.inf)
+        return clip_estimate(estimate, 0.0 if metric == "bits_per_byte" else 1.0, math.inf)
     name = metric.casefold()
     is_share = name.startswith(("accuracy", "prob_", "pass@")) or name in (MASS, "em", "f1", "contains")
-    return clipped(estimate) if is_share else estimate
+    return clip_estimate(estimate) if is_share else estimate
 
 
-def _made(
+def _assemble_metric(
     task: str,
     track: str,
     metric: str,
     group: str | None,
     estimate: Estimate,
     cell: _Cell,
-    numbers: _Numbers,
+    numbers: _MetricTotals,
     is_headline: bool,
     lower: str | None = None,
 ) -> Metric:
@@ -355,7 +357,7 @@ def _made(
         method=track,
         metric=metric,
         group=group,
-        why=_why(metric, cell, numbers, estimate),
+        why=_explain_missing_value(metric, cell, numbers, estimate),
         value=estimate.value,
         low=estimate.low,
         high=estimate.high,
@@ -370,7 +372,9 @@ def _made(
     )
 
 
-def _why(metric: str, cell: _Cell, numbers: _Numbers, estimate: Estimate) -> str | None:
+def _explain_missing_value(
+    metric: str, cell: _Cell, numbers: _MetricTotals, estimate: Estimate
+) -> str | None:
     """Return why a metric has no value, or why the first failed row failed."""
     first = None if cell.why is None else f"the first: {cell.why}"
     if estimate.value is not None or numbers.n_scored or numbers.n_unanswered:
@@ -413,8 +417,8 @@ class Disagreement:
             self._count(task, sample, (*earlier, *scores))
 
     def _count(self, task: str, sample: Sample, scores: Sequence[Score]) -> None:
-        found = (opinion(score.verdict, score.answer, sample.labels) for score in scores)
-        differ = do_differ([one for one in found if one is not None])
+        found = (read_opinion(score.verdict, score.answer, sample.labels) for score in scores)
+        differ = has_disagreement([one for one in found if one is not None])
         self._differ[task] = self._differ.get(task, 0) + (differ is True)
         if differ is None:
             self._untold[task] = self._untold.get(task, 0) + 1
@@ -423,6 +427,6 @@ class Disagreement:
         """Return the number of samples on which methods differ, for each task with several."""
         return dict(self._differ)
 
-    def untold(self) -> dict[str, int]:
+    def count_undecided(self) -> dict[str, int]:
         """Return the number of samples of which that cannot be told, for each task that has some."""
         return dict(self._untold)

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from assay.core.errors import PlanError
-from assay.scoring.extract.formulas import plain_text, sides
+from assay.scoring.extract.formulas import plain_text, split_equation
 from assay.scoring.latex import latex_form
 from assay.scoring.latex_answers import are_alike
 from assay.scoring.normalize import normalize
@@ -26,7 +26,7 @@ _PACKAGES = ("math_verify", "latex2sympy2_extended")
 _SECONDS = 10.0
 _MEMORY_MIB = 2048
 _LONGEST = 300
-_N_KEPT = 4096
+_MAX_CACHED = 4096
 
 
 class FormulaComparison:
@@ -41,7 +41,7 @@ class FormulaComparison:
 
     def is_any(self, answer: str, targets: Sequence[str]) -> bool:
         """Whether a formula is one of the right ones."""
-        fitting = [target for target in targets if _fit(answer, target)]
+        fitting = [target for target in targets if _are_comparable(answer, target)]
         return any(_are_same_text(answer, target) for target in fitting) or any(
             self._are_same_value(answer, target) for target in fitting
         )
@@ -59,7 +59,7 @@ class FormulaComparison:
             return False
         pair = answer, target
         if pair not in self._verdicts:
-            if len(self._verdicts) >= _N_KEPT:
+            if len(self._verdicts) >= _MAX_CACHED:
                 self._verdicts.clear()
             self._verdicts[pair] = self._verify(answer, target)
         return self._verdicts[pair]
@@ -90,20 +90,20 @@ class FormulaComparison:
 
 def _are_same_text(answer: str, target: str) -> bool:
     """Whether two formulas are written alike."""
-    _, one = sides(answer)
-    _, other = sides(target)
+    _, one = split_equation(answer)
+    _, other = split_equation(target)
     if normalize(plain_text(one)) == normalize(plain_text(other)) != "":
         return True
     return are_alike(one, other, "v2", is_faithful=False)
 
 
-def _fit(answer: str, target: str) -> bool:
+def _are_comparable(answer: str, target: str) -> bool:
     """Whether two formulas may be the same: one thing on the left of both, and the same brackets.
 
     An open interval is not a closed one, and y = 3 not x = 3, whatever normal forms make of them.
     """
-    left, right = sides(answer)
-    left_target, right_target = sides(target)
+    left, right = split_equation(answer)
+    left_target, right_target = split_equation(target)
     is_other = left != "" and left_target != "" and latex_form(left) != latex_form(left_target)
     return not is_other and _outer(right) == _outer(right_target)
 

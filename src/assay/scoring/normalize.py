@@ -51,19 +51,19 @@ _UNIT = re.compile(r"\s*(?:\\?%|percent|dollars?|\.|°|\\\$|[$€£¥₩])?\s*")
 def normalize(text: str, *, drops_articles: bool = False) -> str:
     """Return the form in which two texts are compared for an exact match."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    folded = _without_copula(_SPACE.sub(" ", folded).strip(_EDGE))
+    folded = _strip_copula(_SPACE.sub(" ", folded).strip(_EDGE))
     if drops_articles:
         folded = _SPACE.sub(" ", _ARTICLE.sub(" ", folded)).strip(_EDGE)
     return folded
 
 
-def _without_copula(text: str) -> str:
+def _strip_copula(text: str) -> str:
     while copula := _COPULA.search(text):
         text = text[: copula.start()].strip(_EDGE)
     return text
 
 
-def words_of_any_script(text: str) -> list[str]:
+def split_any_script(text: str) -> list[str]:
     """Return the words of a text in one spelling, without punctuation.
 
     Chinese and Japanese characters stand for themselves, since no spaces part their words.
@@ -73,7 +73,7 @@ def words_of_any_script(text: str) -> list[str]:
 
 def words(text: str) -> list[str]:
     """Return the words that token F1 counts: no punctuation, no English articles, no Korean "it is"."""
-    return [word for word in words_of_any_script(normalize(text)) if word not in ("a", "an", "the")]
+    return [word for word in split_any_script(normalize(text)) if word not in ("a", "an", "the")]
 
 
 def contains(reply: str, target: str) -> bool:
@@ -82,13 +82,13 @@ def contains(reply: str, target: str) -> bool:
     at = hay.find(needle) if needle else -1
     while at >= 0:
         end = at + len(needle)
-        if not (_joins(hay, at) or _joins(hay, end)):
+        if not (_is_inside_word(hay, at) or _is_inside_word(hay, end)):
             return True
         at = hay.find(needle, at + 1)
     return False
 
 
-def _joins(text: str, at: int) -> bool:
+def _is_inside_word(text: str, at: int) -> bool:
     """Whether a Latin word or a number runs on over a place."""
     if at <= 0 or at >= len(text):
         return False
@@ -134,7 +134,7 @@ def parse_number(text: str) -> Fraction | None:
     return read_number(match[0])
 
 
-def canonical(value: Fraction) -> str:
+def format_exact(value: Fraction) -> str:
     """Return the shortest exact decimal, or `a/b` in lowest terms when no decimal is exact."""
     bottom, digits = value.denominator, 0
     while bottom % 10 == 0:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 
-from assay.scoring.statistics import LEVEL, NOTHING, Estimate, few_clusters_factor, student_quantile
+from assay.scoring.statistics import LEVEL, NO_ESTIMATE, Estimate, few_clusters_factor, student_quantile
 
 
 class RunningRatio:
@@ -85,7 +85,7 @@ class RunningRatio:
         An interval of the ratio is an interval of the perplexity in log space, so it never falls below 0.
         """
         if self.x <= 0:
-            return NOTHING
+            return NO_ESTIMATE
         ratio, stderr = self.y / self.x, self.stderr()
         value = self._scaled(ratio)
         if value is None or stderr is None:

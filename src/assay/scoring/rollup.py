@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from assay.core.score import HEADLINE, MACRO, Metric
 from assay.core.task import TaskSpec
-from assay.scoring.statistics import Estimate, clipped, macro, wilson
+from assay.scoring.statistics import Estimate, clip_estimate, macro, wilson
 
 
-def rolled_up(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metric]:
+def roll_up_subsets(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metric]:
     """Return the macro means of every dataset of which several subsets, or a whole category, were evaluated.
 
     A mean over subsets counts each once, however many rows it has. The task of such a metric is the dataset,
@@ -59,7 +59,7 @@ def _mean(
     estimates = [Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some]
     estimate = estimates[0] if len(some) == 1 else macro(estimates)
     if first.is_share and len(some) > 1:
-        estimate = _within(estimate)
+        estimate = _clip_share(estimate)
     return [
         Metric(
             family,
@@ -84,10 +84,10 @@ def _mean(
     ]
 
 
-def _within(estimate: Estimate) -> Estimate:
+def _clip_share(estimate: Estimate) -> Estimate:
     """Return the estimate of a share with an interval of possible values."""
     if estimate.value is None or estimate.stderr != 0:
-        return clipped(estimate)
+        return clip_estimate(estimate)
     # Subsets all right or all wrong have no spread to build on; the counts still have an interval.
     low, high = wilson(estimate.value * estimate.n, estimate.n)
     return estimate._replace(low=low, high=high)

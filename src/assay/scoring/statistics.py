@@ -36,7 +36,7 @@ class Estimate(NamedTuple):
     n: int
 
 
-NOTHING = Estimate(None, None, None, None, 0)
+NO_ESTIMATE = Estimate(None, None, None, None, 0)
 """The estimate from no observations."""
 
 
@@ -63,11 +63,11 @@ def student_quantile(df: int, level: float = LEVEL) -> float:
         third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
         return z + first / df + second / df**2 + third / df**3
     low, high = 0.0, 1.0
-    while _student_within(high, df) < level:
+    while _student_coverage(high, df) < level:
         high *= 2
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if _student_within(middle, df) < level else (low, middle)
+        low, high = (middle, high) if _student_coverage(middle, df) < level else (low, middle)
     return (low + high) / 2
 
 
@@ -79,12 +79,12 @@ def student_p(t: float, df: int) -> float:
     """
     t = abs(t)
     if df <= _EXACT_TAILS_UP_TO:
-        return max(0.0, 1.0 - _student_within(t, df))
+        return max(0.0, 1.0 - _student_coverage(t, df))
     z = t * (1 - 1 / (4 * df)) / math.sqrt(1 + t * t / (2 * df))
     return math.erfc(z / math.sqrt(2))
 
 
-def _student_within(t: float, df: int) -> float:
+def _student_coverage(t: float, df: int) -> float:
     theta = math.atan(t / math.sqrt(df))
     sine, cosine = math.sin(theta), math.cos(theta)
     if df == 1:
@@ -130,7 +130,7 @@ def mean_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
 
     For values that are not just 0 and 1. One value has no interval.
     """
-    return Running.of(values).student(level)
+    return RunningMean.of(values).student(level)
 
 
 def clustered_stderr(values: Sequence[float], clusters: Sequence[Hashable]) -> float | None:
@@ -142,7 +142,7 @@ def clustered_stderr(values: Sequence[float], clusters: Sequence[Hashable]) -> f
     """
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values but {len(clusters)} clusters")
-    running = Running()
+    running = RunningMean()
     for value, cluster in zip(values, clusters, strict=True):
         running.add(value, cluster)
     return running.clustered_stderr()
@@ -157,7 +157,7 @@ def micro(parts: Iterable[Estimate]) -> Estimate:
     """Return the mean over all samples of all groups: weights w_i = n_i / n, SE = sqrt(sum w_i^2 se_i^2)."""
     known = [part for part in parts if part.value is not None and part.n]
     n = sum(part.n for part in known)
-    return weighted([(part.n / n, part) for part in known], n)
+    return weighted_sum([(part.n / n, part) for part in known], n)
 
 
 def macro(parts: Iterable[Estimate]) -> Estimate:
@@ -166,20 +166,23 @@ def macro(parts: Iterable[Estimate]) -> Estimate:
     Groups are taken as independent. None for the error when any group's own is unknown.
     """
     known = [part for part in parts if part.value is not None and part.n]
-    return weighted([(1 / len(known), part) for part in known], sum(part.n for part in known))
+    return weighted_sum([(1 / len(known), part) for part in known], sum(part.n for part in known))
 
 
-def weighted(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
+def weighted_sum(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
     """Return the sum of independent estimates, each times its weight; no error if one has none.
 
     Beside others, one without spread is not certain: three of three right say little. The width of its own
     interval then stands for its error. Where none has any spread the error is 0, and counts must do.
     """
     if not parts:
-        return NOTHING
+        return NO_ESTIMATE
     value = math.fsum(weight * (part.value or 0.0) for weight, part in parts)
     has_spread = any(part.stderr for _, part in parts)
-    errors = [_error_by_width(part) if has_spread and part.stderr == 0 else part.stderr for _, part in parts]
+    errors = [
+        _estimate_error_by_width(part) if has_spread and part.stderr == 0 else part.stderr
+        for _, part in parts
+    ]
     known = [error for error in errors if error is not None]
     if len(known) < len(errors):
         return Estimate(value, None, None, None, n)
@@ -190,20 +193,20 @@ def weighted(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
     return Estimate(value, value - half, value + half, stderr, n)
 
 
-def _error_by_width(part: Estimate) -> float | None:
+def _estimate_error_by_width(part: Estimate) -> float | None:
     if part.low is None or part.high is None:
         return part.stderr
     return (part.high - part.low) / (2 * normal_quantile())
 
 
-def clipped(estimate: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
+def clip_estimate(estimate: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
     """Return the estimate with its interval cut to the values that are possible."""
     if estimate.low is None or estimate.high is None:
         return estimate
     return estimate._replace(low=max(low, estimate.low), high=min(high, estimate.high))
 
 
-class Running:
+class RunningMean:
     """A mean that grows by one value at a time: count, sum, sum of squares, and the sums of clusters.
 
     Memory grows with the number of clusters, not of values. Values without a cluster stand alone.
@@ -223,7 +226,7 @@ class Running:
         self._in_squares = 0.0
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Running:
+    def of(cls, values: Iterable[float]) -> RunningMean:
         """Return the accumulator after these values."""
         running = cls()
         for value in values:
@@ -247,7 +250,7 @@ class Running:
             self._in_sum += value
             self._in_squares += value * value
 
-    def merge(self, other: Running) -> None:
+    def merge(self, other: RunningMean) -> None:
         """Take everything another accumulator has seen; equal cluster names are one cluster."""
         self.n += other.n
         self.total += other.total
@@ -295,7 +298,7 @@ class Running:
     def student(self, level: float = LEVEL) -> Estimate:
         """Return mean ± t · stderr, with one degree of freedom fewer than independent units."""
         if not self.n:
-            return NOTHING
+            return NO_ESTIMATE
         value, stderr = self.total / self.n, self.stderr()
         if stderr is None:
             return Estimate(value, None, None, None, self.n)
@@ -311,11 +314,11 @@ class Running:
         nothing, so each cluster counts as one observation in Wilson's interval, which is wide and honest.
         """
         if not self.n:
-            return NOTHING
+            return NO_ESTIMATE
         value, stderr = self.total / self.n, self.stderr()
         if self.is_clustered and stderr:
             half = student_quantile(self.n_clusters - 1, level) * stderr
-            return clipped(Estimate(value, value - half, value + half, stderr, self.n))
+            return clip_estimate(Estimate(value, value - half, value + half, stderr, self.n))
         units = self.n_clusters
         low, high = wilson(value * units, units, level)
         return Estimate(value, low, high, stderr, self.n)

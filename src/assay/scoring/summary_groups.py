@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from assay.core.arithmetic import arithmetic
+from assay.core.arithmetic import compile_arithmetic
 from assay.core.errors import listing
-from assay.core.metric_order import in_order
+from assay.core.metric_order import sort_metrics
 from assay.core.score import Metric
 from assay.core.summary_group import Subset, SummaryGroup
-from assay.scoring.statistics import Estimate, clipped, weighted, wilson
+from assay.scoring.statistics import Estimate, clip_estimate, weighted_sum, wilson
 
 MIXED = "mixed"
 """The method of a group whose tasks are evaluated by several."""
@@ -29,7 +29,7 @@ _LEAST_OF_HARMONIC = 1.0
 """What values below 1 of 100 count as in a harmonic mean that holds a 0, as in the originals."""
 
 
-class Grouped(NamedTuple):
+class GroupResults(NamedTuple):
     """What came out for the groups."""
 
     metrics: tuple[Metric, ...] = ()
@@ -49,12 +49,12 @@ class _Member(NamedTuple):
     is_as_measured: bool
 
 
-def grouped_metrics(metrics: Sequence[Metric], groups: Sequence[SummaryGroup]) -> Grouped:
+def build_group_metrics(metrics: Sequence[Metric], groups: Sequence[SummaryGroup]) -> GroupResults:
     """Return a metric for each group of which all tasks are there."""
-    return _Groups(metrics).joined(groups)
+    return _GroupBuilder(metrics).joined(groups)
 
 
-class _Groups:
+class _GroupBuilder:
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._known: dict[str, list[Metric]] = {}
         for metric in metrics:
@@ -66,7 +66,7 @@ class _Groups:
         self._members: dict[str, tuple[str, ...]] = {}
         self._notes: list[str] = []
 
-    def joined(self, groups: Sequence[SummaryGroup]) -> Grouped:
+    def joined(self, groups: Sequence[SummaryGroup]) -> GroupResults:
         made: list[Metric] = []
         for group in groups:
             found = [self._find(subset) for subset in group.subsets]
@@ -76,7 +76,9 @@ class _Groups:
                 self._notes.append(f"group {group.name!r}: a dataset has this name, so the group is left out")
                 continue
             lacking = [
-                _named(subset) for subset, one in zip(group.subsets, found, strict=True) if one is None
+                _format_subset(subset)
+                for subset, one in zip(group.subsets, found, strict=True)
+                if one is None
             ]
             if lacking:
                 self._notes.append(
@@ -91,13 +93,13 @@ class _Groups:
             except ArithmeticError as error:
                 self._notes.append(f"group {group.name!r} has no {group.label}: {error}")
                 continue
-            joined += self._by_metric(group, tasks)
+            joined += self._build_by_metric(group, tasks)
             made += joined
             self._known.setdefault(group.name, []).extend(joined)
             self._members[group.name] = tasks
-        return Grouped(tuple(made), self._members, tuple(dict.fromkeys(self._notes)))
+        return GroupResults(tuple(made), self._members, tuple(dict.fromkeys(self._notes)))
 
-    def _by_metric(self, group: SummaryGroup, tasks: Sequence[str]) -> Iterator[Metric]:
+    def _build_by_metric(self, group: SummaryGroup, tasks: Sequence[str]) -> Iterator[Metric]:
         """Yield the group once more by each metric that all of its members have."""
         if any(subset.metric is not None for subset in group.subsets):
             return
@@ -115,7 +117,7 @@ class _Groups:
     def _find(self, subset: Subset) -> Metric | None:
         """Return a subset's metric; None where it was not evaluated, or has no value."""
         known = self._known.get(subset.name, ())
-        ordered = known if subset.name in self._members else in_order(known)
+        ordered = known if subset.name in self._members else sort_metrics(known)
         fitting = [one for one in ordered if subset.metric in (None, one.metric)]
         return fitting[0] if fitting and fitting[0].value is not None else None
 
@@ -124,13 +126,15 @@ class _Groups:
         is_share = all(one.metric.is_share and one.is_as_measured for one in members)
         estimate = self._estimate(group, members)
         if is_share and group.joining != "sum":
-            estimate = _as_share(estimate, has_interval=group.joining in _LINEAR)
+            estimate = _convert_to_share(estimate, has_interval=group.joining in _LINEAR)
         elif is_share:
             is_share = False
-            estimate = clipped(estimate, 0.0, _PERCENT * math.fsum(_weight(group, one) for one in members))
+            estimate = clip_estimate(
+                estimate, 0.0, _PERCENT * math.fsum(_weight(group, one) for one in members)
+            )
         methods = {one.method for one in metrics}
         # A task that is in several groups of the group has its rows once.
-        rows = [in_order(self._known[name])[0] for name in tasks]
+        rows = [sort_metrics(self._known[name])[0] for name in tasks]
         return Metric(
             group.name,
             methods.pop() if len(methods) == 1 else MIXED,
@@ -165,16 +169,18 @@ class _Groups:
         weights = [_weight(group, one) for one in members]
         total = math.fsum(weights) if group.joining != "sum" else 1.0
         parts = [
-            (weight / total, _measured(one)) for weight, one in zip(weights, members, strict=True) if weight
+            (weight / total, _build_estimate(one))
+            for weight, one in zip(weights, members, strict=True)
+            if weight
         ]
-        return weighted(parts, n)
+        return weighted_sum(parts, n)
 
 
 def _members(group: SummaryGroup, metrics: Sequence[Metric]) -> Iterator[_Member]:
     for subset, metric in zip(group.subsets, metrics, strict=True):
         value = (metric.value or 0.0) * (_PERCENT if metric.is_share else 1.0)
         transform = group.transforms.get(subset.name)
-        made = value if transform is None else arithmetic(transform)(value)
+        made = value if transform is None else compile_arithmetic(transform)(value)
         yield _Member(f"{subset.name}@{metric.metric}", subset, metric, made, transform is None)
 
 
@@ -185,7 +191,7 @@ def _weight(group: SummaryGroup, member: _Member) -> float:
     return group.weights.get(member.key, group.weights.get(member.subset.name, 0.0))
 
 
-def _measured(member: _Member) -> Estimate:
+def _build_estimate(member: _Member) -> Estimate:
     scale = _PERCENT if member.metric.is_share else 1.0
     error = member.metric.stderr
     # How far a transformed value may lie off is not known.
@@ -193,7 +199,7 @@ def _measured(member: _Member) -> Estimate:
     return Estimate(member.value, None, None, stderr, member.metric.n)
 
 
-def _as_share(estimate: Estimate, *, has_interval: bool) -> Estimate:
+def _convert_to_share(estimate: Estimate, *, has_interval: bool) -> Estimate:
     """Return an estimate of percents as one of shares, with an interval of possible values."""
     value, low, high, stderr = (
         None if one is None else one / _PERCENT
@@ -201,13 +207,13 @@ def _as_share(estimate: Estimate, *, has_interval: bool) -> Estimate:
     )
     made = Estimate(value, low, high, stderr, estimate.n)
     if value is None or stderr != 0 or not has_interval:
-        return clipped(made)
+        return clip_estimate(made)
     # Tasks all right or all wrong have no spread to build on; the counts still have an interval.
     low, high = wilson(value * made.n, made.n)
     return made._replace(low=low, high=high)
 
 
-def _named(subset: Subset) -> str:
+def _format_subset(subset: Subset) -> str:
     return subset.name if subset.metric is None else f"{subset.name}@{subset.metric}"
 
 

@@ -13,9 +13,15 @@ import msgspec
 
 from assay.core.media import Medium
 from assay.core.origin import Origin
-from assay.sources.faults import damaged, no_rows, not_installed, require_good_names, unreadable
-from assay.sources.feature_types import label_names, media_columns, type_names
-from assay.sources.media_files import media_address
+from assay.sources.faults import (
+    build_damaged_error,
+    build_no_rows_error,
+    build_not_installed_error,
+    build_unreadable_error,
+    require_column_names,
+)
+from assay.sources.feature_types import read_label_names, read_media_columns, read_type_names
+from assay.sources.media_files import format_media_address
 from assay.sources.record import Record
 from assay.sources.source import Report, Source
 
@@ -31,7 +37,7 @@ class _Info(msgspec.Struct):
     features: dict[str, Any] = {}
 
 
-class _Written(msgspec.Struct):
+class _FeatureMetadata(msgspec.Struct):
     """The part of that text which is used here."""
 
     info: _Info = msgspec.field(default_factory=_Info)
@@ -49,7 +55,7 @@ class _ColumnarSource(Source):
 
     @cached_property
     def _schema(self) -> Any:
-        with self._guarded() as (schema, _):
+        with self._translating_errors() as (schema, _):
             return schema
 
     @property
@@ -60,25 +66,25 @@ class _ColumnarSource(Source):
     @property
     def label_names(self) -> Mapping[str, tuple[str, ...]]:
         """Names of integer labels, as the features that `datasets` writes into a file declare them."""
-        return label_names(self._features)
+        return read_label_names(self._features)
 
     @property
     def media_columns(self) -> Mapping[str, Medium]:
         """Columns that the features declare to be media."""
-        return media_columns(self._features)
+        return read_media_columns(self._features)
 
     @property
     def column_types(self) -> Mapping[str, str]:
         """The types of the columns, as the features or else the schema declare them."""
         plain = {field.name: str(field.type) for field in self._schema}
-        return {**plain, **type_names(self._features)}
+        return {**plain, **read_type_names(self._features)}
 
     @cached_property
     def _features(self) -> Mapping[str, Any]:
         """What `datasets` wrote into the file about its columns; empty where it was written otherwise."""
         written = (self._schema.metadata or {}).get(_FEATURES, b"{}")
         try:
-            said = msgspec.json.decode(written, type=_Written)
+            said = msgspec.json.decode(written, type=_FeatureMetadata)
         except msgspec.DecodeError:
             # Of no use to us, and no fault of the rows.
             return {}
@@ -88,7 +94,7 @@ class _ColumnarSource(Source):
         path = self.path
         row = 0
         media = self.media_columns
-        with self._guarded() as (schema, batches):
+        with self._translating_errors() as (schema, batches):
             for batch in batches:
                 # Offsets are not checked when a file is opened: damaged ones would crash the process.
                 batch.validate(full=True)
@@ -97,31 +103,31 @@ class _ColumnarSource(Source):
                     for fields in batch.slice(start, _ROWS_AT_ONCE).to_pylist():
                         row += 1
                         for column, medium in media.items():
-                            fields[column] = media_address(fields[column], medium)
+                            fields[column] = format_media_address(fields[column], medium)
                         yield Record(fields, Origin(path, row))
         if not row:
-            raise no_rows(path, f"a schema of {len(schema.names)} columns and no rows")
+            raise build_no_rows_error(path, f"a schema of {len(schema.names)} columns and no rows")
 
     @contextmanager
-    def _guarded(self) -> Iterator[tuple[Any, Iterator[Any]]]:
+    def _translating_errors(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         """Open the file and turn pyarrow's errors, and its absence, into ones a person can mend."""
         try:
             import pyarrow
         except ImportError:
-            raise not_installed(self.path, self.kind, "pyarrow", "datasets") from None
+            raise build_not_installed_error(self.path, self.kind, "pyarrow", "datasets") from None
         try:
             if os.stat(self.path).st_size == 0:
-                raise no_rows(self.path, "zero bytes")
+                raise build_no_rows_error(self.path, "zero bytes")
             with self._opened() as (schema, batches):
-                require_good_names(schema.names, Origin(self.path))
+                require_column_names(schema.names, Origin(self.path))
                 yield schema, batches
         except MemoryError:
             # One of pyarrow's errors too, and no word on the file.
             raise
         except (FileNotFoundError, PermissionError) as error:
-            raise unreadable(self.path, error) from None
+            raise build_unreadable_error(self.path, error) from None
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise damaged(self.path, self.kind, error) from None
+            raise build_damaged_error(self.path, self.kind, error) from None
 
 
 class ParquetSource(_ColumnarSource):
@@ -165,5 +171,5 @@ def open_zstd(path: str) -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise not_installed(path, "zst", "pyarrow", "datasets") from None
+        raise build_not_installed_error(path, "zst", "pyarrow", "datasets") from None
     return pyarrow.input_stream(path, compression="zstd")

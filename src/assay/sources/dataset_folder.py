@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
-from assay.core.names import composed
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
+from assay.core.names import compose_name
 from assay.core.origin import Origin
-from assay.sources.files import known_suffix
+from assay.sources.files import find_suffix
 from assay.sources.shards import SHARD
 
 LAYOUTS = (
@@ -94,7 +94,7 @@ class DatasetFolder:
         `val`, `valid`, `validation` and `dev` stand for each other when the asked one is absent. A
         dataset whose files name no split counts as `test`.
         """
-        found = _of_split(self._of_config(config, split), split)
+        found = _filter_split(self._filter_config(config, split), split)
         asked = f"{self.name!r}, config {config!r}, split {split!r}"
         if not found:
             present = listing(self.splits(config)) or "none: its files name no split"
@@ -124,17 +124,19 @@ class DatasetFolder:
 
     def splits(self, config: str | None = None) -> tuple[str, ...]:
         """Return the splits of a config, or of the whole dataset, as the paths name them."""
-        return tuple(sorted({file.split for file in self._of_config(config, None) if file.split}))
+        return tuple(sorted({file.split for file in self._filter_config(config, None) if file.split}))
 
-    def _of_config(self, config: str | None, split: str | None) -> list[DataFile]:
-        config = None if config is None else composed(config)
+    def _filter_config(self, config: str | None, split: str | None) -> list[DataFile]:
+        config = None if config is None else compose_name(config)
         files = self._files(split)
         unnamed = [file for file in files if file.config is None]
         if config is None or config == self.stands_for:
             return unnamed or files
         dataset = self.path.name
         matches = [file for file in files if file.config == config]
-        matches = matches or [file for file in files if file.config and _bare(file.config, dataset) == config]
+        matches = matches or [
+            file for file in files if file.config and _strip_config(file.config, dataset) == config
+        ]
         if not matches and config in (*_PLAIN_CONFIGS, dataset, self._last_name):
             matches = unnamed
         if matches:
@@ -142,7 +144,7 @@ class DatasetFolder:
         present = self.configs(split)
         has = f"the configs are {listing(present)}" if present else "the dataset has no configs"
         fix = "ask for a config that is there" if present else "leave the config out"
-        what = f"{self.name!r} has no config {config!r}{nearest(config, present)}; {has}"
+        what = f"{self.name!r} has no config {config!r}{suggest_name(config, present)}; {has}"
         raise DatasetMissing(self._problem(what, fix))
 
     def _files(self, split: str | None) -> list[DataFile]:
@@ -162,10 +164,10 @@ class DatasetFolder:
 
     def _data_file(self, path: Path, layouts: list[re.Pattern[str]]) -> DataFile | None:
         relative = path.relative_to(self.path)
-        suffix = known_suffix(path.name)
+        suffix = find_suffix(path.name)
         if suffix is None or _BESIDES.fullmatch(path.name) or any(part[0] == "." for part in relative.parts):
             return None
-        stem = _CACHED.sub("", composed(relative.as_posix()[: -len(suffix)]))
+        stem = _CACHED.sub("", compose_name(relative.as_posix()[: -len(suffix)]))
         shard = SHARD.search(stem)
         whole = stem[: shard.start()] if shard else stem
         match = next((match for layout in layouts if (match := layout.fullmatch(whole))), None)
@@ -193,21 +195,21 @@ class DatasetFolder:
         return Problem("SOURCE-010", what, fix, Origin(str(self.path)))
 
 
-def _of_split(files: list[DataFile], split: str | None) -> list[DataFile]:
+def _filter_split(files: list[DataFile], split: str | None) -> list[DataFile]:
     if split is None:
         return files
-    for names in (split,), _same(split, SPELLINGS), _same(split, SYNONYMS):
+    for names in (split,), _find_synonyms(split, SPELLINGS), _find_synonyms(split, SYNONYMS):
         if found := [file for file in files if file.split in names]:
             return found
     # Evaluation data is what people keep unsplit; never handed out as train, where shots come from.
     return [file for file in files if file.split is None and split == "test"]
 
 
-def _same(split: str, groups: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+def _find_synonyms(split: str, groups: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
     return next((group for group in groups if split in group), ())
 
 
-def _bare(config: str, dataset: str) -> str:
+def _strip_config(config: str, dataset: str) -> str:
     """Return a config's name without the dataset's name before it and a version after it."""
     return re.sub(r"-v[\d.]+$", "", config.removeprefix(f"{dataset}-"))
 

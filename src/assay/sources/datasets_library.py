@@ -28,7 +28,7 @@ def showing_downloads(shows: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def library() -> Iterator[Any]:
+def quiet_datasets_library() -> Iterator[Any]:
     """Yield the library; ModuleNotFoundError when it is not installed."""
     import datasets
 

@@ -24,7 +24,7 @@ def shows_decimal_comma(cells: Iterable[str]) -> bool:
     return is_shown
 
 
-def with_point(text: str) -> str:
+def convert_decimal_comma(text: str) -> str:
     """Return a number that is written with a decimal comma as one with a point; another text as it is."""
     stripped = text.strip()
     if not _SHAPE.fullmatch(stripped):

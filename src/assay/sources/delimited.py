@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.sources.decimal_comma import shows_decimal_comma
-from assay.sources.faults import no_rows
+from assay.sources.faults import build_no_rows_error
 from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile
-from assay.sources.header import TableHead, require_header, table_head
+from assay.sources.header import TableHead, read_table_head, require_header
 from assay.sources.record import Record
 from assay.sources.source import Report
-from assay.sources.stream import Stored
+from assay.sources.stream import StoredText
 from assay.sources.text_source import TextSource
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ LONGEST_CELL = 33_000_000
 csv.field_size_limit(LONGEST_CELL)
 
 SEPARATORS = (",", ";", "\t", "|")
-_SPOKEN = {",": "','", ";": "';'", "\t": "a tab", "|": "'|'"}
+_SEPARATOR_NAMES = {",": "','", ";": "';'", "\t": "a tab", "|": "'|'"}
 _SAMPLE_CHARS = 1 << 16
 """What the separator and the header are inferred from. The rows behind it are checked one by one."""
 _SAMPLE_ROWS = 1_000
@@ -72,7 +72,7 @@ class DelimitedSource(TextSource):
         *("has_header", "header_row", "columns", "separator", "quotes", "decimal_comma")
     }
 
-    def __init__(self, stored: Stored, separator: str, settings: FileSettings | None = None) -> None:
+    def __init__(self, stored: StoredText, separator: str, settings: FileSettings | None = None) -> None:
         super().__init__(stored, settings)
         self._by_suffix = separator
 
@@ -91,7 +91,7 @@ class DelimitedSource(TextSource):
         text = "".join(text.splitlines(keepends=True)[n_skipped:]) if n_skipped else text
         if separator is None:
             separator = infer_separator(self.path, text, self._by_suffix)
-        quotes = separator != "\t" or _shows_quotes(text)
+        quotes = separator != "\t" or _has_quoted_values(text)
         quotes = quotes if asked.quotes is None else asked.quotes
         rows = list(islice(split_sample(text, separator, quotes=quotes), _COMPARED_ROWS))
         if not asked.says_header and rows:
@@ -113,7 +113,7 @@ class DelimitedSource(TextSource):
         """What was inferred about the file, other than what its suffix says."""
         notes = list(super().notes)
         if self._form.separator != self._by_suffix and self.settings and self.settings.separator is None:
-            notes.append(f"columns are separated by {_spoken(self._form.separator)}")
+            notes.append(f"columns are separated by {_format_separator(self._form.separator)}")
         if (
             self._form.separator == "\t"
             and self._form.quotes
@@ -139,10 +139,10 @@ class DelimitedSource(TextSource):
 
     def _read(self, report: Report) -> Iterator[Record]:
         path, columns = self.path, self.columns
-        for row, line, values in self._glance(report):
+        for row, line, values in self._scan_rows(report):
             yield Record(dict(zip(columns, values, strict=True)), Origin(path, row, line))
 
-    def _glance(self, report: Report) -> Iterator[tuple[int, int, list[str]]]:
+    def _scan_rows(self, report: Report) -> Iterator[tuple[int, int, list[str]]]:
         """Yield the number, the line and the values of each good row."""
         path = self.path
         row = 0
@@ -165,15 +165,17 @@ class DelimitedSource(TextSource):
                             yield row, begins, values
                         elif len(values) > 1 or (values and values[0].strip()):
                             row += 1
-                            report(self._ragged(head.columns, values, Origin(path, row, begins)))
+                            report(
+                                self._build_ragged_problem(head.columns, values, Origin(path, row, begins))
+                            )
                     is_done = True
                 except csv.Error as error:
                     # The reader forgets the broken row and can go on with the next line.
                     row += 1
-                    report(self._unsplittable(error, Origin(path, row, line + 1), rows.line_num))
+                    report(self._build_split_problem(error, Origin(path, row, line + 1), rows.line_num))
                     line = rows.line_num
         if not row:
-            raise no_rows(path, f"a header of {width} columns and nothing below it")
+            raise build_no_rows_error(path, f"a header of {width} columns and nothing below it")
 
     @contextmanager
     def _rows(self) -> Iterator[Reader]:
@@ -191,7 +193,7 @@ class DelimitedSource(TextSource):
                     break
                 line = rows.line_num
             else:
-                raise no_rows(self.path, "only blank lines")
+                raise build_no_rows_error(self.path, "only blank lines")
         except csv.Error as error:
             where = Origin(self.path, line=line + 1)
             raise AuthorError(
@@ -201,7 +203,7 @@ class DelimitedSource(TextSource):
         if len(names) == 1 and settings.separator is None:
             self._require_own_separator(names[0], line + 1)
         where = Origin(self.path, line=line + 1)
-        return table_head(settings, names, where), line + 1
+        return read_table_head(settings, names, where), line + 1
 
     def _require_own_separator(self, header: str, line: int) -> None:
         mine = self._form.separator
@@ -215,12 +217,12 @@ class DelimitedSource(TextSource):
                 elif mine == "\t" and other == ",":
                     fix = "name the file .csv"
                 what = (
-                    f"the header {header[:80]!r} is one column, read with {_spoken(mine)} between"
-                    f" columns; the separator seems to be {_spoken(other)}"
+                    f"the header {header[:80]!r} is one column, read with {_format_separator(mine)} between"
+                    f" columns; the separator seems to be {_format_separator(other)}"
                 )
                 raise AuthorError(Problem("SOURCE-009", what, fix, Origin(self.path, line=line)))
 
-    def _ragged(self, columns: tuple[str, ...], values: list[str], where: Origin) -> Problem:
+    def _build_ragged_problem(self, columns: tuple[str, ...], values: list[str], where: Origin) -> Problem:
         found = f"found {len(values)} fields, expected {len(columns)}"
         if len(values) < len(columns):
             missing = listing(columns[len(values) :])
@@ -234,7 +236,7 @@ class DelimitedSource(TextSource):
             fix = _QUOTE_FIX if self._form.quotes else "remove the tab inside a value"
         return Problem("SOURCE-005", what, fix, where)
 
-    def _unsplittable(self, error: csv.Error, where: Origin, last: int) -> Problem:
+    def _build_split_problem(self, error: csv.Error, where: Origin, last: int) -> Problem:
         if "field limit" in str(error):
             what = f"a value has more than {LONGEST_CELL:,} characters, up to line {last}"
             fix = "look for a quote that is not closed, or put the text into a file of its own"
@@ -259,7 +261,9 @@ def infer_separator(path: str, text: str, usual: str) -> str:
     widths = {
         separator: [
             (line, len(row))
-            for line, row in split_sample(text, separator, quotes=separator != "\t" or _shows_quotes(text))
+            for line, row in split_sample(
+                text, separator, quotes=separator != "\t" or _has_quoted_values(text)
+            )
         ]
         for separator in (usual, *(other for other in SEPARATORS if other != usual))
     }
@@ -270,15 +274,19 @@ def infer_separator(path: str, text: str, usual: str) -> str:
     }
     fitting = [separator for separator, share in shares.items() if share == 1]
     if len(fitting) > 1:
-        header, named = text.lstrip().partition("\n")[0].strip(), " and ".join(map(_spoken, fitting))
+        header, named = (
+            text.lstrip().partition("\n")[0].strip(),
+            " and ".join(map(_format_separator, fitting)),
+        )
         what = f"{named} each split every row into as many columns as the header {header[:80]!r}"
         readings = [
-            FileReading(f"{_spoken(one)} separates columns", FileSettings(separator=one)) for one in fitting
+            FileReading(f"{_format_separator(one)} separates columns", FileSettings(separator=one))
+            for one in fitting
         ]
         raise UndecidedFile("SOURCE-017", what, readings, Origin(path))
     if fitting:
         return fitting[0]
-    begins = {separator: line for separator, rows in widths.items() if (line := _begin_below(rows))}
+    begins = {separator: line for separator, rows in widths.items() if (line := _find_header_line(rows))}
     if len(begins) == 1:
         ((separator, line),) = begins.items()
         what = f"line 1 has fewer columns than the rows from line {line} on"
@@ -290,7 +298,7 @@ def infer_separator(path: str, text: str, usual: str) -> str:
     return best if shares.get(usual, 0) < 0.5 < shares.get(best, 0) else usual
 
 
-def _begin_below(widths: list[tuple[int, int]]) -> int | None:
+def _find_header_line(widths: list[tuple[int, int]]) -> int | None:
     """Return the line of the header where notes are above it: from there on all rows are equally wide."""
     if len(widths) < 3 or (width := widths[-1][1]) < 2:
         return None
@@ -334,7 +342,7 @@ _QUOTE_OPENS = re.compile(r'(?:^|(?<=[\t\n]))"((?:[^"]|"")*"(?=[\t\r\n]|$))?')
 """A quote at the beginning of a value; with the rest of the value where it is a quoted one."""
 
 
-def _shows_quotes(text: str) -> bool:
+def _has_quoted_values(text: str) -> bool:
     """Whether a tab-separated file writes values in quotes.
 
     Every value that begins with a quote has to be a quoted one, and one of them has to need it: a quote in it
@@ -350,8 +358,8 @@ def _shows_quotes(text: str) -> bool:
     return is_needed or all(len(name) > 1 and name[0] == name[-1] == '"' for name in header)
 
 
-def _spoken(separator: str) -> str:
-    return _SPOKEN.get(separator, repr(separator))
+def _format_separator(separator: str) -> str:
+    return _SEPARATOR_NAMES.get(separator, repr(separator))
 
 
 _QUOTE_FIX = 'put values that hold a comma, a quote or a line break in "...", and write a quote in them as ""'

@@ -49,12 +49,12 @@ def looks_like_utf16(head: bytes) -> bool:
     return head.count(0) * 4 > len(head)
 
 
-def mark_of(head: bytes) -> str | None:
+def find_byte_order_mark(head: bytes) -> str | None:
     """Return the encoding that a byte order mark names, other than UTF-8."""
     return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
 
 
-def not_encoded(path: str, encoding: str, error: UnicodeDecodeError, offset: int) -> AuthorError:
+def build_encoding_error(path: str, encoding: str, error: UnicodeDecodeError, offset: int) -> AuthorError:
     """Return the error of a file that is not in the encoding that it is said to have."""
     byte, at = error.object[error.start], max(0, offset + error.start)
     what = f"byte {byte:#04x} near offset {at:,} is not {encoding}: {error.reason}"
@@ -72,10 +72,10 @@ def require_encoding(path: str, encoding: str) -> None:
         raise AuthorError(Problem("SOURCE-004", what, fix, Origin(path))) from None
 
 
-def not_utf8(path: str, packer: str | None, opened: Callable[[], BufferedReader]) -> AuthorError:
+def build_utf8_error(path: str, packer: str | None, opened: Callable[[], BufferedReader]) -> AuthorError:
     """Return the error of a file that is not UTF-8: where, what it seems to be, how to convert it."""
-    fault = _find(opened)
-    encoding = _guess(fault)
+    fault = _find_fault(opened)
+    encoding = _guess_encoding(fault)
     what = f"byte {fault.byte:#04x} at offset {fault.offset:,} is not UTF-8"
     if encoding is None:
         what += "; the text around it is, so this one character is damaged"
@@ -97,7 +97,7 @@ def _conversion(path: str, packer: str | None, encoding: str) -> str:
     return f"{read} > {written} && mv {written} {name}"
 
 
-def _find(opened: Callable[[], BufferedReader]) -> _Fault:
+def _find_fault(opened: Callable[[], BufferedReader]) -> _Fault:
     """Walk the lines again to the first that does not decode: a stream decoder does not tell its place."""
     offset = n_good = 0
     with opened() as stream:
@@ -115,12 +115,12 @@ def _find(opened: Callable[[], BufferedReader]) -> _Fault:
     return _Fault(at, 1, 0, head, head.splitlines(keepends=True), 0)
 
 
-def _guess(fault: _Fault) -> str | None:
+def _guess_encoding(fault: _Fault) -> str | None:
     """Return the likeliest encoding, or None when the file is UTF-8 with a damaged character."""
     if 0 in fault.head:
         # No other text has a NUL; in UTF-16 it is half of every ASCII character, at least of the line ends.
         return "utf-16le" if fault.head[1::2].count(0) > fault.head[::2].count(0) else "utf-16be"
-    n_bad = sum(not _decodes(line, "utf-8") for line in fault.sample)
+    n_bad = sum(not _can_decode(line, "utf-8") for line in fault.sample)
     n_good = fault.n_good_before + sum(not line.isascii() for line in fault.sample) - n_bad
     if n_good > 4 * n_bad:
         return None
@@ -134,19 +134,19 @@ def guess_legacy(sample: bytes) -> str:
     # An accented letter stands between ASCII ones; kana and Hangul come in pairs of high bytes.
     if stands_alone * 2 < len(runs):
         for encoding, script, share in (("cp932", _KANA, 0.3), ("cp949", _HANGUL, 0.8)):
-            if _decodes(sample, encoding):
+            if _can_decode(sample, encoding):
                 wide = [char for char in sample.decode(encoding) if char > "\x7f"]
                 if len(script.findall("".join(wide))) >= share * len(wide):
                     return encoding
     chinese = max(_COMMON_HAN, key=lambda encoding: _share_of_common_han(sample, encoding))
     if _share_of_common_han(sample, chinese) >= 0.5:
         return chinese
-    return "cp1252" if _decodes(sample, "cp1252") else "latin1"
+    return "cp1252" if _can_decode(sample, "cp1252") else "latin1"
 
 
 def _share_of_common_han(sample: bytes, encoding: str) -> float:
     """Return how many of the characters beyond ASCII are common Chinese ones, read in an encoding."""
-    if not _decodes(sample, encoding):
+    if not _can_decode(sample, encoding):
         return 0.0
     first, last = _COMMON_HAN[encoding]
     wide = [char for char in sample.decode(encoding) if char > "\x7f"]
@@ -154,7 +154,7 @@ def _share_of_common_han(sample: bytes, encoding: str) -> float:
     return n / len(wide) if wide else 0.0
 
 
-def _decodes(text: bytes, encoding: str) -> bool:
+def _can_decode(text: bytes, encoding: str) -> bool:
     try:
         text.decode(encoding)
     except UnicodeDecodeError:

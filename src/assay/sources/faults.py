@@ -11,7 +11,7 @@ from assay.core.origin import Origin
 _LFS_POINTER = b"version https://git-lfs"
 
 
-def no_rows(path: str, found: str) -> AuthorError:
+def build_no_rows_error(path: str, found: str) -> AuthorError:
     """Return the error of a file that holds no record."""
     return AuthorError(
         Problem(
@@ -23,13 +23,13 @@ def no_rows(path: str, found: str) -> AuthorError:
     )
 
 
-def not_installed(path: str, kind: str, package: str, extra: str) -> AuthorError:
+def build_not_installed_error(path: str, kind: str, package: str, extra: str) -> AuthorError:
     """Return the error of a format whose package is not installed."""
     what = f"reading {kind} files needs {package}, which is not installed"
     return AuthorError(Problem("SOURCE-008", what, f"pip install 'assay-eval[{extra}]'", Origin(path)))
 
 
-def require_good_names(names: Sequence[str], where: Origin) -> None:
+def require_column_names(names: Sequence[str], where: Origin) -> None:
     """Raise an AuthorError unless every column has a name and no two share one."""
     unnamed = [str(place) for place, name in enumerate(names, 1) if not name.strip()]
     doubled = sorted(name for name, n in Counter(names).items() if n > 1 and name.strip())
@@ -46,7 +46,7 @@ def require_good_names(names: Sequence[str], where: Origin) -> None:
         raise AuthorError(problems)
 
 
-def too_large(path: str, limit: int, *, whole: bool) -> AuthorError:
+def build_too_large_error(path: str, limit: int, *, whole: bool) -> AuthorError:
     """Return the error of a file with a line, or an unpacked whole, that memory should not have to hold."""
     if whole:
         what = f"the file unpacks to more than {limit:,} bytes, and this format is read whole"
@@ -57,13 +57,13 @@ def too_large(path: str, limit: int, *, whole: bool) -> AuthorError:
     return AuthorError(Problem("SOURCE-013", what, fix, Origin(path)))
 
 
-def unreadable(path: str, error: OSError) -> AuthorError:
+def build_unreadable_error(path: str, error: OSError) -> AuthorError:
     """Return the error of a file that the system does not let us open."""
     what = f"the file cannot be opened: {error.strerror or error}"
     return AuthorError(Problem("SOURCE-001", what, "check the path and your rights to read it", Origin(path)))
 
 
-def damaged(path: str, kind: str, error: Exception) -> AuthorError:
+def build_damaged_error(path: str, kind: str, error: Exception) -> AuthorError:
     """Return the error of a packed or binary file whose bytes make no sense."""
     with open(path, "rb") as stream:
         head = stream.read(len(_LFS_POINTER))

@@ -10,7 +10,7 @@ from assay.core.media import Medium
 _LABELS_SHOWN = 6
 
 
-def label_names(features: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def read_label_names(features: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the names of integer labels by column."""
     return {
         column: tuple(feature["names"])
@@ -19,7 +19,7 @@ def label_names(features: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def media_columns(features: Mapping[str, Any]) -> dict[str, Medium]:
+def read_media_columns(features: Mapping[str, Any]) -> dict[str, Medium]:
     """Return the columns whose values are pictures, sounds or films."""
     kinds = {
         column: str(feature.get("_type", "")).lower()
@@ -29,7 +29,7 @@ def media_columns(features: Mapping[str, Any]) -> dict[str, Medium]:
     return {column: Medium(kind) for column, kind in kinds.items() if kind in set(Medium)}
 
 
-def type_names(features: Mapping[str, Any]) -> dict[str, str]:
+def read_type_names(features: Mapping[str, Any]) -> dict[str, str]:
     """Return the type of every column in few words."""
     return {column: _type_name(feature) for column, feature in features.items()}
 

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from assay.core.errors import AuthorError, Problem
-from assay.core.names import is_spelled_otherwise
+from assay.core.names import is_same_decomposed
 from assay.sources.encoding import guess_legacy
 
 
-def on_disk(path: Path) -> Path:
+def find_on_disk(path: Path) -> Path:
     """Return a path as the disk spells it, where only composed and decomposed letters differ.
 
     A path that is there, or that fits none or several, is returned as it is.
@@ -22,7 +22,7 @@ def on_disk(path: Path) -> Path:
     for part in path.parts[bool(path.anchor) :]:
         step = found / part
         if not step.exists():
-            alike = [entry for entry in found.iterdir() if is_spelled_otherwise(entry.name, part)]
+            alike = [entry for entry in found.iterdir() if is_same_decomposed(entry.name, part)]
             if len(alike) != 1:
                 return path
             step = alike[0]

@@ -13,7 +13,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 
-OF_WORKBOOKS = frozenset({"sheet", "has_header", "header_row", "columns"})
+WORKBOOK_SETTINGS = frozenset({"sheet", "has_header", "header_row", "columns"})
 """The settings that have an effect on workbooks; their reader is imported when one is opened."""
 _FLAGS = {"has_header": "--header"}
 """Settings that the command line switches on and off."""
@@ -62,7 +62,7 @@ class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
         """Raise SOURCE-019 for settings that have no effect on a format, or contradict each other."""
         where = Origin(path)
         problems = [
-            Problem("SOURCE-019", f"{name!r} has no effect on {kind}", f"omit {flag_of(name)}", where)
+            Problem("SOURCE-019", f"{name!r} has no effect on {kind}", f"omit {format_flag(name)}", where)
             for name in self.given()
             if name not in names
         ]
@@ -78,7 +78,7 @@ class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
             raise AuthorError(problems)
 
 
-def flag_of(name: str) -> str:
+def format_flag(name: str) -> str:
     """Return the option of the command line that gives a setting."""
     return _FLAGS.get(name, "--" + name.replace("_", "-"))
 
@@ -93,7 +93,7 @@ class FileReading(NamedTuple):
 
     def command(self, path: str) -> str:
         """Return the command that reads the file so."""
-        return f"assay run {shlex.quote(path)} {_as_options(self.settings)}"
+        return f"assay run {shlex.quote(path)} {_format_options(self.settings)}"
 
 
 class UndecidedFile(AuthorError):
@@ -108,18 +108,18 @@ class UndecidedFile(AuthorError):
         super().__init__(Problem(code, what, f"run one of these commands, {asks}{choices}", where))
 
 
-def _as_options(settings: FileSettings) -> str:
+def _format_options(settings: FileSettings) -> str:
     options = []
     for name in settings.given():
         value = getattr(settings, name)
         if isinstance(value, bool):
-            options.append(flag_of(name) if value else "--no-" + flag_of(name).removeprefix("--"))
+            options.append(format_flag(name) if value else "--no-" + format_flag(name).removeprefix("--"))
         else:
-            options += [flag_of(name), _quoted(value)]
+            options += [format_flag(name), _quote_value(value)]
     return " ".join(options)
 
 
-def _quoted(value: object) -> str:
+def _quote_value(value: object) -> str:
     """Return a value as it is written on a command line."""
     if isinstance(value, tuple):
         listed = io.StringIO()
@@ -128,6 +128,6 @@ def _quoted(value: object) -> str:
     return "tab" if value == "\t" else shlex.quote(str(value))
 
 
-def counted_rows(n: int) -> str:
+def format_row_count(n: int) -> str:
     """Return how many rows a table has, in words."""
     return "1 row" if n == 1 else f"{n:,} rows"

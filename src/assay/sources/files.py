@@ -9,23 +9,23 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 from assay.sources.arrow import ArrowSource, ParquetSource
 from assay.sources.delimited import DelimitedSource
-from assay.sources.faults import damaged, no_rows
+from assay.sources.faults import build_damaged_error, build_no_rows_error
 from assay.sources.file_names import require_text
-from assay.sources.file_settings import OF_WORKBOOKS, FileReading, FileSettings, UndecidedFile
+from assay.sources.file_settings import WORKBOOK_SETTINGS, FileReading, FileSettings, UndecidedFile
 from assay.sources.json_file import JsonSource
 from assay.sources.jsonl import JsonLinesSource
 from assay.sources.plain_text import PlainTextSource
-from assay.sources.shards import ShardedSource, Shards, shards_in
+from assay.sources.shards import ShardedSource, Shards, find_shards
 from assay.sources.source import Source
-from assay.sources.stream import PACKERS, ZIP_FAULTS, Stored
+from assay.sources.stream import PACKERS, ZIP_FAULTS, StoredText
 from assay.sources.text_source import TextSource
 from assay.sources.yaml_file import YamlSource
 
-_TEXT: dict[str, Callable[[Stored, FileSettings | None], TextSource]] = {
+_TEXT: dict[str, Callable[[StoredText, FileSettings | None], TextSource]] = {
     ".csv": lambda stored, settings: DelimitedSource(stored, ",", settings),
     ".tsv": lambda stored, settings: DelimitedSource(stored, "\t", settings),
     ".json": JsonSource,
@@ -52,7 +52,7 @@ SUFFIXES = (
     *(suffix + packer for packer in PACKERS for suffix in _TEXT),
 )
 """Every suffix by which a file is read, other than that of an archive."""
-LISTED = (
+SUFFIX_LIST = (
     f"{', '.join((*_TEXT, *_OTHERS, *_WORKBOOKS))}; text formats also packed as"
     f" {', '.join((*PACKERS, _ARCHIVE))}"
 )
@@ -79,11 +79,11 @@ def open_source(path: str | Path, settings: FileSettings | None = None) -> Sourc
         return ShardedSource(name, parts, shards.n_expected)
     _require_file(place, name)
     archived = place.suffix.lower() == _ARCHIVE
-    suffix = known_suffix(place.name)
+    suffix = find_suffix(place.name)
     if suffix is None and not archived:
-        raise AuthorError(_unknown(place, name))
+        raise AuthorError(_build_unknown_problem(place, name))
     if place.stat().st_size == 0:
-        raise no_rows(name, "zero bytes")
+        raise build_no_rows_error(name, "zero bytes")
     if suffix is None:
         return _open_member(name, settings)
     if suffix in _OTHERS:
@@ -92,30 +92,30 @@ def open_source(path: str | Path, settings: FileSettings | None = None) -> Sourc
     if suffix in _WORKBOOKS:
         from assay.sources.workbook import WorkbookSource
 
-        _require_settings(settings, name, "a workbook", OF_WORKBOOKS)
+        _require_settings(settings, name, "a workbook", WORKBOOK_SETTINGS)
         return WorkbookSource(name, settings)
-    return _open_text(Stored(name), suffix, settings)
+    return _open_text(StoredText(name), suffix, settings)
 
 
-def settings_for(path: str | Path, settings: FileSettings) -> FileSettings:
+def select_settings(path: str | Path, settings: FileSettings) -> FileSettings:
     """Return the settings that also apply to another file, such as one of examples: all but its table."""
-    suffix = known_suffix(Path(path).name)
+    suffix = find_suffix(Path(path).name)
     known: frozenset[str] = frozenset()
     if suffix in _WORKBOOKS:
-        known = OF_WORKBOOKS
+        known = WORKBOOK_SETTINGS
     elif suffix is not None and suffix not in _OTHERS:
-        known = _open_text(Stored(str(path)), suffix, None).understands
+        known = _open_text(StoredText(str(path)), suffix, None).understands
     return settings.only(known - {"sheet"})
 
 
-def known_suffix(name: str) -> str | None:
+def find_suffix(name: str) -> str | None:
     """Return the suffix, such as `.jsonl.gz`, by which a file of this name is read; None if by none."""
     lowered = name.lower()
     # Only one can fit: no suffix is the end of another one.
     return next((suffix for suffix in SUFFIXES if lowered.endswith(suffix)), None)
 
 
-def _open_text(stored: Stored, suffix: str, settings: FileSettings | None) -> TextSource:
+def _open_text(stored: StoredText, suffix: str, settings: FileSettings | None) -> TextSource:
     packer = next((packer for packer in PACKERS if suffix.endswith(packer)), "")
     source = _TEXT[suffix.removesuffix(packer)](stored, settings)
     _require_settings(settings, stored.path, source.kind, source.understands)
@@ -133,11 +133,11 @@ def _open_member(path: str, settings: FileSettings | None) -> Source:
         with zipfile.ZipFile(path) as archive:
             entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
     except ZIP_FAULTS as error:
-        raise damaged(path, "zip", error) from None
+        raise build_damaged_error(path, "zip", error) from None
     readable = {name: suffix for name in entries if (suffix := _text_suffix(name)) is not None}
     chosen = settings.sheet if settings is not None else None
     if chosen is not None and chosen not in readable:
-        what = f"the archive has no data file {chosen!r}{nearest(chosen, readable)}"
+        what = f"the archive has no data file {chosen!r}{suggest_name(chosen, readable)}"
         raise AuthorError(Problem("SOURCE-016", what, f"use one of {listing(readable)}", Origin(path)))
     if not readable:
         what = f"the archive has no file of text that can be read; it has {listing(entries) or 'no files'}"
@@ -155,7 +155,7 @@ def _open_member(path: str, settings: FileSettings | None) -> Source:
         raise AuthorError(Problem("SOURCE-011", what, "unpack it and name the data file", Origin(path)))
     if settings is not None:
         settings = msgspec.structs.replace(settings, sheet=None)
-    return _open_text(Stored(path, member), readable[member], settings)
+    return _open_text(StoredText(path, member), readable[member], settings)
 
 
 def _text_suffix(name: str) -> str | None:
@@ -173,23 +173,23 @@ def _shards(place: Path) -> Shards | None:
     except PermissionError:
         return None
     files = [path for path in inside if path.is_file() and not path.name.startswith((".", "_"))]
-    suffixes = {path: suffix for path in files if (suffix := known_suffix(path.name)) is not None}
-    return shards_in(suffixes)
+    suffixes = {path: suffix for path in files if (suffix := find_suffix(path.name)) is not None}
+    return find_shards(suffixes)
 
 
 def _require_file(place: Path, name: str) -> None:
     try:
         if not place.exists():
-            raise AuthorError(_missing(place, name))
+            raise AuthorError(_build_missing_problem(place, name))
         if place.is_dir():
-            raise AuthorError(_directory(place, name))
+            raise AuthorError(_build_directory_problem(place, name))
     except PermissionError as error:
         what = f"the folder of the file cannot be looked into: {error.strerror}"
         fix = "check your rights to read it"
         raise AuthorError(Problem("SOURCE-001", what, fix, Origin(name))) from None
 
 
-def _unknown(place: Path, name: str) -> Problem:
+def _build_unknown_problem(place: Path, name: str) -> Problem:
     if place.suffix.lower() in _OLD_WORKBOOKS:
         what = f"{place.suffix} workbooks are not supported: their readers drop error values without a word"
         fix = "save the file as .xlsx, .ods or .csv"
@@ -197,12 +197,12 @@ def _unknown(place: Path, name: str) -> Problem:
     found = f"its suffix is {place.suffix!r}" if place.suffix else "its name has no suffix"
     if place.suffix.lower() in PACKERS:
         found = f"the name inside {place.suffix.lower()} is {place.stem!r}"
-    what = f"the format of the file is not known: {found}; known are {LISTED}"
+    what = f"the format of the file is not known: {found}; known are {SUFFIX_LIST}"
     fix = "convert the file to one of these, or rename it if it is one already"
     return Problem("SOURCE-002", what, fix, Origin(name))
 
 
-def _missing(place: Path, name: str) -> Problem:
+def _build_missing_problem(place: Path, name: str) -> Problem:
     if place.is_symlink():
         what = f"this is a link to {os.readlink(place)!r}, which is not there"
         return Problem("SOURCE-001", what, "correct the link, or name the file itself", Origin(name))
@@ -213,14 +213,14 @@ def _missing(place: Path, name: str) -> Problem:
         what = f"no such file; {str(place.parent)!r} is not a folder, the path exists up to {str(folder)!r}"
         return Problem("SOURCE-001", what, "check the path", Origin(name))
     others = sorted(other.name for other in folder.iterdir() if other.exists())
-    what = f"no such file{nearest(place.name, others)}"
-    if not nearest(place.name, others):
+    what = f"no such file{suggest_name(place.name, others)}"
+    if not suggest_name(place.name, others):
         what += f"; the folder holds {listing(others)}" if others else "; the folder is empty"
     return Problem("SOURCE-001", what, "check the path", Origin(name))
 
 
-def _directory(place: Path, name: str) -> Problem:
+def _build_directory_problem(place: Path, name: str) -> Problem:
     inside = sorted(other.name + "/" * other.is_dir() for other in place.iterdir())
-    readable = [entry for entry in inside if known_suffix(entry)]
+    readable = [entry for entry in inside if find_suffix(entry)]
     what = f"this is a folder, not a file; it holds {listing(readable or inside) or 'nothing'}"
     return Problem("SOURCE-001", what, "name one file in it", Origin(name))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
-from assay.sources.faults import require_good_names
+from assay.sources.faults import require_column_names
 from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile
 
 _WORDS = (
@@ -36,7 +36,7 @@ _FEW = 12
 """Different values of a column that holds labels."""
 
 
-def missing_header(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
+def find_header_fault(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
     """Return why the first row seems to be data; None where it can be a header."""
     if not rows or _is_numbered(names) or _is_lettered(names) or any(map(_is_name, names)):
         return None
@@ -57,11 +57,11 @@ def missing_header(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str |
 
 def require_header(names: Sequence[str], rows: Sequence[Sequence[str]], where: Origin) -> None:
     """Raise SOURCE-015 where the first row seems to be data, with the commands for both readings."""
-    reason = missing_header(names, rows)
+    reason = find_header_fault(names, rows)
     if reason is None:
         return
     what = f"the first row seems to be data and not a header: {reason}"
-    columns = _suggested_columns(names, rows) or None
+    columns = _suggest_columns(names, rows) or None
     readings = [
         FileReading("the first row is data", FileSettings(has_header=False, columns=columns)),
         FileReading("the first row holds the column names", FileSettings(has_header=True)),
@@ -80,7 +80,7 @@ class TableHead(NamedTuple):
     """The first row where it is data."""
 
 
-def table_head(settings: FileSettings, first: Sequence[object], where: Origin) -> TableHead:
+def read_table_head(settings: FileSettings, first: Sequence[object], where: Origin) -> TableHead:
     """Return the column names of a table from its first row, or from what a person says."""
     names = [str(value) for value in first]
     if settings.columns is not None:
@@ -89,7 +89,7 @@ def table_head(settings: FileSettings, first: Sequence[object], where: Origin) -
             what = f"--columns names {len(given)} columns, {listing(given)}; the first row has {len(names)}"
             fix = f"name every column; the first row is {listing(name[:40] for name in names)}"
             raise AuthorError(Problem("SOURCE-009", what, fix, where))
-        require_good_names(given, Origin(where.path))
+        require_column_names(given, Origin(where.path))
         is_header = settings.has_header is True or settings.header_row is not None
         if not is_header and [one.strip().lower() for one in names] == [one.strip().lower() for one in given]:
             what = f"--columns repeats the first row, {listing(names)}, which is a header then"
@@ -100,7 +100,7 @@ def table_head(settings: FileSettings, first: Sequence[object], where: Origin) -
     if len(names) > 1 and [name.strip() for name in names].count("") == 1 and not names[0].strip():
         # The index of the rows, as pandas writes it and names it when it reads it back.
         names[0] = INDEX_NAME
-    require_good_names(names, where)
+    require_column_names(names, where)
     return TableHead(tuple(names), None)
 
 
@@ -164,7 +164,7 @@ def _reads_like_value(name: str, values: Sequence[str]) -> str | None:
     return None
 
 
-def _suggested_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _suggest_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return names for the usual order of a headerless table: a question, options, the answer's letter."""
     width = len(names)
     letters = [chr(ord("A") + at) for at in range(width - 2)]

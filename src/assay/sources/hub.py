@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
-from assay.sources.file_names import on_disk
+from assay.sources.file_names import find_on_disk
 
 
-class Hub:
+class LocalHub:
     """A folder of datasets, found by hub name or by folder name."""
 
     def __init__(self, data_root: Path) -> None:
@@ -51,7 +51,7 @@ class Hub:
         """Return the splits of a config, or of the whole dataset, as its paths name them."""
         return self.folder(name, config).splits(config)
 
-    def holds(self, name: str, config: str | None = None) -> bool:
+    def has_dataset(self, name: str, config: str | None = None) -> bool:
         """Return whether there is a folder for a dataset, or one that hub.json gives to this config of it."""
         own = None if config is None else self._path(f"{name}:{config}")
         return (own or self._path(name)) is not None
@@ -63,7 +63,7 @@ class Hub:
             own = None if config is None else self._path(f"{name}:{config}")
             path = own or self._path(name)
             if path is None:
-                raise self._no_folder(name)
+                raise self._build_no_folder_error(name)
             self._opened[key] = DatasetFolder(path, name=name, stands_for=config if own else None)
         return self._opened[key]
 
@@ -79,7 +79,7 @@ class Hub:
         if not name or ".." in Path(name).parts or Path(name).is_absolute():
             return None
         for spelling in (name, name.replace("/", "___"), name.replace("/", "--")):
-            if (folder := on_disk(self.root / spelling)).is_dir():
+            if (folder := find_on_disk(self.root / spelling)).is_dir():
                 return folder
         return self._snapshot(self.root / f"datasets--{name.replace('/', '--')}")
 
@@ -95,9 +95,9 @@ class Hub:
             raise AuthorError(self._problem(what, "leave one snapshot, or map the name in hub.json"))
         return snapshots[0] if snapshots else None
 
-    def _no_folder(self, name: str) -> DatasetMissing:
+    def _build_no_folder_error(self, name: str) -> DatasetMissing:
         known = sorted({*self._names, *self._folders()})
-        what = f"no dataset {name!r}{nearest(name, known)} in {str(self.root)!r}"
+        what = f"no dataset {name!r}{suggest_name(name, known)} in {str(self.root)!r}"
         there = f"name one of {listing(known)}, " if known else ""
         fix = f"{there}add its folder and a line in hub.json, or mend --data-root"
         return DatasetMissing(self._problem(what, fix))

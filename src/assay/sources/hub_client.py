@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
-from assay.core.sizes import shown_size
+from assay.core.sizes import format_size
 from assay.hub.client import endpoint, hub_client, quiet_client
 from assay.hub.downloads import download_files
 from assay.hub.errors import HubTrouble, TroubleKind, hub_calls
@@ -45,14 +45,14 @@ class HubUnavailable(DatasetMissing):
 
 def find_repository(name: HubName) -> DatasetCommit:
     """Look a dataset up; raise when it is not there or the hub cannot be asked."""
-    with reporting(name):
+    with translating_hub_errors(name):
         found = Repository(name.repository, name.revision, "dataset").listed(with_sizes=False)
         if found.is_gated:
             Repository(found.name, kind="dataset").check_access()
         return DatasetCommit(found.name, found.commit, tuple(found.files))
 
 
-def cached_repository(name: HubName) -> DatasetCommit | None:
+def find_cached_repository(name: HubName) -> DatasetCommit | None:
     """Return what a name and revision meant when they were last looked up on this machine, by any tool."""
     if name.is_pinned:
         assert name.revision is not None
@@ -68,7 +68,7 @@ def cached_repository(name: HubName) -> DatasetCommit | None:
     return DatasetCommit(words[0] if newest == own else name.repository, words[-1])
 
 
-def remember(name: HubName, repository: DatasetCommit) -> None:
+def remember_commit(name: HubName, repository: DatasetCommit) -> None:
     """Note what a name and revision mean today, for runs without a network."""
     if not name.is_pinned:
         ref = _own_ref(name)
@@ -80,7 +80,7 @@ def _own_ref(name: HubName) -> Path:
     return _own_folder(name.repository) / "refs" / (name.revision or "main")
 
 
-def cached_snapshot(repository: DatasetCommit, n_files: int | None) -> Path | None:
+def find_cached_snapshot(repository: DatasetCommit, n_files: int | None) -> Path | None:
     """Return the folder of a commit's files in the client's cache; None where it is known to lack some.
 
     `n_files`: how many files the commit has, where the hub said so.
@@ -96,7 +96,7 @@ def cached_snapshot(repository: DatasetCommit, n_files: int | None) -> Path | No
     return Path(folder) if n_files is None or n_held >= n_files else None
 
 
-def tables_folder(repository: DatasetCommit) -> Path:
+def build_tables_path(repository: DatasetCommit) -> Path:
     """Return where the tables made of a repository's files are kept, beside the client's own files."""
     return _own_folder(repository.name) / repository.commit
 
@@ -105,24 +105,24 @@ def _own_folder(name: str) -> Path:
     return Path(hub_client().constants.HF_ASSETS_CACHE) / "assay" / name.replace("/", "--")
 
 
-def fetch(name: HubName, at: DatasetCommit, files: Sequence[RepositoryFile], *, what: str = "") -> None:
+def fetch_files(name: HubName, at: DatasetCommit, files: Sequence[RepositoryFile], *, what: str = "") -> None:
     """Fetch files into the client's cache, those that are not there. `what`: in words, if not the rows."""
-    with reporting(name):
+    with translating_hub_errors(name):
         download_files(at.repository, at.commit, files, what=what)
 
 
 def find_files(name: HubName, at: DatasetCommit, paths: Sequence[str]) -> list[RepositoryFile]:
     """Return files with the sizes that they have on the hub."""
-    with reporting(name):
+    with translating_hub_errors(name):
         return at.repository.find_files(paths)
 
 
-def parquet_rows(name: HubName, at: DatasetCommit, paths: Sequence[str]) -> int:
+def count_parquet_rows(name: HubName, at: DatasetCommit, paths: Sequence[str]) -> int:
     """Return how many rows parquet files on the hub have; only their ends are read."""
     import pyarrow.parquet
 
     n_rows = 0
-    with reporting(name), quiet_client() as client:
+    with translating_hub_errors(name), quiet_client() as client:
         files = client.HfFileSystem(endpoint=client.constants.ENDPOINT)
         for path in paths:
             with files.open(f"datasets/{at.name}@{at.commit}/{path}") as stream:
@@ -130,12 +130,12 @@ def parquet_rows(name: HubName, at: DatasetCommit, paths: Sequence[str]) -> int:
     return n_rows
 
 
-def nearest_names(repository: str) -> list[str]:
+def find_nearest_names(repository: str) -> list[str]:
     """Return names on the hub that are like one that is not there, the nearest first."""
-    return Repository(repository, kind="dataset").similar()
+    return Repository(repository, kind="dataset").find_similar_names()
 
 
-def not_installed(error: ModuleNotFoundError) -> HubUnavailable:
+def build_package_error(error: ModuleNotFoundError) -> HubUnavailable:
     """Return the error of a machine without the extra."""
     what = f"reading a dataset from the hub needs the package {error.name!r}, which is not installed"
     fix = INSTALL if error.name in ("datasets", "huggingface_hub", "pyarrow") else f"pip install {error.name}"
@@ -143,13 +143,13 @@ def not_installed(error: ModuleNotFoundError) -> HubUnavailable:
 
 
 @contextmanager
-def reporting(name: HubName) -> Iterator[None]:
+def translating_hub_errors(name: HubName) -> Iterator[None]:
     """Turn what goes wrong between the client and the hub into errors that say how to fix it."""
     try:
         with _needing_packages(), hub_calls():
             yield
     except HubTrouble as trouble:
-        raise _worded(trouble, name) from trouble
+        raise _build_hub_error(trouble, name) from trouble
 
 
 @contextmanager
@@ -157,22 +157,22 @@ def _needing_packages() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise not_installed(error) from error
+        raise build_package_error(error) from error
 
 
-def _worded(trouble: HubTrouble, name: HubName) -> AuthorError:
+def _build_hub_error(trouble: HubTrouble, name: HubName) -> AuthorError:
     kind, detail = trouble.kind, trouble.detail
     again = "run the same command again"
     if kind is TroubleKind.NO_REPOSITORY:
-        return DatasetMissing(_no_repository(name))
+        return DatasetMissing(_build_repository_problem(name))
     if kind is TroubleKind.NO_REVISION:
-        return DatasetMissing(_no_revision(name))
+        return DatasetMissing(_build_revision_problem(name))
     if kind in (TroubleKind.NO_ACCESS, TroubleKind.DISABLED, TroubleKind.TOKEN):
-        return DatasetMissing(_no_access(trouble, name))
+        return DatasetMissing(_build_access_problem(trouble, name))
     if kind is TroubleKind.OFFLINE:
-        return offline_and_absent(name)
-    if kind is TroubleKind.NO_ROOM:
-        return AuthorError(disk_full(name))
+        return build_offline_error(name)
+    if kind is TroubleKind.DISK_FULL:
+        return AuthorError(build_disk_full_problem(name))
     if kind is TroubleKind.RATE_LIMIT:
         after = f"; it accepts requests again in {trouble.wait_s} s" if trouble.wait_s else ""
         what = f"the hub rejects further requests for now: too many were sent from here (status 429){after}"
@@ -192,7 +192,7 @@ def _worded(trouble: HubTrouble, name: HubName) -> AuthorError:
     return HubUnavailable(_problem("HUB-008", what, f"{again} later, which continues", name))
 
 
-def _no_access(trouble: HubTrouble, name: HubName) -> Problem:
+def _build_access_problem(trouble: HubTrouble, name: HubName) -> Problem:
     page = f"{endpoint()}/datasets/{name.repository}"
     if trouble.kind is TroubleKind.DISABLED:
         what, fix = f"the hub has disabled the dataset ({trouble.detail})", f"see {page}, or use another copy"
@@ -213,15 +213,15 @@ def _no_access(trouble: HubTrouble, name: HubName) -> Problem:
     return _problem("HUB-005", what, fix, name)
 
 
-def _no_revision(name: HubName) -> Problem:
+def _build_revision_problem(name: HubName) -> Problem:
     known = Repository(name.repository, kind="dataset").revisions()
-    what = f"the dataset has no revision {name.revision!r}{nearest(name.revision or '', known)}"
+    what = f"the dataset has no revision {name.revision!r}{suggest_name(name.revision or '', known)}"
     has = f": {listing(known, at_most=8)}" if known else ""
     return _problem("HUB-012", what, f"use a branch, a tag or a commit of it{has}", name)
 
 
-def _no_repository(name: HubName) -> Problem:
-    near = nearest_names(name.repository)
+def _build_repository_problem(name: HubName) -> Problem:
+    near = find_nearest_names(name.repository)
     what = f"there is no dataset {name.repository!r} on the hub {endpoint()}, or it is private"
     fix = "check the name; for a private dataset set HF_TOKEN"
     if near:
@@ -229,19 +229,17 @@ def _no_repository(name: HubName) -> Problem:
     return _problem("HUB-002", what, fix, name)
 
 
-def disk_full(name: HubName, needed: int | None = None) -> Problem:
+def build_disk_full_problem(name: HubName, needed: int | None = None) -> Problem:
     """Return the problem of a cache that has no room."""
     place = hub_client().constants.HF_HOME
     what = f"the disk that holds the hub's cache is full ({place})"
     if needed is not None:
-        what = (
-            f"the dataset needs {shown_size(needed)} on the disk of the hub's cache ({place}), which has less"
-        )
+        what = f"the dataset needs {format_size(needed)} on the disk of the hub's cache ({place}), which has less"
     fix = "make room, or set HF_HOME to a folder on a larger disk; the same command then continues"
     return _problem("HUB-010", what, fix, name)
 
 
-def offline_and_absent(name: HubName, found: str = "") -> HubUnavailable:
+def build_offline_error(name: HubName, found: str = "") -> HubUnavailable:
     """Return the error of a dataset that is not in the cache, where the network may not be used."""
     place = hub_client().constants.HF_HOME
     what = (

@@ -19,26 +19,26 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AssayError, AuthorError, Problem, listing, nearest
+from assay.core.errors import AssayError, AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 from assay.hub.client import is_offline
 from assay.hub.repository import RepositoryFile
 from assay.sources import hub_client
 from assay.sources.arrow import ArrowSource
 from assay.sources.dataset_folder import SPELLINGS, SYNONYMS, DatasetMissing
-from assay.sources.datasets_library import library
-from assay.sources.feature_types import type_names
+from assay.sources.datasets_library import quiet_datasets_library
+from assay.sources.feature_types import read_type_names
 from assay.sources.hub_client import DatasetCommit
 from assay.sources.hub_name import HubName
 
-PREFERRED = ("test", "validation", "valid", "val", "dev")
+PREFERRED_SPLITS = ("test", "validation", "valid", "val", "dev")
 """Splits that are evaluated where nobody names one, the first that is there."""
 _INFO = "dataset_info.json"
 _ONE_CONFIG = "default"
 _PART = re.compile(r"-\d{5}-of-(\d{5})\b")
 _COUNTED_BYTES = 50_000_000
 """Files of texts up to this size are downloaded when somebody asks how many rows they have."""
-_ROOM = 3
+_DISK_FACTOR = 3
 """Times the size of the files: what is unpacked and made of them takes room too."""
 
 
@@ -69,7 +69,7 @@ class HubDataset:
         self._is_offline = is_offline
         self._builders: dict[str | None, Any] = {}
         self._files: dict[tuple[str, str], list[RepositoryFile]] = {}
-        self._facts_file = hub_client.tables_folder(repository) / "facts.json"
+        self._facts_file = hub_client.build_tables_path(repository) / "facts.json"
         self._facts = _read_facts(self._facts_file)
         if repository.files:
             self._facts.n_files = len(repository.files)
@@ -77,24 +77,24 @@ class HubDataset:
     @classmethod
     def find(cls, name: HubName) -> HubDataset:
         """Look a dataset up: on the hub, or offline in the caches. Raise where it is not."""
-        with hub_client.reporting(name):
+        with hub_client.translating_hub_errors(name):
             if not is_offline():
                 repository = hub_client.find_repository(name)
-                hub_client.remember(name, repository)
+                hub_client.remember_commit(name, repository)
                 return cls(name, repository, is_offline=False)
-            cached = hub_client.cached_repository(name) or _newest_prepared(name)
+            cached = hub_client.find_cached_repository(name) or _find_newest_prepared(name)
             dataset = None if cached is None else cls(name, cached, is_offline=True)
         if dataset is None or not dataset.configs:
-            raise hub_client.offline_and_absent(name)
+            raise hub_client.build_offline_error(name)
         return dataset
 
     @classmethod
-    def of_pinned(cls, name: HubName) -> HubDataset:
+    def find_pinned(cls, name: HubName) -> HubDataset:
         """Return the dataset at the commit in its name; the hub is asked only for what is not here."""
         assert name.revision is not None
-        with hub_client.reporting(name):
+        with hub_client.translating_hub_errors(name):
             dataset = cls(name, DatasetCommit(name.repository, name.revision), is_offline=is_offline())
-            has_table = name.config and name.split and dataset._found_table(name.config, name.split)
+            has_table = name.config and name.split and dataset._find_table(name.config, name.split)
         return dataset if has_table else cls.find(name)
 
     @property
@@ -113,7 +113,7 @@ class HubDataset:
         if not self._is_offline:
             with self._loading() as datasets:
                 self._facts.configs = tuple(datasets.get_dataset_config_names(*self._place))
-            self._keep_facts()
+            self._write_facts()
         elif not self._facts.configs:
             made = (one.config for one in self._prepared())
             return tuple(dict.fromkeys((*self._snapshot_configs, *made)))
@@ -124,7 +124,7 @@ class HubDataset:
         """The config that is meant where none is named; None where the repository does not say."""
         if not self._is_offline:
             self._facts.default = self.configs[0] if len(self.configs) == 1 else self._declared_default()
-            self._keep_facts()
+            self._write_facts()
         elif self._snapshot_configs:
             return self._declared_default()
         elif not self._facts.configs:
@@ -150,7 +150,7 @@ class HubDataset:
         if config is None:
             what = f"the dataset has {len(self.configs)} configs: {listing(self.configs, at_most=20)}"
             raise AuthorError(self._problem("HUB-003", what, f"name one: {commands}{more}"))
-        what = f"the dataset has no config {config!r}{nearest(config, self.configs)}"
+        what = f"the dataset has no config {config!r}{suggest_name(config, self.configs)}"
         raise DatasetMissing(self._problem("HUB-003", what, f"use one of: {commands}{more}"))
 
     def splits(self, config: str) -> tuple[SplitFacts, ...]:
@@ -165,13 +165,15 @@ class HubDataset:
             found |= {str(name): declared.get(str(name)) or None for name in _split_files(builder)}
             if not self._is_offline:
                 self._facts.splits[config] = found
-                self._keep_facts()
+                self._write_facts()
         else:
             # What the hub said when it was last asked; other tools leave only what they loaded.
             found = {**(self._facts.splits.get(config) or made)}
         return tuple(SplitFacts(split, made.get(split) or n) for split, n in found.items())
 
-    def require_split(self, config: str, split: str | None, *, preferred: Sequence[str] = PREFERRED) -> str:
+    def require_split(
+        self, config: str, split: str | None, *, preferred: Sequence[str] = PREFERRED_SPLITS
+    ) -> str:
         """Return the split that is meant; raise where it is not there, or where it is not clear which."""
         names = [one.name for one in self.splits(config)]
         if split is None:
@@ -182,11 +184,13 @@ class HubDataset:
                 return chosen
             what = f"config {config!r} has the splits {listing(names)}, and no name says which to evaluate"
             raise AuthorError(self._problem("HUB-004", what, f"name one: {self._split_flags(names)}"))
-        for group in ((split,), _alike(split, SPELLINGS), _alike(split, SYNONYMS)):
+        for group in ((split,), _find_synonyms(split, SPELLINGS), _find_synonyms(split, SYNONYMS)):
             found = next((name for name in group if name in names), None)
             if found is not None:
                 return found
-        what = f"config {config!r} has no split {split!r}{nearest(split, names)}; it has {listing(names)}"
+        what = (
+            f"config {config!r} has no split {split!r}{suggest_name(split, names)}; it has {listing(names)}"
+        )
         raise DatasetMissing(self._problem("HUB-004", what, f"use one of: {self._split_flags(names)}"))
 
     def n_rows(self, config: str, split: str) -> int | None:
@@ -195,7 +199,7 @@ class HubDataset:
         if known is not None or self._is_offline:
             return known
         if self._builder(config).name == "parquet":
-            return hub_client.parquet_rows(self.asked, self.repository, self._paths(config, split))
+            return hub_client.count_parquet_rows(self.asked, self.repository, self._paths(config, split))
         if self._size(config, split) > _COUNTED_BYTES:
             return None
         self.tables(config, split)
@@ -215,19 +219,19 @@ class HubDataset:
         if not self._is_offline or config in self._snapshot_configs:
             builder = self._builder(config)
             features = builder.info.features
-            if features is None and self._found_table(config, split) is None:
+            if features is None and self._find_table(config, split) is None:
                 with self._loading():
                     features = builder.as_streaming_dataset(split=split)._resolve_features().features
         if features is None:
             return ArrowSource(self.tables(config, split)[0]).column_types
-        return type_names(features.to_dict())
+        return read_type_names(features.to_dict())
 
     def tables(self, config: str, split: str) -> tuple[Path, ...]:
         """Return the Arrow files of a split in their order; download and make them where they are missing."""
-        found = self._found_table(config, split)
+        found = self._find_table(config, split)
         if found is None and self._is_offline and config not in self._snapshot_configs:
             what = f"config {config!r}, split {split!r} of the dataset at commit {self.commit[:12]}"
-            raise hub_client.offline_and_absent(self.asked, what)
+            raise hub_client.build_offline_error(self.asked, what)
         return found or self._make_table(config, split)
 
     def load(self, config: str) -> Any:
@@ -243,31 +247,31 @@ class HubDataset:
         """Return a small file of the repository, downloaded first where it is not here; None: it has none."""
         if path in self.repository.files:
             found = hub_client.find_files(self.asked, self.repository, [path])
-            hub_client.fetch(self.asked, self.repository, found, what=path)
+            hub_client.fetch_files(self.asked, self.repository, found, what=path)
         file = self.repository.repository.snapshot_folder(self.commit) / path
         return file if file.is_file() else None
 
     def has_table(self, config: str, split: str) -> bool:
         """Whether the Arrow files of a split are on this machine."""
-        return self._found_table(config, split) is not None
+        return self._find_table(config, split) is not None
 
-    def has_room(self, config: str, split: str) -> bool:
+    def has_disk_space(self, config: str, split: str) -> bool:
         """Whether the disk has room for a split that is not on this machine."""
-        return self._is_offline or self._lacks_room(config, split) is None
+        return self._is_offline or self._find_missing_space(config, split) is None
 
     @contextmanager
-    def streamed(self, name: HubName) -> Iterator[Any]:
+    def streaming_rows(self, name: HubName) -> Iterator[Any]:
         """Yield the rows of a split as the library streams them."""
         with self._loading():
             yield self._builder(name.config or _ONE_CONFIG).as_streaming_dataset(split=name.split)
 
-    def pinned(self, config: str, split: str) -> HubName:
+    def build_pinned_name(self, config: str, split: str) -> HubName:
         """Return the name under which the rows of a split can be read again."""
         return HubName(self.name, config, self.commit, split)
 
     # --- what is on this machine ---
 
-    def _keep_facts(self) -> None:
+    def _write_facts(self) -> None:
         self._facts_file.parent.mkdir(parents=True, exist_ok=True)
         # Another process may read it at any time.
         with tempfile.NamedTemporaryFile(dir=self._facts_file.parent, delete=False) as stream:
@@ -276,7 +280,11 @@ class HubDataset:
 
     @cached_property
     def _snapshot(self) -> Path | None:
-        return hub_client.cached_snapshot(self.repository, self._facts.n_files) if self._is_offline else None
+        return (
+            hub_client.find_cached_snapshot(self.repository, self._facts.n_files)
+            if self._is_offline
+            else None
+        )
 
     @cached_property
     def _snapshot_configs(self) -> tuple[str, ...]:
@@ -291,20 +299,20 @@ class HubDataset:
             # Some of its files were never fetched, by whatever tool it was.
             return ()
 
-    def _found_table(self, config: str, split: str) -> tuple[Path, ...] | None:
+    def _find_table(self, config: str, split: str) -> tuple[Path, ...] | None:
         for one in self._prepared():
             if one.config == config and split in one.splits:
                 return one.files(split)
         return None
 
-    def _prepared(self) -> Iterator[_Prepared]:
+    def _prepared(self) -> Iterator[_PreparedTables]:
         """Yield the tables of this commit: those made here, and those that `load_dataset` made."""
-        yield from _prepared_in(hub_client.tables_folder(self.repository), "*/*")
-        with library() as datasets:
+        yield from _find_prepared_tables(hub_client.build_tables_path(self.repository), "*/*")
+        with quiet_datasets_library() as datasets:
             cache = Path(datasets.config.HF_DATASETS_CACHE)
         name = self.name.replace("/", "___")
         # With other arguments the library adds a hash to the config's name: those may be other rows.
-        for one in _prepared_in(cache / name, f"*/*/{self.commit}"):
+        for one in _find_prepared_tables(cache / name, f"*/*/{self.commit}"):
             if one.folder.parent.parent.name == one.config:
                 yield one
 
@@ -329,11 +337,11 @@ class HubDataset:
     def _make_table(self, config: str, split: str) -> tuple[Path, ...]:
         builder = self._builder(config)
         files = _split_files(builder)
-        folder = hub_client.tables_folder(self.repository) / config / split
+        folder = hub_client.build_tables_path(self.repository) / config / split
         if not self._is_offline:
-            if (needed := self._lacks_room(config, split)) is not None:
-                raise AuthorError(hub_client.disk_full(self.asked, needed))
-            hub_client.fetch(self.asked, self.repository, self._listed(config, split))
+            if (needed := self._find_missing_space(config, split)) is not None:
+                raise AuthorError(hub_client.build_disk_full_problem(self.asked, needed))
+            hub_client.fetch_files(self.asked, self.repository, self._listed(config, split))
         # The other splits' files are neither downloaded nor read.
         builder.config.data_files = type(builder.config.data_files)({split: files[split]})
         try:
@@ -342,17 +350,17 @@ class HubDataset:
         finally:
             builder.config.data_files = files
             del self._builders[config]
-        made = next(_prepared_in(folder.parent, split), None)
+        made = next(_find_prepared_tables(folder.parent, split), None)
         if made is None or split not in made.splits:
             what = f"config {config!r}, split {split!r}: `datasets` made no table of its files"
             raise AuthorError(self._problem("HUB-013", what, "check the files of the repository"))
         return made.files(split)
 
-    def _lacks_room(self, config: str, split: str) -> int | None:
+    def _find_missing_space(self, config: str, split: str) -> int | None:
         """Return how many bytes a split needs where the disk has less; None where it has enough."""
-        folder = hub_client.tables_folder(self.repository)
+        folder = hub_client.build_tables_path(self.repository)
         folder.mkdir(parents=True, exist_ok=True)
-        needed = _ROOM * self._size(config, split)
+        needed = _DISK_FACTOR * self._size(config, split)
         return None if needed <= shutil.disk_usage(folder).free else needed
 
     def _size(self, config: str, split: str) -> int:
@@ -369,21 +377,21 @@ class HubDataset:
     def _loading(self) -> Iterator[Any]:
         """Yield the library; turn what it raises into errors that say how to fix it."""
         try:
-            with hub_client.reporting(self.asked), library() as datasets:
+            with hub_client.translating_hub_errors(self.asked), quiet_datasets_library() as datasets:
                 yield datasets
         except AssayError:
             raise
         except Exception as error:
-            raise self._unloadable(error) from error
+            raise self._build_load_error(error) from error
 
-    def _unloadable(self, error: Exception) -> AuthorError:
-        said = _innermost(error)
+    def _build_load_error(self, error: Exception) -> AuthorError:
+        said = _format_root_cause(error)
         scripts = [path for path in self.repository.files if path.endswith(".py")]
         if "scripts are no longer supported" in str(error) or (scripts and not self._data_files):
             script = scripts[0] if scripts else f"{self.name.rpartition('/')[2]}.py"
             what = f"the repository loads its data by a script ({script}), which `datasets` no longer runs"
             fix = "use a copy of the dataset in data files"
-            near = [one for one in hub_client.nearest_names(self.name) if one != self.name]
+            near = [one for one in hub_client.find_nearest_names(self.name) if one != self.name]
             fix += f" ({', '.join(near)})" if near else ""
             fix += "; or export it with `datasets<4` to Parquet, and give the path of that file"
             return AuthorError(self._problem("HUB-006", what, fix))
@@ -392,17 +400,17 @@ class HubDataset:
             what = f"the repository has no data files that `datasets` reads: it holds {held}"
             fix = "name another dataset; or download a file of it and give its path"
             return AuthorError(self._problem("HUB-006", what, fix))
-        if (missing := _missing_package(error)) is not None:
-            return hub_client.not_installed(missing)
+        if (missing := _find_missing_package(error)) is not None:
+            return hub_client.build_package_error(missing)
         what = f"the files of the repository cannot be read: {said}"
         fix = "report it on the dataset's page; or name a config, split or @revision that is in order"
         return AuthorError(self._problem("HUB-013", what, fix))
 
     @property
     def _data_files(self) -> list[str]:
-        from assay.sources.files import known_suffix
+        from assay.sources.files import find_suffix
 
-        return [path for path in self.repository.files if known_suffix(path)]
+        return [path for path in self.repository.files if find_suffix(path)]
 
     def _split_flags(self, names: Sequence[str]) -> str:
         return ", ".join(f"--split {name}" for name in names)
@@ -418,7 +426,7 @@ def _read_facts(file: Path) -> _Facts:
         return _Facts()
 
 
-class _Prepared(NamedTuple):
+class _PreparedTables(NamedTuple):
     """A folder of tables that the library made."""
 
     folder: Path
@@ -434,21 +442,21 @@ class _Prepared(NamedTuple):
         )
 
 
-def _prepared_in(root: Path, pattern: str) -> Iterator[_Prepared]:
+def _find_prepared_tables(root: Path, pattern: str) -> Iterator[_PreparedTables]:
     for info in sorted(root.glob(f"{pattern}/{_INFO}")):
-        with library() as datasets:
+        with quiet_datasets_library() as datasets:
             said = datasets.DatasetInfo.from_directory(str(info.parent))
         splits = {str(name): one.num_examples for name, one in (said.splits or {}).items()}
-        made = _Prepared(info.parent, said.config_name or _ONE_CONFIG, splits)
+        made = _PreparedTables(info.parent, said.config_name or _ONE_CONFIG, splits)
         if all(map(made.files, splits)):
             yield made
 
 
-def _newest_prepared(name: HubName) -> DatasetCommit | None:
+def _find_newest_prepared(name: HubName) -> DatasetCommit | None:
     """Return the commit of the newest table that `load_dataset` made, where nothing else names a commit."""
     if name.revision is not None:
         return None
-    with library() as datasets:
+    with quiet_datasets_library() as datasets:
         cache = Path(datasets.config.HF_DATASETS_CACHE)
     folders = list(cache.glob(f"{name.repository.replace('/', '___')}/*/*/*/{_INFO}"))
     newest = max(folders, key=lambda path: path.stat().st_mtime, default=None)
@@ -470,17 +478,17 @@ def _is_whole(builder: Any) -> bool:
     return True
 
 
-def _alike(split: str, groups: Sequence[Sequence[str]]) -> Sequence[str]:
+def _find_synonyms(split: str, groups: Sequence[Sequence[str]]) -> Sequence[str]:
     return next((group for group in groups if split in group), ())
 
 
-def _missing_package(error: BaseException | None) -> ModuleNotFoundError | None:
+def _find_missing_package(error: BaseException | None) -> ModuleNotFoundError | None:
     while error is not None and not isinstance(error, ModuleNotFoundError):
         error = error.__cause__ or error.__context__
     return error
 
 
-def _innermost(error: BaseException) -> str:
+def _format_root_cause(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return f"{type(error).__name__}: {error}".partition("\n")[0]

@@ -19,14 +19,14 @@ def load_splits(name: HubName) -> Any:
     return dataset.load(config)
 
 
-def addresses_of(name: HubName) -> dict[str, str]:
+def list_split_addresses(name: HubName) -> dict[str, str]:
     """Return what opens each split of a config, downloaded first where it is not here."""
     dataset = HubDataset.find(name)
     config = dataset.require_config(name.config)
     splits = [name.split] if name.split else [one.name for one in dataset.splits(config)]
     for split in splits:
         dataset.tables(config, split)
-    return {split: str(dataset.pinned(config, split)) for split in splits}
+    return {split: str(dataset.build_pinned_name(config, split)) for split in splits}
 
 
 class HubFiles:
@@ -44,7 +44,7 @@ class HubFiles:
         chosen = self._dataset.require_config(config)
         rows = self._dataset.require_split(chosen, split)
         files = self._dataset.tables(chosen, rows)
-        note_read(self._dataset.pinned(chosen, rows))
+        note_read(self._dataset.build_pinned_name(chosen, rows))
         return files
 
     def configs(self, split: str | None = None) -> tuple[str, ...]:

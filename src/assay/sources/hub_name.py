@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from assay.hub.repository import is_commit
-from assay.sources.files import known_suffix
+from assay.sources.files import find_suffix
 
 SCHEME = "hf://"
 _REPOSITORY = r"[\w.-]+(?:/[\w.-]+)?"
@@ -62,5 +62,5 @@ def parse_hub_name(text: str) -> HubName | None:
     if text.startswith(SCHEME):
         return name
     organization, _, last = name.repository.partition("/")
-    is_path = not last or organization in (".", "~") or known_suffix(last) or last.endswith(".py")
+    is_path = not last or organization in (".", "~") or find_suffix(last) or last.endswith(".py")
     return None if is_path else name

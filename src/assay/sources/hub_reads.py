@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from assay.sources.datasets_library import library
+from assay.sources.datasets_library import quiet_datasets_library
 from assay.sources.hub_name import HubName, parse_hub_name
 
 _reads: ContextVar[dict[HubName, None] | None] = ContextVar("hub_reads", default=None)
@@ -47,20 +47,20 @@ def noting_loads() -> Iterator[None]:
     original = module.load_dataset_builder
 
     def load_dataset_builder(path: str, *args: Any, **settings: Any) -> Any:
-        name = _on_hub(module, path)
+        name = _find_hub_name(module, path)
         if name is None:
             return original(path, *args, **settings)
         return _load_builder(original, name, args, settings)
 
     module.load_dataset_builder = load_dataset_builder
     try:
-        with library():
+        with quiet_datasets_library():
             yield
     finally:
         module.load_dataset_builder = original
 
 
-def _on_hub(module: Any, path: str) -> HubName | None:
+def _find_hub_name(module: Any, path: str) -> HubName | None:
     """Return the name of a dataset on the hub; None for formats and for what is on this machine."""
     if path in module._PACKAGED_DATASETS_MODULES or os.path.exists(path):
         return None
@@ -71,7 +71,7 @@ def _on_hub(module: Any, path: str) -> HubName | None:
 def _load_builder(original: Any, name: HubName, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     # Imported when used: they import the hub's client.
     from assay.hub.client import is_offline
-    from assay.sources.hub_client import find_repository, reporting
+    from assay.sources.hub_client import find_repository, translating_hub_errors
 
     name = name._replace(revision=settings.get("revision"))
     path = name.repository
@@ -79,7 +79,7 @@ def _load_builder(original: Any, name: HubName, args: tuple[Any, ...], settings:
         # Asked first: the library tries for half a minute to reach a hub that is not there.
         path, commit, _ = find_repository(name)
         settings = {**settings, "revision": commit}
-    with reporting(name):
+    with translating_hub_errors(name):
         builder = original(path, *args, **settings)
     read = HubName(path, builder.config.name, builder.hash)
     if read.is_pinned:
@@ -87,7 +87,7 @@ def _load_builder(original: Any, name: HubName, args: tuple[Any, ...], settings:
     prepare = builder.download_and_prepare
 
     def download_and_prepare(*args: Any, **settings: Any) -> Any:
-        with reporting(name):
+        with translating_hub_errors(name):
             return prepare(*args, **settings)
 
     builder.download_and_prepare = download_and_prepare

@@ -14,12 +14,12 @@ from assay.core.ids import digest
 from assay.core.media import Medium
 from assay.core.origin import Origin
 from assay.sources.arrow import ArrowSource
-from assay.sources.faults import no_rows
-from assay.sources.feature_types import label_names, media_columns
+from assay.sources.faults import build_no_rows_error
+from assay.sources.feature_types import read_label_names, read_media_columns
 from assay.sources.hub_dataset import HubDataset
 from assay.sources.hub_name import HubName, parse_hub_name
 from assay.sources.hub_reads import note_read
-from assay.sources.media_files import media_address
+from assay.sources.media_files import format_media_address
 from assay.sources.record import Record
 from assay.sources.source import HASH_BYTES, Report, Source
 
@@ -52,10 +52,10 @@ def open_split(address: str) -> Source:
         what = "this is not the address of a split on the hub, with its commit"
         fix = "write hf://ORG/NAME:CONFIG@COMMIT#SPLIT"
         raise AuthorError(Problem("HUB-002", what, fix, Origin(address)))
-    dataset = HubDataset.of_pinned(name)
+    dataset = HubDataset.find_pinned(name)
     note_read(name)
     if not dataset.has_table(name.config, name.split) and (
-        is_streaming() or not dataset.has_room(name.config, name.split)
+        is_streaming() or not dataset.has_disk_space(name.config, name.split)
     ):
         return HubStream(name, dataset)
     return HubTable(name, dataset)
@@ -119,21 +119,21 @@ class HubStream(HubSource):
 
     @cached_property
     def _features(self) -> Any:
-        with self._dataset.streamed(self.name) as rows:
+        with self._dataset.streaming_rows(self.name) as rows:
             return rows.features or rows._resolve_features().features
 
     def _read(self, report: Report) -> Iterator[Record]:
         row = 0
         media = self.media_columns
-        with self._dataset.streamed(self.name) as rows:
+        with self._dataset.streaming_rows(self.name) as rows:
             for table in rows.with_format("arrow").iter(_ROWS_AT_ONCE):
                 for fields in table.to_pylist():
                     row += 1
                     for column, medium in media.items():
-                        fields[column] = media_address(fields[column], medium)
+                        fields[column] = format_media_address(fields[column], medium)
                     yield Record(fields, Origin(self.path, row))
         if not row:
-            raise no_rows(self.path, f"{len(self.columns)} columns and no rows")
+            raise build_no_rows_error(self.path, f"{len(self.columns)} columns and no rows")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -143,9 +143,9 @@ class HubStream(HubSource):
     @property
     def label_names(self) -> Mapping[str, tuple[str, ...]]:
         """Names of integer labels, as the dataset's features declare them."""
-        return label_names(self._features.to_dict())
+        return read_label_names(self._features.to_dict())
 
     @property
     def media_columns(self) -> Mapping[str, Medium]:
         """Columns that the features declare to be media."""
-        return media_columns(self._features.to_dict())
+        return read_media_columns(self._features.to_dict())

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
-from assay.sources.faults import no_rows
-from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile, counted_rows
-from assay.sources.json_keys import repeated_key, repeated_problem
-from assay.sources.json_tables import nested_questions, rows_of_columns, tables_in
-from assay.sources.jsonl import JsonLinesSource, explain, kind_of
+from assay.sources.faults import build_no_rows_error
+from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile, format_row_count
+from assay.sources.json_keys import build_repeated_key_problem, find_repeated_key
+from assay.sources.json_tables import convert_columns, extract_nested_questions, find_tables
+from assay.sources.jsonl import JsonLinesSource, describe_kind, explain_json_error
 from assay.sources.record import Record
 from assay.sources.source import Report, raise_problem
 from assay.sources.text_source import TextSource
@@ -36,66 +36,72 @@ class JsonSource(TextSource):
         with self._reading(whole=True) as stream:
             text = stream.read()
             if text.isspace():
-                raise no_rows(self.path, "only blank lines")
+                raise build_no_rows_error(self.path, "only blank lines")
             document, is_lines = None, False
             try:
                 document = msgspec.json.decode(text)
             except (msgspec.DecodeError, RecursionError) as error:
                 is_lines = _is_lines(text)
                 if not is_lines:
-                    raise self._broken(text.decode(), error) from None
-        if not is_lines and report is not raise_problem and (key := repeated_key(text, document)) is not None:
-            raise AuthorError(repeated_problem(key, Origin(self.path)))
+                    raise self._build_broken_error(text.decode(), error) from None
+        if (
+            not is_lines
+            and report is not raise_problem
+            and (key := find_repeated_key(text, document)) is not None
+        ):
+            raise AuthorError(build_repeated_key_problem(key, Origin(self.path)))
         del text
         if is_lines:
             yield from JsonLinesSource(self.stored, self.settings)._read(report)
             return
         rows = self._table(document)
         if not rows:
-            raise no_rows(self.path, "an empty list")
+            raise build_no_rows_error(self.path, "an empty list")
         for row, fields in enumerate(rows, 1):
             where = Origin(self.path, row)
             if isinstance(fields, dict):
                 yield Record(fields, where)
             else:
-                report(Problem("SOURCE-007", f"expected an object, found {kind_of(fields)}", _FIX, where))
+                report(
+                    Problem("SOURCE-007", f"expected an object, found {describe_kind(fields)}", _FIX, where)
+                )
 
     def _table(self, document: object) -> list[Any]:
         if isinstance(document, list):
             # When no item is an object the shape is wrong, not the rows.
             if not document or any(isinstance(item, dict) for item in document):
-                return self._flat(document)
-            found = f"a list of {len(document)} whose first item is {kind_of(document[0])}"
+                return self._flatten_questions(document)
+            found = f"a list of {len(document)} whose first item is {describe_kind(document[0])}"
         elif isinstance(document, dict):
-            tables = tables_in(document)
+            tables = find_tables(document)
             rows = (
-                None if self.settings is None or len(tables) == len(document) else rows_of_columns(document)
+                None if self.settings is None or len(tables) == len(document) else convert_columns(document)
             )
             if rows is not None:
                 return rows
             if self.settings is not None and self.settings.sheet is not None:
                 tables = {self.settings.sheet: self._chosen(tables, self.settings.sheet)}
             if len(tables) == 1:
-                return self._flat(next(iter(tables.values())))
+                return self._flatten_questions(next(iter(tables.values())))
             if tables:
                 raise self._several(tables)
             if document and all(value == [] for value in document.values()):
                 return []
             found = f"an object without a list of objects, with the keys {listing(document)}"
         else:
-            found = kind_of(document)
+            found = describe_kind(document)
         what = f"expected a table of objects, found {found}"
         raise AuthorError(Problem("SOURCE-007", what, _FIX, Origin(self.path)))
 
-    def _flat(self, rows: list[Any]) -> list[Any]:
+    def _flatten_questions(self, rows: list[Any]) -> list[Any]:
         """Return SQuAD's questions, each with its context; other rows as they are."""
-        questions = None if self.settings is None else nested_questions(rows)
+        questions = None if self.settings is None else extract_nested_questions(rows)
         return rows if questions is None else questions
 
     def _chosen(self, tables: dict[str, list[Any]], name: str) -> list[Any]:
         if name in tables:
             return tables[name]
-        what = f"the document has no list of objects {name!r}{nearest(name, tables)}"
+        what = f"the document has no list of objects {name!r}{suggest_name(name, tables)}"
         fix = f"use one of {listing(tables)}" if tables else "omit --sheet: the document has no such list"
         raise AuthorError(Problem("SOURCE-016", what, fix, Origin(self.path)))
 
@@ -106,12 +112,13 @@ class JsonSource(TextSource):
                 Problem("SOURCE-007", f"expected a table of objects; {what}", _FIX, Origin(self.path))
             )
         readings = [
-            FileReading(counted_rows(len(rows)), FileSettings(sheet=name)) for name, rows in tables.items()
+            FileReading(format_row_count(len(rows)), FileSettings(sheet=name))
+            for name, rows in tables.items()
         ]
         return UndecidedFile("SOURCE-016", what, readings, Origin(self.path))
 
-    def _broken(self, text: str, error: Exception) -> AuthorError:
-        fault, place = explain(text, error)
+    def _build_broken_error(self, text: str, error: Exception) -> AuthorError:
+        fault, place = explain_json_error(text, error)
         line = None
         if place is not None:
             before = text[: place - 1]

@@ -13,7 +13,7 @@ _KEY_END = re.compile(rb'"\s*:')
 _FIX = "keep one of them, or give the other a name of its own"
 
 
-def repeated_key(text: bytes, document: Any) -> str | None:
+def find_repeated_key(text: bytes, document: Any) -> str | None:
     """Return a key that stands twice in an object of a JSON text; `document` is what the text decodes to.
 
     Nearly every text is seen to have none by counting: it has as many keys as the document. Where a string
@@ -22,39 +22,39 @@ def repeated_key(text: bytes, document: Any) -> str | None:
     if len(_KEY_END.findall(text)) == _n_keys(document):
         return None
     try:
-        json.loads(text, object_pairs_hook=_require_own_names)
-    except _Repeated as error:
+        json.loads(text, object_pairs_hook=_require_unique_names)
+    except _RepeatedKey as error:
         return str(error)
     except (ValueError, RecursionError):
         return None  # It was decoded before by a reader that allows for other things, and said so.
     return None
 
 
-def require_own_keys(text: bytes, where: Origin) -> None:
+def require_unique_keys(text: bytes, where: Origin) -> None:
     """Raise SOURCE-014 where a key stands twice in an object of a small JSON file, such as a config."""
     try:
-        json.loads(text.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_require_own_names)
-    except _Repeated as error:
-        raise AuthorError(repeated_problem(str(error), where)) from None
+        json.loads(text.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_require_unique_names)
+    except _RepeatedKey as error:
+        raise AuthorError(build_repeated_key_problem(str(error), where)) from None
     except (ValueError, RecursionError):
         return  # What is wrong with it is said where it is decoded.
 
 
-def repeated_problem(key: str, where: Origin) -> Problem:
+def build_repeated_key_problem(key: str, where: Origin) -> Problem:
     """Return the problem of a key that stands twice."""
     what = f"the key {key!r} appears more than once in one object; only its last value would be used"
     return Problem("SOURCE-014", what, _FIX, where)
 
 
-class _Repeated(Exception):
+class _RepeatedKey(Exception):
     """The key that stands twice."""
 
 
-def _require_own_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         seen: set[str] = set()
-        raise _Repeated(next(name for name, _ in pairs if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+        raise _RepeatedKey(next(name for name, _ in pairs if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
     return made
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 
-def tables_in(document: dict[str, Any]) -> dict[str, list[Any]]:
+def find_tables(document: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the lists of objects that a document has, by key."""
     return {key: value for key, value in document.items() if _is_table(value)}
 
 
-def rows_of_columns(document: dict[str, Any]) -> list[dict[str, Any]] | None:
+def convert_columns(document: dict[str, Any]) -> list[dict[str, Any]] | None:
     """Return the rows of a table that is written by columns, by index, or as names and lists of values.
 
     `{"question": [...], "answer": [...]}`, and pandas' `to_json` with `orient` "columns" (its default),
@@ -36,7 +36,7 @@ def rows_of_columns(document: dict[str, Any]) -> list[dict[str, Any]] | None:
     return None
 
 
-def nested_questions(rows: list[Any]) -> list[dict[str, Any]] | None:
+def extract_nested_questions(rows: list[Any]) -> list[dict[str, Any]] | None:
     """Return SQuAD's questions, `paragraphs[].qas[]`, with their title and context; None for other rows."""
     flat: list[dict[str, Any]] = []
     for row in rows:

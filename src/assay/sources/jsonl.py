@@ -11,8 +11,8 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
-from assay.sources.faults import no_rows
-from assay.sources.json_keys import repeated_key, repeated_problem
+from assay.sources.faults import build_no_rows_error
+from assay.sources.json_keys import build_repeated_key_problem, find_repeated_key
 from assay.sources.record import Record
 from assay.sources.source import Report, raise_problem
 from assay.sources.text_source import TextSource
@@ -46,14 +46,14 @@ class JsonLinesSource(TextSource):
                             raise AuthorError(_document_problem(line, where)) from None
                         yield from self._as_document(report)
                         return
-                    report(broken_line(line, error, where))
+                    report(build_broken_line_problem(line, error, where))
                     continue
-                if is_checked and (key := repeated_key(line, fields)) is not None:
-                    report(repeated_problem(key, Origin(path, row, number)))
+                if is_checked and (key := find_repeated_key(line, fields)) is not None:
+                    report(build_repeated_key_problem(key, Origin(path, row, number)))
                     continue
                 yield Record(fields, Origin(path, row, number))
         if not row:
-            raise no_rows(path, "only blank lines")
+            raise build_no_rows_error(path, "only blank lines")
 
     def _as_document(self, report: Report) -> Iterator[Record]:
         # Imported here: a document may turn out to be lines as well, and imports this module.
@@ -70,22 +70,22 @@ def _is_document(first: bytes) -> bool:
 
 def _document_problem(first: bytes, where: Origin) -> Problem:
     what = (
-        f"each line must be one JSON object; the first begins {_beginning(first)},"
+        f"each line must be one JSON object; the first begins {_format_beginning(first)},"
         " so this seems to be one JSON document"
     )
     return Problem("SOURCE-006", what, "name the file .json", where)
 
 
-def broken_line(line: bytes, error: Exception, where: Origin) -> Problem:
+def build_broken_line_problem(line: bytes, error: Exception, where: Origin) -> Problem:
     """Return the problem of a line that is not a JSON object, with the column of the fault."""
     text = line.decode().strip("\r\n")  # not UTF-8: raises, and the whole file is reported as such
-    begins = f"the line begins {_beginning(line)}"
+    begins = f"the line begins {_format_beginning(line)}"
     if isinstance(error, msgspec.ValidationError) and not text.lstrip().startswith("{"):
         # By its first character: what follows may be broken too.
         kind = {"[": "a list", '"': "a string"}.get(text.lstrip()[0], "a bare value")
         fix = 'write every line as an object: {"column": value, ...}'
         return Problem("SOURCE-006", f"expected a JSON object, found {kind}; {begins}", fix, where)
-    fault, column = explain(text, error)
+    fault, column = explain_json_error(text, error)
     at = f" at column {column}" if column else ""
     fix = "mend the line; each must be one whole JSON object"
     if re.search(r"\b(NaN|Infinity)\b", text[max((column or 1) - 2, 0) :][:12]):
@@ -93,7 +93,7 @@ def broken_line(line: bytes, error: Exception, where: Origin) -> Problem:
     return Problem("SOURCE-006", f"broken JSON{at}: {fault}; {begins}", fix, where)
 
 
-def explain(text: str, error: Exception) -> tuple[str, int | None]:
+def explain_json_error(text: str, error: Exception) -> tuple[str, int | None]:
     """Return what is wrong with JSON text and the column, counted from 1 in the whole text.
 
     The standard library tells the place of every fault; msgspec does not of a truncated text.
@@ -117,7 +117,7 @@ def explain(text: str, error: Exception) -> tuple[str, int | None]:
     return message.replace(place[0], ""), len(before) + 1
 
 
-def kind_of(value: object) -> str:
+def describe_kind(value: object) -> str:
     """Return the JSON name of a value's kind, with its article, for use inside an error."""
     if isinstance(value, dict):
         return f"an object with {len(value)} keys"
@@ -128,6 +128,6 @@ def kind_of(value: object) -> str:
     return "null" if value is None else f"{value!r}"
 
 
-def _beginning(line: bytes) -> str:
+def _format_beginning(line: bytes) -> str:
     text = line.decode().strip()
     return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "...")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, overload
 
-_HELD_BYTES = 64_000_000
+_IN_MEMORY_BYTES = 64_000_000
 """Of rows that are held as Python's own, each counted with what it takes beside its values."""
 _ROW_BYTES = 1_000
 _READ_AT_ONCE = 1_000
@@ -17,13 +17,13 @@ _READ_ALONE = 256
 """Rows that are asked for in no order, of which this many are remembered."""
 
 
-def rows_of(dataset: Any, numbers: Sequence[int] | None = None) -> Sequence[dict[str, Any]]:
+def read_dataset_rows(dataset: Any, numbers: Sequence[int] | None = None) -> Sequence[dict[str, Any]]:
     """Return rows of a `datasets.Dataset` as plain dicts, in the order of these numbers; None: all.
 
     Few are held: they are quick to have. Many stay where the library has them.
     """
     chosen = range(len(dataset)) if numbers is None else numbers
-    if not hasattr(dataset, "with_format") or _size(dataset, len(chosen)) <= _HELD_BYTES:
+    if not hasattr(dataset, "with_format") or _size(dataset, len(chosen)) <= _IN_MEMORY_BYTES:
         rows: list[dict[str, Any]] = dataset.to_list()
         return [rows[number] for number in chosen]
     return MappedRows(dataset, chosen)

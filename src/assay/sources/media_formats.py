@@ -19,11 +19,11 @@ _ENDLESS = 0xFFFFFFFF
 """What a writer that does not know the length puts in its place."""
 
 
-class Broken(Exception):
+class BrokenMedia(Exception):
     """The bytes are no medium; the message says what they are."""
 
 
-class Found(NamedTuple):
+class MediaFacts(NamedTuple):
     """What the bytes are."""
 
     media_type: str
@@ -31,26 +31,26 @@ class Found(NamedTuple):
     """`64x64` or `0.6 s`; empty: the header does not tell."""
 
 
-def examine(stream: BinaryIO, medium: Medium) -> Found:
+def examine_media(stream: BinaryIO, medium: Medium) -> MediaFacts:
     """Return what a stream holds; raise Broken when it is empty, cut off or no such medium."""
     size = stream.seek(0, io.SEEK_END)
     if not size:
-        raise Broken("it is empty")
+        raise BrokenMedia("it is empty")
     stream.seek(0)
     head = stream.read(_HEAD_BYTES)
     for kind in _KINDS:
         if kind.begins(head):
             if medium not in kind.types:
-                raise Broken(f"it is {' or '.join(sorted(kind.types.values()))}, not {medium}")
-            return Found(kind.types[medium], kind.extent(stream, size))
-    raise Broken(f"it is no {medium} of a known format; it begins with {head[:8]!r}")
+                raise BrokenMedia(f"it is {' or '.join(sorted(kind.types.values()))}, not {medium}")
+            return MediaFacts(kind.types[medium], kind.extent(stream, size))
+    raise BrokenMedia(f"it is no {medium} of a known format; it begins with {head[:8]!r}")
 
 
-def media_type_of(stream: BinaryIO, medium: Medium) -> str:
+def detect_media_type(stream: BinaryIO, medium: Medium) -> str:
     """Return the type of what a stream holds; empty where it is no such medium, or not whole."""
     try:
-        return examine(stream, medium).media_type
-    except Broken:
+        return examine_media(stream, medium).media_type
+    except BrokenMedia:
         return ""
 
 
@@ -70,7 +70,7 @@ def _extent_of_png(stream: BinaryIO, size: int) -> str:
         length, name = _unpack(stream, at, ">I4s")
         at += 12 + length
     if at > size:
-        raise Broken(f"it is cut off: {size:,} of {at:,} bytes are there")
+        raise BrokenMedia(f"it is cut off: {size:,} of {at:,} bytes are there")
     return f"{width}x{height}"
 
 
@@ -90,7 +90,7 @@ def _extent_of_jpeg(stream: BinaryIO, _: int) -> str:
     while True:
         mark, kind, length = _unpack(stream, at, ">BBH")
         if mark != 0xFF:
-            raise Broken("it is damaged: a JPEG's segments do not follow each other")
+            raise BrokenMedia("it is damaged: a JPEG's segments do not follow each other")
         if kind == 0xFF:  # Filling between segments.
             at += 1
         elif 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
@@ -103,7 +103,7 @@ def _extent_of_jpeg(stream: BinaryIO, _: int) -> str:
 def _extent_of_webp(stream: BinaryIO, size: int) -> str:
     (length,) = _unpack(stream, 4, "<I")
     if length + 8 > size:
-        raise Broken(f"it is cut off: {size:,} of {length + 8:,} bytes are there")
+        raise BrokenMedia(f"it is cut off: {size:,} of {length + 8:,} bytes are there")
     (form,) = _unpack(stream, 12, "4s")
     if form == b"VP8X":
         low = _unpack(stream, 24, "<6B")
@@ -126,12 +126,12 @@ def _extent_of_wav(stream: BinaryIO, size: int) -> str:
         elif name == b"data":
             there = size - at - 8
             if not there or not length:
-                raise Broken("it holds no sound")
+                raise BrokenMedia("it holds no sound")
             if length != _ENDLESS and length > there:
-                raise Broken(f"it is cut off: {there:,} of {length:,} bytes of sound are there")
+                raise BrokenMedia(f"it is cut off: {there:,} of {length:,} bytes of sound are there")
             return f"{min(length, there) / per_second:.1f} s" if per_second else ""
         at += 8 + length + length % 2
-    raise Broken("it is cut off: a WAV without a data chunk")
+    raise BrokenMedia("it is cut off: a WAV without a data chunk")
 
 
 def _extent_of_flac(stream: BinaryIO, _: int) -> str:
@@ -145,11 +145,11 @@ def _extent_of_mp4(stream: BinaryIO, size: int) -> str:
     names = []
     for name, end in _boxes(stream, size):
         if end > size:
-            raise Broken(f"it is cut off: {size:,} of {end:,} bytes are there")
+            raise BrokenMedia(f"it is cut off: {size:,} of {end:,} bytes are there")
         names.append(name)
     for needed in ("moov", "mdat"):
         if needed.encode() not in names:
-            raise Broken(f"it is cut off: there is no {needed} box in it")
+            raise BrokenMedia(f"it is cut off: there is no {needed} box in it")
     return ""
 
 
@@ -162,7 +162,7 @@ def _boxes(stream: BinaryIO, size: int) -> Iterator[tuple[bytes, int]]:
         elif length == 0:  # It reaches to the end.
             length = size - at
         if length < 8:
-            raise Broken(f"it is damaged: a box of {length} bytes at {at:,}")
+            raise BrokenMedia(f"it is damaged: a box of {length} bytes at {at:,}")
         at += length
         yield name, at
 
@@ -175,7 +175,7 @@ def _unpack(stream: BinaryIO, at: int, form: str) -> tuple[Any, ...]:
     stream.seek(at)
     found = stream.read(struct.calcsize(form))
     if len(found) < struct.calcsize(form):
-        raise Broken("it is cut off within its header")
+        raise BrokenMedia("it is cut off within its header")
     return struct.unpack(form, found)
 
 
@@ -199,7 +199,7 @@ def _audio(name: str) -> dict[Medium, str]:
     return {Medium.AUDIO: f"audio/{name}"}
 
 
-def _sound_or_film(name: str) -> dict[Medium, str]:
+def _audio_or_video(name: str) -> dict[Medium, str]:
     """Return the types of a container, which may hold either."""
     return {Medium.AUDIO: f"audio/{name}", Medium.VIDEO: f"video/{name}"}
 
@@ -217,9 +217,9 @@ _KINDS = (
     _Kind(_starts(b"fLaC"), _audio("flac"), _extent_of_flac),
     _Kind(_brand(b"M4A"), _audio("mp4"), _extent_of_mp4),
     _Kind(_brand(b"qt"), {Medium.VIDEO: "video/quicktime"}, _extent_of_mp4),
-    _Kind(lambda head: head[4:8] == b"ftyp", _sound_or_film("mp4"), _extent_of_mp4),
-    _Kind(_starts(b"\x1a\x45\xdf\xa3"), _sound_or_film("webm"), _unknown_extent),
-    _Kind(_starts(b"OggS"), _sound_or_film("ogg"), _unknown_extent),
+    _Kind(lambda head: head[4:8] == b"ftyp", _audio_or_video("mp4"), _extent_of_mp4),
+    _Kind(_starts(b"\x1a\x45\xdf\xa3"), _audio_or_video("webm"), _unknown_extent),
+    _Kind(_starts(b"OggS"), _audio_or_video("ogg"), _unknown_extent),
     _Kind(_riff(b"AVI "), {Medium.VIDEO: "video/x-msvideo"}, _unknown_extent),
     _Kind(_starts(b"\x00\x00\x01\xba", b"\x00\x00\x01\xb3"), {Medium.VIDEO: "video/mpeg"}, _unknown_extent),
     _Kind(

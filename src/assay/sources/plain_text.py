@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assay.core.origin import Origin
-from assay.sources.faults import no_rows
+from assay.sources.faults import build_no_rows_error
 from assay.sources.record import Record
 from assay.sources.source import Report
 from assay.sources.text_source import TextSource
@@ -20,5 +20,5 @@ class PlainTextSource(TextSource):
         with self._reading(whole=True) as stream:
             text = stream.read().decode()
         if not text.strip():
-            raise no_rows(self.path, "only white space")
+            raise build_no_rows_error(self.path, "only white space")
         yield Record({"text": text}, Origin(self.path, 1, 1))

@@ -28,7 +28,7 @@ class Shards(NamedTuple):
     """How many there are by their names."""
 
 
-def shards_in(paths: Mapping[Path, str]) -> Shards | None:
+def find_shards(paths: Mapping[Path, str]) -> Shards | None:
     """Return files as the parts of one table, in order; None unless their names say that they are.
 
     `paths`: the data files of a folder and the suffixes by which they are read.

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 
 from assay.core.errors import AuthorError, Problem, Problems
 from assay.core.media import Medium
-from assay.sources.faults import unreadable
+from assay.sources.faults import build_unreadable_error
 from assay.sources.file_settings import UndecidedFile
 from assay.sources.record import Record
 
@@ -36,7 +36,7 @@ class Source(ABC):
     def _read(self, report: Report) -> Iterator[Record]:
         """Walk the file once. A row's problem goes to `report`, a problem of the whole file is raised."""
 
-    def _glance(self, report: Report) -> Iterator[object]:
+    def _scan_rows(self, report: Report) -> Iterator[object]:
         """Walk the file once for the problems of its rows; a format may spare itself the records."""
         return self._read(report)
 
@@ -50,7 +50,7 @@ class Source(ABC):
             # Looking for the names walks all of it as well: once is enough.
             _ = self.columns
             return
-        for _ in _all_problems(self._glance):
+        for _ in _collect_problems(self._scan_rows):
             pass
 
     @cached_property
@@ -60,7 +60,7 @@ class Source(ABC):
         A format that writes its names down overrides this; here the whole file is walked, once.
         """
         names: dict[str, None] = {}
-        for record in _all_problems(self._read):
+        for record in _collect_problems(self._read):
             if not record.fields.keys() <= names.keys():
                 names.update(dict.fromkeys(record.fields))
         return tuple(names)
@@ -92,25 +92,25 @@ class Source(ABC):
                 new = partial(hashlib.blake2b, digest_size=HASH_BYTES)
                 return hashlib.file_digest(stream, new).hexdigest()
         except OSError as error:
-            raise unreadable(self.path, error) from None
+            raise build_unreadable_error(self.path, error) from None
 
 
-class _Enough(Exception):
+class _TooManyProblems(Exception):
     """So many rows are wrong that the file is another than it should be; the rest is not read."""
 
 
-def _all_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
+def _collect_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
     """Walk a file to its end; raise one AuthorError that holds the problems of all rows."""
     problems = Problems()
 
     def report(problem: Problem) -> None:
         problems.add(problem)
         if problems.total == MOST_PROBLEMS:
-            raise _Enough
+            raise _TooManyProblems
 
     try:
         yield from walk(report)
-    except _Enough:
+    except _TooManyProblems:
         pass
     except UndecidedFile:
         # No row was read yet, and whoever asks the person needs the readings.

@@ -17,8 +17,18 @@ from io import BufferedReader
 from typing import Any, NamedTuple, cast
 
 from assay.sources.arrow import open_zstd
-from assay.sources.encoding import looks_like_utf16, mark_of, not_encoded, not_utf8
-from assay.sources.faults import damaged, no_rows, too_large, unreadable
+from assay.sources.encoding import (
+    build_encoding_error,
+    build_utf8_error,
+    find_byte_order_mark,
+    looks_like_utf16,
+)
+from assay.sources.faults import (
+    build_damaged_error,
+    build_no_rows_error,
+    build_too_large_error,
+    build_unreadable_error,
+)
 
 LONGEST_LINE = 64_000_000
 """Bytes. A row is kept in memory, several times over while it is split and checked."""
@@ -36,7 +46,7 @@ ZIP_FAULTS = (
 """What reading a damaged zip archive may raise."""
 
 
-class Stored(NamedTuple):
+class StoredText(NamedTuple):
     """Where a text is stored and how it is encoded."""
 
     path: str
@@ -55,7 +65,7 @@ class Stored(NamedTuple):
 
 
 @contextmanager
-def reading(stored: Stored, *, whole: bool = False) -> Iterator[BufferedReader]:
+def reading(stored: StoredText, *, whole: bool = False) -> Iterator[BufferedReader]:
     """Open a text file's bytes for reading: unpacked, in UTF-8, without a byte order mark.
 
     Lines are bounded; with `whole`, the unpacked size is. An error that bad bytes cause anywhere in
@@ -67,7 +77,7 @@ def reading(stored: Stored, *, whole: bool = False) -> Iterator[BufferedReader]:
             with open_bytes(stored, whole=whole) as stream:
                 head = stream.peek(4096)
                 if not head:
-                    raise no_rows(path, "zero bytes")
+                    raise build_no_rows_error(path, "zero bytes")
                 if looks_like_utf16(head):
                     # Without a mark, English UTF-16 is valid UTF-8 full of NULs: no decoder would complain.
                     raise UnicodeDecodeError("utf-8", head[:4], 0, 1, "UTF-16")
@@ -75,47 +85,47 @@ def reading(stored: Stored, *, whole: bool = False) -> Iterator[BufferedReader]:
                     stream.read(len(codecs.BOM_UTF8))
                 yield stream
         except UnicodeDecodeError:
-            raise not_utf8(path, stored.packer, partial(open_bytes, stored, whole=whole)) from None
+            raise build_utf8_error(path, stored.packer, partial(open_bytes, stored, whole=whole)) from None
     except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
         # Outermost: a damaged gzip file yields bytes that are not UTF-8 before the damage is found.
-        raise damaged(path, stored.packer or "text", error) from None
+        raise build_damaged_error(path, stored.packer or "text", error) from None
     except OSError as error:
         # bz2 and zstd raise these without a number; the system's own errors have one.
         if stored.packer is None or error.errno is not None:
             raise
-        raise damaged(path, stored.packer, error) from None
+        raise build_damaged_error(path, stored.packer, error) from None
 
 
-def open_bytes(stored: Stored, *, whole: bool = False) -> BufferedReader:
+def open_bytes(stored: StoredText, *, whole: bool = False) -> BufferedReader:
     """Open a file for reading: unpacked by its suffix, and decoded unless it is UTF-8."""
     try:
-        encoding = stored.encoding or _marked(stored)
+        encoding = stored.encoding or _read_mark(stored)
         if whole and stored.packer is None and encoding is None:
             return open(stored.path, "rb")
         inner = _open_unpacked(stored)
     except OSError as error:
         if error.errno is None:
             raise
-        raise unreadable(stored.path, error) from None
+        raise build_unreadable_error(stored.path, error) from None
     if encoding is not None:
-        inner = _Decoded(stored.path, inner, encoding)
-    return BufferedReader(_Bounded(stored.path, inner, whole=whole), _BLOCK)
+        inner = _DecodingStream(stored.path, inner, encoding)
+    return BufferedReader(_BoundedStream(stored.path, inner, whole=whole), _BLOCK)
 
 
-def marked_encoding(stored: Stored) -> str | None:
+def find_marked_encoding(stored: StoredText) -> str | None:
     """Return the encoding that a byte order mark names, other than UTF-8."""
     try:
-        return None if stored.encoding is not None else _marked(stored)
+        return None if stored.encoding is not None else _read_mark(stored)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
         return None  # `reading` reports what is wrong with the file.
 
 
-def _marked(stored: Stored) -> str | None:
+def _read_mark(stored: StoredText) -> str | None:
     with _open_unpacked(stored) as stream:
-        return mark_of(stream.read(4) or b"")
+        return find_byte_order_mark(stream.read(4) or b"")
 
 
-def _open_unpacked(stored: Stored) -> io.RawIOBase:
+def _open_unpacked(stored: StoredText) -> io.RawIOBase:
     path = stored.path
     opened: Any
     if stored.member is not None:
@@ -134,7 +144,7 @@ def _open_unpacked(stored: Stored) -> io.RawIOBase:
     return cast(io.RawIOBase, opened)
 
 
-class _Decoded(io.RawIOBase):
+class _DecodingStream(io.RawIOBase):
     """Bytes in another encoding, handed on in UTF-8."""
 
     def __init__(self, path: str, inner: io.RawIOBase, encoding: str) -> None:
@@ -156,7 +166,7 @@ class _Decoded(io.RawIOBase):
             try:
                 text = self._decoder.decode(block, final=self._is_done)
             except UnicodeDecodeError as error:
-                raise not_encoded(self._path, self._encoding, error, self._offset) from None
+                raise build_encoding_error(self._path, self._encoding, error, self._offset) from None
             self._offset += len(block)
             # Halves of surrogate pairs, which a decoder may let pass, are no text in UTF-8.
             self._ready = memoryview(text.encode("utf-8", errors="replace"))
@@ -170,7 +180,7 @@ class _Decoded(io.RawIOBase):
         super().close()
 
 
-class _Bounded(io.RawIOBase):
+class _BoundedStream(io.RawIOBase):
     """Bytes that are counted block by block, so that no reader above gathers more than it may."""
 
     def __init__(self, path: str, inner: io.RawIOBase, *, whole: bool) -> None:
@@ -188,7 +198,7 @@ class _Bounded(io.RawIOBase):
         end = -1 if self._is_whole else bytes(buffer[:n]).rfind(b"\n")
         self._n = self._n + n if end < 0 else n - end - 1
         if self._n > (MOST_UNPACKED if self._is_whole else LONGEST_LINE):
-            raise too_large(
+            raise build_too_large_error(
                 self._path, MOST_UNPACKED if self._is_whole else LONGEST_LINE, whole=self._is_whole
             )
         return n

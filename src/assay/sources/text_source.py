@@ -8,7 +8,7 @@ from io import BufferedReader
 from assay.sources.encoding import require_encoding
 from assay.sources.file_settings import FileSettings
 from assay.sources.source import Source
-from assay.sources.stream import Stored, marked_encoding, reading
+from assay.sources.stream import StoredText, find_marked_encoding, reading
 
 
 class TextSource(Source):
@@ -19,7 +19,7 @@ class TextSource(Source):
     understands = frozenset({"encoding"})
     """The settings that have an effect."""
 
-    def __init__(self, stored: Stored, settings: FileSettings | None = None) -> None:
+    def __init__(self, stored: StoredText, settings: FileSettings | None = None) -> None:
         super().__init__(stored.path)
         self.settings = settings
         """None: nothing is inferred, the suffix alone decides."""
@@ -34,5 +34,5 @@ class TextSource(Source):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was inferred about the file."""
-        encoding = marked_encoding(self.stored)
+        encoding = find_marked_encoding(self.stored)
         return () if encoding is None else (f"the file is {encoding}, by its byte order mark",)

@@ -11,15 +11,20 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 from xml.parsers.expat import ExpatError
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
-from assay.sources.faults import damaged, no_rows, not_installed, unreadable
-from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile, counted_rows
-from assay.sources.header import TableHead, require_header, table_head
+from assay.sources.faults import (
+    build_damaged_error,
+    build_no_rows_error,
+    build_not_installed_error,
+    build_unreadable_error,
+)
+from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile, format_row_count
+from assay.sources.header import TableHead, read_table_head, require_header
 from assay.sources.record import Record
 from assay.sources.source import Report, Source
 from assay.sources.stream import ZIP_FAULTS
-from assay.sources.workbook_cells import Merged, SheetCells, cell_name, is_protected, read_cells
+from assay.sources.workbook_cells import MergedRange, SheetCells, cell_name, is_protected, read_cells
 
 _LOOKED_AT = 200
 """Rows from which the header is inferred."""
@@ -73,7 +78,7 @@ class WorkbookSource(Source):
             one = filled[0]
             place = f"{cell_name(one.top, one.left)}:{cell_name(one.bottom, one.right)}"
             notes.append(f"merged cells have their value in every row, for example {place}")
-        if dates := self._dated:
+        if dates := self._date_example:
             notes.append(f"dates are read as text such as {dates[1]!r}, for example in column {dates[0]!r}")
         return tuple(notes)
 
@@ -93,28 +98,28 @@ class WorkbookSource(Source):
             row += 1
             where = Origin(path, row, at + 1, sheet=name)
             if bad or at in merged.across:
-                for problem in _problems(sheet, at, bad, merged.across.get(at), where):
+                for problem in _find_cell_problems(sheet, at, bad, merged.across.get(at), where):
                     report(problem)
                 continue
             yield Record({names[k]: values[place] for k, place in enumerate(sheet.places)}, where)
         if not row:
             found = f"a header of {len(names)} columns and nothing below it in sheet {name!r}"
-            raise no_rows(path, found)
+            raise build_no_rows_error(path, found)
 
     @cached_property
-    def _dated(self) -> tuple[str, str] | None:
+    def _date_example(self) -> tuple[str, str] | None:
         """The first column that holds dates, and one of them."""
         for at, values in self._rows(self._sheet.cells, converts=False):
             if at >= self._sheet.first_row + _LOOKED_AT:
                 break
             for place, name in zip(self._sheet.places, self._sheet.head.columns, strict=True):
                 if at >= self._sheet.first_row and isinstance(values[place], date | time | timedelta):
-                    return name, str(_plain(values[place]))
+                    return name, str(_convert_value(values[place]))
         return None
 
     @cached_property
     def _all(self) -> list[SheetCells]:
-        with self._guarded():
+        with self._translating_errors():
             return read_cells(self.path)
 
     @cached_property
@@ -123,7 +128,7 @@ class WorkbookSource(Source):
         settings = self.settings
         rows = self._first_rows(cells, (settings.header_row or 1) - 1)
         if not rows:
-            raise no_rows(self.path, f"nothing in sheet {cells.name!r}")
+            raise build_no_rows_error(self.path, f"nothing in sheet {cells.name!r}")
         at, first = rows[0]
         places = tuple(k for k in range(len(first)) if first[k] != "" or cells.bottoms.get(k, 0) > at)
         if not settings.is_headerless:
@@ -132,7 +137,7 @@ class WorkbookSource(Source):
         where = Origin(self.path, line=at + 1, sheet=cells.name)
         if self._infers and not settings.says_header:
             require_header(texts[0], texts[1:], where)
-        head = table_head(settings, texts[0], where)
+        head = read_table_head(settings, texts[0], where)
         return _Sheet(cells, head, at if head.first is not None else at + 1, places)
 
     def _require_names(
@@ -164,26 +169,26 @@ class WorkbookSource(Source):
         wanted = self.settings.sheet
         if wanted is not None:
             if wanted not in sheets:
-                what = f"the workbook has no sheet {wanted!r}{nearest(wanted, sheets)}"
+                what = f"the workbook has no sheet {wanted!r}{suggest_name(wanted, sheets)}"
                 fix = f"use one of {listing(sheets)}"
                 raise AuthorError(Problem("SOURCE-016", what, fix, Origin(self.path)))
             return sheets[wanted]
-        hidden = self._hidden()
+        hidden = self._list_hidden_sheets()
         filled = [sheet for sheet in sheets.values() if sheet.n_filled]
         shown = [sheet for sheet in filled if sheet.name not in hidden] or filled
         if not shown:
-            raise no_rows(self.path, f"the sheets {listing(sheets)} are empty")
+            raise build_no_rows_error(self.path, f"the sheets {listing(sheets)} are empty")
         if len(shown) > 1:
             what = f"the workbook has {len(shown)} sheets that hold something: "
             what += listing(sheet.name for sheet in shown)
             readings = [
-                FileReading(counted_rows(_n_rows(sheet)), FileSettings(sheet=sheet.name))
+                FileReading(format_row_count(_n_rows(sheet)), FileSettings(sheet=sheet.name))
                 for sheet in shown[:_LISTED_SHEETS]
             ]
             raise UndecidedFile("SOURCE-016", what, readings, Origin(self.path))
         return shown[0]
 
-    def _hidden(self) -> set[str]:
+    def _list_hidden_sheets(self) -> set[str]:
         with self._opened() as workbook:
             return {sheet.name for sheet in workbook.sheets_metadata if str(sheet.visible).endswith("Hidden")}
 
@@ -201,7 +206,7 @@ class WorkbookSource(Source):
             width = max(cells.last[1] + 1, len(before) + sheet.width)
             at = -1
             for at, values in enumerate(sheet.iter_rows()):
-                row = [*before, *map(_plain, values)] if converts else [*before, *values]
+                row = [*before, *map(_convert_value, values)] if converts else [*before, *values]
                 yield at, row + [""] * (width - len(row))
             for rest in range(at + 1, cells.last[0] + 1):
                 yield rest, [""] * width
@@ -209,7 +214,7 @@ class WorkbookSource(Source):
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         _ = self._all  # The size is checked before the reader takes the file into memory.
-        with self._guarded():
+        with self._translating_errors():
             from python_calamine import CalamineWorkbook
 
             # By its bytes and not by its name: pandas writes xlsx into a `Path` that ends in .ods.
@@ -217,33 +222,33 @@ class WorkbookSource(Source):
                 yield workbook
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         """Turn errors of the file and of its reader, and the reader's absence, into clear ones."""
         try:
             from python_calamine import CalamineError
         except ImportError:
-            raise not_installed(self.path, "xlsx and ods", "python-calamine", "xlsx") from None
+            raise build_not_installed_error(self.path, "xlsx and ods", "python-calamine", "xlsx") from None
         try:
             yield
         except (FileNotFoundError, PermissionError) as error:
-            raise unreadable(self.path, error) from None
+            raise build_unreadable_error(self.path, error) from None
         except (*ZIP_FAULTS, CalamineError, ParseError, ExpatError) as error:
-            raise self._broken(error) from None
+            raise self._build_broken_error(error) from None
         except BaseException as error:
             if type(error).__name__ != "PanicException":
                 raise
-            raise self._broken(RuntimeError(str(error))) from None
+            raise self._build_broken_error(RuntimeError(str(error))) from None
 
-    def _broken(self, error: Exception) -> AuthorError:
+    def _build_broken_error(self, error: Exception) -> AuthorError:
         if is_protected(self.path):
             what = "the workbook is protected by a password, or is an .xls workbook under another name"
             fix = "open it, remove the password, and save it as .xlsx"
             return AuthorError(Problem("SOURCE-011", what, fix, Origin(self.path)))
-        return damaged(self.path, "xlsx or ods", error)
+        return build_damaged_error(self.path, "xlsx or ods", error)
 
 
-def _problems(
-    sheet: _Sheet, at: int, bad: Sequence[int], across: Merged | None, where: Origin
+def _find_cell_problems(
+    sheet: _Sheet, at: int, bad: Sequence[int], across: MergedRange | None, where: Origin
 ) -> Iterator[Problem]:
     """Yield what is wrong with the cells of a row."""
     for place in bad:
@@ -264,7 +269,7 @@ def _problems(
 _RECALCULATE = "open the workbook in a spreadsheet program and save it, which stores the values of formulas"
 
 
-def _plain(value: Any) -> Any:
+def _convert_value(value: Any) -> Any:
     """Return a value as JSON has it: whole numbers as int, dates and times as ISO text."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _LARGEST_WHOLE else value
@@ -293,8 +298,8 @@ class _MergedCells:
 
     def __init__(self, sheet: _Sheet) -> None:
         inside = [one for one in sheet.cells.merged if one.top >= sheet.first_row]
-        self._beginning: dict[int, list[Merged]] = {}
-        self.across: dict[int, Merged] = {}
+        self._beginning: dict[int, list[MergedRange]] = {}
+        self.across: dict[int, MergedRange] = {}
         """Ranges over several columns, by row: what they mean is not clear."""
         for one in inside:
             if one.left == one.right:

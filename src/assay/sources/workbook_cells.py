@@ -19,7 +19,7 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
-from assay.sources.faults import too_large
+from assay.sources.faults import build_too_large_error
 from assay.sources.stream import LONGEST_LINE, MOST_UNPACKED, ZIP_FAULTS
 
 MOST_CELLS = 40_000_000
@@ -44,7 +44,7 @@ _OFFICE = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
 _CALC = "urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0"
 
 
-class Merged(NamedTuple):
+class MergedRange(NamedTuple):
     """A range of cells that shows one value. Rows and columns count from 0."""
 
     top: int
@@ -67,7 +67,7 @@ class SheetCells(msgspec.Struct):
     """The last row of each column that holds something."""
     faults: dict[tuple[int, int], str] = {}
     """Cells without a value: the error that they show, or nothing for a formula that was not calculated."""
-    merged: list[Merged] = []
+    merged: list[MergedRange] = []
 
     @property
     def n_spanned(self) -> int:
@@ -108,9 +108,9 @@ def read_cells(path: str) -> list[SheetCells]:
     """Return the cells of every sheet of a workbook; raise SOURCE-013 where it unpacks to too much."""
     with zipfile.ZipFile(path) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_UNPACKED:
-            raise too_large(path, MOST_UNPACKED, whole=True)
+            raise build_too_large_error(path, MOST_UNPACKED, whole=True)
         is_open_document = "content.xml" in archive.namelist()
-        return _open_document(path, archive) if is_open_document else _office_open(path, archive)
+        return _read_open_document(path, archive) if is_open_document else _read_office_open(path, archive)
 
 
 def is_protected(path: str) -> bool:
@@ -135,7 +135,7 @@ def cell_name(row: int, column: int) -> str:
     return f"{letters}{row + 1}"
 
 
-def _office_open(path: str, archive: zipfile.ZipFile) -> list[SheetCells]:
+def _read_office_open(path: str, archive: zipfile.ZipFile) -> list[SheetCells]:
     workbook = list(ElementTree.fromstring(archive.read("xl/workbook.xml")).iter())
     relations = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
     targets = {relation.get("Id"): relation.get("Target", "") for relation in relations}
@@ -178,21 +178,21 @@ def _read_sheet(cells: SheetCells, archive: zipfile.ZipFile, place: str, *, reca
                 if content and _FILLED.search(content):
                     cells.add(row, column)
                     if recalculates or b"<f" in content or b":f" in content or _IS_ERROR.search(attributes):
-                        fault = _fault(attributes, content, recalculates=recalculates)
+                        fault = _find_fault(attributes, content, recalculates=recalculates)
                         if fault is not None:
                             cells.add_fault(row, column, fault)
             text = text[end:]
             if len(text) > LONGEST_LINE:
-                raise too_large(cells.path, LONGEST_LINE, whole=False)
+                raise build_too_large_error(cells.path, LONGEST_LINE, whole=False)
     # What is left is all that comes after the last cell.
     for merged in _MERGED.finditer(text):
         left, top, right, bottom = merged.groups()
         cells.merged.append(
-            Merged(int(top) - 1, _column_number(left), int(bottom) - 1, _column_number(right))
+            MergedRange(int(top) - 1, _column_number(left), int(bottom) - 1, _column_number(right))
         )
 
 
-def _fault(attributes: bytes, content: bytes, *, recalculates: bool) -> str | None:
+def _find_fault(attributes: bytes, content: bytes, *, recalculates: bool) -> str | None:
     """Return the error that a cell shows, empty for a formula without a value; None if it has a value."""
     value = _VALUE.search(content)
     if _IS_ERROR.search(attributes):
@@ -211,7 +211,7 @@ def _column_number(letters: bytes) -> int:
     return number - 1
 
 
-def _open_document(path: str, archive: zipfile.ZipFile) -> list[SheetCells]:
+def _read_open_document(path: str, archive: zipfile.ZipFile) -> list[SheetCells]:
     reader = _OpenDocument(path)
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler = reader.start
@@ -267,7 +267,7 @@ class _OpenDocument:
             _count(attributes, "number-columns-spanned"),
         )
         if n_down > 1 or n_across > 1:
-            cells.merged.append(Merged(row, column, row + n_down - 1, column + n_across - 1))
+            cells.merged.append(MergedRange(row, column, row + n_down - 1, column + n_across - 1))
         self._column += n_columns
 
     def text(self, data: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
-from assay.sources.faults import no_rows, unreadable
+from assay.sources.faults import build_no_rows_error, build_unreadable_error
 from assay.sources.record import Record
 from assay.sources.source import Report, Source
 
@@ -26,12 +26,12 @@ class YamlSource(Source):
     """A YAML document, loaded whole. Records know the line on which they begin."""
 
     def _read(self, report: Report) -> Iterator[Record]:
-        node, loader = _composed(self.path)
+        node, loader = _compose_document(self.path)
         if node is None:
-            raise no_rows(self.path, "an empty document")
+            raise build_no_rows_error(self.path, "an empty document")
         rows = self._rows(node, loader)
         if not rows:
-            raise no_rows(self.path, "an empty list")
+            raise build_no_rows_error(self.path, "an empty list")
         for row, one in enumerate(rows, 1):
             where = Origin(self.path, row, one.start_mark.line + 1)
             fields = loader.construct_object(one, deep=True)
@@ -58,11 +58,11 @@ class YamlSource(Source):
 
 def read_yaml(path: str) -> Any:
     """Return what a YAML document says; AuthorError where it cannot be read."""
-    node, loader = _composed(path)
+    node, loader = _compose_document(path)
     return None if node is None else loader.construct_object(node, deep=True)
 
 
-def _composed(path: str) -> tuple[Any, Any]:
+def _compose_document(path: str) -> tuple[Any, Any]:
     """Return a document's nodes, and the loader that makes values of them."""
     import yaml
 
@@ -79,7 +79,7 @@ def _composed(path: str) -> tuple[Any, Any]:
         where = Origin(path, line=None if mark is None else mark.line + 1)
         raise AuthorError(Problem("SOURCE-006", what, "correct the file at this place", where)) from None
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise build_unreadable_error(path, error) from None
 
 
 def _loader() -> Any:

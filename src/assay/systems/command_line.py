@@ -62,7 +62,7 @@ class ForeignParser(argparse.ArgumentParser):
         raise UsageError(Problem("USAGE-006", message, f"`{self.prog} --help` lists the flags"))
 
 
-def parse(parser: argparse.ArgumentParser, arguments: tuple[str, ...]) -> argparse.Namespace | None:
+def parse_flags(parser: argparse.ArgumentParser, arguments: tuple[str, ...]) -> argparse.Namespace | None:
     """Read the arguments; None when a person asked for help, which is then printed."""
     if "-h" in arguments or "--help" in arguments:
         click.echo(parser.format_help())
@@ -70,7 +70,7 @@ def parse(parser: argparse.ArgumentParser, arguments: tuple[str, ...]) -> argpar
     return parser.parse_args(list(arguments))
 
 
-def parse_beside_run(
+def parse_with_run_flags(
     parser: argparse.ArgumentParser, arguments: tuple[str, ...]
 ) -> tuple[argparse.Namespace, dict[str, Any]] | None:
     """Read another system's flags, and beside them those of `assay run`, which messages may recommend.
@@ -82,10 +82,10 @@ def parse_beside_run(
         click.echo("Every option of `assay run` but --json works too: see `assay run --help`.")
         return None
     given, others = parser.parse_known_args(list(arguments))
-    return given, _flags_of_run(parser, others) if others else {}
+    return given, _parse_run_flags(parser, others) if others else {}
 
 
-def joined_flags(flags: Mapping[str, Any], of_run: Mapping[str, Any]) -> dict[str, Any]:
+def join_flags(flags: Mapping[str, Any], of_run: Mapping[str, Any]) -> dict[str, Any]:
     """Return both kinds of flags as one; those that may be repeated add up, else `assay run`'s wins."""
     joined = dict(flags)
     for name, value in of_run.items():
@@ -94,7 +94,7 @@ def joined_flags(flags: Mapping[str, Any], of_run: Mapping[str, Any]) -> dict[st
     return joined
 
 
-def _flags_of_run(parser: argparse.ArgumentParser, others: list[str]) -> dict[str, Any]:
+def _parse_run_flags(parser: argparse.ArgumentParser, others: list[str]) -> dict[str, Any]:
     """Read what is left of a command line as options of `assay run`."""
     from assay.faces.cli.run import run
 

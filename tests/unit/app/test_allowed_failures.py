@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.app.allowed_failures import AllowedFailures, allowed_failures, too_many_failed
+from assay.app.allowed_failures import AllowedFailures, has_too_many_failures, read_allowed_failures
 from assay.core.errors import UsageError
 from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest, Setting, run_fingerprint
@@ -43,8 +43,8 @@ def test_a_run_knows_what_was_allowed_and_that_is_no_part_of_what_it_is() -> Non
     model = ModelIdentity("mock", "mock")
     settings = {"allow_failures": Setting("20%", "flag")}
     run = RunManifest("id", (spec,), model, settings, {}, "now", failures={"timeout": 2})
-    assert not too_many_failed(run)
+    assert not has_too_many_failures(run)
     strict = RunManifest("id", (spec,), model, {}, {}, "now", failures={"timeout": 2})
-    assert too_many_failed(strict)
-    assert allowed_failures(strict) == AllowedFailures()
+    assert has_too_many_failures(strict)
+    assert read_allowed_failures(strict) == AllowedFailures()
     assert run.fingerprint == strict.fingerprint == run_fingerprint((spec,), model)

@@ -15,12 +15,12 @@ from assay.bench.arrivals import Arrivals
 from assay.bench.folder import BenchManifest, BenchResult, read_records
 from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
-from assay.bench.limits import Limits
-from assay.bench.load import Closed, Load, Open
-from assay.bench.load_result import Driven, Progress
+from assay.bench.limits import LoadLimits
+from assay.bench.load import ClosedLoad, Load, OpenLoad
+from assay.bench.load_result import LoadProgress, LoadResult
 from assay.bench.rounds import Rounds
-from assay.bench.search import Search
-from assay.bench.sweep import Trial, TrialLength
+from assay.bench.search import SearchPlan
+from assay.bench.sweep import LoadTrial, TrialLength
 from assay.core.errors import BackendError, StoreError
 from assay.core.prompt import Message
 from assay.core.request import Generate
@@ -58,7 +58,7 @@ class Sharing(FakeTimedClient):
 
 
 def test_a_load_becomes_a_folder(tmp_path: Path) -> None:
-    plan = BenchPlan(Load(Closed(4)), n_warm_up=2, seed=5)
+    plan = BenchPlan(Load(ClosedLoad(4)), n_warm_up=2, seed=5)
     client = FakeTimedClient(lambda number: 0.5)
     finished = benched(client, items_of(40, n_source=42), plan, tmp_path / "out")
     # Two others than the forty, before them.
@@ -88,7 +88,7 @@ def test_a_folder_is_named_by_model_and_time_and_never_taken_twice(
 ) -> None:
     monkeypatch.setattr("assay.app.bench.now", lambda: "2026-11-16T12:00:05+00:00")
     target = Target(FakeTimedClient(), "openai:org/my model@http://127.0.0.1:1/v1")
-    plan = BenchPlan(Load(Closed(1)))
+    plan = BenchPlan(Load(ClosedLoad(1)))
     found = [
         bench(target, items_of(1), plan, runs_dir=str(tmp_path), run=run_virtually, clock=now).folder.name
         for _ in range(2)
@@ -100,14 +100,14 @@ def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear", encoding="utf-8")
     client = FakeTimedClient()
     with pytest.raises(StoreError, match="STORE-002"):
-        benched(client, items_of(1), BenchPlan(Load(Closed(1))), tmp_path)
+        benched(client, items_of(1), BenchPlan(Load(ClosedLoad(1))), tmp_path)
     assert client.sent == []
 
 
 def test_warm_up_with_the_same_items_is_told(tmp_path: Path) -> None:
-    finished = benched(FakeTimedClient(), items_of(3), BenchPlan(Load(Closed(1))), tmp_path / "out")
+    finished = benched(FakeTimedClient(), items_of(3), BenchPlan(Load(ClosedLoad(1))), tmp_path / "out")
     assert "the warm-up sent items that were measured as well: there are no others" in finished.result.notes
-    without = BenchPlan(Load(Closed(1)), n_warm_up=0)
+    without = BenchPlan(Load(ClosedLoad(1)), n_warm_up=0)
     client = FakeTimedClient()
     finished = benched(client, items_of(3), without, tmp_path / "without")
     assert finished.result.notes == ("a note of the items",)
@@ -116,12 +116,12 @@ def test_warm_up_with_the_same_items_is_told(tmp_path: Path) -> None:
 
 def test_nothing_is_measured_of_a_server_that_answers_nothing(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="LOAD-004"):
-        benched(FakeTimedClient(), items_of(3, ends="!"), BenchPlan(Load(Closed(1))), tmp_path / "out")
+        benched(FakeTimedClient(), items_of(3, ends="!"), BenchPlan(Load(ClosedLoad(1))), tmp_path / "out")
     assert not (tmp_path / "out" / "summary.json").exists()
 
 
 def test_failed_calls_are_written_and_counted(tmp_path: Path) -> None:
-    plan = BenchPlan(Load(Closed(2)), n_warm_up=0)
+    plan = BenchPlan(Load(ClosedLoad(2)), n_warm_up=0)
     finished = benched(FakeTimedClient(), items_of(3, ends="!"), plan, tmp_path / "out")
     assert finished.result.summary is not None
     assert finished.result.summary.n_failed == 3
@@ -130,7 +130,7 @@ def test_failed_calls_are_written_and_counted(tmp_path: Path) -> None:
 
 
 def test_no_steady_window_has_a_reason(tmp_path: Path) -> None:
-    finished = benched(FakeTimedClient(), items_of(3), BenchPlan(Load(Closed(9))), tmp_path / "out")
+    finished = benched(FakeTimedClient(), items_of(3), BenchPlan(Load(ClosedLoad(9))), tmp_path / "out")
     assert finished.result.steady is None
     assert "at most 3 calls were under way" in finished.result.not_steady
 
@@ -142,26 +142,26 @@ def test_a_face_hears_of_it(tmp_path: Path) -> None:
         def started(self, manifest: BenchManifest, folder: Path) -> None:
             heard.append("started")
 
-        def warmed_up(self, driven: Driven) -> None:
+        def warmed_up(self, driven: LoadResult) -> None:
             heard.append(f"warmed up with {driven.n_done}")
 
         def load_began(self, load: Load, level: float | None) -> None:
             heard.append(f"load at {level}")
 
-        def progress(self, progress: Progress) -> None:
+        def progress(self, progress: LoadProgress) -> None:
             # What ended is on the disk by now.
             path = next((tmp_path / "out").rglob("requests.jsonl"))
             assert len(list(read_records(path))) == progress.n_done
             heard.append("progress")
 
-        def tried(self, trial: Trial) -> None:
+        def tried(self, trial: LoadTrial) -> None:
             heard.append(f"tried {trial.level:g}")
 
         def finished(self, bench: FinishedBench) -> None:
             heard.append("finished")
 
     ladder = Ladder("concurrency", (1,))
-    plan = BenchPlan(Load(Closed(1)), n_warm_up=2, sweep=ladder, trial=TrialLength(2, 0))
+    plan = BenchPlan(Load(ClosedLoad(1)), n_warm_up=2, sweep=ladder, trial=TrialLength(2, 0))
     benched(FakeTimedClient(), items_of(9), plan, tmp_path / "out", Listening())
     assert [one for one in heard if one != "progress"] == [
         "started",
@@ -176,7 +176,7 @@ def test_a_face_hears_of_it(tmp_path: Path) -> None:
 def test_a_ladder_shows_where_a_server_is_full(tmp_path: Path) -> None:
     client = Sharing()
     ladder = Ladder("concurrency", (1, 2, 4, 8, 16))
-    plan = BenchPlan(Load(Closed(1)), n_warm_up=0, sweep=ladder, trial=TrialLength(40, 2))
+    plan = BenchPlan(Load(ClosedLoad(1)), n_warm_up=0, sweep=ladder, trial=TrialLength(40, 2))
     finished = benched(client, items_of(1000), plan, tmp_path / "out")
     swept = stored(tmp_path / "out").swept
     assert swept is not None
@@ -197,19 +197,19 @@ def test_a_ladder_shows_where_a_server_is_full(tmp_path: Path) -> None:
 
 def test_prompts_that_come_again_in_a_sweep_are_told(tmp_path: Path) -> None:
     ladder = Ladder("rate", (10, 20))
-    plan = BenchPlan(Load(Open(Arrivals(rate=1))), n_warm_up=0, sweep=ladder, trial=TrialLength(30, 1))
+    plan = BenchPlan(Load(OpenLoad(Arrivals(rate=1))), n_warm_up=0, sweep=ladder, trial=TrialLength(30, 1))
     finished = benched(FakeTimedClient(), items_of(50), plan, tmp_path / "out")
     assert any("50 prompts were sent 60 times" in note for note in finished.result.notes)
 
 
 def test_a_search_finds_the_most_clients_that_keep_a_limit(tmp_path: Path) -> None:
     # C clients take 0.1 * C / 4 s for each call, so 12 of them reach 300 ms and 11 do not.
-    limits = Limits.parse(["p99 e2el < 299ms", "failed < 1%"])
+    limits = LoadLimits.parse(["p99 e2el < 299ms", "failed < 1%"])
     plan = BenchPlan(
-        Load(Closed(1)),
+        Load(ClosedLoad(1)),
         n_warm_up=1,
         limits=limits,
-        sweep=Search("concurrency", 2, tolerance=0.01),
+        sweep=SearchPlan("concurrency", 2, tolerance=0.01),
         trial=TrialLength(100, 1),
     )
     finished = benched(Sharing(), items_of(5000), plan, tmp_path / "out")
@@ -225,9 +225,9 @@ def test_a_search_finds_the_most_clients_that_keep_a_limit(tmp_path: Path) -> No
 def test_a_search_finds_the_highest_rate_of_good_calls(tmp_path: Path) -> None:
     # Forty calls a second are the most that such a server can do; above, calls pile up.
     plan = BenchPlan(
-        Load(Open(Arrivals(rate=1))),
-        limits=Limits.parse(["e2el < 150ms", "goodput > 95%"]),
-        sweep=Search("rate", 5, tolerance=0.02),
+        Load(OpenLoad(Arrivals(rate=1))),
+        limits=LoadLimits.parse(["e2el < 150ms", "goodput > 95%"]),
+        sweep=SearchPlan("rate", 5, tolerance=0.02),
         trial=TrialLength(200, 10),
     )
     finished = benched(Sharing(), items_of(50_000), plan, tmp_path / "out")
@@ -245,7 +245,7 @@ class Interrupting(FakeTimedClient):
 
 
 def test_ctrl_c_keeps_what_is_complete(tmp_path: Path) -> None:
-    plan = BenchPlan(Load(Closed(2)), n_warm_up=0)
+    plan = BenchPlan(Load(ClosedLoad(2)), n_warm_up=0)
     finished = benched(Interrupting(), items_of(100), plan, tmp_path / "out")
     result = stored(tmp_path / "out")
     assert result.is_partial
@@ -258,7 +258,7 @@ def test_ctrl_c_keeps_what_is_complete(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_a_sweep_with_the_trials_made(tmp_path: Path) -> None:
     ladder = Ladder("concurrency", (1, 2, 4))
-    plan = BenchPlan(Load(Closed(1)), n_warm_up=0, sweep=ladder, trial=TrialLength(6, 0))
+    plan = BenchPlan(Load(ClosedLoad(1)), n_warm_up=0, sweep=ladder, trial=TrialLength(6, 0))
     finished = benched(Interrupting(), items_of(100), plan, tmp_path / "out")
     assert finished.result.is_partial
     assert finished.result.swept is not None
@@ -266,7 +266,7 @@ def test_ctrl_c_ends_a_sweep_with_the_trials_made(tmp_path: Path) -> None:
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
-    plan = BenchPlan(Load(Closed(2)), n_warm_up=0)
+    plan = BenchPlan(Load(ClosedLoad(2)), n_warm_up=0)
     benched(FakeTimedClient(), items_of(3), plan, tmp_path / "out")
     path = tmp_path / "out" / "requests.jsonl"
     path.write_bytes(path.read_bytes()[:-5])
@@ -274,15 +274,15 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
 
 
 def test_items_that_are_made_too_slowly_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.bench.item_prefetch.AHEAD_CHARS", 0)
-    finished = benched(FakeTimedClient(), items_of(30), BenchPlan(Load(Closed(2))), tmp_path / "out")
+    monkeypatch.setattr("assay.bench.item_prefetch.MAX_PREFETCHED_CHARS", 0)
+    finished = benched(FakeTimedClient(), items_of(30), BenchPlan(Load(ClosedLoad(2))), tmp_path / "out")
     assert finished.result.driven is not None
     (note,) = finished.result.driven.notes
     assert note == "30 items were not ready when they were to be sent: making them takes too long"
 
 
 @pytest.mark.parametrize(
-    "load", [Load(Closed(8)), Load(Open(Arrivals(rate=500, burstiness=1)))], ids=["closed", "open"]
+    "load", [Load(ClosedLoad(8)), Load(OpenLoad(Arrivals(rate=500, burstiness=1)))], ids=["closed", "open"]
 )
 def test_a_server_is_asked_and_timed_on_a_real_clock(tmp_path: Path, load: Load) -> None:
     talks = [
@@ -304,7 +304,7 @@ def test_a_server_is_asked_and_timed_on_a_real_clock(tmp_path: Path, load: Load)
     for record in records:
         times = record.times
         assert times.began <= times.text_at[0] <= times.text_at[-1] <= times.ended
-        if isinstance(load.shape, Open):
+        if isinstance(load.shape, OpenLoad):
             assert (record.due is None) == (record.turn == 1)
             assert record.due is None or record.due <= times.began
     said = {json.dumps(body["messages"]) for body in server.bodies}
@@ -317,9 +317,9 @@ def test_a_server_is_asked_and_timed_on_a_real_clock(tmp_path: Path, load: Load)
 @pytest.mark.parametrize(
     ("load", "n_connected"),
     [
-        (Load(Closed(4)), 4),
-        (Load(Closed(4), n=2), 2),
-        (Load(Open(Arrivals(rate=5))), 1),
+        (Load(ClosedLoad(4)), 4),
+        (Load(ClosedLoad(4), n=2), 2),
+        (Load(OpenLoad(Arrivals(rate=5))), 1),
     ],
 )
 def test_connections_that_a_load_surely_needs_are_open_before_it(

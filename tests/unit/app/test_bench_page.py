@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.bench_page import load_in_words, read_bench
-from assay.bench.arrivals import Arrivals, Ramp, Trace
-from assay.bench.load import Closed, Load, Open
+from assay.app.bench_page import describe_load, read_bench
+from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
+from assay.bench.load import ClosedLoad, Load, OpenLoad
 from assay.core.errors import StoreError
 
 
@@ -24,17 +24,17 @@ def test_a_benchmark_that_was_cut_off_has_no_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("load", "words"),
     [
-        (Load(Closed(64), n=1000), "64 calls at a time, 1,000 in all"),
-        (Load(Closed(2), seconds=30.0), "2 calls at a time, for 30 s"),
-        (Load(Open(Arrivals(rate=2.5))), "2.5 calls/s, even gaps"),
-        (Load(Open(Arrivals(rate=20, burstiness=1), 99)), "20 calls/s, Poisson, at most 99 at a time"),
-        (Load(Open(Arrivals(rate=20, burstiness=0.5))), "20 calls/s, burstiness 0.5"),
+        (Load(ClosedLoad(64), n=1000), "64 calls at a time, 1,000 in all"),
+        (Load(ClosedLoad(2), seconds=30.0), "2 calls at a time, for 30 s"),
+        (Load(OpenLoad(Arrivals(rate=2.5))), "2.5 calls/s, even gaps"),
+        (Load(OpenLoad(Arrivals(rate=20, burstiness=1), 99)), "20 calls/s, Poisson, at most 99 at a time"),
+        (Load(OpenLoad(Arrivals(rate=20, burstiness=0.5))), "20 calls/s, burstiness 0.5"),
         (
-            Load(Open(Arrivals(ramp=Ramp(1, 50, "exponential", 60)))),
+            Load(OpenLoad(Arrivals(ramp=Ramp(1, 50, "exponential", 60)))),
             "from 1 to 50 calls/s, exponential, even gaps",
         ),
-        (Load(Open(Trace())), "at the moments of the trace"),
+        (Load(OpenLoad(TraceArrivals())), "at the moments of the trace"),
     ],
 )
 def test_a_load_is_told_in_words(load: Load, words: str) -> None:
-    assert load_in_words(load) == words
+    assert describe_load(load) == words

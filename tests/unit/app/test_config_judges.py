@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import assay
-from assay.app.config_declarations import named_judge
+from assay.app.config_declarations import find_config_judge
 from assay.core.errors import PlanError
 from fakes.configs import GEN, write_quiz
 
@@ -50,11 +50,11 @@ def test_a_config_that_leaves_the_judge_open(workdir: Path, monkeypatch: pytest.
     with pytest.raises(PlanError, match="JUDGE-001"):
         judged(workdir, "dict()")
     open_ended: dict[str, Any] = {"eval_cfg": {"evaluator": {"judge_cfg": {}}}}
-    assert named_judge([open_ended]).judge is None
+    assert find_config_judge([open_ended]).judge is None
     monkeypatch.setenv("OC_JUDGE_MODEL", "grader")
     monkeypatch.setenv("OC_JUDGE_API_BASE", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OC_JUDGE_API_KEY", "sesame")
-    judge, notes = named_judge([open_ended, open_ended])
+    judge, notes = find_config_judge([open_ended, open_ended])
     assert judge is not None
     assert (judge.model, notes) == ("openai:grader@http://127.0.0.1:9/v1", ())
     assert judge.secret == "sesame"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.readme_words import agrees
-from assay.dialects.openicl.readme_description import Described
+from assay.app.readme_words import is_cell_correct
+from assay.dialects.openicl.readme_description import ConfigDescription
 from cli import assay
 
 HEAD = "| Task Name | Introduction | Evaluation Metrics | few-shot | Prompt Format | Config Path |"
@@ -208,7 +208,7 @@ def test_check_says_whether_the_hash_in_a_files_name_is_that_of_its_prompt(
     assert ("asked_gen_000000.py: the file's name says" in assay("check", "asked").out) is is_said
 
 
-ONE = Described(
+ONE = ConfigDescription(
     Path("a_gen.py"),
     ("gen",),
     ("accuracy",),
@@ -269,4 +269,4 @@ ONE = Described(
 def test_words_that_mean_the_same_agree(
     column: str, said: str, changed: dict[str, object], is_right: bool
 ) -> None:
-    assert agrees(column, said, ONE._replace(**changed)) is is_right  # type: ignore[arg-type]
+    assert is_cell_correct(column, said, ONE._replace(**changed)) is is_right  # type: ignore[arg-type]

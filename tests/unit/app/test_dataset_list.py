@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.dataset_list import ListedDataset, datasets_in
+from assay.app.dataset_list import ListedDataset, list_folder_datasets
 from assay.core.errors import UsageError
 from cli import assay
 
@@ -34,7 +34,7 @@ def listed(workdir: Path) -> dict[str, ListedDataset]:
         (workdir / name).write_text("question,answer\n1,2\n")
     (workdir / "runs" / "one").mkdir(parents=True)
     (workdir / "runs" / "one" / "samples.jsonl").write_text("{}\n")
-    return {one.name: one for one in datasets_in(Path())}
+    return {one.name: one for one in list_folder_datasets(Path())}
 
 
 def test_datasets_of_every_language_are_listed(listed: dict[str, ListedDataset]) -> None:
@@ -49,7 +49,7 @@ def test_datasets_of_every_language_are_listed(listed: dict[str, ListedDataset])
 
 def test_configs_in_folders_are_listed_once(workdir: Path) -> None:
     shutil.copytree(EXAMPLES / "aisbench", workdir / "aisbench")
-    names = [one.name for one in datasets_in(Path())]
+    names = [one.name for one in list_folder_datasets(Path())]
     assert len(names) == len(set(names))
     assert sum(name.startswith("aisbench/gsm8k/") for name in names) == 4
 
@@ -58,7 +58,7 @@ def test_datasets_of_two_languages_may_lie_side_by_side(workdir: Path) -> None:
     for name, language in (("first", "ultraeval"), ("second", "leap")):
         assay("new", name, "--like", language)
     (workdir / "third.csv").write_text("question,answer\n1,2\n")
-    found = {one.name: one.dialect for one in datasets_in(Path())}
+    found = {one.name: one.dialect for one in list_folder_datasets(Path())}
     assert found == {"first": "ultraeval", "second:second": "leap", "third.csv": "table"}
 
 
@@ -81,7 +81,7 @@ def test_the_command_prints_a_table_or_json(listed: dict[str, ListedDataset]) ->
 def test_a_folder_without_datasets_and_no_folder(workdir: Path) -> None:
     assert "no datasets here" in assay("ls", "datasets").out
     with pytest.raises(UsageError, match="no such folder"):
-        datasets_in(Path("absent"))
+        list_folder_datasets(Path("absent"))
     (workdir / "a.csv").write_text("x\n1\n")
     with pytest.raises(UsageError, match="not a folder"):
-        datasets_in(Path("a.csv"))
+        list_folder_datasets(Path("a.csv"))

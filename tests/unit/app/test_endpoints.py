@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from assay.app.offline.endpoints import Endpoint, endpoint_of
+from assay.app.offline.endpoints import Endpoint, parse_endpoint
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from assay.app.offline.endpoints import Endpoint, endpoint_of
     ],
 )
 def test_the_endpoint_of_a_model(model: str, where: str | None) -> None:
-    found = endpoint_of(model)
+    found = parse_endpoint(model)
     assert (None if found is None else str(found)) == where
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from assay.app.init import MetaDraft, Question, parts_of
+from assay.app.init import MetaDraft, MetaQuestion, list_meta_parts
 from assay.app.settings import RunSettings
 from assay.core.errors import AuthorError
 from assay.dialects.table.compile import CompiledTable
@@ -64,19 +64,21 @@ def test_choices_and_changes_can_be_taken_back(tmp_path: Path) -> None:
     path.write_text('{"text": "a joy", "label": 1}\n{"text": "a bore", "label": 0}\n')
     draft = MetaDraft(str(path), RunSettings())
     question = draft.read()
-    assert isinstance(question, Question)
+    assert isinstance(question, MetaQuestion)
     assert question.choices[0].unnamed_labels == ("0", "1")
     draft.choose(question.choices[0], {"0": "bad", "1": "good"})
     reading = draft.read()
     assert isinstance(reading, CompiledTable)
-    assert {part.key: part.value for part in parts_of(reading, draft.said)}["label_names"] == "0=bad,1=good"
+    assert {part.key: part.value for part in list_meta_parts(reading, draft.said)}[
+        "label_names"
+    ] == "0=bad,1=good"
     draft.change("output_column", "nowhere")
     with pytest.raises(AuthorError, match="nowhere"):
         draft.read()
     assert draft.undo()
     assert isinstance(draft.read(), CompiledTable)
     assert draft.undo()
-    assert isinstance(draft.read(), Question)
+    assert isinstance(draft.read(), MetaQuestion)
     assert not draft.undo()
     with pytest.raises(AuthorError, match="TABLE-004"):
         draft.change("answer_is", "colour")

@@ -166,7 +166,7 @@ def test_a_folder_that_cannot_be_read_is_told_and_nothing_is_forgotten(
                 IndexedRuns([runs])
         with monkeypatch.context() as refusing:
             # One run that nobody may look into leaves the board, and is told.
-            refusing.setattr(leaderboard, "stamp_of", refused)
+            refusing.setattr(leaderboard, "read_stamp", refused)
             assert {one.code for one in indexed.refresh()} == {"STORE-013"}
 
 

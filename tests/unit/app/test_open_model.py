@@ -13,10 +13,10 @@ import pytest
 
 from assay.app import open_model
 from assay.app.settings import RunSettings
-from assay.app.worker import Setup
+from assay.app.worker import WorkerSetup
 from assay.backends.mock import MockBackend
 from assay.backends.workers import ray_workers
-from assay.backends.workers.gpus import gpus_here, share_of
+from assay.backends.workers.gpus import assign_gpus, list_gpus
 from assay.backends.workers.pool import WorkersBackend
 from assay.core.errors import BackendError, UsageError
 from assay.core.model import ModelIdentity
@@ -35,8 +35,8 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Mapping[
             ) -> None:
                 made.extend(surroundings(place) for place in range(n))
 
-        monkeypatch.setattr(open_model, "ProcessCrew", Crew)
-        monkeypatch.setattr(open_model, "gpus_here", lambda: here)
+        monkeypatch.setattr(open_model, "ProcessWorkerGroup", Crew)
+        monkeypatch.setattr(open_model, "list_gpus", lambda: here)
         monkeypatch.setattr(open_model, "open_backend", lambda model, args, concurrency: MockBackend("", {}))
         open_model.open_model(RunSettings(model="mock", model_args=args, workers=n))
         return made
@@ -96,14 +96,14 @@ def test_workers_are_told_the_number_type_of_the_run(
         def identity(self) -> ModelIdentity:
             return ModelIdentity("hf", "hf:x", dtype="bfloat16")
 
-    monkeypatch.setattr(open_model, "ProcessCrew", lambda command, setup, *more: told.append(setup))
+    monkeypatch.setattr(open_model, "ProcessWorkerGroup", lambda command, setup, *more: told.append(setup))
     monkeypatch.setattr(
-        ray_workers, "RayCrew", lambda address, command, setup, *more, **kw: told.append(setup)
+        ray_workers, "RayWorkerGroup", lambda address, command, setup, *more, **kw: told.append(setup)
     )
     monkeypatch.setattr(open_model, "open_backend", lambda model, args, concurrency: Model("", {}))
     open_model.open_model(RunSettings(model="hf:x", model_args={"attn": "eager", "dtype": "auto"}, **where))
-    setup = msgspec.msgpack.decode(told[0](), type=Setup)
-    assert setup == Setup("hf:x", {"attn": "eager", "dtype": "bfloat16"})
+    setup = msgspec.msgpack.decode(told[0](), type=WorkerSetup)
+    assert setup == WorkerSetup("hf:x", {"attn": "eager", "dtype": "bfloat16"})
 
 
 def test_where_a_worker_is_put_is_no_argument_of_the_model() -> None:
@@ -121,22 +121,22 @@ def test_where_a_worker_is_put_is_no_argument_of_the_model() -> None:
 
 def test_gpus_are_those_that_are_visible(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, 5")
-    assert gpus_here() == ["3", "5"]
+    assert list_gpus() == ["3", "5"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert gpus_here() == []
+    assert list_gpus() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'GPU 0: H200 (UUID: a)'\necho '  MIG 1g'\necho 'GPU 1: H200'\n")
     program.chmod(0o755)
     monkeypatch.setattr(shutil, "which", lambda name: str(program))
-    assert gpus_here() == ["0", "1"]
+    assert list_gpus() == ["0", "1"]
     program.write_text("#!/bin/sh\necho no devices were found\nexit 6\n")
-    assert gpus_here() == []
+    assert list_gpus() == []
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert gpus_here() == []
+    assert list_gpus() == []
 
 
 def test_shares_go_round() -> None:
-    assert [share_of(["a", "b", "c"], place, 1) for place in range(4)] == [["a"], ["b"], ["c"], ["a"]]
-    assert [share_of(["a", "b", "c", "d"], place, 2) for place in range(2)] == [["a", "b"], ["c", "d"]]
-    assert share_of([], 3, 1) == []
+    assert [assign_gpus(["a", "b", "c"], place, 1) for place in range(4)] == [["a"], ["b"], ["c"], ["a"]]
+    assert [assign_gpus(["a", "b", "c", "d"], place, 2) for place in range(2)] == [["a", "b"], ["c", "d"]]
+    assert assign_gpus([], 3, 1) == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.app.readme_tables import Column, Edit, Page
+from assay.app.readme_tables import Column, ReadmeEdit, ReadmePage
 
 ENGLISH = """# Quiz
 | Task Name | Introduction | Evaluation Metric | Few-Shot | Prompt Format | Config File |
@@ -21,14 +21,14 @@ CHINESE = """|任务名称|简介|评估指标|few-shot|prompt格式|对应源�
 
 
 def test_a_table_is_found_by_its_headings_in_either_language() -> None:
-    (english,) = Page(ENGLISH).tables
+    (english,) = ReadmePage(ENGLISH).tables
     assert english.columns == ("task", "introduction", "metrics", "shots", "format", "path")
     assert [row.cells["shots"] for row in english.rows] == ["0-shot", "5-shot"]
     assert [row.configs for row in english.rows] == [
         ("a_gen.py", "a_gen.py", "a_gen.py"),
         ("sub/b_gen.py", "b_gen.py", "b_gen.py"),
     ]
-    (chinese,) = Page(CHINESE).tables
+    (chinese,) = ReadmePage(CHINESE).tables
     assert (english.is_chinese, english.is_spaced) == (False, True)
     assert (chinese.is_chinese, chinese.is_spaced) == (True, False)
 
@@ -46,18 +46,18 @@ def test_a_table_is_found_by_its_headings_in_either_language() -> None:
     ],
 )
 def test_other_tables_are_none_of_tasks(text: str) -> None:
-    assert Page(text).tables == ()
+    assert ReadmePage(text).tables == ()
 
 
 def test_a_table_behind_a_block_of_code_is_found() -> None:
-    (table,) = Page(f"```bash\nls\n```\n{ENGLISH}").tables
+    (table,) = ReadmePage(f"```bash\nls\n```\n{ENGLISH}").tables
     assert len(table.rows) == 2
 
 
 def test_a_cell_is_changed_and_nothing_beside_it() -> None:
-    page = Page(ENGLISH)
+    page = ReadmePage(ENGLISH)
     (table,) = page.tables
-    edit = Edit(page)
+    edit = ReadmeEdit(page)
     edit.put(table, table.rows[0], "shots", "25-shot")
     edit.put(table, table.rows[0], "format", "String format")
     edit.put(table, table.rows[1], "introduction", "a | b")
@@ -66,9 +66,9 @@ def test_a_cell_is_changed_and_nothing_beside_it() -> None:
 
 
 def test_rows_are_taken_away_and_added_in_the_tables_own_manner() -> None:
-    page = Page(CHINESE)
+    page = ReadmePage(CHINESE)
     (table,) = page.tables
-    edit = Edit(page)
+    edit = ReadmeEdit(page)
     edit.remove(table.rows[0])
     cells: dict[Column, str] = {
         "task": "b",
@@ -84,17 +84,17 @@ def test_rows_are_taken_away_and_added_in_the_tables_own_manner() -> None:
 
 def test_a_row_without_bars_at_its_ends_is_changed_too() -> None:
     text = "Task Name | few-shot | Path\n--- | --- | ---\na | 0-shot | a.py\n"
-    page = Page(text)
+    page = ReadmePage(text)
     (table,) = page.tables
-    edit = Edit(page)
+    edit = ReadmeEdit(page)
     for column, new in (("task", "b"), ("shots", "1-shot"), ("path", "b.py")):
         edit.put(table, table.rows[0], column, new)  # type: ignore[arg-type]
     assert edit.text() == text.replace("a | 0-shot | a.py", "b | 1-shot | b.py")
 
 
 def test_line_ends_are_the_pages() -> None:
-    page = Page(ENGLISH.replace("\n", "\r\n"))
-    edit = Edit(page)
+    page = ReadmePage(ENGLISH.replace("\n", "\r\n"))
+    edit = ReadmeEdit(page)
     edit.add_table("More", ["a"], [["b"]])
     assert "\n" not in edit.text().replace("\r\n", "")
     assert edit.text().endswith("The end.\r\n\r\n## More\r\n\r\n| a |\r\n| --- |\r\n| b |\r\n")
@@ -102,5 +102,5 @@ def test_line_ends_are_the_pages() -> None:
 
 @given(st.text(alphabet="ab|-\n\r `#任务名称\\ \x85\u2028", max_size=60))
 def test_a_page_without_changes_is_itself(text: str) -> None:
-    assert Edit(Page(text)).text() == text
-    assert Edit(Page(f"{text}\n{ENGLISH}")).text() == f"{text}\n{ENGLISH}"
+    assert ReadmeEdit(ReadmePage(text)).text() == text
+    assert ReadmeEdit(ReadmePage(f"{text}\n{ENGLISH}")).text() == f"{text}\n{ENGLISH}"

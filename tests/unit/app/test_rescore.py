@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.app.rescore import _settings
-from assay.app.scorer_selection import Choices
+from assay.app.scorer_selection import ScoringChoices
 from assay.core.run import Setting
 from fakes.scored_folders import manifest, spec
 
@@ -16,7 +16,7 @@ from fakes.scored_folders import manifest, spec
 )
 def test_what_was_kept_offline_stays_so(was_offline: bool, offline: bool, expected: bool) -> None:
     own = manifest("m", [spec("t")], settings={"offline": Setting(was_offline, "flag")})
-    assert _settings(own, Choices(), offline=offline).offline is expected
+    assert _settings(own, ScoringChoices(), offline=offline).offline is expected
 
 
 def test_a_judge_that_is_chosen_takes_the_place_of_the_runs_and_its_answers_are_kept() -> None:
@@ -28,8 +28,8 @@ def test_a_judge_that_is_chosen_takes_the_place_of_the_runs_and_its_answers_are_
         "stage": Setting("all", "default"),
     }
     own = manifest("m", [spec("t")], settings=settings)
-    kept = _settings(own, Choices(), offline=False)
+    kept = _settings(own, ScoringChoices(), offline=False)
     assert (kept.judge, kept.judge_args) == ("mock", {"reply": "A"})
     assert (kept.fresh, kept.retry_failed, kept.stage) == (False, False, "score")
-    other = _settings(own, Choices(judge="smollm2"), offline=False)
+    other = _settings(own, ScoringChoices(judge="smollm2"), offline=False)
     assert (other.judge, other.judge_args) == ("smollm2", {})

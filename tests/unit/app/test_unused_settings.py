@@ -11,7 +11,7 @@ import pytest
 from assay.app.datasets import compile_datasets
 from assay.core.errors import UsageError
 from assay.core.task import TaskSettings
-from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.compilation import CompiledDataset
 from fakes.leap_tasks import CHOICE, questions
 from fakes.transforms import GEN, PPL, choice_rows, write_dataset
 
@@ -29,7 +29,7 @@ def transform(tmp_path: Path) -> str:
     return str(write_dataset(tmp_path / "sets", choice_rows(3), scripts))
 
 
-def compiled(*names: str, meta: str | None = None, **settings: Any) -> list[Compiled]:
+def compiled(*names: str, meta: str | None = None, **settings: Any) -> list[CompiledDataset]:
     return compile_datasets(names, TaskSettings(**settings), said={}, meta=meta, data_root=None, split=None)
 
 

@@ -6,12 +6,12 @@ import pytest
 
 from assay.backends.registry import open_backend
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, make_request
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome
 
 
 def answer(ask: Ask, **args: str) -> Outcome:
-    (response,) = open_backend("mock", args).run([request("t", "s", "x", "answer", 0, ask)])
+    (response,) = open_backend("mock", args).run([make_request("t", "s", "x", "answer", 0, ask)])
     return response.outcome
 
 
@@ -41,7 +41,9 @@ def test_fixed_answer_is_cut_by_stop_and_by_length() -> None:
 
 
 def test_which_asks_fail_depends_on_the_ask_alone() -> None:
-    requests = [request("t", str(n), "gen", "answer", 0, Generate(f"q{n}", Sampling())) for n in range(300)]
+    requests = [
+        make_request("t", str(n), "gen", "answer", 0, Generate(f"q{n}", Sampling())) for n in range(300)
+    ]
     backend = open_backend("mock", {"fail_every": "7"})
 
     def failed(order: list[Request]) -> set[str]:
@@ -58,7 +60,7 @@ def test_pulls_one_and_yields_one() -> None:
         nonlocal pulled
         while True:
             pulled += 1
-            yield request("t", str(pulled), "gen", "answer", 0, Generate("q", Sampling()))
+            yield make_request("t", str(pulled), "gen", "answer", 0, Generate("q", Sampling()))
 
     stream = open_backend("mock", {}).run(source())
     for expected in (1, 2, 3):

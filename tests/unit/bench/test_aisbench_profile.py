@@ -211,7 +211,7 @@ def test_other_statistics_where_they_are_asked_for() -> None:
 
 
 def test_a_table_is_drawn_in_the_originals_lines() -> None:
-    assert ProfileTable(("A", "Long"), (("1", "x"), ("22", "y"))).drawn() == "\n".join(
+    assert ProfileTable(("A", "Long"), (("1", "x"), ("22", "y"))).draw() == "\n".join(
         [
             "╒═════╤════════╕",
             "│  A  │ Long   │",

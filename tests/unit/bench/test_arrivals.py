@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.bench.arrivals import Arrivals, Ramp, Trace
+from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
 from assay.core.errors import UsageError
 
 rates = st.floats(0.05, 5000)
@@ -162,7 +162,7 @@ def test_the_original_puts_the_last_call_at_n_over_the_rate(rate: float, n: int,
         (lambda: Ramp(-1, 5, "linear", 3), "start is -1; expected calls per second, 0 or more"),
         (lambda: Ramp(1, 0), "end is 0"),
         (lambda: Ramp(1, 2, seconds=0), "length is 0"),
-        (lambda: Trace(speed=0), "speed is 0"),
+        (lambda: TraceArrivals(speed=0), "speed is 0"),
     ],
 )
 def test_values_that_make_no_schedule_are_told(make: object, said: str) -> None:

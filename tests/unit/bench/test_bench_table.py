@@ -5,13 +5,13 @@ import pytest
 from assay.bench.goodput import RequestLimit
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
-from assay.bench.steady import Window
+from assay.bench.steady import SteadyWindow
 from assay.bench.summary import BenchSummary
-from assay.bench.table import milliseconds, tables
+from assay.bench.table import build_tables, format_milliseconds
 from fakes.calls import call
 
 
-def summary(*records: CallRecord, window: Window | None = None) -> BenchSummary:
+def summary(*records: CallRecord, window: SteadyWindow | None = None) -> BenchSummary:
     measures = Measures([RequestLimit("ttft", 0.5)], window=window)
     for record in records:
         measures.add(record)
@@ -19,14 +19,14 @@ def summary(*records: CallRecord, window: Window | None = None) -> BenchSummary:
 
 
 def cells(found: BenchSummary, steady: BenchSummary | None = None) -> dict[str, list[str]]:
-    return {row[0]: list(row[1:]) for table in tables(found, steady) for row in table.rows}
+    return {row[0]: list(row[1:]) for table in build_tables(found, steady) for row in table.rows}
 
 
 STREAM = call(0, 2.0, [0.00512, 1.5], n_output=1200, n_input=7, due=0)
 
 
 def test_each_number_has_its_row_and_its_unit() -> None:
-    found = tables(summary(STREAM, call(0, 1, failure="timeout")))
+    found = build_tables(summary(STREAM, call(0, 1, failure="timeout")))
     assert [table.title for table in found] == ["all calls", "totals", "failures"]
     assert found[0].headings == ("", "mean", "std", "min", "max", "p50", "p75", "p90", "p95", "p99", "n")
     rows = cells(summary(STREAM, call(0, 1, failure="timeout")))
@@ -40,7 +40,7 @@ def test_each_number_has_its_row_and_its_unit() -> None:
 
 
 def test_every_row_is_as_wide_as_its_headings() -> None:
-    for table in tables(summary(STREAM), summary(STREAM, window=Window(0, 2, 1, 1))):
+    for table in build_tables(summary(STREAM), summary(STREAM, window=SteadyWindow(0, 2, 1, 1))):
         assert all(len(row) == len(table.headings) for row in table.rows)
 
 
@@ -54,7 +54,7 @@ def test_what_was_not_counted_is_said_so_and_pieces_are_named_as_such() -> None:
 
 def test_the_steady_window_stands_beside_the_whole_run() -> None:
     records = [call(at, at + 1.0, [at + 1.0], n_output=10, n_input=1) for at in range(10)]
-    rows = cells(summary(*records), summary(*records, window=Window(2, 7, 1, 1)))
+    rows = cells(summary(*records), summary(*records, window=SteadyWindow(2, 7, 1, 1)))
     assert rows["calls"] == ["10", "5"]
     assert rows["duration, s"] == ["10.00", "5.00"]
 
@@ -77,4 +77,4 @@ def test_a_run_in_which_all_failed_has_dashes() -> None:
     ],
 )
 def test_times_have_as_many_digits_as_they_deserve(seconds: float, shown: str) -> None:
-    assert milliseconds(seconds) == shown
+    assert format_milliseconds(seconds) == shown

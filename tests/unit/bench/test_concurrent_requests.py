@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from assay.bench.concurrent_requests import UnderWay
+from assay.bench.concurrent_requests import ConcurrencyCurve
 
 # Quarters, so that ends and beginnings often fall on the same moment.
 SPANS = st.lists(
@@ -17,8 +17,8 @@ SPANS = st.lists(
 )
 
 
-def under_way(spans: list[tuple[float, float]]) -> UnderWay:
-    return UnderWay(*np.array(spans, dtype=np.float64).reshape(-1, 2).T)
+def under_way(spans: list[tuple[float, float]]) -> ConcurrencyCurve:
+    return ConcurrencyCurve(*np.array(spans, dtype=np.float64).reshape(-1, 2).T)
 
 
 def level(spans: list[tuple[float, float]], at: float) -> int:
@@ -60,7 +60,7 @@ def test_a_call_that_takes_no_time_is_never_under_way() -> None:
 def test_fewer_steps_keep_every_peak_and_valley() -> None:
     drawn = np.random.default_rng(3)
     began = np.sort(drawn.uniform(0, 100, 5_000))
-    found = UnderWay(began, began + drawn.exponential(1, 5_000))
+    found = ConcurrencyCurve(began, began + drawn.exponential(1, 5_000))
     steps = found.steps(200)
     whole = found.steps(20_000)
     assert len(whole) == 10_000

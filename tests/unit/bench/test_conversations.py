@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.bench.conversations import conversation_item, is_conversation
+from assay.bench.conversations import build_conversation_item, is_conversation
 from assay.bench.items import LoadItem
 from assay.core.errors import AuthorError
 from assay.core.origin import Origin
@@ -33,12 +33,12 @@ def said(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 )
 def test_what_the_user_says_is_asked_and_answers_are_left_away(fields: dict[str, Any]) -> None:
     assert is_conversation(fields)
-    assert conversation_item("3", fields, HERE) == LoadItem("3", FIRST, turns=("two",))
+    assert build_conversation_item("3", fields, HERE) == LoadItem("3", FIRST, turns=("two",))
 
 
 def test_a_systems_message_stands_first() -> None:
     fields = {"conversations": said(("system", "Be short."), ("human", "one"))}
-    item = conversation_item("3", fields, HERE)
+    item = build_conversation_item("3", fields, HERE)
     assert item is not None
     assert item.prompt == (Message("system", "Be short."), *FIRST)
     assert item.turns == ()
@@ -47,14 +47,14 @@ def test_a_systems_message_stands_first() -> None:
 @pytest.mark.parametrize(("given", "expected"), [(16, 16), ([16, 64], 64), (None, None), ([], None)])
 @pytest.mark.parametrize("column", ["max_tokens", "max_out_len"])
 def test_answers_are_as_long_as_the_row_allows(column: str, given: Any, expected: int | None) -> None:
-    item = conversation_item("3", {"turns": ["one"], column: given}, HERE)
+    item = build_conversation_item("3", {"turns": ["one"], column: given}, HERE)
     assert item is not None
     assert item.max_tokens == expected
 
 
 @pytest.mark.parametrize("messages", [[], said(("gpt", "hello")), said(("human", " "))])
 def test_a_conversation_without_the_user_is_none(messages: list[dict[str, str]]) -> None:
-    assert conversation_item("3", {"conversations": messages}, HERE) is None
+    assert build_conversation_item("3", {"conversations": messages}, HERE) is None
 
 
 def test_a_question_alone_is_a_row_of_a_table() -> None:
@@ -78,7 +78,7 @@ def test_a_question_alone_is_a_row_of_a_table() -> None:
 )
 def test_a_wrong_row_names_row_and_column(fields: dict[str, Any], column: str | None, text: str) -> None:
     with pytest.raises(AuthorError) as caught:
-        conversation_item("3", fields, HERE)
+        build_conversation_item("3", fields, HERE)
     (problem,) = caught.value.problems
     assert problem.code == "BENCH-024"
     assert problem.where == Origin("chats.json", 3, column=column)

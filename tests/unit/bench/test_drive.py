@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.bench.arrivals import Arrivals, Ramp, Trace
-from assay.bench.drive import Drive
+from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
+from assay.bench.drive import LoadDriver
 from assay.bench.items import LoadItem
-from assay.bench.load import Closed, Load, Open
-from assay.bench.load_result import Driven, Progress
+from assay.bench.load import ClosedLoad, Load, OpenLoad
+from assay.bench.load_result import LoadProgress, LoadResult
 from assay.bench.records import CallRecord
 from assay.bench.warm_up import warm_up
 from assay.core.errors import AuthorError, BackendError
@@ -35,13 +35,13 @@ def driven(
     source: Iterable[LoadItem],
     load: Load,
     *,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[LoadProgress], None] | None = None,
     stop_at: float | None = None,
-) -> tuple[Driven, list[CallRecord]]:
+) -> tuple[LoadResult, list[CallRecord]]:
     records: list[CallRecord] = []
 
-    async def doing() -> Driven:
-        drive = Drive(client, source, load, records.append, on_progress=on_progress, clock=now)
+    async def doing() -> LoadResult:
+        drive = LoadDriver(client, source, load, records.append, on_progress=on_progress, clock=now)
         if stop_at is not None:
             asyncio.get_running_loop().call_later(stop_at, drive.stop)
         async with client:
@@ -67,7 +67,7 @@ def test_a_closed_load_is_what_a_queue_with_so_many_servers_does(
     n: int, concurrency: int, seconds: list[int]
 ) -> None:
     client = FakeTimedClient(lambda number: float(seconds[number % len(seconds)]))
-    result, records = driven(client, items(n), Load(Closed(concurrency)))
+    result, records = driven(client, items(n), Load(ClosedLoad(concurrency)))
     # The oracle: each item goes to the client that is free first.
     free = [0.0] * concurrency
     expected = []
@@ -84,7 +84,7 @@ def test_a_closed_load_is_what_a_queue_with_so_many_servers_does(
 
 def test_a_closed_load_keeps_exactly_so_many_under_way_until_the_items_run_out() -> None:
     client = FakeTimedClient(lambda number: 1.0 + number % 3 / 10)
-    driven(client, items(50), Load(Closed(4)))
+    driven(client, items(50), Load(ClosedLoad(4)))
     by_moment = dict(client.levels)  # What was so at the end of each moment.
     last_sent = client.sent[-1][0]
     assert {level for at, level in by_moment.items() if at <= last_sent} == {4}
@@ -92,13 +92,13 @@ def test_a_closed_load_keeps_exactly_so_many_under_way_until_the_items_run_out()
 
 def test_clients_begin_at_a_pace_of_their_own() -> None:
     client = FakeTimedClient(lambda number: 100.0)
-    driven(client, items(4), Load(Closed(4, starts_per_s=2)))
+    driven(client, items(4), Load(ClosedLoad(4, starts_per_s=2)))
     assert moments(client) == [0, 0.5, 1, 1.5]
 
 
 def test_no_client_begins_when_there_is_nothing_left_to_take() -> None:
     client = FakeTimedClient(lambda number: 0.1)
-    result, _ = driven(client, items(2), Load(Closed(1000, starts_per_s=1)))
+    result, _ = driven(client, items(2), Load(ClosedLoad(1000, starts_per_s=1)))
     # The first client took both; the second never began, nor did the load wait for the other 998.
     assert moments(client) == [0, 0.1]
     assert result.seconds == client.left_at == pytest.approx(0.2)
@@ -106,30 +106,30 @@ def test_no_client_begins_when_there_is_nothing_left_to_take() -> None:
 
 def test_a_limit_of_calls_per_second_spaces_calls_and_makes_nothing_up() -> None:
     client = FakeTimedClient(lambda number: 0.1 if number != 1 else 5.0)
-    driven(client, items(8), Load(Closed(2, at_most_per_s=2)))
+    driven(client, items(8), Load(ClosedLoad(2, at_most_per_s=2)))
     assert moments(client) == [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5]
     slow = FakeTimedClient(lambda number: 10.0 if number < 2 else 0.1)
-    driven(slow, items(6), Load(Closed(2, at_most_per_s=2)))
+    driven(slow, items(6), Load(ClosedLoad(2, at_most_per_s=2)))
     # After ten seconds without a call there is no burst.
     assert moments(slow) == [0, 0.5, 10, 10.5, 11, 11.5]
 
 
 def test_a_number_of_items_and_a_least_time_go_together() -> None:
     client = FakeTimedClient(lambda number: 1.0)
-    load = Load(Closed(2, least_seconds=4.5), n=4)
+    load = Load(ClosedLoad(2, least_seconds=4.5), n=4)
     result, _ = driven(client, cycle(items(3)), load)
     assert result.n_items == 10  # Two at each of 0, 1, 2, 3 and 4 seconds.
-    many, _ = driven(FakeTimedClient(), cycle(items(3)), Load(Closed(2, least_seconds=1), n=9))
+    many, _ = driven(FakeTimedClient(), cycle(items(3)), Load(ClosedLoad(2, least_seconds=1), n=9))
     assert many.n_items == 9
 
 
 def test_idle_clients_are_the_clients_fault_and_told() -> None:
-    result, _ = driven(FakeTimedClient(before_s=0.02), items(20), Load(Closed(2)))
+    result, _ = driven(FakeTimedClient(before_s=0.02), items(20), Load(ClosedLoad(2)))
     assert result.idleness is not None
     assert (result.idleness.n, result.idleness.late_share) == (18, 1.0)
     assert result.idleness.p50_s == pytest.approx(0.02, abs=1e-4)
     assert any("the client itself was the limit" in note for note in result.notes)
-    quick, _ = driven(FakeTimedClient(), items(20), Load(Closed(2)))
+    quick, _ = driven(FakeTimedClient(), items(20), Load(ClosedLoad(2)))
     assert quick.notes == ()
 
 
@@ -138,7 +138,7 @@ def test_idle_clients_are_the_clients_fault_and_told() -> None:
 
 def test_pressure_goes_round_and_sends_nothing_after_its_time() -> None:
     client = FakeTimedClient(lambda number: 0.75)
-    result, records = driven(client, cycle(items(3)), Load(Closed(2), seconds=3.0))
+    result, records = driven(client, cycle(items(3)), Load(ClosedLoad(2), seconds=3.0))
     # At 3.0 a call ends and no other is sent; calls of 2.25 end then, and are whole.
     assert moments(client) == [0, 0, 0.75, 0.75, 1.5, 1.5, 2.25, 2.25]
     assert [record.item for record in sorted(records, key=lambda one: one.number)] == [
@@ -151,10 +151,10 @@ def test_pressure_goes_round_and_sends_nothing_after_its_time() -> None:
 
 
 def test_calls_under_way_when_time_is_up_are_waited_for_as_long_as_the_grace() -> None:
-    waited, records = driven(FakeTimedClient(lambda number: 7.0), items(5), Load(Closed(2), seconds=10))
+    waited, records = driven(FakeTimedClient(lambda number: 7.0), items(5), Load(ClosedLoad(2), seconds=10))
     assert (len(records), waited.n_cut, waited.seconds) == (4, 0, 14)
     cut, records = driven(
-        FakeTimedClient(lambda number: 7.0), items(5), Load(Closed(2), seconds=10, grace_s=3)
+        FakeTimedClient(lambda number: 7.0), items(5), Load(ClosedLoad(2), seconds=10, grace_s=3)
     )
     assert (len(records), cut.n_cut, cut.n_sent) == (2, 2, 4)
     assert any("2 calls were cut off" in note for note in cut.notes)
@@ -162,13 +162,13 @@ def test_calls_under_way_when_time_is_up_are_waited_for_as_long_as_the_grace() -
 
 def test_clients_that_wait_for_their_slot_leave_when_time_is_up() -> None:
     client = FakeTimedClient(lambda number: 0.0)
-    result, _ = driven(client, cycle(items(9)), Load(Closed(5, at_most_per_s=0.1), seconds=15))
+    result, _ = driven(client, cycle(items(9)), Load(ClosedLoad(5, at_most_per_s=0.1), seconds=15))
     assert moments(client) == [0, 10]
     assert (result.seconds, client.left_at) == (10, 15)
 
 
 def test_going_round_nothing_ends() -> None:
-    result, _ = driven(FakeTimedClient(), [], Load(Closed(2), seconds=5))
+    result, _ = driven(FakeTimedClient(), [], Load(ClosedLoad(2), seconds=5))
     assert result.n_items == 0
 
 
@@ -178,7 +178,7 @@ def test_going_round_nothing_ends() -> None:
 def test_items_are_sent_when_they_are_due_whatever_is_under_way() -> None:
     client = FakeTimedClient(lambda number: 1000.0)
     arrivals = Arrivals(rate=40, burstiness=1, seed=3)
-    result, records = driven(client, items(500), Load(Open(arrivals)))
+    result, records = driven(client, items(500), Load(OpenLoad(arrivals)))
     expected = list(arrivals.moments(500))
     assert [at for at, _ in client.sent] == pytest.approx(expected, abs=1e-9)
     assert [record.due for record in records] == pytest.approx(expected)
@@ -191,14 +191,14 @@ def test_items_are_sent_when_they_are_due_whatever_is_under_way() -> None:
 def test_all_that_is_due_at_once_is_sent_at_once() -> None:
     client = FakeTimedClient()
     source = [LoadItem(str(number), "p", at_s=float(number // 150)) for number in range(450)]
-    driven(client, source, Load(Open(Trace())))
+    driven(client, source, Load(OpenLoad(TraceArrivals())))
     assert moments(client) == [0.0] * 150 + [1.0] * 150 + [2.0] * 150
 
 
 def test_a_trace_is_replayed_at_its_speed() -> None:
     client = FakeTimedClient(lambda number: 9.0)
     source = [LoadItem(str(at), "p", at_s=at) for at in (0.5, 2.0, 2.0, 7.0, 8.0)]
-    driven(client, source, Load(Open(Trace(speed=2)), n=4))
+    driven(client, source, Load(OpenLoad(TraceArrivals(speed=2)), n=4))
     assert moments(client) == [0.25, 1.0, 1.0, 3.5]
 
 
@@ -206,12 +206,12 @@ def test_a_trace_is_replayed_at_its_speed() -> None:
 def test_a_trace_whose_moments_are_missing_or_fall_is_an_error(at: float | None, seen: str) -> None:
     source = [LoadItem("a", "p", at_s=3.0), LoadItem("b", "p", at_s=at)]
     with pytest.raises(AuthorError, match=f"LOAD-003 item 'b' of the trace has {seen}"):
-        driven(FakeTimedClient(), source, Load(Open(Trace())))
+        driven(FakeTimedClient(), source, Load(OpenLoad(TraceArrivals())))
 
 
 def test_a_cap_holds_items_back_and_counts_them_apart_from_the_clients_own_lateness() -> None:
     client = FakeTimedClient(lambda number: 1.0 if number < 2 else 0.07)
-    load = Load(Open(Arrivals(rate=10), at_most_under_way=2))
+    load = Load(OpenLoad(Arrivals(rate=10), at_most_under_way=2))
     result, records = driven(client, items(20), load)
     # Two take the places until 1.0 and 1.1; the third is due at 0.2 and waits.
     assert moments(client)[:5] == [0, 0.1, 1.0, 1.07, 1.1]
@@ -226,7 +226,7 @@ def test_a_cap_holds_items_back_and_counts_them_apart_from_the_clients_own_laten
 
 
 def test_a_client_that_sends_late_says_that_it_was_the_limit() -> None:
-    result, _ = driven(FakeTimedClient(before_s=0.008), items(30), Load(Open(Arrivals(rate=50))))
+    result, _ = driven(FakeTimedClient(before_s=0.008), items(30), Load(OpenLoad(Arrivals(rate=50))))
     assert result.lateness is not None
     assert result.lateness.p99_s == pytest.approx(0.008, abs=1e-4)
     assert result.notes == (
@@ -236,20 +236,20 @@ def test_a_client_that_sends_late_says_that_it_was_the_limit() -> None:
 
 def test_an_open_load_ends_at_its_time() -> None:
     client = FakeTimedClient(lambda number: 0.2)
-    result, _ = driven(client, cycle(items(3)), Load(Open(Arrivals(rate=2)), seconds=2.0))
+    result, _ = driven(client, cycle(items(3)), Load(OpenLoad(Arrivals(rate=2)), seconds=2.0))
     # The call that is due at 2.0 is not sent: the load is over.
     assert moments(client) == [0, 0.5, 1, 1.5]
     assert result.notes == ()
     ramp = Arrivals(ramp=Ramp(0, 8, seconds=4))
     client = FakeTimedClient()
-    driven(client, cycle(items(3)), Load(Open(ramp), seconds=4))
+    driven(client, cycle(items(3)), Load(OpenLoad(ramp), seconds=4))
     assert len(client.sent) == 16  # The area below the ramp.
 
 
 def test_fewer_items_than_asked_for_are_told() -> None:
-    result, _ = driven(FakeTimedClient(), items(3), Load(Open(Arrivals(rate=2)), n=5))
+    result, _ = driven(FakeTimedClient(), items(3), Load(OpenLoad(Arrivals(rate=2)), n=5))
     assert result.notes == ("there were 3 items, not the 5 asked for",)
-    some, _ = driven(FakeTimedClient(), items(9), Load(Open(Arrivals(rate=2)), n=5))
+    some, _ = driven(FakeTimedClient(), items(9), Load(OpenLoad(Arrivals(rate=2)), n=5))
     assert (some.n_items, some.notes) == (5, ())
 
 
@@ -259,7 +259,7 @@ def test_fewer_items_than_asked_for_are_told() -> None:
 def test_a_conversation_goes_turn_by_turn_in_one_place() -> None:
     client = FakeTimedClient(lambda number: 1.0)
     talk = LoadItem("talk", (Message("user", "a"),), max_tokens=9, turns=("b", "c"))
-    result, records = driven(client, [talk, *items(1)], Load(Closed(1), think_s=0.5))
+    result, records = driven(client, [talk, *items(1)], Load(ClosedLoad(1), think_s=0.5))
     assert moments(client) == [0, 1.5, 3.0, 4.0]
     assert client.sent[2][1] == (
         Message("user", "a"),
@@ -281,7 +281,7 @@ def test_a_conversation_goes_turn_by_turn_in_one_place() -> None:
 def test_only_the_first_turn_of_a_conversation_is_due() -> None:
     client = FakeTimedClient(lambda number: 1.0)
     talks = [LoadItem(str(number), f"p{number}", turns=("more",)) for number in range(3)]
-    _, records = driven(client, talks, Load(Open(Arrivals(rate=10))))
+    _, records = driven(client, talks, Load(OpenLoad(Arrivals(rate=10))))
     assert [record.due is None for record in sorted(records, key=lambda one: one.number)] == [False] * 3 + [
         True
     ] * 3
@@ -290,7 +290,7 @@ def test_only_the_first_turn_of_a_conversation_is_due() -> None:
 
 def test_a_failed_turn_ends_its_conversation_and_no_other() -> None:
     talks = [LoadItem("bad", "x", turns=("y!", "z")), LoadItem("good", "x", turns=("y",))]
-    result, records = driven(FakeTimedClient(), talks, Load(Closed(1)))
+    result, records = driven(FakeTimedClient(), talks, Load(ClosedLoad(1)))
     assert [(record.item, record.turn, record.failure is None) for record in records] == [
         ("bad", 0, True),
         ("bad", 1, False),
@@ -303,7 +303,7 @@ def test_a_failed_turn_ends_its_conversation_and_no_other() -> None:
 def test_turns_that_the_time_did_not_allow_are_counted() -> None:
     talks = [LoadItem("talk", "x", turns=("a", "b", "c"))]
     client = FakeTimedClient(lambda number: 1.0)
-    result, _ = driven(client, talks, Load(Closed(1), seconds=3, think_s=0.9))
+    result, _ = driven(client, talks, Load(ClosedLoad(1), seconds=3, think_s=0.9))
     # At 0 and at 1.9; the answer comes at 2.9, and the time is up while the user thinks.
     assert moments(client) == [0, 1.9]
     assert result.n_turns_unsent == 2
@@ -316,7 +316,7 @@ def test_turns_that_the_time_did_not_allow_are_counted() -> None:
 
 def test_a_record_holds_what_the_server_counted() -> None:
     source = [LoadItem("a", "fine", n_prompt_tokens=5), LoadItem("b", "wrong!", n_prompt_tokens=5)]
-    result, (fine, wrong) = driven(FakeTimedClient(), source, Load(Closed(1)))
+    result, (fine, wrong) = driven(FakeTimedClient(), source, Load(ClosedLoad(1)))
     assert (fine.n_input, fine.n_output, fine.finish) == (7, 3, Finish.END)
     assert (wrong.n_input, wrong.n_output, wrong.finish) == (5, 0, None)
     assert wrong.failure is not None
@@ -325,15 +325,15 @@ def test_a_record_holds_what_the_server_counted() -> None:
 
 
 def test_progress_is_told_while_it_goes_on() -> None:
-    told: list[Progress] = []
-    driven(FakeTimedClient(lambda number: 0.5), items(80), Load(Closed(4)), on_progress=told.append)
+    told: list[LoadProgress] = []
+    driven(FakeTimedClient(lambda number: 0.5), items(80), Load(ClosedLoad(4)), on_progress=told.append)
     assert [round(one.seconds, 6) for one in told] == [(number + 1) / 4 for number in range(len(told))]
     middle = told[len(told) // 2]
     assert middle.n_sent - middle.n_done == middle.n_under_way == 4
     assert middle.per_s == pytest.approx(8, rel=0.1)
     told.clear()
     slower = FakeTimedClient(lambda number: 0.1 if number < 200 else 1.0)
-    driven(slower, items(220), Load(Closed(1)), on_progress=told.append)
+    driven(slower, items(220), Load(ClosedLoad(1)), on_progress=told.append)
     # Ten a second for twenty seconds, then one a second: what was long ago is not now.
     assert told[72].per_s == pytest.approx(10, rel=0.1)
     assert told[-1].per_s == pytest.approx(1, rel=0.3)
@@ -345,10 +345,10 @@ def test_progress_is_told_while_it_goes_on() -> None:
 @pytest.mark.parametrize(
     "load",
     [
-        Load(Closed(3)),
-        Load(Open(Arrivals(rate=3))),
-        Load(Open(Arrivals(rate=30), at_most_under_way=3)),
-        Load(Closed(3, at_most_per_s=3)),
+        Load(ClosedLoad(3)),
+        Load(OpenLoad(Arrivals(rate=3))),
+        Load(OpenLoad(Arrivals(rate=30), at_most_under_way=3)),
+        Load(ClosedLoad(3, at_most_per_s=3)),
     ],
 )
 def test_what_is_complete_is_kept_when_a_load_is_stopped(load: Load) -> None:
@@ -368,7 +368,7 @@ def test_cancelling_the_task_ends_the_calls_too() -> None:
     async def doing() -> None:
         async with client:
             run = asyncio.create_task(
-                Drive(client, items(9), Load(Closed(3)), lambda record: None, clock=now).run()
+                LoadDriver(client, items(9), Load(ClosedLoad(3)), lambda record: None, clock=now).run()
             )
             await asyncio.sleep(1)
             run.cancel()
@@ -390,7 +390,7 @@ def test_an_error_of_the_one_who_is_told_ends_the_load() -> None:
 
     async def doing() -> None:
         async with client:
-            await Drive(client, items(9), Load(Closed(3)), full, clock=now).run()
+            await LoadDriver(client, items(9), Load(ClosedLoad(3)), full, clock=now).run()
 
     with pytest.raises(FullError, match="no space"):
         run_virtually(doing())
@@ -402,7 +402,7 @@ def test_a_client_that_breaks_its_promise_is_not_taken_for_a_failed_call() -> No
             raise RuntimeError("a bug")
 
     with pytest.raises(RuntimeError, match="a bug"):
-        driven(Broken(), items(1), Load(Open(Arrivals(rate=1))))
+        driven(Broken(), items(1), Load(OpenLoad(Arrivals(rate=1))))
 
 
 # Warming up.
@@ -421,8 +421,10 @@ def test_a_server_that_answers_nothing_ends_the_warm_up() -> None:
     run_virtually(warm_up(FakeTimedClient(), [*source, *items(1)], Sampling(), 2, clock=now))
 
 
-@pytest.mark.parametrize("arrivals", [Arrivals(rate=10), Arrivals(rate=10, burstiness=1), Trace()])
-def test_the_clock_of_an_open_load_starts_once_its_first_call_is_ready(arrivals: Arrivals | Trace) -> None:
+@pytest.mark.parametrize("arrivals", [Arrivals(rate=10), Arrivals(rate=10, burstiness=1), TraceArrivals()])
+def test_the_clock_of_an_open_load_starts_once_its_first_call_is_ready(
+    arrivals: Arrivals | TraceArrivals,
+) -> None:
     n_taken = 0
     n_taken_at: list[int] = []
 
@@ -439,9 +441,11 @@ def test_the_clock_of_an_open_load_starts_once_its_first_call_is_ready(arrivals:
     client = FakeTimedClient(lambda number: 0.5)
     records: list[CallRecord] = []
 
-    async def doing() -> Driven:
+    async def doing() -> LoadResult:
         async with client:
-            return await Drive(client, source(), Load(Open(arrivals)), records.append, clock=clock).run()
+            return await LoadDriver(
+                client, source(), Load(OpenLoad(arrivals)), records.append, clock=clock
+            ).run()
 
     assert run_virtually(doing()).n_items == len(records) == 3
     assert n_taken_at[0] == 1, "drawing the first moment would make the first call late"
@@ -450,7 +454,7 @@ def test_the_clock_of_an_open_load_starts_once_its_first_call_is_ready(arrivals:
 def test_the_tokens_of_a_first_prompt_are_not_those_of_the_next() -> None:
     talk = LoadItem("talk", (Message("user", "x!"),), n_prompt_tokens=5)
     longer = LoadItem("longer", (Message("user", "x"),), turns=("y!",), n_prompt_tokens=5)
-    _, records = driven(FakeTimedClient(), [talk, longer], Load(Closed(1)))
+    _, records = driven(FakeTimedClient(), [talk, longer], Load(ClosedLoad(1)))
     assert [(record.item, record.turn, record.n_input) for record in records] == [
         ("talk", 0, 5),
         ("longer", 0, 7),

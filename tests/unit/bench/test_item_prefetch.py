@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.bench.item_prefetch import Stock
+from assay.bench.item_prefetch import ItemPrefetcher
 from assay.bench.items import LoadItem
 from assay.core.prompt import Message
 
@@ -38,7 +38,7 @@ def test_items_come_in_their_order_however_many_lie_ready(
     n: int, ahead: int, expected: int | None, pauses: set[int]
 ) -> None:
     async def taken() -> list[str]:
-        stock = Stock(Made(n), ahead=ahead)
+        stock = ItemPrefetcher(Made(n), ahead=ahead)
         stock.prepare(expected)
         found = []
         for number, item in enumerate(stock):
@@ -54,7 +54,7 @@ def test_a_load_of_known_length_is_made_before_it_begins_and_nothing_more() -> N
     made = Made(10_000)
 
     async def doing() -> None:
-        stock = Stock(made)
+        stock = ItemPrefetcher(made)
         assert stock.prepare(600) == 600
         for _ in range(600):
             next(stock)
@@ -70,7 +70,7 @@ def test_taking_makes_another_only_after_what_is_to_be_sent_was_sent() -> None:
     made = Made(100)
 
     async def doing() -> None:
-        stock = Stock(made, ahead=5)
+        stock = ItemPrefetcher(made, ahead=5)
         assert stock.prepare(None) == 5
         for _ in range(5):
             next(stock)
@@ -85,17 +85,17 @@ def test_taking_makes_another_only_after_what_is_to_be_sent_was_sent() -> None:
 
 
 def test_a_load_of_unknown_length_has_some_ready_for_all_its_clients() -> None:
-    assert Stock(Made(10_000)).prepare(None, at_once=10) == 256
-    assert Stock(Made(10_000)).prepare(None, at_once=1000) == 2000
-    assert Stock(Made(100_000)).prepare(None, at_once=50_000) == 8192
+    assert ItemPrefetcher(Made(10_000)).prepare(None, at_once=10) == 256
+    assert ItemPrefetcher(Made(10_000)).prepare(None, at_once=1000) == 2000
+    assert ItemPrefetcher(Made(100_000)).prepare(None, at_once=50_000) == 8192
 
 
 def test_long_prompts_are_made_ahead_in_smaller_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.bench.item_prefetch.AHEAD_CHARS", 950)
+    monkeypatch.setattr("assay.bench.item_prefetch.MAX_PREFETCHED_CHARS", 950)
     made = Made(100, size=100)
 
     async def doing() -> None:
-        stock = Stock(made)
+        stock = ItemPrefetcher(made)
         assert stock.prepare(50) == 10
         for number in range(20):
             next(stock)
@@ -107,7 +107,7 @@ def test_long_prompts_are_made_ahead_in_smaller_number(monkeypatch: pytest.Monke
 
 def test_what_lies_ready_is_the_next_loads() -> None:
     async def doing() -> None:
-        stock = Stock(Made(30), ahead=8)
+        stock = ItemPrefetcher(Made(30), ahead=8)
         stock.prepare(3)
         assert [next(stock).id for _ in range(3)] == ["0", "1", "2"]
         stock.prepare(3)

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.bench.lengths import (
-    LONGEST,
-    Constant,
+    MAX_LENGTH,
+    ConstantLength,
     Gaussian,
-    Lengths,
-    Quantiles,
-    Shares,
+    LengthDistribution,
+    LengthShares,
+    QuantileLengths,
     Uniform,
     Zipf,
-    described,
+    describe_lengths,
     parse_lengths,
 )
 from assay.core.errors import UsageError
@@ -30,11 +30,11 @@ UNIT = st.floats(0, 1, exclude_max=True)
 
 
 @st.composite
-def quantiles(draw: st.DrawFn) -> Quantiles:
+def quantiles(draw: st.DrawFn) -> QuantileLengths:
     low, high = draw(BOUNDS)
     kind = draw(st.sampled_from(["constant", "uniform", "gaussian", "zipf"]))
     if kind == "constant":
-        return Constant(low)
+        return ConstantLength(low)
     if kind == "uniform":
         return Uniform(low, high)
     if kind == "gaussian":
@@ -43,20 +43,20 @@ def quantiles(draw: st.DrawFn) -> Quantiles:
 
 
 @st.composite
-def shares(draw: st.DrawFn) -> Shares:
+def shares(draw: st.DrawFn) -> LengthShares:
     parts = draw(st.lists(st.integers(1, 50), min_size=1, max_size=6))
     total = 10_000
     scaled = [part * total // sum(parts) for part in parts]
     scaled[-1] += total - sum(scaled)
     lengths = draw(st.lists(st.integers(1, 4096), min_size=len(parts), max_size=len(parts)))
-    return Shares(
+    return LengthShares(
         tuple((length, Decimal(part) / total) for length, part in zip(lengths, scaled, strict=True))
     )
 
 
 @given(quantiles(), UNIT, UNIT)
 def test_lengths_keep_their_bounds_and_grow_with_the_share(
-    lengths: Quantiles, one: float, other: float
+    lengths: QuantileLengths, one: float, other: float
 ) -> None:
     low = lengths.shortest
     high = getattr(lengths, "high", low)
@@ -65,28 +65,28 @@ def test_lengths_keep_their_bounds_and_grow_with_the_share(
 
 
 @given(st.one_of(quantiles(), shares()), st.integers(1, 60), st.integers(0, 5))
-def test_the_same_seed_gives_the_same_lengths(lengths: Lengths, n: int, seed: int) -> None:
-    first, again = lengths.drawn(n, seed, "input"), lengths.drawn(n, seed, "input")
+def test_the_same_seed_gives_the_same_lengths(lengths: LengthDistribution, n: int, seed: int) -> None:
+    first, again = lengths.draw(n, seed, "input"), lengths.draw(n, seed, "input")
     assert [first(at) for at in range(n)] == [again(at) for at in reversed(range(n))][::-1]
 
 
 @given(quantiles(), st.integers(1, 30), st.integers(1, 30))
 def test_a_length_depends_on_its_item_and_not_on_how_many_there_are(
-    lengths: Quantiles, n: int, more: int
+    lengths: QuantileLengths, n: int, more: int
 ) -> None:
-    few, many = lengths.drawn(n, 7, "output"), lengths.drawn(n + more, 7, "output")
+    few, many = lengths.draw(n, 7, "output"), lengths.draw(n + more, 7, "output")
     assert [few(at) for at in range(n)] == [many(at) for at in range(n)]
 
 
 def test_purposes_and_seeds_have_draws_of_their_own() -> None:
     def drawn(seed: int, purpose: str) -> list[int]:
-        return [Uniform(1, 10**6).drawn(20, seed, purpose)(at) for at in range(20)]
+        return [Uniform(1, 10**6).draw(20, seed, purpose)(at) for at in range(20)]
 
     assert len({tuple(drawn(seed, purpose)) for seed in (0, 1) for purpose in ("input", "output")}) == 4
 
 
 def test_both_bounds_of_a_uniform_draw_are_reached() -> None:
-    drawn = Uniform(1, 2).drawn(100, 0, "input")
+    drawn = Uniform(1, 2).draw(100, 0, "input")
     assert Counter(drawn(at) for at in range(100)) == {1: 55, 2: 45}
 
 
@@ -112,7 +112,7 @@ def test_zipf_by_brute_force(alpha: float, low: int, span: int) -> None:
 
 def test_zipf_is_no_heap_on_its_minimum() -> None:
     """The original clips: 76 % of zipf(1.5) over 10..1000 lies on 10."""
-    drawn = Zipf(1.5, 10, 1000).drawn(2000, 0, "input")
+    drawn = Zipf(1.5, 10, 1000).draw(2000, 0, "input")
     counts = Counter(drawn(at) for at in range(2000))
     exact = 10**-1.5 / math.fsum(k**-1.5 for k in range(10, 1001))
     assert 0.05 < exact < 0.06
@@ -139,7 +139,7 @@ def test_gaussian_by_brute_force(mean: float, deviation: float, bounds: tuple[in
 
 
 def test_a_gaussian_whose_mean_lies_outside_stays_a_distribution() -> None:
-    drawn = Gaussian(0, 100**2, 200, 400).drawn(500, 0, "input")
+    drawn = Gaussian(0, 100**2, 200, 400).draw(500, 0, "input")
     counts = Counter(drawn(at) for at in range(500))
     assert min(counts) == 200
     assert counts[200] < 25
@@ -155,12 +155,12 @@ def test_a_gaussian_without_variance_or_far_away_is_the_nearest_length() -> None
 
 
 @given(shares(), st.integers(1, 500), st.integers(0, 3))
-def test_counts_of_shares_add_up_and_are_nearest(lengths: Shares, n: int, seed: int) -> None:
+def test_counts_of_shares_add_up_and_are_nearest(lengths: LengthShares, n: int, seed: int) -> None:
     counts = lengths.counts(n)
     assert sum(counts) == n
     for count, (_, share) in zip(counts, lengths.shares, strict=True):
         assert abs(count - Fraction(share) * n) < 1
-    drawn = lengths.drawn(n, seed, "input")
+    drawn = lengths.draw(n, seed, "input")
     expected = Counter[int]()
     for count, (length, _) in zip(counts, lengths.shares, strict=True):
         expected[length] += count
@@ -168,31 +168,31 @@ def test_counts_of_shares_add_up_and_are_nearest(lengths: Shares, n: int, seed: 
 
 
 def test_what_is_left_goes_to_the_largest_remainders() -> None:
-    lengths = Shares(((1, Decimal("0.29")), (2, Decimal("0.29")), (3, Decimal("0.42"))))
+    lengths = LengthShares(((1, Decimal("0.29")), (2, Decimal("0.29")), (3, Decimal("0.42"))))
     assert lengths.counts(100) == (29, 29, 42)
     assert lengths.counts(10) == (3, 3, 4)
     assert lengths.counts(1) == (0, 0, 1)
 
 
 def test_shares_are_mixed_and_not_one_after_the_other() -> None:
-    drawn = Shares(((1, Decimal("0.5")), (2, Decimal("0.5")))).drawn(40, 0, "input")
+    drawn = LengthShares(((1, Decimal("0.5")), (2, Decimal("0.5")))).draw(40, 0, "input")
     assert {1, 2} == {drawn(at) for at in range(10)}
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("512", Constant(512)),
+        ("512", ConstantLength(512)),
         ("uniform:128..1024", Uniform(128, 1024)),
         ("gaussian:mean=512,var=10000,min=1,max=2048", Gaussian(512, 10000, 1, 2048)),
-        ("gaussian:mean=512,var=1e4", Gaussian(512, 10000, 1, LONGEST)),
+        ("gaussian:mean=512,var=1e4", Gaussian(512, 10000, 1, MAX_LENGTH)),
         ("zipf:alpha=1.5,min=10,max=1000", Zipf(1.5, 10, 1000)),
-        ("percentage:128=0.3,512=0.7", Shares(((128, Decimal("0.3")), (512, Decimal("0.7"))))),
+        ("percentage:128=0.3,512=0.7", LengthShares(((128, Decimal("0.3")), (512, Decimal("0.7"))))),
     ],
 )
-def test_lengths_as_a_person_writes_them(text: str, expected: Lengths) -> None:
+def test_lengths_as_a_person_writes_them(text: str, expected: LengthDistribution) -> None:
     assert parse_lengths(text, "--input") == expected
-    assert described(expected)["method"] == expected.method
+    assert describe_lengths(expected)["method"] == expected.method
 
 
 @pytest.mark.parametrize(

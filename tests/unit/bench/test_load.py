@@ -7,8 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from assay.bench.arrivals import Arrivals, Ramp, Trace
-from assay.bench.load import Closed, Load, Open
+from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
+from assay.bench.load import ClosedLoad, Load, OpenLoad
 from assay.core.errors import UsageError
 from assay.core.request import Sampling
 
@@ -16,17 +16,21 @@ from assay.core.request import Sampling
 @pytest.mark.parametrize(
     ("make", "code", "said"),
     [
-        (lambda: Closed(0), "LOAD-001", "the concurrency is 0"),
-        (lambda: Closed(1, starts_per_s=0), "LOAD-001", "starts per second is 0"),
-        (lambda: Closed(1, at_most_per_s=-2), "LOAD-001", "the highest rate is -2"),
-        (lambda: Open(Arrivals(rate=1), 0), "LOAD-001", "the most items under way is 0"),
-        (lambda: Load(Closed(1), n=0), "LOAD-001", "the number of requests is 0"),
-        (lambda: Load(Closed(1), seconds=0), "LOAD-001", "length in seconds is 0"),
-        (lambda: Load(Closed(1), think_s=-1), "LOAD-001", "the time to think is -1"),
-        (lambda: Load(Closed(1), Sampling(n=2)), "LOAD-001", "the answers to a call is 2"),
-        (lambda: Load(Closed(1), goes_round=True), "LOAD-002", "has no end"),
-        (lambda: Load(Open(Trace()), n=5, goes_round=True), "LOAD-002", "a trace cannot go round"),
-        (lambda: Load(Open(Arrivals(ramp=Ramp(1, 2)))), "LOAD-002", "their number is not known"),
+        (lambda: ClosedLoad(0), "LOAD-001", "the concurrency is 0"),
+        (lambda: ClosedLoad(1, starts_per_s=0), "LOAD-001", "starts per second is 0"),
+        (lambda: ClosedLoad(1, at_most_per_s=-2), "LOAD-001", "the highest rate is -2"),
+        (lambda: OpenLoad(Arrivals(rate=1), 0), "LOAD-001", "the most items under way is 0"),
+        (lambda: Load(ClosedLoad(1), n=0), "LOAD-001", "the number of requests is 0"),
+        (lambda: Load(ClosedLoad(1), seconds=0), "LOAD-001", "length in seconds is 0"),
+        (lambda: Load(ClosedLoad(1), think_s=-1), "LOAD-001", "the time to think is -1"),
+        (lambda: Load(ClosedLoad(1), Sampling(n=2)), "LOAD-001", "the answers to a call is 2"),
+        (lambda: Load(ClosedLoad(1), goes_round=True), "LOAD-002", "has no end"),
+        (
+            lambda: Load(OpenLoad(TraceArrivals()), n=5, goes_round=True),
+            "LOAD-002",
+            "a trace cannot go round",
+        ),
+        (lambda: Load(OpenLoad(Arrivals(ramp=Ramp(1, 2)))), "LOAD-002", "their number is not known"),
     ],
 )
 def test_a_load_that_cannot_be_is_told_before_anything_is_sent(
@@ -41,9 +45,9 @@ def test_a_load_that_cannot_be_is_told_before_anything_is_sent(
 @pytest.mark.parametrize(
     "load",
     [
-        Load(Closed(4, starts_per_s=2.0), seconds=15, goes_round=True),
-        Load(Open(Arrivals(ramp=Ramp(1, 9, "exponential", 5)), 100), n=5),
-        Load(Open(Trace(2.0))),
+        Load(ClosedLoad(4, starts_per_s=2.0), seconds=15, goes_round=True),
+        Load(OpenLoad(Arrivals(ramp=Ramp(1, 9, "exponential", 5)), 100), n=5),
+        Load(OpenLoad(TraceArrivals(2.0))),
     ],
 )
 def test_a_load_is_read_as_it_was_stored(load: Load) -> None:
@@ -53,12 +57,12 @@ def test_a_load_is_read_as_it_was_stored(load: Load) -> None:
 @pytest.mark.parametrize(
     ("load", "n"),
     [
-        (Load(Closed(4), n=7, seconds=3), 7),
-        (Load(Closed(4), seconds=3), None),
-        (Load(Open(Arrivals(rate=2.5)), seconds=3), 8),
-        (Load(Open(Arrivals(ramp=Ramp(9, 3, seconds=1))), seconds=2), 18),
-        (Load(Open(Arrivals(rate=2.5))), None),
-        (Load(Open(Trace()), seconds=3), None),
+        (Load(ClosedLoad(4), n=7, seconds=3), 7),
+        (Load(ClosedLoad(4), seconds=3), None),
+        (Load(OpenLoad(Arrivals(rate=2.5)), seconds=3), 8),
+        (Load(OpenLoad(Arrivals(ramp=Ramp(9, 3, seconds=1))), seconds=2), 18),
+        (Load(OpenLoad(Arrivals(rate=2.5))), None),
+        (Load(OpenLoad(TraceArrivals()), seconds=3), None),
     ],
 )
 def test_how_many_items_a_load_will_take(load: Load, n: int | None) -> None:

@@ -17,7 +17,7 @@ from assay.bench import columns
 from assay.bench.goodput import RequestLimit
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
-from assay.bench.steady import Window, steady_window
+from assay.bench.steady import SteadyWindow, find_steady_window
 from assay.bench.summary import METRICS, BenchSummary
 from assay.core.timing import CallTimes
 from fakes.calls import call, calls
@@ -31,7 +31,7 @@ LIMITS = (
 
 
 def summary(
-    records: Iterable[CallRecord], limits: Sequence[RequestLimit] = (), window: Window | None = None
+    records: Iterable[CallRecord], limits: Sequence[RequestLimit] = (), window: SteadyWindow | None = None
 ) -> BenchSummary:
     measures = Measures(limits, window=window)
     for record in records:
@@ -131,7 +131,7 @@ def test_counts_over_time_add_up_to_the_totals(records: list[CallRecord]) -> Non
     assert -found.over_time.width_s < found.over_time.start_s <= 0
 
 
-def share_inside(record: CallRecord, window: Window) -> float:
+def share_inside(record: CallRecord, window: SteadyWindow) -> float:
     began, ended = record.times.began, record.times.ended
     if began == ended:
         return float(window.start < ended <= window.end)
@@ -142,7 +142,7 @@ def share_inside(record: CallRecord, window: Window) -> float:
 def test_a_window_holds_the_calls_that_began_in_it_and_the_tokens_that_came_in_it(
     records: list[CallRecord], start: float, seconds: float
 ) -> None:
-    window = Window(start, start + seconds, 1, 1)
+    window = SteadyWindow(start, start + seconds, 1, 1)
     found = summary(records, LIMITS, window)
     mine = [record for record in records if start <= record.times.began < window.end]
     assert found.n_calls == len(mine)
@@ -271,9 +271,9 @@ def test_a_run_in_which_all_failed_is_said_to_have_nothing_to_measure() -> None:
 
 def test_a_window_shorter_than_three_calls_is_not_to_be_trusted() -> None:
     records = [call(at, at + 4, [at + 4], n_output=1, n_input=1) for at in range(10)]
-    found = summary(records, window=Window(0, 10, 1, 1))
+    found = summary(records, window=SteadyWindow(0, 10, 1, 1))
     assert any("shorter than three times its longest call" in note for note in found.notes)
-    assert not summary(records, window=Window(0, 14, 1, 1)).notes
+    assert not summary(records, window=SteadyWindow(0, 14, 1, 1)).notes
 
 
 def test_a_limit_that_cannot_be_seen_makes_no_call_good() -> None:
@@ -327,8 +327,8 @@ def test_calls_in_step_are_all_in_the_throughput_of_the_steady_window() -> None:
     run = Measures(limits)
     for record in records:
         run.add(record)
-    window = steady_window(run.under_way(), level=8)
-    assert isinstance(window, Window)
+    window = find_steady_window(run.build_concurrency_curve(), level=8)
+    assert isinstance(window, SteadyWindow)
     steady = summary(records, limits, window)
     assert steady.throughput.requests_per_s == pytest.approx(8.0, rel=0.01)
     assert steady.goodput is not None
@@ -336,6 +336,6 @@ def test_calls_in_step_are_all_in_the_throughput_of_the_steady_window() -> None:
 
 
 def test_a_window_in_which_no_call_succeeded_has_no_latencies_and_says_so() -> None:
-    found = summary([call(10, 12)], window=Window(10.5, 11.5, 1, 1))
+    found = summary([call(10, 12)], window=SteadyWindow(10.5, 11.5, 1, 1))
     assert found.notes == ("no call that began in the steady window succeeded: it has no latencies",)
     assert found.throughput.requests_per_s == pytest.approx(0.5)

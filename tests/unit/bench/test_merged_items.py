@@ -6,7 +6,7 @@ from itertools import islice
 
 from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
-from assay.bench.merged_items import joined_items, part_of
+from assay.bench.merged_items import merge_items, split_item_id
 from assay.bench.rounds import Rounds
 
 
@@ -18,14 +18,14 @@ def items(*names: str, at_s: tuple[float, ...] = (), kind: str = "dataset", n: i
 
 
 def test_one_part_after_the_other_under_its_name() -> None:
-    both = joined_items({"left": items("1", "2"), "right": items("1")})
+    both = merge_items({"left": items("1", "2"), "right": items("1")})
     assert [item.id for item in both] == ["left/1", "left/2", "right/1"]
     assert (both.n, both.notes, both.describes["source"]) == (3, ("alike",), "left, right")
 
 
 def test_rounds_go_through_all_parts() -> None:
-    both = joined_items({"left": items("1", "2"), "right": items("1")})
-    found = [item.id for item in islice(both.without_end(), 7)]
+    both = merge_items({"left": items("1", "2"), "right": items("1")})
+    found = [item.id for item in islice(both.iter_forever(), 7)]
     assert found == ["left/1", "left/2", "right/1", "left/1~2", "left/2~2", "right/1~2", "left/1~3"]
     # One round and two items of the second: only the first part came again.
     said = both.came_up(5)
@@ -33,7 +33,7 @@ def test_rounds_go_through_all_parts() -> None:
 
 
 def test_traces_are_joined_by_their_times() -> None:
-    both = joined_items(
+    both = merge_items(
         {
             "a": items("1", "2", at_s=(0.0, 5.0), kind="trace"),
             "b": items("1", "2", at_s=(1.0, 4.0), kind="trace"),
@@ -41,17 +41,17 @@ def test_traces_are_joined_by_their_times() -> None:
     )
     assert [item.id for item in both] == ["a/1", "b/1", "b/2", "a/2"]
     assert both.describes["kind"] == "trace"
-    mixed = joined_items({"a": items("1", kind="trace", at_s=(3.0,)), "b": items("2")})
+    mixed = merge_items({"a": items("1", kind="trace", at_s=(3.0,)), "b": items("2")})
     assert mixed.describes["kind"] == "several"
 
 
 def test_warm_up_items_are_of_the_first_part() -> None:
-    both = joined_items({"left": items("1", "2", "3", n=2), "right": items("1")})
+    both = merge_items({"left": items("1", "2", "3", n=2), "right": items("1")})
     found = both.warmup(2)
     assert [item.id for item in found.items] == ["left/3", "left/3"]
     assert not found.are_measured
 
 
 def test_an_item_knows_its_part_by_the_longest_name() -> None:
-    assert part_of("a/b/7", ["a", "a/b"]) == ("a/b", "7")
-    assert part_of("a/c/7", ["a", "a/b"]) == ("a", "c/7")
+    assert split_item_id("a/b/7", ["a", "a/b"]) == ("a/b", "7")
+    assert split_item_id("a/c/7", ["a", "a/b"]) == ("a", "c/7")

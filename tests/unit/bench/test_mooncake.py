@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.bench.items import LoadItem
-from assay.bench.mooncake import BLOCK_TOKENS, Trace, TraceLoad, TraceTimes, is_trace, read_trace
+from assay.bench.mooncake import (
+    BLOCK_TOKENS,
+    MooncakeTrace,
+    TraceItemSource,
+    TraceTimes,
+    is_trace,
+    read_trace,
+)
 from assay.bench.tokenizer import Tokenizer, open_tokenizer
 from assay.core.errors import AuthorError, UsageError
 from assay.core.origin import Origin
@@ -28,14 +35,14 @@ def row(timestamp: float, n: int = 100, ids: list[int] | None = None, **more: An
     return {"timestamp": timestamp, "input_length": n, "output_length": 5, **blocks, **more}
 
 
-def read(*rows: dict[str, Any], times: TraceTimes = ALL) -> Trace:
+def read(*rows: dict[str, Any], times: TraceTimes = ALL) -> MooncakeTrace:
     return read_trace(((fields, Origin(PATH, at)) for at, fields in enumerate(rows, 1)), times, PATH)
 
 
 def made(
     *rows: dict[str, Any], n: int | None = None, seed: int = 0, tokenizer: Tokenizer | None = None
 ) -> list[LoadItem]:
-    load = TraceLoad(read(*rows), n or len(rows), seed=seed, is_chat=False, tokenizer=tokenizer)
+    load = TraceItemSource(read(*rows), n or len(rows), seed=seed, is_chat=False, tokenizer=tokenizer)
     return list(load)
 
 
@@ -130,13 +137,13 @@ def test_a_trace_that_is_too_short_goes_on_in_its_rhythm() -> None:
     items = made(row(0), row(1000), row(4000), n=7)
     assert [item.at_s for item in items] == [0, 1, 4, 6, 7, 10, 12]
     assert [item.id for item in items] == ["0", "1", "2", "0~2", "1~2", "2~2", "0~3"]
-    load = TraceLoad(read(row(0), row(1000), row(4000)), 2, seed=0, is_chat=False)
-    assert [item.at_s for item in islice(load.without_end(), 5)] == [0, 1, 2, 3, 4]
+    load = TraceItemSource(read(row(0), row(1000), row(4000)), 2, seed=0, is_chat=False)
+    assert [item.at_s for item in islice(load.iter_forever(), 5)] == [0, 1, 2, 3, 4]
 
 
 def test_warm_up_items_have_other_texts_of_the_same_lengths(tokenizer: Tokenizer) -> None:
     rows = row(0, 600, [1, 2]), {"timestamp": 1, "input_text": "What is this?"}
-    load = TraceLoad(read(*rows), 2, seed=0, is_chat=False, tokenizer=tokenizer)
+    load = TraceItemSource(read(*rows), 2, seed=0, is_chat=False, tokenizer=tokenizer)
     warmup = load.warmup(3)
     assert not warmup.are_measured
     assert [item.n_prompt_tokens for item in warmup.items] == [600, 4, 600]
@@ -184,7 +191,7 @@ def test_the_originals_own_trace(shared_data: Path, tokenizer: Tokenizer) -> Non
     path = shared_data / "aisbench_custom" / "test_mooncake_trace.jsonl"
     rows = [(record.fields, record.origin) for record in open_source(path).records()]
     trace = read_trace(rows, TraceTimes(), str(path))
-    load = TraceLoad(trace, 15, seed=0, is_chat=True, tokenizer=tokenizer)
+    load = TraceItemSource(trace, 15, seed=0, is_chat=True, tokenizer=tokenizer)
     items = list(load)
     assert load.came_up(0) == ()
     assert [item.at_s for item in items] == [fields["timestamp"] / 1000 for fields, _ in rows]

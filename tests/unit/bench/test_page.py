@@ -10,14 +10,14 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
-from assay.bench.load_result import Driven
+from assay.bench.load_result import LoadResult
 from assay.bench.measures import Measures
 from assay.bench.page import N_LOADS, render_page
-from assay.bench.page_data import LoadView, PageData, PageHead, Search, Sweep
-from assay.bench.page_records import PageRecorder, load_view
-from assay.bench.page_summary import search_of, sweep_of
+from assay.bench.page_data import LoadView, PageData, PageHead, SearchView, SweepView
+from assay.bench.page_records import PageRecorder, build_load_view
+from assay.bench.page_summary import build_search_view, build_sweep_view
 from assay.bench.records import CallRecord
-from assay.bench.sweep import Swept, Trial
+from assay.bench.sweep import LoadTrial, SweepResult
 from assay.core.response import Failure
 from assay.core.timing import CallTimes
 from fakes.simulated_load import closed_load, page_head
@@ -72,10 +72,10 @@ class Page(HTMLParser):
 
 
 def one_load(records: list[CallRecord], head: PageHead | None = None) -> PageData:
-    return PageData(head or page_head(), (load_view(records, level=4),))
+    return PageData(head or page_head(), (build_load_view(records, level=4),))
 
 
-def swept(*, is_search: bool) -> tuple[Swept, tuple[LoadView, ...]]:
+def swept(*, is_search: bool) -> tuple[SweepResult, tuple[LoadView, ...]]:
     views, trials = [], []
     for level in (1, 2, 4, 8):
         recorder, measures = PageRecorder(), Measures()
@@ -84,15 +84,15 @@ def swept(*, is_search: bool) -> tuple[Swept, tuple[LoadView, ...]]:
             measures.add(record)
         views.append(recorder.view(f"concurrency {level}", measures))
         broken = ("p99 ttft 600 ms > 500 ms",) if level == 8 and is_search else ()
-        driven = Driven(1.0, 20 * level, 20 * level, 20 * level, 0)
-        trials.append(Trial(level, driven, measures.summary(), broken))
+        driven = LoadResult(1.0, 20 * level, 20 * level, 20 * level, 0)
+        trials.append(LoadTrial(level, driven, measures.summary(), broken))
     limits = ("p99 ttft < 500 ms",) if is_search else ()
-    return Swept("concurrency", tuple(trials), 4.0, "all levels were tried", limits), tuple(views)
+    return SweepResult("concurrency", tuple(trials), 4.0, "all levels were tried", limits), tuple(views)
 
 
 def several() -> PageData:
     (ladder, views), (search, _) = swept(is_search=False), swept(is_search=True)
-    return PageData(page_head(), views, sweep=sweep_of(ladder), search=search_of(search))
+    return PageData(page_head(), views, sweep=build_sweep_view(ladder), search=build_search_view(search))
 
 
 def scheduled(n: int) -> list[CallRecord]:
@@ -113,7 +113,9 @@ PAGES: dict[str, Callable[[], PageData]] = {
     "no time": lambda: one_load([CallRecord("i", 0, CallTimes(5.0, 5.0))]),
     "no calls": lambda: one_load([]),
     "nothing": lambda: PageData(page_head()),
-    "no rungs": lambda: PageData(page_head(), sweep=Sweep("rate", ()), search=Search("rate", (), (), None)),
+    "no rungs": lambda: PageData(
+        page_head(), sweep=SweepView("rate", ()), search=SearchView("rate", (), (), None)
+    ),
 }
 
 
@@ -254,13 +256,13 @@ def test_the_chosen_level_is_named() -> None:
     page = Page(render_page(PAGES["several"]()))
     assert "The highest level that kept all limits: 4 at a time." in page.texts
     assert "chosen: 4 at a time" in page.texts
-    nothing = msgspec.structs.replace(several(), search=Search("rate", ("failed < 1 %",), (), None))
+    nothing = msgspec.structs.replace(several(), search=SearchView("rate", ("failed < 1 %",), (), None))
     assert "No level that was tried kept all limits." in Page(render_page(nothing)).texts
 
 
 def test_a_rung_says_what_its_summary_says() -> None:
     ladder, _ = swept(is_search=False)
-    for trial, rung in zip(ladder.trials, sweep_of(ladder).rungs, strict=True):
+    for trial, rung in zip(ladder.trials, build_sweep_view(ladder).rungs, strict=True):
         summary = trial.summary
         assert (rung.level, rung.n_calls, rung.n_failed) == (trial.level, summary.n_calls, 0)
         assert rung.requests_per_s == summary.throughput.requests_per_s
@@ -271,4 +273,4 @@ def test_a_rung_says_what_its_summary_says() -> None:
 def test_a_trial_that_was_cut_short_kept_nothing() -> None:
     search, _ = swept(is_search=True)
     cut = msgspec.structs.replace(search, trials=search.trials[:2], is_partial=True)
-    assert [trial.broken for trial in search_of(cut).trials] == [(), ("not finished",)]
+    assert [trial.broken for trial in build_search_view(cut).trials] == [(), ("not finished",)]

@@ -10,17 +10,17 @@ from assay.bench import page_records
 from assay.bench.goodput import RequestLimit
 from assay.bench.measures import Measures
 from assay.bench.page import render_page
-from assay.bench.page_data import LoadView, PageData, Timeline, Window
-from assay.bench.page_records import PageRecorder, load_view
+from assay.bench.page_data import LoadView, PageData, Timeline, TimeSpan
+from assay.bench.page_records import PageRecorder, build_load_view
 from assay.bench.records import CallRecord
-from assay.bench.steady import steady_window
+from assay.bench.steady import find_steady_window
 from assay.core.response import Failure
 from assay.core.timing import CallTimes
 from fakes.simulated_load import START, closed_load, page_head
 
 
 def view(records: list[CallRecord], level: int | None = None) -> LoadView:
-    return load_view(records, level=level)
+    return build_load_view(records, level=level)
 
 
 def talk(item: str, number: int, began: float, turn: int) -> CallRecord:
@@ -41,7 +41,7 @@ def test_numbers_are_those_of_the_summary() -> None:
     for record in records:
         measures.add(record)
     summary = measures.summary()
-    seen = load_view(records, limits=limits)
+    seen = build_load_view(records, limits=limits)
     assert {one.name.lower(): one.stats for one in seen.whole.latencies} == {
         name: summary.metrics[name] for name in ("ttft", "itl", "tpot", "e2el")
     }
@@ -100,7 +100,7 @@ def test_nothing_is_known_of_a_load_without_calls() -> None:
 def test_the_order_of_the_records_plays_no_part() -> None:
     records = list(closed_load(8, 500))
     # Sums may differ in their last digits, which no page shows.
-    one, other = (load_view(some) for some in (records, records[::-1]))
+    one, other = (build_load_view(some) for some in (records, records[::-1]))
     assert one.timeline == other.timeline
     pages = [render_page(PageData(page_head(), (seen,))) for seen in (one, other)]
     assert pages[0] == pages[1]
@@ -111,10 +111,10 @@ def test_the_steady_window_counts_from_the_first_call() -> None:
     measures = Measures()
     for record in records:
         measures.add(record)
-    window = steady_window(measures.under_way(), level=4)
+    window = find_steady_window(measures.build_concurrency_curve(), level=4)
     seen = view(records, level=4)
     assert seen.steady is not None
-    assert seen.steady == Window(window.start - START, window.end - START)  # type: ignore[union-attr]
+    assert seen.steady == TimeSpan(window.start - START, window.end - START)  # type: ignore[union-attr]
     assert seen.steady_note.startswith("Steady for")
     assert view(records, level=400).steady_note.startswith("No steady window: at most 4 calls")
 

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from assay.bench import page_shapes as shapes
 from assay.bench import pool as pool_module
 from assay.bench.over_time import CountsOverTime
-from assay.bench.page_shapes import bucket_edges, bucket_width, cumulative, histogram, round_step
+from assay.bench.page_shapes import (
+    bucket_edges,
+    bucket_width,
+    build_cumulative_curve,
+    build_histogram,
+    choose_round_step,
+)
 from assay.bench.pool import Pool
 
 VALUES = st.lists(st.floats(0, 1e4, allow_subnormal=False), min_size=1, max_size=60)
@@ -24,7 +30,7 @@ def pool_of(values: list[float]) -> Pool:
 
 @given(VALUES)
 def test_every_value_is_in_one_bin(values: list[float]) -> None:
-    binned = histogram(pool_of(values))
+    binned = build_histogram(pool_of(values))
     expected = [sum(left <= value < right for value in values) for left, right in pairwise(binned.edges)]
     assert list(binned.counts) == expected
     assert binned.n_below == sum(value < binned.edges[0] for value in values)
@@ -36,12 +42,12 @@ def test_every_value_is_in_one_bin(values: list[float]) -> None:
 
 
 def test_wide_values_get_a_logarithmic_axis() -> None:
-    assert histogram(pool_of([0.01, 0.02, 5.0])).is_log
-    assert not histogram(pool_of([0.01, 0.02, 0.09])).is_log
+    assert build_histogram(pool_of([0.01, 0.02, 5.0])).is_log
+    assert not build_histogram(pool_of([0.01, 0.02, 0.09])).is_log
 
 
 def test_what_a_logarithmic_axis_has_no_place_for_is_counted() -> None:
-    binned = histogram(pool_of([0.0] + [0.01] * 500 + [5.0]))
+    binned = build_histogram(pool_of([0.0] + [0.01] * 500 + [5.0]))
     assert binned.is_log
     assert binned.n_below == 1
 
@@ -49,8 +55,8 @@ def test_what_a_logarithmic_axis_has_no_place_for_is_counted() -> None:
 @given(VALUES)
 def test_each_point_of_the_curve_is_exact(values: list[float]) -> None:
     pool = pool_of(values)
-    binned = histogram(pool)
-    curve = cumulative(pool, binned)
+    binned = build_histogram(pool)
+    curve = build_cumulative_curve(pool, binned)
     for x, y in zip(curve.xs, curve.ys, strict=True):
         assert y == sum(value < x for value in values) / len(values)
     assert curve.ys[-1] == 1
@@ -89,7 +95,7 @@ def test_counts_before_a_moment(times: list[float], moment: float) -> None:
 
 @given(st.floats(1e-9, 1e9))
 def test_round_steps_are_round_and_near(least: float) -> None:
-    step = round_step(least)
+    step = choose_round_step(least)
     assert least * (1 - 1e-8) <= step <= least * 2.51
     assert float(f"{step:.1e}") == pytest.approx(step, rel=1e-12)
 
@@ -109,8 +115,8 @@ def test_stretches_of_time_are_few_and_none_is_short(duration: float, n_max: int
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 5)), min_size=1, max_size=50))
 def test_rates_means_and_peaks(points: list[tuple[float, float]]) -> None:
     times, values = (np.array(column) for column in zip(*points, strict=True))
-    rate = shapes.rate(times, 10.0, 0.5)
-    means, peaks = shapes.means_and_peaks(times, values, 10.0, 0.5)
+    rate = shapes.compute_rate(times, 10.0, 0.5)
+    means, peaks = shapes.compute_means_and_peaks(times, values, 10.0, 0.5)
     for place in range(20):
         start, end = place * 0.5, (place + 1) * 0.5
         inside = [value for time, value in points if start <= time < end or time == end == 10.0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.bench.spec_decode import SpecDecode, read_counters, spec_decode
+from assay.bench.spec_decode import SpecDecode, compute_spec_decode, read_counters
 
 METRICS = """
 # HELP vllm:spec_decode_num_drafts_total Number of spec decoding drafts.
@@ -26,7 +26,7 @@ def metrics(drafts: int, tokens: int, accepted: int, first: int, second: int) ->
 def test_what_was_counted_between_two_readings() -> None:
     before = read_counters(metrics(10, 20, 5, 4, 1))
     after = read_counters(metrics(110, 220, 155, 94, 61))
-    assert spec_decode(before, after) == SpecDecode(100, 200, 150, 75.0, 2.5, (90.0, 60.0))
+    assert compute_spec_decode(before, after) == SpecDecode(100, 200, 150, 75.0, 2.5, (90.0, 60.0))
 
 
 def test_engines_are_added_up() -> None:
@@ -43,4 +43,4 @@ def test_a_server_without_such_counters(text: str) -> None:
 
 def test_a_load_in_which_nothing_was_drafted_has_no_rate() -> None:
     same = read_counters(metrics(10, 20, 5, 4, 1))
-    assert spec_decode(same, same) is None
+    assert compute_spec_decode(same, same) is None

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.bench.arrivals import Arrivals, Ramp, Trace
-from assay.bench.limits import Limits
-from assay.bench.load import Closed, Load, Open
-from assay.bench.search import Search, search
-from assay.bench.sweep import LevelOf, Trial, TrialLength, climb, parse_levels, trial_load
+from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
+from assay.bench.limits import LoadLimits
+from assay.bench.load import ClosedLoad, Load, OpenLoad
+from assay.bench.search import SearchPlan, find_highest_level
+from assay.bench.sweep import LevelKind, LoadTrial, TrialLength, build_trial_load, parse_levels, run_ladder
 from assay.core.errors import UsageError
 from fakes.attempts import attempted, attempts
 
@@ -44,21 +44,21 @@ def test_what_are_no_levels_is_told(text: str) -> None:
 
 
 def test_the_load_of_a_level_is_long_enough_by_both_measures() -> None:
-    base = Load(Open(Arrivals(ramp=Ramp(1, 2), burstiness=1, seed=9), 7), n=3, seconds=4, think_s=1)
-    at_20 = trial_load(base, "rate", 20, TrialLength(100, 10))
-    assert at_20.shape == Open(Arrivals(rate=20, burstiness=1, seed=9), 7)
+    base = Load(OpenLoad(Arrivals(ramp=Ramp(1, 2), burstiness=1, seed=9), 7), n=3, seconds=4, think_s=1)
+    at_20 = build_trial_load(base, "rate", 20, TrialLength(100, 10))
+    assert at_20.shape == OpenLoad(Arrivals(rate=20, burstiness=1, seed=9), 7)
     assert (at_20.n, at_20.seconds, at_20.think_s) == (200, None, 1)
-    assert trial_load(base, "rate", 2.05, TrialLength(100, 10)).n == 100
-    assert trial_load(Load(Open(Trace())), "rate", 20.05, TrialLength(1, 10)).n == 201
-    closed = trial_load(Load(Closed(3, starts_per_s=5)), "concurrency", 64, TrialLength(100, 10))
-    assert closed.shape == Closed(64, starts_per_s=5, least_seconds=10)
+    assert build_trial_load(base, "rate", 2.05, TrialLength(100, 10)).n == 100
+    assert build_trial_load(Load(OpenLoad(TraceArrivals())), "rate", 20.05, TrialLength(1, 10)).n == 201
+    closed = build_trial_load(Load(ClosedLoad(3, starts_per_s=5)), "concurrency", 64, TrialLength(100, 10))
+    assert closed.shape == ClosedLoad(64, starts_per_s=5, least_seconds=10)
     assert closed.n == 320
 
 
 def test_a_ladder_tells_the_level_with_the_highest_throughput() -> None:
     attempt, levels = attempts(lambda level: attempted(per_s=min(level, 6) - level / 100))
-    told: list[Trial] = []
-    swept = asyncio.run(climb((1, 2, 4, 8), "concurrency", attempt, on_trial=told.append))
+    told: list[LoadTrial] = []
+    swept = asyncio.run(run_ladder((1, 2, 4, 8), "concurrency", attempt, on_trial=told.append))
     assert levels == [1, 2, 4, 8]
     assert swept.best == 8
     assert (swept.ended, swept.is_partial) == ("all levels were tried", False)
@@ -68,7 +68,7 @@ def test_a_ladder_tells_the_level_with_the_highest_throughput() -> None:
 def test_a_ladder_ends_when_throughput_fell_twice_in_a_row() -> None:
     through = {1: 10.0, 2: 20, 3: 18, 4: 19, 8: 21, 16: 20, 32: 19, 64: 99}
     attempt, levels = attempts(lambda level: attempted(per_s=through[int(level)]))
-    swept = asyncio.run(climb(list(through), "concurrency", attempt))
+    swept = asyncio.run(run_ladder(list(through), "concurrency", attempt))
     assert levels == [1, 2, 3, 4, 8, 16, 32]
     assert swept.best == 8
     assert swept.ended == "throughput fell twice, from 21 to 19 requests/s"
@@ -77,19 +77,19 @@ def test_a_ladder_ends_when_throughput_fell_twice_in_a_row() -> None:
 @pytest.mark.parametrize(("failed", "said"), [(0.06, "6.0% of the calls failed"), (1.0, "100.0%")])
 def test_a_ladder_ends_when_too_many_calls_fail(failed: float, said: str) -> None:
     attempt, levels = attempts(lambda level: attempted(per_s=level, failed=failed if level > 2 else 0.05))
-    swept = asyncio.run(climb((1, 2, 4, 8), "rate", attempt))
+    swept = asyncio.run(run_ladder((1, 2, 4, 8), "rate", attempt))
     assert levels == [1, 2, 4]
     assert said in swept.ended
 
 
 def test_a_person_may_end_a_ladder() -> None:
     attempt, levels = attempts(lambda level: attempted(is_partial=level == 2))
-    swept = asyncio.run(climb((1, 2, 4), "rate", attempt))
+    swept = asyncio.run(run_ladder((1, 2, 4), "rate", attempt))
     assert levels == [1, 2]
     assert swept.is_partial
 
 
-LIMITS = Limits.parse(["p99 ttft < 500ms"])
+LIMITS = LoadLimits.parse(["p99 ttft < 500ms"])
 
 
 @given(
@@ -100,8 +100,8 @@ def test_a_search_finds_the_rate_from_which_on_limits_break(
     start: float, capacity: float, tolerance: float
 ) -> None:
     attempt, levels = attempts(lambda level: attempted(n=3, ttft_s=0.1 if level <= capacity else 0.6))
-    plan = Search("rate", start, tolerance=tolerance)
-    swept = asyncio.run(search(plan, LIMITS, attempt))
+    plan = SearchPlan("rate", start, tolerance=tolerance)
+    swept = asyncio.run(find_highest_level(plan, LIMITS, attempt))
     if capacity < start / 64:
         assert swept.best is None or swept.best <= capacity
         assert min(levels) >= start / 128
@@ -118,7 +118,7 @@ def test_a_search_finds_the_rate_from_which_on_limits_break(
 @settings(max_examples=60, deadline=None)
 def test_a_search_finds_the_number_of_clients_exactly_where_few_are_kept(start: int, capacity: int) -> None:
     attempt, levels = attempts(lambda level: attempted(n=3, ttft_s=0.1 if level <= capacity else 0.6))
-    swept = asyncio.run(search(Search("concurrency", start, tolerance=0.01), LIMITS, attempt))
+    swept = asyncio.run(find_highest_level(SearchPlan("concurrency", start, tolerance=0.01), LIMITS, attempt))
     assert all(level == int(level) >= 1 for level in levels)
     assert len(set(levels)) == len(levels)
     if capacity == 0:
@@ -133,18 +133,18 @@ def test_a_search_finds_the_number_of_clients_exactly_where_few_are_kept(start: 
 
 def test_a_search_goes_no_higher_than_it_may() -> None:
     attempt, levels = attempts(lambda level: attempted())
-    swept = asyncio.run(search(Search("rate", 3, most=20), LIMITS, attempt))
+    swept = asyncio.run(find_highest_level(SearchPlan("rate", 3, most=20), LIMITS, attempt))
     assert levels == [3, 6, 12, 20]
     assert swept.best == 20
     assert swept.ended == "20 keeps the limits, and no higher level was to be tried"
-    swept = asyncio.run(search(Search("rate", 3, trials_at_most=4), LIMITS, attempt))
+    swept = asyncio.run(find_highest_level(SearchPlan("rate", 3, trials_at_most=4), LIMITS, attempt))
     assert (len(swept.trials), swept.best) == (4, 24)
     assert "4 trials were made" in swept.ended
 
 
 def test_a_level_at_which_the_client_was_the_limit_is_no_level_of_the_server() -> None:
     attempt, _ = attempts(lambda level: attempted(is_client_bound=level > 50))
-    swept = asyncio.run(search(Search("rate", 10, tolerance=0.1), LIMITS, attempt))
+    swept = asyncio.run(find_highest_level(SearchPlan("rate", 10, tolerance=0.1), LIMITS, attempt))
     assert swept.best is not None
     assert 45 <= swept.best <= 50
     assert any("client itself was the limit" in said for trial in swept.trials for said in trial.broken)
@@ -152,7 +152,7 @@ def test_a_level_at_which_the_client_was_the_limit_is_no_level_of_the_server() -
 
 def test_a_person_may_end_a_search() -> None:
     attempt, levels = attempts(lambda level: attempted(is_partial=level > 3))
-    swept = asyncio.run(search(Search("rate", 1), LIMITS, attempt))
+    swept = asyncio.run(find_highest_level(SearchPlan("rate", 1), LIMITS, attempt))
     assert levels == [1, 2, 4]
     assert (swept.best, swept.is_partial, swept.ended) == (2, True, "it was ended from outside")
     assert swept.limits == ("p99 ttft < 500ms",)
@@ -161,7 +161,7 @@ def test_a_person_may_end_a_search() -> None:
 def test_a_search_needs_a_limit_that_levels_can_break() -> None:
     attempt, levels = attempts(lambda level: attempted())
     with pytest.raises(UsageError, match="LOAD-005 there is no limit on all calls"):
-        asyncio.run(search(Search("rate"), Limits.parse(["ttft < 500ms"]), attempt))
+        asyncio.run(find_highest_level(SearchPlan("rate"), LoadLimits.parse(["ttft < 500ms"]), attempt))
     assert levels == []
 
 
@@ -176,9 +176,9 @@ def test_a_search_needs_a_limit_that_levels_can_break() -> None:
         ("concurrency", {"start": 1, "most": 2.5}, "whole numbers"),
     ],
 )
-def test_searches_that_cannot_be_are_told(of: LevelOf, values: dict[str, float], said: str) -> None:
+def test_searches_that_cannot_be_are_told(of: LevelKind, values: dict[str, float], said: str) -> None:
     with pytest.raises(UsageError) as error:
-        Search(of, **values)  # type: ignore[arg-type]
+        SearchPlan(of, **values)  # type: ignore[arg-type]
     assert error.value.problems[0].code == "LOAD-007"
     assert said in str(error.value)
 
@@ -191,7 +191,7 @@ def test_trials_that_cannot_be_are_told(values: tuple[int, float]) -> None:
 
 def test_a_search_goes_no_lower_once_calls_were_alone_and_broke_a_limit() -> None:
     attempt, levels = attempts(lambda level: attempted(ttft_s=9.0, n=100 if level > 8 else 1))
-    swept = asyncio.run(search(Search("rate", 32), LIMITS, attempt))
+    swept = asyncio.run(find_highest_level(SearchPlan("rate", 32), LIMITS, attempt))
     assert levels == [32, 16, 8]
     assert (swept.best, swept.ended) == (
         None,
@@ -202,21 +202,25 @@ def test_a_search_goes_no_lower_once_calls_were_alone_and_broke_a_limit() -> Non
 def test_calls_that_were_alone_end_no_search_that_may_still_find_a_level() -> None:
     # Above a level that was kept, the answer lies between.
     attempt, levels = attempts(lambda level: attempted(ttft_s=0.1 if level <= 3 else 9.0, n=1))
-    assert asyncio.run(search(Search("rate", 2), LIMITS, attempt)).best == pytest.approx(3, rel=0.06)
+    assert asyncio.run(find_highest_level(SearchPlan("rate", 2), LIMITS, attempt)).best == pytest.approx(
+        3, rel=0.06
+    )
     assert len(levels) > 3
     # And where only the client was too slow, a lower level may be kept.
     attempt, levels = attempts(lambda level: attempted(n=1, is_client_bound=level > 3))
-    assert asyncio.run(search(Search("rate", 8), LIMITS, attempt)).best == pytest.approx(3, rel=0.06)
+    assert asyncio.run(find_highest_level(SearchPlan("rate", 8), LIMITS, attempt)).best == pytest.approx(
+        3, rel=0.06
+    )
 
 
 def test_a_ladder_goes_no_higher_when_no_call_ended() -> None:
     attempt, levels = attempts(lambda level: attempted(n=0))
-    swept = asyncio.run(climb((1, 2), "concurrency", attempt))
+    swept = asyncio.run(run_ladder((1, 2), "concurrency", attempt))
     assert (levels, swept.best) == ([1], None)
     assert "at 1 no call was answered" in swept.ended
 
 
 def test_the_levels_of_a_ladder_say_which_limits_they_broke() -> None:
     attempt, _ = attempts(lambda level: attempted(ttft_s=level))
-    swept = asyncio.run(climb((0.1, 2), "rate", attempt, limits=LIMITS))
+    swept = asyncio.run(run_ladder((0.1, 2), "rate", attempt, limits=LIMITS))
     assert [trial.broken for trial in swept.trials] == [(), ("p99 ttft < 500ms: it was 2000ms",)]

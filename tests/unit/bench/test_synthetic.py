@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.bench.items import LoadItem
-from assay.bench.lengths import Constant, Gaussian, Lengths, Shares, Uniform, Zipf
-from assay.bench.synthetic import PromptKind, SyntheticLoad, SyntheticSpec
-from assay.bench.synthetic_config import from_config
+from assay.bench.lengths import ConstantLength, Gaussian, LengthDistribution, LengthShares, Uniform, Zipf
+from assay.bench.synthetic import PromptKind, SyntheticItemSource, SyntheticSpec
+from assay.bench.synthetic_config import read_synthetic_config
 from assay.bench.tokenizer import Tokenizer, open_tokenizer
 from assay.core.errors import AuthorError, UsageError
 from assay.core.origin import Origin
@@ -46,9 +46,9 @@ def test_items_have_the_drawn_tokens_and_the_beginning_of_their_group(
 ) -> None:
     lengths = Uniform(max(prefix, 1), prefix + 60)
     spec = SyntheticSpec(n, lengths, Uniform(1, 9), kind, prefix, groups, seed=seed, is_chat=False)
-    load = SyntheticLoad(spec, tokenizer)
+    load = SyntheticItemSource(spec, tokenizer)
     items = list(load)
-    wanted = lengths.drawn(n, seed, "input")
+    wanted = lengths.draw(n, seed, "input")
     assert [item.id for item in items] == [str(number) for number in range(n)]
     assert all(1 <= (item.max_tokens or 0) <= 9 for item in items)
     assert all(item.n_prompt_tokens == tokenizer.count(text(item)) for item in items)
@@ -63,21 +63,21 @@ def test_items_have_the_drawn_tokens_and_the_beginning_of_their_group(
 
 def test_items_depend_on_the_seed_and_their_number_alone() -> None:
     def items(n: int, seed: int) -> list[LoadItem]:
-        return list(SyntheticLoad(SyntheticSpec(n, Uniform(20, 60), Zipf(1.5, 1, 50), seed=seed)))
+        return list(SyntheticItemSource(SyntheticSpec(n, Uniform(20, 60), Zipf(1.5, 1, 50), seed=seed)))
 
     assert items(5, 0) == items(9, 0)[:5]
     assert items(5, 0) != items(5, 1)
 
 
 def test_no_prompt_is_the_beginning_of_another() -> None:
-    texts = [text(item) for item in SyntheticLoad(SyntheticSpec(300, Uniform(20, 40), is_chat=False))]
+    texts = [text(item) for item in SyntheticItemSource(SyntheticSpec(300, Uniform(20, 40), is_chat=False))]
     longest = max(len(common_beginning([one, other])) for one in texts for other in texts if one is not other)
     assert longest < min(map(len, texts)) / 2
 
 
 def test_groups_have_beginnings_of_their_own() -> None:
-    spec = SyntheticSpec(9, Constant(80), shared_prefix=40, prefix_groups=3, is_chat=False)
-    texts = [text(item) for item in SyntheticLoad(spec)]
+    spec = SyntheticSpec(9, ConstantLength(80), shared_prefix=40, prefix_groups=3, is_chat=False)
+    texts = [text(item) for item in SyntheticItemSource(spec)]
     for group in range(3):
         assert len(common_beginning(texts[group::3]).split()) >= 29
     assert len({one[:60] for one in texts}) == 3
@@ -85,26 +85,26 @@ def test_groups_have_beginnings_of_their_own() -> None:
 
 
 def test_warm_up_items_are_none_of_the_loads(tokenizer: Tokenizer) -> None:
-    load = SyntheticLoad(SyntheticSpec(4, Uniform(10, 20)), tokenizer)
+    load = SyntheticItemSource(SyntheticSpec(4, Uniform(10, 20)), tokenizer)
     warmup = load.warmup(6)
     assert not warmup.are_measured
     assert len({item.prompt for item in warmup.items}) == 6
     assert {item.prompt for item in warmup.items}.isdisjoint(item.prompt for item in load)
-    plain = SyntheticLoad(SyntheticSpec(20, Constant(50), is_chat=False))
+    plain = SyntheticItemSource(SyntheticSpec(20, ConstantLength(50), is_chat=False))
     beginnings = [text(item).split(",")[0] for item in (*plain, *plain.warmup(20).items)]
     assert len(set(beginnings)) == 40
 
 
 def test_prompts_are_messages_unless_text_is_asked() -> None:
-    (item,) = SyntheticLoad(SyntheticSpec(1, Constant(9)))
+    (item,) = SyntheticItemSource(SyntheticSpec(1, ConstantLength(9)))
     assert isinstance(item.prompt, tuple)
     assert isinstance(item.prompt[0], Message)
     assert item.prompt[0].role == "user"
 
 
 def test_token_ids_come_from_the_whole_vocabulary_without_its_special_tokens(tokenizer: Tokenizer) -> None:
-    spec = SyntheticSpec(40, Constant(100), kind="token_ids", is_chat=False)
-    texts = [text(item) for item in SyntheticLoad(spec, tokenizer)]
+    spec = SyntheticSpec(40, ConstantLength(100), kind="token_ids", is_chat=False)
+    texts = [text(item) for item in SyntheticItemSource(spec, tokenizer)]
     assert not any("<s>" in one or "</s>" in one for one in texts)
     seen = {token for one in texts for token in tokenizer.ids(one)}
     assert len(seen) > 400
@@ -126,7 +126,7 @@ def test_what_cannot_be_exact_is_said() -> None:
         def decode(self, ids: Any) -> str:
             return "x" * len(ids)
 
-    load = SyntheticLoad(SyntheticSpec(2, Constant(5), kind="token_ids"), Merging())
+    load = SyntheticItemSource(SyntheticSpec(2, ConstantLength(5), kind="token_ids"), Merging())
     assert [item.n_prompt_tokens for item in load] == [3, 3]
     assert load.came_up(0) == (
         "2 prompts could not be made with exactly the tokens asked for; they are off by -2 to -2 tokens",
@@ -136,9 +136,9 @@ def test_what_cannot_be_exact_is_said() -> None:
 @pytest.mark.parametrize(
     ("spec", "code", "said"),
     [
-        (SyntheticSpec(1, Constant(9), kind="token_ids"), "BENCH-021", "no tokenizer was named"),
-        (SyntheticSpec(0, Constant(9)), "BENCH-025", "0 requests"),
-        (SyntheticSpec(1, Constant(9), prefix_groups=0), "BENCH-025", "0 prefix groups"),
+        (SyntheticSpec(1, ConstantLength(9), kind="token_ids"), "BENCH-021", "no tokenizer was named"),
+        (SyntheticSpec(0, ConstantLength(9)), "BENCH-025", "0 requests"),
+        (SyntheticSpec(1, ConstantLength(9), prefix_groups=0), "BENCH-025", "0 prefix groups"),
         (
             SyntheticSpec(1, Uniform(9, 20), shared_prefix=10),
             "BENCH-025",
@@ -148,7 +148,7 @@ def test_what_cannot_be_exact_is_said() -> None:
 )
 def test_loads_that_cannot_be_made_are_told(spec: SyntheticSpec, code: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        SyntheticLoad(spec)
+        SyntheticItemSource(spec)
     assert caught.value.problems[0].code == code
     assert said in caught.value.problems[0].what
 
@@ -178,8 +178,10 @@ def config(prompts: dict[str, Any], **more: Any) -> dict[str, Any]:
         ("zipf", {"Alpha": 10, "MinValue": 3, "MaxValue": 3}, Zipf(10, 3, 3)),
     ],
 )
-def test_the_originals_string_config(method: str, params: dict[str, Any], expected: Lengths) -> None:
-    spec = from_config(
+def test_the_originals_string_config(
+    method: str, params: dict[str, Any], expected: LengthDistribution
+) -> None:
+    spec = read_synthetic_config(
         config({"Method": method, "Params": params}, Type="String", TrustRemoteCode=False), HERE
     )
     assert (spec.n, spec.input, spec.output, spec.kind) == (10, expected, Uniform(1, 9), "text")
@@ -187,16 +189,16 @@ def test_the_originals_string_config(method: str, params: dict[str, Any], expect
 
 def test_shares_in_a_config_are_an_addition() -> None:
     pairs = {"PercentageDistribute": [[128, 0.3], [512, 0.7]]}
-    spec = from_config(config({"Method": "percentage", "Params": pairs}), HERE)
-    assert isinstance(spec.input, Shares)
+    spec = read_synthetic_config(config({"Method": "percentage", "Params": pairs}), HERE)
+    assert isinstance(spec.input, LengthShares)
     assert spec.input.counts(10) == (3, 7)
 
 
 def test_the_originals_token_id_config() -> None:
     given = {"RequestSize": 64, "PrefixLen": 16, "VocabSize": 300}
-    spec = from_config({"Type": "tokenid", "RequestCount": 3, "TokenIdConfig": given}, HERE, seed=4)
+    spec = read_synthetic_config({"Type": "tokenid", "RequestCount": 3, "TokenIdConfig": given}, HERE, seed=4)
     assert (spec.input, spec.kind, spec.shared_prefix, spec.vocab_size, spec.seed) == (
-        Constant(64), "token_ids", 16, 300, 4,
+        ConstantLength(64), "token_ids", 16, 300, 4,
     )  # fmt: skip
     assert spec.output is None
 
@@ -261,7 +263,7 @@ UNIFORM = {"MinValue": 1, "MaxValue": 2}
 )
 def test_a_wrong_config_names_the_key(given: dict[str, Any], said: str) -> None:
     with pytest.raises(AuthorError) as caught:
-        from_config(given, HERE)
+        read_synthetic_config(given, HERE)
     problem = caught.value.problems[0]
     assert problem.code == "BENCH-022"
     assert problem.where == HERE
@@ -270,5 +272,5 @@ def test_a_wrong_config_names_the_key(given: dict[str, Any], said: str) -> None:
 
 def test_a_tokenizer_file_is_opened_where_it_lies(tmp_path: Path) -> None:
     path = write_tokenizers(tmp_path)["pieces"]
-    (item,) = SyntheticLoad(SyntheticSpec(1, Constant(12)), open_tokenizer(str(path)))
+    (item,) = SyntheticItemSource(SyntheticSpec(1, ConstantLength(12)), open_tokenizer(str(path)))
     assert item.n_prompt_tokens == 12

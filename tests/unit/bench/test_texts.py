@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.bench.texts import Texts, n_words_of
+from assay.bench.texts import TextGenerator, estimate_words
 from assay.bench.tokenizer import Tokenizer, open_tokenizer
-from assay.bench.words import N_OPENINGS, words_of
+from assay.bench.words import N_OPENINGS, iter_words
 from assay.core.errors import UsageError
 from fakes.tokenizer_files import write_tokenizers
 
@@ -23,7 +23,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]
 
 
 def beginning(seed: int, number: int, n_words: int = 6) -> str:
-    return "".join(islice(words_of(seed, "test", number), n_words))
+    return "".join(islice(iter_words(seed, "test", number), n_words))
 
 
 @given(st.integers(0, 3), st.integers(0, N_OPENINGS - 1), st.integers(0, N_OPENINGS - 1))
@@ -39,14 +39,14 @@ def test_openings_of_a_long_load_are_all_different() -> None:
 
 def test_words_depend_on_seed_purpose_and_number_alone() -> None:
     def text(seed: int, purpose: str, number: int) -> str:
-        return "".join(islice(words_of(seed, purpose, number), 60))
+        return "".join(islice(iter_words(seed, purpose, number), 60))
 
     assert text(0, "a", 5) == text(0, "a", 5)
     assert len({text(0, "a", 5), text(1, "a", 5), text(0, "b", 5), text(0, "a", 6)}) == 4
 
 
 def test_texts_are_sentences() -> None:
-    text = Texts(0, "test").text(0, 400).text
+    text = TextGenerator(0, "test").text(0, 400).text
     assert text.isascii()
     assert "  " not in text
     assert text.count(". ") > 15
@@ -66,7 +66,7 @@ def test_texts_are_sentences() -> None:
 def test_a_text_has_exactly_the_tokens_when_it_is_encoded_again(
     tokenizers: dict[str, Tokenizer], name: str, number: int, n_tokens: int, seed: int
 ) -> None:
-    made = Texts(seed, "test", tokenizers[name]).text(number, n_tokens)
+    made = TextGenerator(seed, "test", tokenizers[name]).text(number, n_tokens)
     assert made.n_tokens == n_tokens
     assert tokenizers[name].count(made.text) == n_tokens
 
@@ -81,7 +81,7 @@ def test_a_text_has_exactly_the_tokens_when_it_is_encoded_again(
 def test_a_text_goes_on_from_what_it_is_given(
     tokenizers: dict[str, Tokenizer], name: str, n_before: int, n_own: int, number: int
 ) -> None:
-    texts = Texts(0, "test", tokenizers[name])
+    texts = TextGenerator(0, "test", tokenizers[name])
     before = texts.text(10**6, n_before).text
     made = texts.text(number, n_before + n_own, after=before)
     assert made.text.startswith(before)
@@ -89,7 +89,7 @@ def test_a_text_goes_on_from_what_it_is_given(
 
 
 def test_blocks_add_up(tokenizers: dict[str, Tokenizer]) -> None:
-    texts = Texts(0, "test", tokenizers["pieces"])
+    texts = TextGenerator(0, "test", tokenizers["pieces"])
     text = texts.text(0, 64).text + texts.block(1, 64) + texts.block(2, 64)
     assert tokenizers["pieces"].count(text) == 192
 
@@ -107,19 +107,19 @@ def test_a_tokenizer_that_cannot_be_exact_is_told_as_it_is() -> None:
         def ids(self, text: str) -> list[int]:
             return [0] * (2 * len(text))
 
-    made = Texts(0, "test", Pairs()).text(0, 33)
+    made = TextGenerator(0, "test", Pairs()).text(0, 33)
     assert made.n_tokens == Pairs().count(made.text)
     assert made.n_tokens in (32, 34)
 
 
 def test_without_a_tokenizer_words_are_counted() -> None:
-    made = Texts(0, "test").text(3, 100)
+    made = TextGenerator(0, "test").text(3, 100)
     assert made.n_tokens is None
-    assert len(made.text.split()) == n_words_of(100) == 79
-    longer = Texts(0, "test").text(4, 200, after=made.text).text
+    assert len(made.text.split()) == estimate_words(100) == 79
+    longer = TextGenerator(0, "test").text(4, 200, after=made.text).text
     assert longer.startswith(made.text + "\n\n")
-    assert len(longer.split()) == n_words_of(200)
-    assert Texts(0, "test").text(5, 1).text
+    assert len(longer.split()) == estimate_words(200)
+    assert TextGenerator(0, "test").text(5, 1).text
 
 
 @pytest.mark.model
@@ -128,11 +128,13 @@ def test_the_calibration_holds_for_a_real_tokenizer() -> None:
 
     tokenizer = open_tokenizer(str(EmbeddedFiles().ready()))
     for n_tokens in (64, 256, 1024):
-        counts = [tokenizer.count(Texts(0, "test").text(number, n_tokens).text) for number in range(20)]
+        counts = [
+            tokenizer.count(TextGenerator(0, "test").text(number, n_tokens).text) for number in range(20)
+        ]
         assert sum(counts) / 20 == pytest.approx(n_tokens, rel=0.03)
         assert min(counts) > 0.9 * n_tokens
         assert max(counts) < 1.1 * n_tokens
-    exact = Texts(0, "test", tokenizer)
+    exact = TextGenerator(0, "test", tokenizer)
     assert {exact.text(number, 333).n_tokens for number in range(20)} == {333}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assay.dialects.openicl.config.loading import ConfigFiles
-from assay.dialects.openicl.config.prompt_hash import config_hash
+from assay.dialects.openicl.config.prompt_hash import hash_config
 from benchmarks.conformance_openicl import section
 from benchmarks.openicl_entries import dataset_folder
 
@@ -26,7 +26,7 @@ def test_configs_entries_and_hashes_are_counted(tmp_path: Path) -> None:
         "reader = dict(input_columns='q', output_column='a')\n", encoding="utf-8"
     )
     (folder / "quiz_gen.py").write_text(CONFIG, encoding="utf-8")
-    right = config_hash(ConfigFiles().load(folder / "quiz_gen.py"))
+    right = hash_config(ConfigFiles().load(folder / "quiz_gen.py"))
     for name in (f"quiz_gen_{right}", "quiz_gen_000000"):
         (folder / f"{name}.py").write_text(CONFIG, encoding="utf-8")
     broken = CONFIG.replace(".parts", ".part")

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from assay.core.ids import digest, draw, rank
+from assay.core.ids import digest, make_random, rank
 
 
 def test_a_draw_depends_on_where_its_names_end() -> None:
-    assert draw(1, "2", "x").random() != draw(12, "x").random()
-    assert draw(0, "task", "1", "shots").random() != draw(0, "task1", "", "shots").random()
-    assert draw(0, "a", "b").random() == draw(0, "a", "b").random()
+    assert make_random(1, "2", "x").random() != make_random(12, "x").random()
+    assert make_random(0, "task", "1", "shots").random() != make_random(0, "task1", "", "shots").random()
+    assert make_random(0, "a", "b").random() == make_random(0, "a", "b").random()
 
 
 def test_ranks_and_hashes_are_the_same_on_every_machine() -> None:

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.core.markup import Markup, tag, visible
+from assay.core.markup import Markup, escape_invisible, tag
 
 
 class Read(HTMLParser):
@@ -26,8 +26,8 @@ class Read(HTMLParser):
 @given(st.text() | st.text(alphabet="<>&\"'/=! scriptonload-"))
 def test_any_text_is_read_back_as_text(text: str) -> None:
     read = Read(tag("p", text, title=text))
-    assert read.tags == [("p", {"title": visible(text)})]
-    assert read.text == visible(text)
+    assert read.tags == [("p", {"title": escape_invisible(text)})]
+    assert read.text == escape_invisible(text)
 
 
 @given(st.text(alphabet=st.characters(categories=["Cs", "Cc", "Cf", "L"])))
@@ -38,14 +38,14 @@ def test_what_is_written_can_be_stored_and_turns_no_line_around(text: str) -> No
 
 
 def test_signs_that_join_letters_stay() -> None:
-    assert visible("می‌خواهم 👩‍🔬 한국어") == "می‌خواهم 👩‍🔬 한국어"
+    assert escape_invisible("می‌خواهم 👩‍🔬 한국어") == "می‌خواهم 👩‍🔬 한국어"
 
 
 def test_an_override_is_shown_as_its_number() -> None:
-    assert visible("a\u202egpj.exe") == "a⟨U+202E⟩gpj.exe"
-    assert visible("\u200f!\u061c?\u00ad\u200b") == "⟨U+200F⟩!⟨U+061C⟩?⟨U+00AD⟩⟨U+200B⟩"
+    assert escape_invisible("a\u202egpj.exe") == "a⟨U+202E⟩gpj.exe"
+    assert escape_invisible("\u200f!\u061c?\u00ad\u200b") == "⟨U+200F⟩!⟨U+061C⟩?⟨U+00AD⟩⟨U+200B⟩"
     # A text in tags, which nobody sees and a model reads.
-    assert visible("hi\U000e0041\U000e007f") == "hi⟨U+E0041⟩⟨U+E007F⟩"
+    assert escape_invisible("hi\U000e0041\U000e007f") == "hi⟨U+E0041⟩⟨U+E007F⟩"
 
 
 def test_markup_is_not_escaped_again() -> None:

@@ -6,18 +6,18 @@ import msgspec
 import pytest
 
 from assay.core.media import Audio, Image, Medium, Part, Text, Video
-from assay.core.prompt import Message, Prompt, final_text, media_of, with_final_text, without_data
-from assay.core.request import Generate, Request, Sampling, request
+from assay.core.prompt import Message, Prompt, final_text, find_media, replace_final_text, strip_media_data
+from assay.core.request import Generate, Request, Sampling, make_request
 
 CAT = Image("image/png", path="/pets/cat.png", sha256="c0", n_bytes=120, extent="64x64")
 
 
 def asked(*parts: Part) -> Request:
-    return request("t", "s", "gen", "answer", 0, Generate((Message("user", parts),), Sampling()))
+    return make_request("t", "s", "gen", "answer", 0, Generate((Message("user", parts),), Sampling()))
 
 
 def test_the_key_of_a_text_is_what_it_was_before_there_were_media() -> None:
-    plain = request("t", "s", "gen", "answer", 0, Generate((Message("user", "Is it red?"),), Sampling()))
+    plain = make_request("t", "s", "gen", "answer", 0, Generate((Message("user", "Is it red?"),), Sampling()))
     assert plain.key == "43f3a4a088cf480da51abeb792dd38c7"
 
 
@@ -60,7 +60,7 @@ def test_a_medium_has_a_name(part: Part, shown: str) -> None:
 
 def test_what_is_stored_holds_no_data() -> None:
     part = Image("image/png", sha256="c0", n_bytes=120, data="QUJD")
-    stored = without_data((Message("user", (Text("a"), part)),))
+    stored = strip_media_data((Message("user", (Text("a"), part)),))
     encoded = msgspec.json.encode(stored)
     assert b"QUJD" not in encoded
     assert msgspec.json.decode(encoded, type=Prompt) == (
@@ -70,16 +70,16 @@ def test_what_is_stored_holds_no_data() -> None:
 
 def test_text_alone_is_the_same_object() -> None:
     prompt = (Message("user", "a"), Message("assistant", "b"))
-    assert without_data(prompt) is prompt
-    assert media_of(prompt) == media_of("a") == frozenset()
-    assert media_of((Message("user", (CAT,)),)) == {Medium.IMAGE}
+    assert strip_media_data(prompt) is prompt
+    assert find_media(prompt) == find_media("a") == frozenset()
+    assert find_media((Message("user", (CAT,)),)) == {Medium.IMAGE}
 
 
 def test_the_final_text_is_the_last_part() -> None:
     prompt: Prompt = (Message("user", (CAT, Text("What?"))),)
     assert final_text(prompt) == "What?"
-    assert with_final_text(prompt, "Who?") == (Message("user", (CAT, Text("Who?"))),)
+    assert replace_final_text(prompt, "Who?") == (Message("user", (CAT, Text("Who?"))),)
     ending: Prompt = (Message("user", (Text("What?"), CAT)),)
     assert final_text(ending) == ""
-    assert with_final_text(ending, "") == ending
-    assert with_final_text(ending, "So?") == (Message("user", (Text("What?"), CAT, Text("So?"))),)
+    assert replace_final_text(ending, "") == ending
+    assert replace_final_text(ending, "So?") == (Message("user", (Text("What?"), CAT, Text("So?"))),)

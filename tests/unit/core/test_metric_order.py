@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from assay.core.metric_order import in_order
+from assay.core.metric_order import sort_metrics
 from assay.core.score import Metric
 
 
@@ -9,7 +9,7 @@ def metric(name: str, *, is_headline: bool = False) -> Metric:
 
 
 def names(*metrics: Metric) -> list[str]:
-    return [one.metric for one in in_order(metrics)]
+    return [one.metric for one in sort_metrics(metrics)]
 
 
 def test_metrics_of_a_rank_come_first_whatever_their_case() -> None:

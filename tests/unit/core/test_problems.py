@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from assay.core.errors import SHOWN_AT_MOST, AuthorError, Problem, Problems, calling_author
+from assay.core.errors import MAX_SHOWN_PROBLEMS, AuthorError, Problem, Problems, calling_author
 
 
 class NotHere(AuthorError):
@@ -19,9 +19,9 @@ def raising(kind: type[AuthorError], n: int = 1) -> int:
 
 def test_what_is_made_is_returned_and_what_is_raised_is_noted() -> None:
     problems = Problems()
-    assert problems.noted(lambda: 5) == 5
+    assert problems.collect(lambda: 5) == 5
     problems.raise_if_any()
-    assert problems.noted(lambda: raising(AuthorError)) is None
+    assert problems.collect(lambda: raising(AuthorError)) is None
     problems.add(Problem("X-002", "one more", "mend it"))
     with pytest.raises(AuthorError) as caught:
         problems.raise_if_any()
@@ -30,16 +30,16 @@ def test_what_is_made_is_returned_and_what_is_raised_is_noted() -> None:
 
 def test_other_errors_are_not_held_back() -> None:
     with pytest.raises(ZeroDivisionError):
-        Problems().noted(lambda: 1 / 0)
+        Problems().collect(lambda: 1 / 0)
 
 
 def test_a_kind_of_error_is_kept_where_all_are_of_it() -> None:
     problems = Problems()
-    problems.noted(lambda: raising(NotHere))
-    problems.noted(lambda: raising(NotHere))
+    problems.collect(lambda: raising(NotHere))
+    problems.collect(lambda: raising(NotHere))
     with pytest.raises(NotHere):
         problems.raise_if_any()
-    problems.noted(lambda: raising(AuthorError))
+    problems.collect(lambda: raising(AuthorError))
     with pytest.raises(AuthorError) as caught:
         problems.raise_if_any()
     assert type(caught.value) is AuthorError
@@ -48,11 +48,11 @@ def test_a_kind_of_error_is_kept_where_all_are_of_it() -> None:
 def test_the_first_few_are_kept_and_all_are_counted() -> None:
     problems = Problems()
     for _ in range(2):
-        problems.noted(lambda: raising(AuthorError, SHOWN_AT_MOST - 1))
+        problems.collect(lambda: raising(AuthorError, MAX_SHOWN_PROBLEMS - 1))
     with pytest.raises(AuthorError) as caught:
         problems.raise_if_any()
-    assert len(caught.value.problems) == SHOWN_AT_MOST
-    assert caught.value.total == 2 * (SHOWN_AT_MOST - 1)
+    assert len(caught.value.problems) == MAX_SHOWN_PROBLEMS
+    assert caught.value.total == 2 * (MAX_SHOWN_PROBLEMS - 1)
 
 
 def test_an_interrupt_that_code_raises_itself_is_not_taken_for_ctrl_c() -> None:

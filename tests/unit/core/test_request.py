@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from assay.core.prompt import Message
-from assay.core.request import Generate, Sampling, Span, Windows, request
+from assay.core.request import Generate, Sampling, Span, Windows, make_request
 
 
 def key(ask: Span) -> str:
-    return request("t", "s", "ppl", "option", 0, ask).key
+    return make_request("t", "s", "ppl", "option", 0, ask).key
 
 
 def test_asks_without_windows_keep_the_key_they_had_before_there_were_windows() -> None:
@@ -21,9 +21,9 @@ def test_asks_without_windows_keep_the_key_they_had_before_there_were_windows() 
 def test_each_repeat_of_a_sampled_ask_is_an_ask_of_its_own(temperature: float, n_keys: int) -> None:
     """Otherwise one draw would answer all of them, and the cache would give it to every repeat."""
     ask = Generate("abc", Sampling(temperature=temperature))
-    keys = [request("t", "s", "gen", "answer", index, ask).key for index in (0, 1, 2)]
+    keys = [make_request("t", "s", "gen", "answer", index, ask).key for index in (0, 1, 2)]
     assert len(set(keys)) == n_keys
-    assert [request("t", "s", "gen", "answer", index, ask).key for index in (0, 1, 2)] == keys
+    assert [make_request("t", "s", "gen", "answer", index, ask).key for index in (0, 1, 2)] == keys
 
 
 def test_windows_make_an_ask_of_its_own() -> None:

@@ -22,4 +22,4 @@ from assay.core.response import LabelProbs
 def test_a_label_is_decided_where_no_other_can_be_it(
     probs: tuple[float, ...], at_most: tuple[float, ...], decided: int | None
 ) -> None:
-    assert LabelProbs(probs, sum(probs), 1, at_most=at_most).decided == decided
+    assert LabelProbs(probs, sum(probs), 1, at_most=at_most).decided_label == decided

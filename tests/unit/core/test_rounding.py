@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from assay.core.rounding import fixed, percent, plain
+from assay.core.rounding import format_decimal, format_number, format_percent
 
 
 def half_up(exact: Fraction, digits: int) -> str:
@@ -22,17 +22,17 @@ def test_every_share_of_up_to_200_rows_is_rounded_as_its_exact_fraction(digits: 
         (k, n)
         for n in range(1, 201)
         for k in range(n + 1)
-        if percent(k / n, digits) != half_up(Fraction(100 * k, n), digits)
+        if format_percent(k / n, digits) != half_up(Fraction(100 * k, n), digits)
     ]
     assert wrong == []
 
 
 def test_ties_go_away_from_zero_and_nothing_has_no_sign() -> None:
-    assert percent(13 / 16) == "81.3"
-    assert percent(-13 / 16) == "-81.3"
-    assert percent(0.0002, is_signed=True) == "+0.0"
-    assert percent(-0.0002) == "0.0"
-    assert fixed(1234567.25, 1) == "1,234,567.3"
+    assert format_percent(13 / 16) == "81.3"
+    assert format_percent(-13 / 16) == "-81.3"
+    assert format_percent(0.0002, is_signed=True) == "+0.0"
+    assert format_percent(-0.0002) == "0.0"
+    assert format_decimal(1234567.25, 1) == "1,234,567.3"
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_ties_go_away_from_zero_and_nothing_has_no_sign() -> None:
     ],
 )
 def test_plain_numbers_have_four_significant_digits(number: float | None, text: str) -> None:
-    assert plain(number) == text
+    assert format_number(number) == text

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from assay.core.sampling_bounds import expected_of
+from assay.core.sampling_bounds import describe_expected_value
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from assay.core.sampling_bounds import expected_of
     ],
 )
 def test_a_value_that_cannot_be(name: str, value: object) -> None:
-    assert expected_of(name, value) is not None
+    assert describe_expected_value(name, value) is not None
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_a_value_that_cannot_be(name: str, value: object) -> None:
     ],
 )
 def test_a_value_that_can_be(name: str, value: object) -> None:
-    assert expected_of(name, value) is None
+    assert describe_expected_value(name, value) is None

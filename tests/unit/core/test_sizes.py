@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.core.sizes import read_size, shown_size
+from assay.core.sizes import format_size, read_size
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def test_what_is_no_size(text: str) -> None:
 
 @given(st.integers(0, 10**15 - 1))
 def test_a_shown_size_is_read_again_within_its_three_digits(n_bytes: int) -> None:
-    assert abs(read_size(shown_size(n_bytes)) - n_bytes) <= n_bytes * 0.005
+    assert abs(read_size(format_size(n_bytes)) - n_bytes) <= n_bytes * 0.005
 
 
 def test_sizes_that_people_read() -> None:
-    assert [shown_size(n) for n in (0, 999, 1000, 999_950, 256_000_000, 1_500_000_000)] == [
+    assert [format_size(n) for n in (0, 999, 1000, 999_950, 256_000_000, 1_500_000_000)] == [
         "0 B",
         "999 B",
         "1 kB",

@@ -13,11 +13,11 @@ from assay.backends.registry import open_backend
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.prompt import Message, Prompt
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, make_request
 from assay.core.run import Cost
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
-from assay.engine.context_fitting import Fitting
+from assay.engine.context_fitting import ContextFitter
 from fakes.engine import FakeBackend, FakeTask
 
 SAMPLE = Sample("s", {}, Origin("here"))
@@ -73,12 +73,12 @@ class ChoiceTask:
         made = []
         for i, option in enumerate(self.options):
             span = Span(self.prompt(n, f" {option}"), start)
-            made.append(request("t", "s", "ppl", "option", i, span, **counts))
-            made.append(request("t", "s", "ppl", "unconditional", i, Span(f" {option}", 0)))
+            made.append(make_request("t", "s", "ppl", "option", i, span, **counts))
+            made.append(make_request("t", "s", "ppl", "unconditional", i, Span(f" {option}", 0)))
         labels = Labels(self.prompt(n), tuple((f" {option}", option) for option in self.options))
-        made.append(request("t", "s", "prob", "labels", 0, labels, **counts))
+        made.append(make_request("t", "s", "prob", "labels", 0, labels, **counts))
         written = Generate(self.prompt(n), Sampling(max_tokens=self.max_tokens))
-        made.append(request("t", "s", "gen", "answer", 0, written, **counts))
+        made.append(make_request("t", "s", "gen", "answer", 0, written, **counts))
         return made
 
 
@@ -111,7 +111,7 @@ def test_each_track_keeps_the_most_examples_with_which_all_its_options_fit(
 ) -> None:
     backend = mock(context_length)
     task = ChoiceTask(question, options, examples, chat=chat)
-    fitted = Fitting(backend).requests(task, SAMPLE)
+    fitted = ContextFitter(backend).requests(task, SAMPLE)
     assert [r.id for r in fitted] == [r.id for r in task.requests(SAMPLE)]
     for track in TRACKS:
         fitting = [n for n in range(len(examples) + 1) if needs(backend, task, track, n) <= context_length]
@@ -127,7 +127,7 @@ def test_a_track_that_needs_more_room_takes_no_examples_from_another() -> None:
     task = ChoiceTask("the question", ["a", "b"], examples, max_tokens=60)
     backend = mock(None)
     length = max(needs(backend, task, track, 4) for track in ("ppl", "prob"))
-    fitted = Fitting(mock(length)).requests(task, SAMPLE)
+    fitted = ContextFitter(mock(length)).requests(task, SAMPLE)
     shown = {r.track: r.n_shots for r in fitted if r.role != "unconditional"}
     assert shown == {"ppl": 4, "prob": 4, "gen": 1}
     assert needs(backend, task, "gen", 1) <= length < needs(backend, task, "gen", 2)
@@ -136,7 +136,7 @@ def test_a_track_that_needs_more_room_takes_no_examples_from_another() -> None:
 def test_system_message_question_and_nearest_examples_stay() -> None:
     examples = [f"example {n} {'word ' * 20}" for n in range(5)]
     task = ChoiceTask("the question", ["a", "b"], examples, chat=True)
-    fitted = Fitting(mock(75)).requests(task, SAMPLE)
+    fitted = ContextFitter(mock(75)).requests(task, SAMPLE)
     prompt = next(r.ask.prompt for r in fitted if r.track == "prob")
     assert isinstance(prompt, tuple)
     assert [m.text.split(" word")[0] for m in prompt] == [
@@ -152,18 +152,18 @@ def test_system_message_question_and_nearest_examples_stay() -> None:
 
 def test_what_does_not_fit_without_examples_is_asked_without_them() -> None:
     task = ChoiceTask("word " * 50, ["a", "b"], ["x"] * 3)
-    fitted = Fitting(mock(20)).requests(task, SAMPLE)
+    fitted = ContextFitter(mock(20)).requests(task, SAMPLE)
     assert {(r.n_shots, r.n_shots_left_out) for r in fitted if r.role != "unconditional"} == {(0, 3)}
 
 
 def test_an_answer_has_room_only_as_long_as_there_is_an_example_to_leave_out() -> None:
     backend = mock(60)
     task = ChoiceTask("q", ["a", "b"], ["word " * 8] * 4, max_tokens=30)
-    (gen,) = [r for r in Fitting(backend).requests(task, SAMPLE) if r.track == "gen"]
+    (gen,) = [r for r in ContextFitter(backend).requests(task, SAMPLE) if r.track == "gen"]
     assert 0 < gen.n_shots < 4
     assert (backend.n_tokens(gen.ask) or 0) <= 60
     longer = ChoiceTask("word " * 50, ["a", "b"], ["word"] * 4, max_tokens=30)
-    (gen,) = [r for r in Fitting(backend).requests(longer, SAMPLE) if r.track == "gen"]
+    (gen,) = [r for r in ContextFitter(backend).requests(longer, SAMPLE) if r.track == "gen"]
     assert gen.n_shots == 0
     (response,) = backend.run([gen])
     assert response.outcome == next(iter(mock(None).run([gen]))).outcome
@@ -182,7 +182,7 @@ def test_an_answer_has_room_only_as_long_as_there_is_an_example_to_leave_out() -
 )
 def test_counting_is_done_only_where_it_must_be(context_length: int | None, expected: int) -> None:
     backend = FakeBackend(context_length=context_length)
-    fitting = Fitting(backend)
+    fitting = ContextFitter(backend)
     task = ChoiceTask("q", ["a", "b", "c", "d"], ["word " * 20] * 5)
     for _ in range(10 if context_length != 350 else 1):
         assert fitting.requests(task, SAMPLE) == task.requests(SAMPLE)
@@ -196,7 +196,7 @@ def test_a_model_that_cannot_count_is_asked_everything() -> None:
 
     backend = Mute(context_length=10)
     task = ChoiceTask("q", ["a", "b"], ["word " * 20] * 5)
-    assert Fitting(backend).requests(task, SAMPLE) == task.requests(SAMPLE)
+    assert ContextFitter(backend).requests(task, SAMPLE) == task.requests(SAMPLE)
 
 
 class Joining(FakeBackend):
@@ -213,20 +213,20 @@ def test_tokens_that_arise_where_texts_are_joined_are_counted() -> None:
     asked = Span("x" * 102, 100)
     assert Joining().n_tokens(asked) == 30
     for length, excess in ((60, 0), (30, 0), (29, 1), (28, 2), (27, 3)):
-        assert Fitting(Joining(context_length=length)).excess(asked) == excess
+        assert ContextFitter(Joining(context_length=length)).excess(asked) == excess
 
 
 def test_excess_is_exact() -> None:
     task = FakeTask(1, prompts=lambda n: "word " * 30, max_tokens=7)
     (asked,) = task.requests(next(task.samples()))
-    assert Fitting(FakeBackend(context_length=37)).excess(asked.ask) == 0
-    assert Fitting(FakeBackend(context_length=36)).excess(asked.ask) == 1
-    assert Fitting(FakeBackend()).excess(asked.ask) == 0
+    assert ContextFitter(FakeBackend(context_length=37)).excess(asked.ask) == 0
+    assert ContextFitter(FakeBackend(context_length=36)).excess(asked.ask) == 1
+    assert ContextFitter(FakeBackend()).excess(asked.ask) == 0
 
 
 def test_the_note_says_all_in_words() -> None:
     cost = Cost("t", "gen", n_shots=469, n_shots_left_out=31, n_shortened=12)
-    fitting = Fitting(FakeBackend(context_length=40))
+    fitting = ContextFitter(FakeBackend(context_length=40))
     said = "t gen: 12 of 100 samples were shown fewer examples than asked for: 31 of 500 left out, since "
     # What the task itself leaves out is not the model's doing.
     assert fitting.note(cost, 100) == said + "the dataset allows no more tokens for them"

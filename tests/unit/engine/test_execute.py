@@ -10,11 +10,11 @@ import pytest
 from assay.core.errors import Problem, UsageError
 from assay.core.model import ModelIdentity
 from assay.core.ports import ResponseCache
-from assay.core.request import Labels, Request, request
+from assay.core.request import Labels, Request, make_request
 from assay.core.response import LabelProbs, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
-from assay.core.task import Answered, Evaluation
+from assay.core.task import AnsweredRequest, Evaluation
 from assay.engine import in_flight
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution, MethodPace, Tally
@@ -60,7 +60,7 @@ class LateScorer:
     def __init__(self) -> None:
         self.taken: list[Score] = []
 
-    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+    def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         self.taken.append(FakeScorer().score(sample, answers))
 
     def finish(self) -> Evaluation:
@@ -179,7 +179,7 @@ class LabelTask(FakeTask):
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         ask = Labels(self.prompts(sample.fields["n"]), (("A",), ("B",)))
-        return [request(self.name, sample.id, "gen", "answer", 0, ask)]
+        return [make_request(self.name, sample.id, "gen", "answer", 0, ask)]
 
 
 class LabelBackend(FakeBackend):
@@ -191,7 +191,7 @@ class LabelBackend(FakeBackend):
 
 def test_small_answers_are_remembered_for_asks_that_repeat_later(tmp_path: Path) -> None:
     class AnyAnswer(FakeScorer):
-        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
             return Score("t", sample.id, "gen", "accuracy", Verdict.SCORED, 1.0)
 
     task = LabelTask(6, prompts=lambda n: str(n % 2))
@@ -424,7 +424,7 @@ def test_a_person_is_told_how_many_samples_were_held_for_metrics_over_whole_list
     scorer: type[LateScorer | FakeScorer],
     is_told: bool,
 ) -> None:
-    monkeypatch.setattr("assay.engine.execute._MANY_HELD", 5)
+    monkeypatch.setattr("assay.engine.execute._MANY_DEFERRED", 5)
     notes = Notes()
     journal = FileJournal(tmp_path / "j")
     execution = Execution(
@@ -522,7 +522,7 @@ class RaisingScorer:
         self._where = where
         self._n = 0
 
-    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+    def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         self._n += 1
         if self._where == "add" and self._n == 2:
             raise KeyError("column")
@@ -564,7 +564,7 @@ def test_a_scorer_that_raises_costs_its_own_task_alone(tmp_path: Path, where: st
 
 def test_a_scorer_that_raises_on_one_sample_fails_that_sample(tmp_path: Path) -> None:
     class Picky(FakeScorer):
-        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
             if sample.id == "s1":
                 raise ValueError("cannot read it")
             return super().score(sample, answers)
@@ -580,7 +580,7 @@ def test_a_scorer_that_raises_on_one_sample_fails_that_sample(tmp_path: Path) ->
 )
 def test_what_is_no_fault_of_scoring_ends_the_run(tmp_path: Path, error: Exception) -> None:
     class Ending(FakeScorer):
-        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
             raise error
 
     with pytest.raises(type(error)):
@@ -589,7 +589,7 @@ def test_what_is_no_fault_of_scoring_ends_the_run(tmp_path: Path, error: Excepti
 
 def test_ctrl_c_while_answers_are_scored_ends_the_run(tmp_path: Path) -> None:
     class Interrupted(FakeScorer):
-        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
             signal.raise_signal(signal.SIGINT)
             return super().score(sample, answers)
 

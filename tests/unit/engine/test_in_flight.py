@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from assay.core.response import Completion, Response
 from assay.engine import in_flight
-from assay.engine.in_flight import Flight, Flights
+from assay.engine.in_flight import PendingSample, PendingSamples
 from fakes.engine import FakeTask
 
 ANSWER = Response("id", "key", Completion((), 0))
@@ -22,13 +22,13 @@ def test_samples_land_in_order_and_what_is_held_is_counted(
     n_asked: list[int], order: object, most: int, most_chars: int
 ) -> None:
     task = FakeTask(len(n_asked))
-    way = Flights()
-    begun: list[Flight] = []
+    way = PendingSamples()
+    begun: list[PendingSample] = []
     for sample, n in zip(task.samples(), n_asked, strict=True):
         begun.append(way.begin(task, sample, [*task.requests(sample)] * n))
     owed = [(at, index) for at, n in enumerate(n_asked) for index in range(n)]
     order.shuffle(owed)  # type: ignore[attr-defined]
-    landed: list[Flight] = []
+    landed: list[PendingSample] = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(in_flight, "MOST_HELD", most)
         patched.setattr(in_flight, "MOST_HELD_CHARS", most_chars)
@@ -44,5 +44,5 @@ def test_samples_land_in_order_and_what_is_held_is_counted(
                 flight for at, flight in enumerate(begun) if at > first and not flight.n_owed and n_asked[at]
             ]
             n_chars = sum(len(one.ask.prompt) for flight in held for one in flight.requests)
-            assert way.are_held_up == (len(held) >= most or n_chars >= most_chars)
+            assert way.is_backlog_full == (len(held) >= most or n_chars >= most_chars)
     assert landed == begun

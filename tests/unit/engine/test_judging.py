@@ -17,7 +17,7 @@ from assay.core.request import Ask, Generate, Request, Sampling
 from assay.core.response import Completion, Failure, LabelProbs, Outcome, Response
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import MAX_TOKENS, JudgeDesk, JudgeTally
+from assay.engine.judging import MAX_TOKENS, BackendJudge, JudgeTally
 from fakes import engine
 from fakes.engine import FakeBackend
 
@@ -51,7 +51,7 @@ def ask(
 ) -> tuple[Sequence[Completion | Failure], JudgeTally]:
     """Ask as one start of a run does: the journal is opened, used and closed."""
     with closing(FileJournal(path, forget_failures=retry)) as journal:
-        desk = JudgeDesk(backend, journal, cache or NoCache(), max_tokens=max_tokens)
+        desk = BackendJudge(backend, journal, cache or NoCache(), max_tokens=max_tokens)
         return desk.ask(prompts), desk.tally
 
 
@@ -60,7 +60,7 @@ def test_replies_stand_in_the_order_of_the_prompts_and_equal_ones_are_sent_once(
     prompts: list[str], window: int
 ) -> None:
     backend = FakeBackend(window)
-    judge = JudgeDesk(backend, NoJournal(), NoCache())
+    judge = BackendJudge(backend, NoJournal(), NoCache())
     expected = ["injected" if prompt.endswith("!") else prompt[::-1] for prompt in prompts]
     assert texts(judge.ask(prompts)) == expected
     assert len(backend.asked) == len(set(prompts))
@@ -81,7 +81,7 @@ def test_a_judge_at_work_is_told_reply_by_reply() -> None:
     def note() -> None:
         told.append((judge.tally.n_replied, judge.tally.n_failed, judge.tally.n_prompts))
 
-    judge = JudgeDesk(FakeBackend(window=1), NoJournal(), NoCache(), on_reply=note)
+    judge = BackendJudge(FakeBackend(window=1), NoJournal(), NoCache(), on_reply=note)
     judge.ask(["a", "b!", "a"])
     # All that was handed in is known from the first reply on.
     assert told == [(1, 0, 3), (2, 1, 3), (3, 1, 3)]
@@ -154,14 +154,14 @@ def test_messages_go_to_a_chat_model_as_they_are_and_to_another_as_one_text() ->
     sampling = Sampling(max_tokens=1024, temperature=0.0)
     for is_chat, shown in ((True, messages), (False, "Grade.\n\nAnswer\n\n")):
         backend = Recording(is_chat=is_chat)
-        JudgeDesk(backend, NoJournal(), NoCache()).ask([messages])
+        BackendJudge(backend, NoJournal(), NoCache()).ask([messages])
         assert backend.asks == [Generate(shown, sampling)]
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.engine.judging._REMEMBERED", 3)
     backend = FakeBackend()
-    judge = JudgeDesk(backend, NoJournal(), NoCache())
+    judge = BackendJudge(backend, NoJournal(), NoCache())
     prompts = [str(n) for n in range(8)]
     assert texts(judge.ask(prompts)) == prompts
     assert len(judge._remembered) == 3
@@ -171,7 +171,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_judge_that_cannot_write_is_refused_before_it_is_asked() -> None:
     with pytest.raises(PlanError) as caught:
-        JudgeDesk(MockBackend("x", {"kinds": "span"}), NoJournal(), NoCache())
+        BackendJudge(MockBackend("x", {"kinds": "span"}), NoJournal(), NoCache())
     assert caught.value.problems[0].code == "JUDGE-002"
     assert "'mock:x'" in str(caught.value)
 
@@ -182,15 +182,15 @@ def test_a_backend_that_answers_with_something_else_is_an_error(monkeypatch: pyt
 
     monkeypatch.setattr(engine, "reply", wrong)
     with pytest.raises(TypeError, match="LabelProbs"):
-        JudgeDesk(FakeBackend(), NoJournal(), NoCache()).ask(["x"])
+        BackendJudge(FakeBackend(), NoJournal(), NoCache()).ask(["x"])
 
 
 def test_the_desk_is_a_judge() -> None:
-    judge: Judge = JudgeDesk(FakeBackend(), NoJournal(), NoCache())
+    judge: Judge = BackendJudge(FakeBackend(), NoJournal(), NoCache())
     assert judge.identity() == FakeBackend().identity()
 
 
 def test_a_judge_is_not_asked_about_what_it_cannot_see() -> None:
-    judge = JudgeDesk(MockBackend("", {"chat": "true", "media": ""}), NoJournal(), NoCache())
+    judge = BackendJudge(MockBackend("", {"chat": "true", "media": ""}), NoJournal(), NoCache())
     with pytest.raises(PlanError, match=r"PLAN-005 a prompt shows image; the judge .* takes text alone"):
         judge.ask([(Message("user", (Image("image/png", sha256="0"),)),)])

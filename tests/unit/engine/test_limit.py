@@ -4,7 +4,7 @@ import pytest
 
 from assay.core.errors import UsageError
 from assay.core.limit import Limit
-from assay.engine.limit import LimitedTask, limited
+from assay.engine.limit import LimitedTask, limit_task
 from fakes.engine import FakeTask
 
 
@@ -59,5 +59,5 @@ def test_a_limit_that_is_none_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["3", "100", "first:3", "first:100", "last:3"])
 def test_a_limit_at_or_above_the_size_is_no_limit(text: str) -> None:
     task = FakeTask(3)
-    assert limited(task, Limit.parse(text), 0) is task
-    assert limited(FakeTask(4), Limit.parse("3"), 0).spec.settings["limit"] is not None
+    assert limit_task(task, Limit.parse(text), 0) is task
+    assert limit_task(FakeTask(4), Limit.parse("3"), 0).spec.settings["limit"] is not None

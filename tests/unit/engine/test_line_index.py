@@ -35,7 +35,7 @@ def test_each_name_has_its_lines_the_latest_first(
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(line_index, "_FEW", few)
-        patched.setattr(line_index, "_HELD", held)
+        patched.setattr(line_index, "_MAX_IN_MEMORY", held)
         index, expected = written(tmp_path / "lines", names)
         assert len(index) == len(expected)
         for name in (*expected, "nobody"):
@@ -45,7 +45,7 @@ def test_each_name_has_its_lines_the_latest_first(
 
 def test_places_beyond_memory_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_index, "_FEW", 10)
-    monkeypatch.setattr(line_index, "_HELD", 100)
+    monkeypatch.setattr(line_index, "_MAX_IN_MEMORY", 100)
     index, expected = written(tmp_path / "lines", [str(nth) for nth in range(1_000)])
     assert list(index.lines("700")) == expected["700"]
     assert [path.name for path in tmp_path.iterdir()] == ["lines"]
@@ -63,7 +63,7 @@ def test_lines_that_may_only_be_read_have_their_places_elsewhere(
         return real()
 
     monkeypatch.setattr(line_index, "_FEW", 1)
-    monkeypatch.setattr(line_index, "_HELD", 2)
+    monkeypatch.setattr(line_index, "_MAX_IN_MEMORY", 2)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     monkeypatch.setattr(tempfile, "TemporaryFile", noted)
     index, expected = written(tmp_path / "lines", ["a", "b", "c", "d"])
@@ -84,7 +84,7 @@ def test_names_of_equal_hash_are_all_shown(tmp_path: Path, monkeypatch: pytest.M
 def test_memory_does_not_grow_with_lines_whose_places_lie_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line_index, "_HELD", 1_000)
+    monkeypatch.setattr(line_index, "_MAX_IN_MEMORY", 1_000)
     (tmp_path / "lines").write_bytes(b"x\n")
 
     def peak(n: int) -> int:

@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.prompt import Message, Prompt
-from assay.core.request import Ask, Generate, Kind, Request, Sampling, request
+from assay.core.request import Ask, Generate, Kind, Request, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.engine.cache import NoCache
 from assay.engine.execute import Execution
 from assay.engine.journal import FileJournal
-from assay.engine.multi_turn import TurnByTurn
+from assay.engine.multi_turn import MultiTurnRunner
 from assay.scoring.aggregate import MeanAggregator
 from fakes.engine import FakeBackend, FakeTask
 
@@ -96,7 +96,7 @@ talks = st.lists(st.tuples(prompts, st.lists(words, max_size=3)), max_size=8)
 
 def requests_of(conversations: Sequence[tuple[Prompt, Sequence[str]]]) -> list[Request]:
     return [
-        request("t", f"s{n}", "gen", "answer", 0, Generate(first, Sampling(), tuple(turns)))
+        make_request("t", f"s{n}", "gen", "answer", 0, Generate(first, Sampling(), tuple(turns)))
         for n, (first, turns) in enumerate(conversations)
     ]
 
@@ -107,7 +107,7 @@ def test_each_conversation_as_if_it_were_alone(
 ) -> None:
     backend = Talker(window)
     asked = requests_of(conversations)
-    responses = {response.request_id: response for response in TurnByTurn(backend).run(iter(asked))}
+    responses = {response.request_id: response for response in MultiTurnRunner(backend).run(iter(asked))}
     assert len(responses) == len(asked)
     for one, (first, turns) in zip(asked, conversations, strict=True):
         response, right = responses[one.id], expected(first, turns)
@@ -139,7 +139,7 @@ def test_new_conversations_begin_while_others_go_on() -> None:
             yield one
 
     backend = Talker(2)
-    stream = TurnByTurn(backend).run(source())
+    stream = MultiTurnRunner(backend).run(source())
     next(stream)
     assert len(pulled) < 6
     assert len(list(stream)) == 5
@@ -159,7 +159,7 @@ class Talks(FakeTask):
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         first, turns = self.conversations[sample.fields["n"]]
         ask = Generate(first, Sampling(), tuple(turns))
-        return [request(self.name, sample.id, "gen", "answer", 0, ask)]
+        return [make_request(self.name, sample.id, "gen", "answer", 0, ask)]
 
 
 class Keeps:
@@ -170,7 +170,7 @@ class Keeps:
     def __init__(self) -> None:
         self.kept: dict[str, Outcome] = {}
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         ((_, response),) = answers
         self.kept[sample.id] = response.outcome
         return Score("t", sample.id, "gen", "accuracy", Verdict.UNGRADED)
@@ -240,6 +240,6 @@ def test_a_conversation_takes_the_time_of_its_turns_and_begins_with_the_first_te
             for nth, one in enumerate(super().run(requests)):
                 yield Response(one.request_id, one.key, one.outcome, 0.5, latency_s=2.0, first_s=0.25 + nth)
 
-    asked = request("t", "s", "gen", "answer", 0, Generate("hi", Sampling(), turns=("and?", "so?")))
-    (response,) = TurnByTurn(Timed(1)).run([asked])
+    asked = make_request("t", "s", "gen", "answer", 0, Generate("hi", Sampling(), turns=("and?", "so?")))
+    (response,) = MultiTurnRunner(Timed(1)).run([asked])
     assert (response.seconds, response.latency_s, response.first_s) == (1.5, 6.0, 0.25)

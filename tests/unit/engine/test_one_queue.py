@@ -12,7 +12,7 @@ import pytest
 
 from assay.backends.workers.messages import Batch
 from assay.backends.workers.pool import WorkersBackend
-from assay.backends.workers.worker_group import Word
+from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.request import Request
 from assay.core.score import Score
 from assay.engine.cache import NoCache
@@ -102,7 +102,7 @@ def test_one_request_that_takes_long_holds_up_no_other_task(tmp_path: Path) -> N
             answered.extend(batch.requests)
             super().send(worker, batch)
 
-        def listen(self, timeout_s: float) -> Sequence[Word]:
+        def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
             assert self._n_steps < 1_000, "the others wait for the one that takes long"
             return super().listen(timeout_s)
 

@@ -11,7 +11,7 @@ from assay.core.model import ModelCard
 from assay.core.request import Kind
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.table.compile import compile_table
-from assay.engine.plan import card_for, check_plan
+from assay.engine.plan import check_plan, probe_model_card
 from fakes.engine import FakeBackend, FakeTask
 
 
@@ -64,12 +64,12 @@ def test_a_backend_is_asked_for_what_all_tasks_ask_together() -> None:
     asked: list[tuple[frozenset[Kind], bool]] = []
 
     class Asked(FakeBackend):
-        def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
             asked.append((kinds, is_chat))
             return self.card
 
     backend = Asked()
-    assert card_for(backend, [Likely(1), FakeTask(1)]) == backend.card
+    assert probe_model_card(backend, [Likely(1), FakeTask(1)]) == backend.card
     assert asked == [(frozenset({Kind.SPAN, Kind.GENERATE}), False)]
 
     class Talks(FakeTask):
@@ -77,7 +77,7 @@ def test_a_backend_is_asked_for_what_all_tasks_ask_together() -> None:
         def spec(self) -> TaskSpec:
             return msgspec.structs.replace(super().spec, settings={"form": "chat"})
 
-    card_for(backend, [FakeTask(1), Talks(1)])
+    probe_model_card(backend, [FakeTask(1), Talks(1)])
     assert asked[1:] == [(frozenset({Kind.GENERATE}), True)], "one of them is enough"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.model import ModelCard, ModelIdentity
-from assay.core.request import Generate, Kind, Request, Sampling, request
+from assay.core.request import Generate, Kind, Request, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Output, Response
 from assay.engine.journal import FileJournal
 from assay.engine.replay_backend import NOT_ASKED, ScoringJournal, StoredAnswers, StoredModel
@@ -16,7 +16,7 @@ CARD = ModelCard("gone", frozenset({Kind.GENERATE}), is_chat=False)
 
 
 def ask(text: str, sample: str = "s") -> Request:
-    return request("t", sample, "gen", "answer", 0, Generate(text, Sampling()))
+    return make_request("t", sample, "gen", "answer", 0, Generate(text, Sampling()))
 
 
 def said(text: str) -> Completion:

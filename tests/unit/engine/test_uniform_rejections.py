@@ -6,7 +6,7 @@ import pytest
 
 from assay.core.errors import BackendError
 from assay.core.response import Completion, Failure, Finish, Output, Response
-from assay.engine.uniform_rejections import AT_MOST, unless_all_refused
+from assay.engine.uniform_rejections import AT_MOST, check_uniform_rejections
 
 
 def refused(number: int, status: int = 400) -> Response:
@@ -19,12 +19,12 @@ def answered(number: int) -> Response:
 
 
 def passed(responses: list[Response], *, was_answered: bool = False) -> list[Response]:
-    return list(unless_all_refused(iter(responses), lambda: was_answered))
+    return list(check_uniform_rejections(iter(responses), lambda: was_answered))
 
 
 def test_a_run_that_is_refused_from_the_first_ends() -> None:
     given = iter([refused(n) for n in range(1_000)])
-    stream = unless_all_refused(given, lambda: False)
+    stream = check_uniform_rejections(given, lambda: False)
     with pytest.raises(BackendError, match=rf"MODEL-010.*first {AT_MOST} requests.*max_tokens is too large"):
         next(stream)
     assert next(given).request_id == str(AT_MOST), "no more are asked"

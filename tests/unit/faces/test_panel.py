@@ -13,8 +13,8 @@ from rich.console import Console
 
 from assay.app.progress import JudgeProgress, RunProgress, TrackProgress, WorkersProgress
 from assay.core.score import Metric
-from assay.faces.cli.panel import ProgressPanel, bar, chosen, shortened
-from assay.faces.cli.progress_words import clock, line, one_line
+from assay.faces.cli.panel import ProgressPanel, choose_rows, render_bar, shorten_name
+from assay.faces.cli.progress_words import flatten_line, format_duration, format_progress_line
 from assay.faces.cli.render import Screen
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Mn", "Me", "Cf")), min_size=1)
@@ -101,14 +101,14 @@ def test_nothing_is_wider_or_taller_than_the_screen(progress: RunProgress, width
 @given(progresses(), st.integers(100, 220))
 def test_all_that_is_known_is_said_where_there_is_room(progress: RunProgress, width: int) -> None:
     text = drawn(progress, width, 200)
-    shown, n_hidden = chosen(progress.tracks, 30)
+    shown, n_hidden = choose_rows(progress.tracks, 30)
     assert len(shown) + n_hidden == len(progress.tracks)
     for track in shown:
         assert f"{track.n_done:,}/{track.n_samples:,}" in text
         assert ("25.0–75.0" in text) or track.score is None
     assert ("at the end" in text) == any(one.score is None and one.is_scored_late for one in shown)
     assert (f"{progress.n_failed:,} failed (" in text) == bool(progress.n_failed)
-    said = line(progress)
+    said = format_progress_line(progress)
     assert "\n" not in said
     if progress.phase in ("samples", "beforehand"):
         is_least = progress.is_left_at_least and progress.seconds_left is not None
@@ -123,7 +123,7 @@ def test_all_that_is_known_is_said_where_there_is_room(progress: RunProgress, wi
 
 @given(tracks(), st.integers(1, 30))
 def test_of_many_methods_those_under_way_are_shown(every: tuple[TrackProgress, ...], most: int) -> None:
-    shown, n_hidden = chosen(every, most)
+    shown, n_hidden = choose_rows(every, most)
     assert len(shown) == min(most, len(every))
     assert n_hidden == len(every) - len(shown)
     places = [next(at for at, one in enumerate(every) if one is track) for track in shown]
@@ -140,7 +140,7 @@ def test_what_a_model_said_is_shown_and_not_obeyed() -> None:
     assert "\x07" not in text
     assert not {"\x9b", "\u202e"} & set(text)
     assert "[red]markup[/]" in text
-    assert "\n" not in one_line(said)
+    assert "\n" not in flatten_line(said)
 
 
 def test_names_of_wide_characters_keep_the_columns_in_line() -> None:
@@ -156,7 +156,7 @@ def test_names_of_wide_characters_keep_the_columns_in_line() -> None:
 
 @given(NAMES, st.integers(5, 40))
 def test_a_long_name_keeps_its_beginning_and_its_end(name: str, width: int) -> None:
-    cut = shortened(name, width)
+    cut = shorten_name(name, width)
     assert cell_len(cut) <= width
     if cell_len(name) > width:
         head, _, tail = cut.partition("…")
@@ -170,12 +170,12 @@ def test_a_long_name_keeps_its_beginning_and_its_end(name: str, width: int) -> N
     ("seconds", "text"), [(None, "?"), (0, "0:00"), (59.6, "1:00"), (123, "2:03"), (3723.4, "1:02:03")]
 )
 def test_times(seconds: float | None, text: str) -> None:
-    assert clock(seconds) == text
+    assert format_duration(seconds) == text
 
 
 @given(st.floats(-1, 2), st.integers(0, 80))
 def test_a_bar_has_its_width(share: float, width: int) -> None:
-    made = bar(share, width)
+    made = render_bar(share, width)
     assert len(made) == width
     assert re.fullmatch("━*─*", made)
     assert made.count("━") == int(min(max(share, 0), 1) * width)
@@ -235,5 +235,5 @@ def _progress(**changed: object) -> RunProgress:
 )
 def test_who_answers_is_told_beside_the_pace(workers: WorkersProgress, words: str) -> None:
     progress = _progress(tokens_per_s=1234.0, workers=workers)
-    assert f"1,234 tokens/s, {words}" in line(progress)
+    assert f"1,234 tokens/s, {words}" in format_progress_line(progress)
     assert words in drawn(progress, 160, 40)

@@ -43,8 +43,8 @@ def test_a_bare_connection_error_is_about_what_is_inside_it() -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), TroubleKind.NO_ROOM),
-        (OSError("Not enough disk space. Needed: 3 GB"), TroubleKind.NO_ROOM),
+        (OSError(errno.ENOSPC, "No space left on device"), TroubleKind.DISK_FULL),
+        (OSError("Not enough disk space. Needed: 3 GB"), TroubleKind.DISK_FULL),
         (OSError("Consistency check failed: file should be of size 3"), TroubleKind.DAMAGED),
         (OSError(errno.EACCES, "Permission denied"), None),
         (ValueError("a row"), None),

@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from assay.results.comparison import Compared, Comparison, Difference, Fourfold, Side
+from assay.results.comparison import Fourfold, MetricComparison, PairedDifference, RunComparison, Side
 from assay.results.comparison_words import (
+    build_difference_matrix,
     comparison_rows,
-    left_out,
-    letter,
-    markdown,
-    matrix,
-    p_shown,
-    sentence,
-    summary,
-    told,
+    describe_difference,
+    describe_left_out,
+    format_p,
+    format_side_letter,
+    render_comparison,
+    select_notable_comparisons,
+    summarize_comparison,
 )
 
 
 def compared(
     difference: float | None, low: float | None = None, high: float | None = None, **more: Any
-) -> Compared:
-    result = Difference(
+) -> MetricComparison:
+    result = PairedDifference(
         n=more.pop("n", 100),
         n_units=100,
         a=None if difference is None else more.pop("a", 0.5),
@@ -39,7 +39,9 @@ def compared(
         n_for_a_point=more.pop("n_for_a_point", None),
     )
     facts = {"is_headline": True, "is_share": True, "is_factor": False, "higher_is_better": True, **more}
-    return Compared("t", "gen", "accuracy", facts.pop("first", 0), facts.pop("second", 1), result, **facts)
+    return MetricComparison(
+        "t", "gen", "accuracy", facts.pop("first", 0), facts.pop("second", 1), result, **facts
+    )
 
 
 SENTENCES = [
@@ -102,12 +104,12 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("one", "said"), SENTENCES)
-def test_sentences(one: Compared, said: str) -> None:
-    assert sentence(one) == said
+def test_sentences(one: MetricComparison, said: str) -> None:
+    assert describe_difference(one) == said
 
 
 def test_a_p_is_not_said_with_more_digits_than_it_is_worth() -> None:
-    assert [p_shown(p) for p in (1e-9, 0.00012, 0.0421, 1.0, None)] == [
+    assert [format_p(p) for p in (1e-9, 0.00012, 0.0421, 1.0, None)] == [
         "< 0.0001",
         "= 0.00012",
         "= 0.042",
@@ -138,8 +140,8 @@ def test_a_matrix_has_every_pair_both_ways() -> None:
         compared(-0.2, first=0, second=2, p=0.4),
         compared(0.0, first=1, second=2, p=1.0),
     )
-    found = Comparison(tuple(map(side, "xyz")), metrics, ())
-    headings, rows = matrix(found, metrics)
+    found = RunComparison(tuple(map(side, "xyz")), metrics, ())
+    headings, rows = build_difference_matrix(found, metrics)
     assert headings == ["", "A", "B", "C"]
     assert rows == [
         ["A", "", "-10.0 *", "+20.0"],
@@ -149,16 +151,18 @@ def test_a_matrix_has_every_pair_both_ways() -> None:
 
 
 def test_what_is_left_out_is_told() -> None:
-    assert left_out(compared(0.1)) is None
+    assert describe_left_out(compared(0.1)) is None
     one = compared(0.1, n_only_first=1200, n_failed=3, n_ungraded=2)
-    assert left_out(one) == (
+    assert describe_left_out(one) == (
         "t gen, A B: left out are samples 1,200 only in A, 3 failed in one of them, 2 without a score in both"
     )
 
 
 def test_markdown_has_sides_sentences_table_and_notes() -> None:
-    found = Comparison((side("x|y"), side("z")), (compared(0.1, 0.05, 0.15, n_failed=3),), ("shots differ",))
-    text = markdown(found)
+    found = RunComparison(
+        (side("x|y"), side("z")), (compared(0.1, 0.05, 0.15, n_failed=3),), ("shots differ",)
+    )
+    text = render_comparison(found)
     assert text.startswith("# x|y against z\n")
     assert "| A | x\\|y | run-x\\|y | x\\|y |" in text
     assert "- **t gen**: B scores 10.0 points higher than A" in text
@@ -166,21 +170,21 @@ def test_markdown_has_sides_sentences_table_and_notes() -> None:
 
 
 def test_letters_go_on_as_numbers() -> None:
-    assert [letter(at) for at in (0, 25, 26)] == ["A", "Z", "27"]
+    assert [format_side_letter(at) for at in (0, 25, 26)] == ["A", "Z", "27"]
 
 
 def test_of_many_tasks_what_is_real_is_told_and_the_others_are_counted() -> None:
-    few = Comparison((side("x"), side("z")), (compared(0.1), compared(0.0, p=1.0)), ())
-    assert summary(few) is None
-    assert told(few) == list(few.metrics)
+    few = RunComparison((side("x"), side("z")), (compared(0.1), compared(0.0, p=1.0)), ())
+    assert summarize_comparison(few) is None
+    assert select_notable_comparisons(few) == list(few.metrics)
     mean = compared(0.01, p=0.4, n_subsets=30)
     real = [compared(0.2), compared(-0.2), compared(0.3)]
-    many = Comparison((side("x"), side("z")), (mean, *real, *([compared(0.1, p=0.5)] * 27)), ())
-    assert summary(many) == (
+    many = RunComparison((side("x"), side("z")), (mean, *real, *([compared(0.1, p=0.5)] * 27)), ())
+    assert summarize_comparison(many) == (
         "of 30 comparisons: A is better in 1, B is better in 2, no significant difference in 27; chance "
         "alone would make about 2 look significant"
     )
-    assert told(many) == [mean, *real]
+    assert select_notable_comparisons(many) == [mean, *real]
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
@@ -188,4 +192,4 @@ def test_of_many_tasks_what_is_real_is_told_and_the_others_are_counted() -> None
 def test_sentence_and_table_show_one_direction(difference: float, higher_is_better: bool) -> None:
     one = compared(difference, difference - 0.3, difference + 0.35, higher_is_better=higher_is_better, p=0.2)
     row = comparison_rows([one])[0]
-    assert f"B - A = {row[5]}, 95 % interval {row[6]}" in sentence(one)
+    assert f"B - A = {row[5]}, 95 % interval {row[6]}" in describe_difference(one)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.growing_file import Lines, Mapped, Pages, Tail
+from assay.results.growing_file import LineReader, MappedLineReader, PreadLineReader, Tail
 
 
 def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_a_file_that_begins_anew_is_noticed(tmp_path: Path) -> None:
     assert tail.identity != before
 
 
-@pytest.mark.parametrize("opened", [Mapped, Pages])
+@pytest.mark.parametrize("opened", [MappedLineReader, PreadLineReader])
 @given(st.lists(st.binary(max_size=40_000).map(lambda line: line.replace(b"\n", b"")), max_size=6))
-def test_every_line_is_found_at_its_place(opened: type[Lines], lines: list[bytes]) -> None:
+def test_every_line_is_found_at_its_place(opened: type[LineReader], lines: list[bytes]) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"".join(line + b"\n" for line in lines))
         file.flush()
@@ -67,8 +67,8 @@ def test_every_line_is_found_at_its_place(opened: type[Lines], lines: list[bytes
             assert [by_place.at(place) for place, _ in found] == lines
 
 
-@pytest.mark.parametrize("opened", [Mapped, Pages])
-def test_a_file_that_is_not_there_has_no_lines(opened: type[Lines], tmp_path: Path) -> None:
+@pytest.mark.parametrize("opened", [MappedLineReader, PreadLineReader])
+def test_a_file_that_is_not_there_has_no_lines(opened: type[LineReader], tmp_path: Path) -> None:
     with closing(opened(tmp_path / "nothing")) as by_place:
         assert by_place.at(0) == b""
 

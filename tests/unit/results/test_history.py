@@ -14,9 +14,9 @@ import pytest
 from assay.core.errors import StoreError
 from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest, RunStatus, Scoring
-from assay.results.history import History, number_of
+from assay.results.history import ScoringHistory, parse_draft_number
 from assay.results.read import StoredRun
-from assay.results.scoring_folders import run_of
+from assay.results.scoring_folders import find_parent_run
 from assay.results.store import JOURNAL, MANIFEST, REPORT, SAMPLES, SCORES, SUMMARY, RunFolder
 
 OWN, AGAIN = "own", "again"
@@ -49,22 +49,22 @@ def shown(folder: Path) -> set[str]:
 
 
 def score_again(folder: Path, content: str = AGAIN) -> None:
-    history = History(folder)
+    history = ScoringHistory(folder)
     history.adopt()
     draft = history.draft("other")
-    fill(draft, content, Scoring(number_of(draft), "other", "now"))
+    fill(draft, content, Scoring(parse_draft_number(draft), "other", "now"))
     history.use(history.keep(draft))
 
 
 def go_on(folder: Path) -> None:
-    History(folder).step_aside()
+    ScoringHistory(folder).restore_own_files()
 
 
 def test_a_run_that_was_never_scored_again_has_no_history(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
-    history = History(run)
+    history = ScoringHistory(run)
     assert (history.entries(), history.current, history.own) == ([], None, run)
-    assert history.step_aside() == 0
+    assert history.restore_own_files() == 0
     assert not (run / "scorings").exists()
 
 
@@ -72,13 +72,13 @@ def test_every_scoring_is_kept_whole_and_the_newest_is_shown(tmp_path: Path) -> 
     run = make_run(tmp_path / "run")
     score_again(run)
     score_again(run, "third")
-    history = History(run)
+    history = ScoringHistory(run)
     assert [entry.name for entry in history.entries()] == ["001-run", "002-other", "003-other"]
     assert shown(run) == {"third"}
     assert history.own == run / "scorings" / "001-run"
     assert [shown(entry.path) for entry in history.entries()] == [{OWN}, {AGAIN}, {"third"}]
     for entry in history.entries():
-        assert run_of(entry.path) == run
+        assert find_parent_run(entry.path) == run
         for name in (SAMPLES, JOURNAL):
             assert (entry.path / name).read_text(encoding="utf-8") == name, "a scoring is a run folder itself"
     assert not (run / ".scorings").exists()
@@ -87,7 +87,7 @@ def test_every_scoring_is_kept_whole_and_the_newest_is_shown(tmp_path: Path) -> 
 def test_an_earlier_scoring_is_shown_again_by_number_or_name(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
     score_again(run)
-    history = History(run)
+    history = ScoringHistory(run)
     for wanted, expected in (("1", OWN), ("002-other", AGAIN), ("run", OWN), ("other", AGAIN)):
         history.use(history.find(wanted))
         assert shown(run) == {expected}
@@ -98,16 +98,16 @@ def test_an_earlier_scoring_is_shown_again_by_number_or_name(tmp_path: Path) -> 
 def test_a_run_that_goes_on_has_plain_files_of_its_own_and_loses_no_scoring(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
     score_again(run)
-    assert History(run).step_aside() == 1
+    assert ScoringHistory(run).restore_own_files() == 1
     assert shown(run) == {OWN}
     assert not any((run / name).is_symlink() for name in (MANIFEST, SCORES, SUMMARY, REPORT))
     (run / SCORES).write_text("begun", encoding="utf-8")
     assert shown(run / "scorings" / "001-run") == {OWN}, "writing at the top changes no scoring"
     fill(run, "more answers")
     score_again(run, "fourth")
-    names = [entry.name for entry in History(run).entries()]
+    names = [entry.name for entry in ScoringHistory(run).entries()]
     assert names == ["001-run", "002-other", "003-run", "004-other"]
-    assert History(run).own.name == "003-run", "the run's own is what it came to last"
+    assert ScoringHistory(run).own.name == "003-run", "the run's own is what it came to last"
     assert shown(run) == {"fourth"}
 
 
@@ -117,7 +117,7 @@ def test_a_run_that_comes_to_the_same_again_is_not_kept_twice(tmp_path: Path) ->
     go_on(run)
     fill(run, OWN)
     score_again(run, "third")
-    assert [entry.name for entry in History(run).entries()] == ["001-run", "002-other", "003-other"]
+    assert [entry.name for entry in ScoringHistory(run).entries()] == ["001-run", "002-other", "003-other"]
 
 
 def test_answers_that_were_not_scored_are_a_scoring_without_numbers(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_answers_that_were_not_scored_are_a_scoring_without_numbers(tmp_path: Pa
         (run / name).unlink()
     score_again(run)
     assert shown(run) == {AGAIN}
-    History(run).use(History(run).find("1"))
+    ScoringHistory(run).use(ScoringHistory(run).find("1"))
     assert StoredRun(run).metrics() == []
     go_on(run)
     assert not (run / SUMMARY).is_symlink()
@@ -137,7 +137,7 @@ def test_a_folder_that_was_moved_is_as_it_was(tmp_path: Path) -> None:
     score_again(run)
     moved = run.rename(tmp_path / "elsewhere")
     assert shown(moved) == {AGAIN}
-    History(moved).use(History(moved).find("1"))
+    ScoringHistory(moved).use(ScoringHistory(moved).find("1"))
     assert shown(moved) == {OWN}
 
 
@@ -146,7 +146,7 @@ def test_a_scoring_that_a_person_took_away_while_it_was_shown_is_told(tmp_path: 
     score_again(run)
     shutil.rmtree(run / "scorings" / "002-other")
     with pytest.raises(StoreError, match=r"RESCORE-007.*'002-other', is gone"):
-        _ = History(run).current
+        _ = ScoringHistory(run).current
 
 
 class Killed(BaseException):
@@ -213,7 +213,7 @@ def test_a_kill_between_any_two_steps_leaves_one_scoring_shown(
         assert shown(run) in ({OWN}, {AGAIN}), f"torn at step {step}"
         score_again(run, "third")
         assert shown(run) == {"third"}
-        entries = History(run).entries()
+        entries = ScoringHistory(run).entries()
         assert shown(entries[0].path) == {OWN}, f"the run's own score was lost at step {step}"
         assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
         assert sum(entry.label == "run" for entry in entries) == 1
@@ -231,7 +231,7 @@ def test_a_kill_while_a_run_goes_on_leaves_its_own_scoring(
 
     for step in each_step(lambda: go_on(run), make, monkeypatch):
         assert shown(run) in ({OWN}, {AGAIN}), f"torn at step {step}"
-        history = History(run)
+        history = ScoringHistory(run)
         history.adopt()
         history.use(history.find("2"))
         assert shown(run) == {AGAIN}, f"files at the top do not follow after step {step}"
@@ -250,10 +250,10 @@ def test_a_run_that_goes_on_after_a_kill_writes_into_no_scoring(
         score_again(run)
 
     for step in each_step(lambda: go_on(run), make, monkeypatch):
-        assert History(run).step_aside() == 1
+        assert ScoringHistory(run).restore_own_files() == 1
         assert not any((run / name).is_symlink() for name in (MANIFEST, SCORES, SUMMARY, REPORT))
         (run / SCORES).write_text("begun", encoding="utf-8")
-        kept = [shown(entry.path) for entry in History(run).entries()]
+        kept = [shown(entry.path) for entry in ScoringHistory(run).entries()]
         assert kept == [{OWN}, {AGAIN}], f"a scoring was written over after a kill at step {step}"
 
 
@@ -270,7 +270,7 @@ def test_a_run_that_goes_on_after_its_first_rescoring_was_killed_keeps_its_own(
         go_on(run)
         assert not any((run / name).is_symlink() for name in (MANIFEST, SCORES, SUMMARY, REPORT))
         (run / SCORES).write_text("begun", encoding="utf-8")
-        kept = [shown(entry.path) for entry in History(run).entries()]
+        kept = [shown(entry.path) for entry in ScoringHistory(run).entries()]
         assert kept in ([], [{OWN}], [{OWN}, {AGAIN}]), f"a scoring was written over after step {step}"
 
 
@@ -278,6 +278,6 @@ def test_of_scorings_with_one_label_the_latest_is_meant(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
     score_again(run)
     score_again(run, "third")
-    history = History(run)
+    history = ScoringHistory(run)
     names = {wanted: history.find(wanted).name for wanted in ("other", "2", "002-other", "run")}
     assert names == {"other": "003-other", "2": "002-other", "002-other": "002-other", "run": "001-run"}

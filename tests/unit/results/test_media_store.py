@@ -16,10 +16,10 @@ import pytest
 
 from assay.core.media import MEDIA, AnyMedia, Image, Medium, Text, Video
 from assay.core.prompt import Message
-from assay.core.request import Generate, Request, Sampling, request
-from assay.results.media_store import EXTENSIONS, MEDIA_FOLDER, MediaStore, kept_medium
-from assay.sources.media_files import media_data, media_file
-from assay.sources.media_formats import media_type_of
+from assay.core.request import Generate, Request, Sampling, make_request
+from assay.results.media_store import EXTENSIONS, MEDIA_FOLDER, MediaStore, find_medium
+from assay.sources.media_files import read_media_data, read_media_file
+from assay.sources.media_formats import detect_media_type
 
 ROOM = 1_000_000
 
@@ -51,16 +51,16 @@ def film(brand: bytes = b"isom") -> bytes:
 
 def asked(*parts: AnyMedia) -> list[Request]:
     prompt = (Message("user", (Text("What is this?"), *parts)),)
-    return [request("t", "s", "gen", "answer", 0, Generate(prompt, Sampling()))]
+    return [make_request("t", "s", "gen", "answer", 0, Generate(prompt, Sampling()))]
 
 
 def in_file(path: Path, content: bytes, medium: Medium = Medium.IMAGE) -> AnyMedia:
     path.write_bytes(content)
-    return media_file(path, medium)
+    return read_media_file(path, medium)
 
 
 def in_base64(content: bytes, medium: Medium = Medium.IMAGE) -> AnyMedia:
-    return media_data("", base64.b64encode(content).decode(), medium)
+    return read_media_data("", base64.b64encode(content).decode(), medium)
 
 
 def unexamined(content: bytes, medium: Medium = Medium.IMAGE) -> AnyMedia:
@@ -77,7 +77,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def store(run: Path, most_bytes: int = ROOM) -> MediaStore:
-    return MediaStore(run, most_bytes, media_type_of)
+    return MediaStore(run, most_bytes, detect_media_type)
 
 
 def names(run: Path) -> list[str]:
@@ -112,7 +112,7 @@ def test_what_browsers_show_is_kept_by_its_hash(
     kept.keep(asked(part))
     assert kept.notes() == ()
     assert names(run) == [f"{hashlib.sha256(held).hexdigest()}.{extension}"]
-    found = kept_medium(run, part.sha256)
+    found = find_medium(run, part.sha256)
     assert found is not None
     assert found.path.read_bytes() == held
     assert found.media_type == part.media_type
@@ -141,7 +141,7 @@ def test_what_a_browser_would_run_or_cannot_show_is_never_kept(
 
 def test_addresses_and_films_in_frames_are_counted_and_nothing_is_fetched(run: Path) -> None:
     frame = base64.b64encode(picture("JPEG")).decode()
-    frames = media_data("video/jpeg", f"{frame},{frame}", Medium.VIDEO)
+    frames = read_media_data("video/jpeg", f"{frame},{frame}", Medium.VIDEO)
     kept = store(run)
     kept.keep(asked(Image(url="http://127.0.0.1:9/a.png"), Video(url="http://127.0.0.1:9/a.mp4"), frames))
     assert kept.notes() == (
@@ -163,7 +163,7 @@ def test_what_is_kept_does_not_change_with_the_file(run: Path, tmp_path: Path) -
     part = in_file(tmp_path / "a.png", picture(shade=1))
     store(run).keep(asked(part))
     (tmp_path / "a.png").write_bytes(picture(shade=2))
-    found = kept_medium(run, part.sha256)
+    found = find_medium(run, part.sha256)
     assert found is not None
     assert found.path.read_bytes() == picture(shade=1)
 
@@ -253,22 +253,22 @@ def test_a_disk_that_cannot_be_read_is_told_and_one_that_is_full_is_an_error(
 @pytest.mark.parametrize("sha256", ["", "..", "../manifest", "a" * 63, "A" * 64, "0" * 63 + "/", "é" * 64])
 def test_what_is_no_hash_finds_nothing(run: Path, sha256: str) -> None:
     (run / MEDIA_FOLDER).mkdir()
-    assert kept_medium(run, sha256) is None
+    assert find_medium(run, sha256) is None
 
 
 def test_what_was_not_kept_is_not_found(run: Path) -> None:
-    assert kept_medium(run, "0" * 64) is None
+    assert find_medium(run, "0" * 64) is None
 
 
 def test_links_are_not_followed(run: Path, tmp_path: Path) -> None:
     part = in_file(tmp_path / "secret.png", picture())
     (run / MEDIA_FOLDER).mkdir()
     (run / MEDIA_FOLDER / f"{part.sha256}.png").symlink_to(tmp_path / "secret.png")
-    assert kept_medium(run, part.sha256) is None
+    assert find_medium(run, part.sha256) is None
     store(tmp_path).keep(asked(part))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / MEDIA_FOLDER).symlink_to(tmp_path / MEDIA_FOLDER)
-    assert kept_medium(tmp_path / "other", part.sha256) is None
+    assert find_medium(tmp_path / "other", part.sha256) is None
     # A folder of runs may itself be reached by a link.
     (tmp_path / "alias").symlink_to(tmp_path)
-    assert kept_medium(tmp_path / "alias", part.sha256) is not None
+    assert find_medium(tmp_path / "alias", part.sha256) is not None

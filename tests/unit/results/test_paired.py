@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.comparison import Difference
+from assay.results.comparison import PairedDifference
 from assay.results.paired import (
+    average_differences,
+    compare_means,
+    compare_ratios,
+    compare_shares,
+    count_pairs_for_share_difference,
+    find_smallest_share_difference,
     holm,
-    macro_difference,
     mcnemar,
     mcnemar_mid_p,
-    mean_difference,
-    pairs_for_share_difference,
-    ratio_difference,
-    share_difference,
-    smallest_share_difference,
     tango,
 )
-from assay.scoring.statistics import _student_within, student_p, student_quantile
+from assay.scoring.statistics import _student_coverage, student_p, student_quantile
 
 FEW = st.integers(0, 40)
 
@@ -166,7 +166,7 @@ def test_tangos_bounds_are_where_the_searched_likelihood_says(counts: tuple[int,
 @given(FEW, FEW, FEW, FEW)
 def test_shares(both: int, only_a: int, only_b: int, neither: int) -> None:
     a, b = columns(both, only_a, only_b, neither)
-    result = share_difference(a, b)
+    result = compare_shares(a, b)
     n = both + only_a + only_b + neither
     assert result.n == result.n_units == n
     if not n:
@@ -189,7 +189,7 @@ def test_students_p_is_near_that_of_flipping_all_signs(shift: float) -> None:
         gaps = draws.normal(shift, 1, 12)
         means = np.abs((signs * gaps).mean(axis=1))
         permuted = float(np.mean(means >= abs(gaps.mean()) - 1e-12))
-        result = mean_difference(np.zeros(12), gaps)
+        result = compare_means(np.zeros(12), gaps)
         assert result.p == pytest.approx(permuted, abs=0.03)
 
 
@@ -199,7 +199,7 @@ def test_a_paired_interval_covers_where_an_unpaired_one_would_be_far_too_wide() 
     for _ in range(2_000):
         hard = draws.normal(0, 3, 30)
         a, b = hard + draws.normal(0, 1, 30), hard + 0.4 + draws.normal(0, 1, 30)
-        result = mean_difference(a, b)
+        result = compare_means(a, b)
         assert result.low is not None
         assert result.high is not None
         hits += result.low <= 0.4 <= result.high
@@ -220,9 +220,9 @@ def test_clusters_widen_shares_and_means_so_that_they_cover() -> None:
         truth = 0.15 * (1 - 2 * 0.6)
         noisy = right + np.repeat(draws.normal(0, 1, 40), 5)
         for name, result, true in (
-            ("shares", share_difference(right, better, clusters), truth),
-            ("as if alone", share_difference(right, better), truth),
-            ("means", mean_difference(right, noisy, clusters), 0.0),
+            ("shares", compare_shares(right, better, clusters), truth),
+            ("as if alone", compare_shares(right, better), truth),
+            ("means", compare_means(right, noisy, clusters), 0.0),
         ):
             assert result.low is not None
             assert result.high is not None
@@ -235,31 +235,31 @@ def test_clusters_widen_shares_and_means_so_that_they_cover() -> None:
 def test_clusters_of_one_are_no_clusters() -> None:
     a, b = columns(5, 3, 7, 5)
     alone = np.arange(20, dtype=np.int64)
-    assert share_difference(a, b, alone) == share_difference(a, b)
+    assert compare_shares(a, b, alone) == compare_shares(a, b)
 
 
 def test_clusters_without_any_spread_count_as_one_pair_each() -> None:
     a, b = columns(0, 0, 12, 0)
     clusters = np.repeat(np.arange(3, dtype=np.int64), 4)
-    result = share_difference(a, b, clusters)
+    result = compare_shares(a, b, clusters)
     assert (result.n, result.n_units) == (12, 3)
     assert (result.low, result.high) == pytest.approx(tango(0, 3, 3))
     assert result.p == mcnemar(0, 3)
 
 
 def test_one_pair_has_no_spread_and_equal_columns_no_difference() -> None:
-    one = mean_difference(np.array([0.2]), np.array([0.4]))
+    one = compare_means(np.array([0.2]), np.array([0.4]))
     assert (one.low, one.p, one.stderr, one.smallest) == (None, None, None, None)
-    same = mean_difference(np.array([0.2, 0.3]), np.array([0.2, 0.3]))
+    same = compare_means(np.array([0.2, 0.3]), np.array([0.2, 0.3]))
     assert (same.difference, same.p) == (0.0, 1.0)
-    shifted = mean_difference(np.array([0.0, 0.0]), np.array([0.5, 0.5]))
+    shifted = compare_means(np.array([0.0, 0.0]), np.array([0.5, 0.5]))
     assert shifted.p is None
 
 
 def test_what_is_called_the_smallest_difference_is_seen_four_times_in_five() -> None:
     draws = np.random.default_rng(2)
     n, discordance = 400, 0.2
-    smallest = smallest_share_difference(discordance, n)
+    smallest = find_smallest_share_difference(discordance, n)
     assert smallest is not None
     only_a, only_b = (discordance - smallest) / 2, (discordance + smallest) / 2
     counts = draws.multinomial(n, [only_a, only_b, 1 - discordance], size=20_000)
@@ -271,33 +271,33 @@ def test_what_is_called_the_smallest_difference_is_seen_four_times_in_five() -> 
 def test_the_smallest_difference_of_means_is_seen_four_times_in_five() -> None:
     draws = np.random.default_rng(3)
     zeros = np.zeros(200)
-    claimed = mean_difference(zeros, draws.normal(0, 1, 200)).smallest
+    claimed = compare_means(zeros, draws.normal(0, 1, 200)).smallest
     assert claimed == pytest.approx((1.95996 + 0.84162) / math.sqrt(200), rel=0.15)
     true = (1.95996 + 0.84162) / math.sqrt(200)
-    results = [mean_difference(zeros, draws.normal(true, 1, 200)) for _ in range(3_000)]
+    results = [compare_means(zeros, draws.normal(true, 1, 200)) for _ in range(3_000)]
     assert 0.77 < np.mean([one.p is not None and one.p < 0.05 for one in results]) < 0.83
 
 
 @given(st.floats(0, 1), st.integers(10, 1_000_000))
 def test_pairs_and_smallest_difference_say_the_same(discordance: float, n: int) -> None:
-    smallest = smallest_share_difference(discordance, n)
+    smallest = find_smallest_share_difference(discordance, n)
     assert smallest is not None
-    assert pairs_for_share_difference(discordance, smallest) == pytest.approx(n, rel=1e-6)
+    assert count_pairs_for_share_difference(discordance, smallest) == pytest.approx(n, rel=1e-6)
 
 
 def test_too_few_pairs_show_nothing() -> None:
-    assert smallest_share_difference(0.5, 2) is None
+    assert find_smallest_share_difference(0.5, 2) is None
 
 
 def test_a_point_needs_as_many_pairs_as_the_textbook_says() -> None:
     a, b = columns(400, 50, 50, 500)
     # Connor: (1.96 sqrt(0.1) + 0.8416 sqrt(0.1 - 0.0001))^2 / 0.01^2
-    assert share_difference(a, b).n_for_a_point == pytest.approx(7_846, abs=3)
+    assert compare_shares(a, b).n_for_a_point == pytest.approx(7_846, abs=3)
 
 
 def test_a_point_of_other_values_needs_as_many_pairs_as_their_error_says() -> None:
     a, b = np.zeros(50), np.linspace(-0.2, 0.3, 50)
-    found = mean_difference(a, b)
+    found = compare_means(a, b)
     error = float(np.std(b, ddof=1)) / math.sqrt(50)
     deviates = 1.959963985 + 0.841621234
     assert found.smallest == pytest.approx(deviates * error)
@@ -316,7 +316,7 @@ def perplexities(draws: np.random.Generator, n: int) -> tuple[np.ndarray, np.nda
 def test_perplexities_are_compared_as_a_bootstrap_over_texts_would() -> None:
     draws = np.random.default_rng(4)
     tokens, a, b = perplexities(draws, 300)
-    result = ratio_difference((a, tokens), (b, tokens), is_exponential=True)
+    result = compare_ratios((a, tokens), (b, tokens), is_exponential=True)
     assert result.a == pytest.approx(math.exp(a.sum() / tokens.sum()))
     assert result.difference == pytest.approx(math.exp((b.sum() - a.sum()) / tokens.sum()))
     chosen = draws.integers(0, 300, (4_000, 300))
@@ -332,7 +332,7 @@ def test_perplexities_of_two_tokenizers_have_denominators_of_their_own() -> None
     draws = np.random.default_rng(5)
     tokens, a, b = perplexities(draws, 300)
     more = np.round(tokens * draws.uniform(1.1, 1.3, 300))
-    result = ratio_difference((a, tokens), (b, more), is_exponential=True)
+    result = compare_ratios((a, tokens), (b, more), is_exponential=True)
     chosen = draws.integers(0, 300, (4_000, 300))
     gaps = b[chosen].sum(1) / more[chosen].sum(1) - a[chosen].sum(1) / tokens[chosen].sum(1)
     assert result.stderr == pytest.approx(float(gaps.std()), rel=0.05)
@@ -342,9 +342,9 @@ def test_ratios_with_clusters_are_those_of_the_clusters_sums() -> None:
     draws = np.random.default_rng(6)
     tokens, a, b = perplexities(draws, 200)
     clusters = np.repeat(np.arange(50, dtype=np.int64), 4)
-    result = ratio_difference((a, tokens), (b, tokens), clusters, is_exponential=False)
+    result = compare_ratios((a, tokens), (b, tokens), clusters, is_exponential=False)
     sums = [column.reshape(50, 4).sum(1) for column in (a, b, tokens)]
-    summed = ratio_difference((sums[0], sums[2]), (sums[1], sums[2]), is_exponential=False)
+    summed = compare_ratios((sums[0], sums[2]), (sums[1], sums[2]), is_exponential=False)
     assert result.stderr is not None
     assert summed.stderr is not None
     assert result.stderr == pytest.approx(summed.stderr)
@@ -353,12 +353,12 @@ def test_ratios_with_clusters_are_those_of_the_clusters_sums() -> None:
 
 def test_ratios_without_anything_to_divide_by() -> None:
     none = np.zeros(3)
-    assert ratio_difference((none, none), (none, none), is_exponential=True).difference is None
+    assert compare_ratios((none, none), (none, none), is_exponential=True).difference is None
 
 
 def test_a_perplexity_beyond_all_numbers_is_none() -> None:
     y, x = np.array([800.0, 800.0]), np.array([1.0, 1.0])
-    assert ratio_difference((y, x), (y, x), is_exponential=True).a is None
+    assert compare_ratios((y, x), (y, x), is_exponential=True).a is None
 
 
 def test_holm_is_the_closed_test_of_bonferroni() -> None:
@@ -381,7 +381,7 @@ def test_holm_refuses_what_every_bonferroni_test_that_holds_it_refuses(ps: list[
 @pytest.mark.parametrize("df", [1_001, 5_000, 100_000])
 @pytest.mark.parametrize("t", [0.0, 0.3, 1.0, 1.96, 3.0, 4.5])
 def test_tails_of_many_degrees_of_freedom(t: float, df: int) -> None:
-    assert student_p(t, df) == pytest.approx(1 - _student_within(t, df), abs=1e-6)
+    assert student_p(t, df) == pytest.approx(1 - _student_coverage(t, df), abs=1e-6)
     assert student_p(-t, df) == student_p(t, df)
 
 
@@ -390,29 +390,29 @@ def test_a_tail_is_what_lies_beyond_the_quantile(df: int) -> None:
     assert student_p(student_quantile(df), df) == pytest.approx(0.05, abs=1e-6)
 
 
-def simple(value: float, stderr: float | None, n: int = 10) -> Difference:
-    return Difference(n, n, 0.5, 0.5 + value, value, None, None, stderr, None, "student")
+def simple(value: float, stderr: float | None, n: int = 10) -> PairedDifference:
+    return PairedDifference(n, n, 0.5, 0.5 + value, value, None, None, stderr, None, "student")
 
 
 def test_a_mean_over_subsets_counts_each_once() -> None:
-    result = macro_difference([simple(0.1, 0.03, 1_000), simple(0.3, 0.04, 10)])
+    result = average_differences([simple(0.1, 0.03, 1_000), simple(0.3, 0.04, 10)])
     assert result is not None
     assert result.difference == pytest.approx(0.2)
     assert result.stderr == pytest.approx(0.025)
     assert (result.low, result.high) == pytest.approx((0.2 - 1.96 * 0.025, 0.2 + 1.96 * 0.025), abs=1e-5)
     assert result.p == pytest.approx(1.2e-15, rel=0.1)
     assert result.n == 1_010
-    unknown = macro_difference([simple(0.1, 0.03), simple(0.3, None)])
+    unknown = average_differences([simple(0.1, 0.03), simple(0.3, None)])
     assert unknown is not None
     assert unknown.difference == pytest.approx(0.2)
     assert unknown.low is None
-    assert macro_difference([]) is None
+    assert average_differences([]) is None
 
 
 def test_a_few_pairs_that_all_differ_alike_prove_nothing_of_a_mean() -> None:
-    alike = share_difference(np.repeat([1.0, 0.0], 500), np.repeat([1.0, 0.0], 500))
-    three = share_difference(np.zeros(3), np.ones(3))
-    mean = macro_difference([alike, three])
+    alike = compare_shares(np.repeat([1.0, 0.0], 500), np.repeat([1.0, 0.0], 500))
+    three = compare_shares(np.zeros(3), np.ones(3))
+    mean = average_differences([alike, three])
     assert mean is not None
     assert mean.stderr == pytest.approx(math.sqrt(1 / 3) / 2)
     assert mean.p == pytest.approx(math.erfc(0.5 / (math.sqrt(1 / 3) / 2) / math.sqrt(2)))
@@ -430,8 +430,8 @@ def test_a_mean_over_small_subsets_is_seldom_called_real_by_chance(
         parts = []
         for size in sizes:
             side = rng.choice(3, size=size, p=[share, share, 1 - 2 * share])
-            parts.append(share_difference((side == 0).astype(float), (side == 1).astype(float)))
-        mean = macro_difference(parts)
+            parts.append(compare_shares((side == 0).astype(float), (side == 1).astype(float)))
+        mean = average_differences(parts)
         assert mean is not None
         n_real += mean.p is not None and mean.p < 0.05
         n_missed += mean.low is not None and mean.high is not None and not mean.low <= 0 <= mean.high
@@ -442,20 +442,20 @@ def test_a_mean_over_small_subsets_is_seldom_called_real_by_chance(
 
 def test_what_is_rounding_is_no_spread() -> None:
     a = np.array([0.1, 0.2, 0.7, 0.3, 0.15])
-    shifted = mean_difference(a, a + 0.1)
+    shifted = compare_means(a, a + 0.1)
     assert (shifted.stderr, shifted.p, shifted.low) == (0.0, None, None)
-    same = mean_difference(np.full(5, 0.1 + 0.2), np.array([0.3, 0.1 + 0.2, 0.3, 0.3, 0.3]))
+    same = compare_means(np.full(5, 0.1 + 0.2), np.array([0.3, 0.1 + 0.2, 0.3, 0.3, 0.3]))
     assert same.stderr == 0.0
     assert same.p is None
     texts = np.array([3.0, 7.0, 11.0, 13.0])
-    ratio = ratio_difference((0.1 * texts, texts), (0.3 * texts, texts), is_exponential=True)
+    ratio = compare_ratios((0.1 * texts, texts), (0.3 * texts, texts), is_exponential=True)
     assert (ratio.stderr, ratio.p, ratio.low) == (0.0, None, None)
     assert ratio.difference == pytest.approx(math.exp(0.2))
 
 
 def test_clusters_that_all_differ_alike_count_as_one_pair_each() -> None:
     one_of_three = np.tile([1.0, 0.0, 0.0], 4)
-    found = share_difference(np.zeros(12), one_of_three, np.repeat(np.arange(4), 3))
+    found = compare_shares(np.zeros(12), one_of_three, np.repeat(np.arange(4), 3))
     assert (found.test, found.stderr) == ("mcnemar", 0.0)
     assert found.p == 1.0
     assert found.low is not None
@@ -466,14 +466,14 @@ def test_a_real_spread_is_kept_however_small() -> None:
     a = np.zeros(1_000_000)
     b = a.copy()
     b[0] = 1.0
-    assert mean_difference(a, b).stderr == pytest.approx(1e-6, rel=1e-3)
-    assert mean_difference(1_000 + a, 1_000 + b * 1e-3).stderr == pytest.approx(1e-9, rel=1e-3)
+    assert compare_means(a, b).stderr == pytest.approx(1e-6, rel=1e-3)
+    assert compare_means(1_000 + a, 1_000 + b * 1e-3).stderr == pytest.approx(1e-9, rel=1e-3)
 
 
 def test_the_interval_of_a_ratio_has_one_degree_of_freedom_fewer_than_units() -> None:
     y, x = np.array([1.0, 2.0, 4.0]), np.ones(3)
-    found = ratio_difference((np.zeros(3), x), (y, x), is_exponential=False)
-    plain = mean_difference(np.zeros(3), y)
+    found = compare_ratios((np.zeros(3), x), (y, x), is_exponential=False)
+    plain = compare_means(np.zeros(3), y)
     assert (found.difference, found.stderr, found.low, found.high) == pytest.approx(
         (plain.difference, plain.stderr, plain.low, plain.high)
     )
@@ -481,21 +481,21 @@ def test_the_interval_of_a_ratio_has_one_degree_of_freedom_fewer_than_units() ->
 
 
 def test_clusters_without_spread_count_as_one_pair_each_in_every_number() -> None:
-    found = share_difference(np.zeros(12), np.tile([1.0, 0.0, 0.0], 4), np.repeat(np.arange(4), 3))
+    found = compare_shares(np.zeros(12), np.tile([1.0, 0.0, 0.0], 4), np.repeat(np.arange(4), 3))
     assert (found.n, found.n_units) == (12, 4)
-    assert found.n_for_a_point == math.ceil(3 * pairs_for_share_difference(1 / 3, 0.01))
-    mean = macro_difference([found, found])
+    assert found.n_for_a_point == math.ceil(3 * count_pairs_for_share_difference(1 / 3, 0.01))
+    mean = average_differences([found, found])
     assert mean is not None
     assert (mean.n, mean.n_units) == (24, 8)
     assert mean.stderr == pytest.approx(math.sqrt(2 * (1 / 3) / 4) / 2)
 
 
 def test_a_mean_of_shares_goes_no_further_than_all_of_them() -> None:
-    three = share_difference(np.ones(3), np.zeros(3))
-    worse = macro_difference([three, share_difference(np.ones(3), np.array([0.0, 0.0, 1.0]))])
+    three = compare_shares(np.ones(3), np.zeros(3))
+    worse = average_differences([three, compare_shares(np.ones(3), np.array([0.0, 0.0, 1.0]))])
     assert worse is not None
     assert worse.low == -1.0
-    free = macro_difference([simple(-0.9, 0.5), simple(-0.9, 0.5)])
+    free = average_differences([simple(-0.9, 0.5), simple(-0.9, 0.5)])
     assert free is not None
     assert free.low is not None
     assert free.low < -1.0
@@ -503,7 +503,7 @@ def test_a_mean_of_shares_goes_no_further_than_all_of_them() -> None:
 
 def test_what_one_in_a_hundred_of_a_perplexity_takes() -> None:
     x, loss = np.ones(50), np.linspace(0.0, 1.0, 50)
-    found = ratio_difference((np.zeros(50), x), (loss, x), is_exponential=True)
+    found = compare_ratios((np.zeros(50), x), (loss, x), is_exponential=True)
     assert found.stderr is not None
     deviates = 1.959963985 + 0.841621234
     assert found.smallest == pytest.approx(math.exp(deviates * found.stderr))

@@ -14,9 +14,9 @@ from assay.core.errors import UsageError
 from assay.core.run import RunStatus
 from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import ComponentSpec
-from assay.results.comparison import Compared, Comparison
+from assay.results.comparison import MetricComparison, RunComparison
 from assay.results.paired import mcnemar
-from assay.results.paired_runs import PairedRuns, paired_tasks
+from assay.results.paired_runs import PairedRuns, pair_tasks
 from assay.results.read import StoredRun
 from assay.results.score_columns import Keys
 from fakes.scored_folders import manifest, score, spec, written
@@ -28,11 +28,11 @@ def run(folder: Path, model: str, scores: list[Score], **more: object) -> Stored
     return written(folder / model, manifest(model, [spec(name, methods) for name in tasks], **more), scores)
 
 
-def compared(*runs: StoredRun, methods: list[str | None] | None = None) -> Comparison:
+def compared(*runs: StoredRun, methods: list[str | None] | None = None) -> RunComparison:
     return PairedRuns(runs, methods or [None] * len(runs)).comparison()
 
 
-def headline(*runs: StoredRun) -> Compared:
+def headline(*runs: StoredRun) -> MetricComparison:
     (one,) = compared(*runs).headlines
     return one
 
@@ -46,7 +46,7 @@ def test_keys_are_matched_as_a_dictionary_would(a: list[str], b: list[str]) -> N
     for one, texts in zip(keys, (a, b), strict=True):
         for text in texts:
             one.append(text)
-    rows_a, rows_b = keys[0].matched(keys[1])
+    rows_a, rows_b = keys[0].match(keys[1])
     places = {text: at for at, text in enumerate(b)}
     expected = [(at, places[text]) for at, text in enumerate(a) if text in places]
     assert list(zip(rows_a.tolist(), rows_b.tolist(), strict=True)) == expected
@@ -248,9 +248,9 @@ def test_runs_of_different_things_are_refused(tmp_path: Path) -> None:
 
 
 def test_tasks_are_paired_by_name_and_the_last_ones_left_with_each_other() -> None:
-    assert paired_tasks(["a", "b"], ["a", "c"]) == {"a": "a", "c": "b"}
-    assert paired_tasks(["a", "b"], ["c", "d"]) == {}
-    assert paired_tasks(["a"], ["a", "b"]) == {"a": "a"}
+    assert pair_tasks(["a", "b"], ["a", "c"]) == {"a": "a", "c": "b"}
+    assert pair_tasks(["a", "b"], ["c", "d"]) == {}
+    assert pair_tasks(["a"], ["a", "b"]) == {"a": "a"}
 
 
 def test_runs_of_one_model_are_named_by_their_folders(tmp_path: Path) -> None:

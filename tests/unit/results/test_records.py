@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from assay.core.origin import Origin
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Labels, Sampling, Span, request
+from assay.core.request import Ask, Generate, Labels, Sampling, Span, make_request
 from assay.core.sample import Sample
-from assay.results.records import SampleRecord, sample_record
+from assay.results.records import SampleRecord, build_sample_record
 
 texts = st.text(max_size=12)
 prompts = texts | st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), texts), min_size=1).map(
@@ -32,7 +32,7 @@ asks: st.SearchStrategy[Ask] = (
 @given(st.lists(asks, max_size=6))
 def test_asks_are_read_back_as_they_were(some: list[Ask]) -> None:
     sample = Sample("s", {"a": 1}, Origin("here", row=1))
-    requests = [request("t", "s", "gen", "answer", n, ask) for n, ask in enumerate(some)]
-    stored = msgspec.json.encode(sample_record("t", sample, requests))
+    requests = [make_request("t", "s", "gen", "answer", n, ask) for n, ask in enumerate(some)]
+    stored = msgspec.json.encode(build_sample_record("t", sample, requests))
     record = msgspec.json.decode(stored, type=SampleRecord)
     assert [record.ask(ask) for ask in record.asks] == some

@@ -14,7 +14,7 @@ import pytest
 from assay.core.errors import StoreError
 from assay.core.run import RunStatus
 from assay.results import run_list
-from assay.results.history import History
+from assay.results.history import ScoringHistory
 from assay.results.run_list import RunList
 from fakes.run_folders import append_samples, write_run
 
@@ -187,7 +187,7 @@ def test_a_run_that_was_scored_again_is_listed_by_the_scoring_that_it_shows(tmp_
     runs = RunList([tmp_path / "runs"])
     (own,) = shown(runs)
     first = runs.listing().revision
-    history = History(run)
+    history = ScoringHistory(run)
     history.adopt()
     draft = history.draft("none")
     for name in ("manifest.json", "scores.jsonl"):

@@ -158,12 +158,12 @@ def test_of_a_large_run_the_first_samples_are_kept_while_it_grows(
     assert unversioned(view) == unversioned(whole, most)
     with view.details() as some, whole.details() as all_:
         assert [some.json(place) for place in range(most)] == [all_.json(place) for place in range(most)]
-    assert view.page().rows == whole.facts.rows_so_far(view.manifest)
+    assert view.page().rows == whole.facts.build_partial_rows(view.manifest)
 
 
 def test_scores_so_far_are_those_of_the_summary_when_all_are_there(mock_run: Path) -> None:
     view = opened(mock_run)
-    so_far = {row.method: row for row in view.facts.rows_so_far(view.manifest)}
+    so_far = {row.method: row for row in view.facts.build_partial_rows(view.manifest)}
     final = [row for row in view.page().rows if row.is_headline and row.group is None]
     assert len(final) == 3
     for row in final:
@@ -200,7 +200,7 @@ def test_a_file_that_was_only_cut_is_another_revision_too(mock_run: Path, tmp_pa
     (folder / SCORES).write_bytes(b"".join(lines[:9]))
     assert view.refresh()
     assert view.revision != before
-    assert view.first_other(60, before, 1) == 0
+    assert view.find_first_changed(60, before, 1) == 0
 
 
 def test_who_has_a_table_gets_what_is_new_and_what_is_other(mock_run: Path, tmp_path: Path) -> None:
@@ -214,20 +214,20 @@ def test_who_has_a_table_gets_what_is_new_and_what_is_other(mock_run: Path, tmp_
     (folder / SCORES).write_bytes(b"".join(line for line in lines if line not in gens))
     view = opened(folder)
     had = view.table()
-    assert view.first_other(had.n, had.revision, had.changes) == had.n == view.n_rows
+    assert view.find_first_changed(had.n, had.revision, had.changes) == had.n == view.n_rows
     with open(folder / SCORES, "ab") as file:
         file.write(b"".join(gens[4:]))
     assert view.refresh()
-    assert view.first_other(had.n, had.revision, had.changes) == 4
+    assert view.find_first_changed(had.n, had.revision, had.changes) == 4
     more = view.table(4)
     gen = next(track for track in more.tracks if track.name == "gen")
     assert set(gen.outcomes[: len(gens) - 4]) <= set("RWUF")
     # Whoever looked later has seen that; a stranger, or who has seen more than there was, has seen nothing.
-    assert view.first_other(more.first + more.n, more.revision, more.changes) == view.n_rows
-    assert view.first_other(had.n, "another", had.changes) == 0
-    assert view.first_other(had.n, had.revision, 99) == 0
-    assert view.first_other(had.n, had.revision, 0) == 0
-    assert view.first_other(10**6, more.revision, more.changes) == view.n_rows
+    assert view.find_first_changed(more.first + more.n, more.revision, more.changes) == view.n_rows
+    assert view.find_first_changed(had.n, "another", had.changes) == 0
+    assert view.find_first_changed(had.n, had.revision, 99) == 0
+    assert view.find_first_changed(had.n, had.revision, 0) == 0
+    assert view.find_first_changed(10**6, more.revision, more.changes) == view.n_rows
 
 
 def test_scores_that_are_replaced_are_read_anew(mock_run: Path, tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_a_perplexity_so_far_is_that_of_all_texts_so_far(tmp_path: Path) -> None
     run = written(tmp_path / "run", head, [*scores, scored("s3", None, verdict=Verdict.FAILED)], texts)
     (whole,) = (one for one in run.metrics() if one.metric == "perplexity_token")
     view = opened(run.path)
-    (row,) = (one for one in view.facts.rows_so_far(view.manifest) if one.metric == "perplexity_token")
+    (row,) = (one for one in view.facts.build_partial_rows(view.manifest) if one.metric == "perplexity_token")
     assert row.value == pytest.approx(math.exp(60 / 111))
     assert (row.value, row.low, row.high) == pytest.approx((whole.value, whole.low, whole.high))
     assert (row.n_scored, row.n_unanswered) == (whole.n_scored, whole.n_unanswered) == (3, 0)
@@ -362,7 +362,7 @@ def test_an_answer_that_could_not_be_read_counts_as_not_right_so_far(tmp_path: P
     texts = [("t", sample(one.sample_id), ()) for one in scores]
     run = written(tmp_path / "run", manifest("m", [spec("t", n_samples=3)]), scores, texts)
     (whole,) = run.metrics()
-    (row,) = opened(run.path).facts.rows_so_far(run.manifest)
+    (row,) = opened(run.path).facts.build_partial_rows(run.manifest)
     assert (row.value, row.low, row.high) == (whole.value, whole.low, whole.high)
     assert (row.value, row.n_scored, row.n_unanswered, row.n_failed) == (0.5, 1, 1, 1)
 
@@ -403,4 +403,6 @@ def test_a_value_on_a_scale_of_its_own_is_neither_right_nor_wrong(tmp_path: Path
     assert view.refresh()
     assert [track.outcomes for track in view.table().tracks] == ["VVVU", "WRR."]
     assert [track.outcomes for track in view.table(1, 1).tracks] == ["V", "R"]
-    assert view.first_other(4, before.revision, before.changes) == 0, "what was drawn before is drawn anew"
+    assert view.find_first_changed(4, before.revision, before.changes) == 0, (
+        "what was drawn before is drawn anew"
+    )

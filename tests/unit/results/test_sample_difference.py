@@ -15,7 +15,7 @@ from assay.app.diff import diff, diff_sample
 from assay.core.errors import UsageError
 from assay.core.media import Image, Text
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
 from assay.core.response import (
     Completion,
     Failure,
@@ -30,12 +30,18 @@ from assay.core.run import Setting
 from assay.core.sample import Sample
 from assay.core.score import Score
 from assay.faces.cli.diff import _LAYERS
-from assay.results.differing_texts import prompts_apart, texts_apart
+from assay.results.differing_texts import find_prompt_divergence, find_text_divergence
 from assay.results.matched_samples import SampleList
 from assay.results.read import StoredRun
-from assay.results.records import sample_record
+from assay.results.records import build_sample_record
 from assay.results.run_difference import MatchedBy
-from assay.results.sample_difference import Finding, Layer, Seen, all_differences, first_difference
+from assay.results.sample_difference import (
+    Layer,
+    LayerDifference,
+    RunSample,
+    find_first_difference,
+    iter_differences,
+)
 from fakes.scored_folders import manifest, sample, score, spec, written
 
 words = st.text(alphabet="ab 한", max_size=12)
@@ -43,7 +49,7 @@ words = st.text(alphabet="ab 한", max_size=12)
 
 @given(words, words)
 def test_texts_part_where_looking_at_each_character_finds_it(a: str, b: str) -> None:
-    apart = texts_apart(a, b)
+    apart = find_text_divergence(a, b)
     if a == b:
         assert apart is None
         return
@@ -57,12 +63,12 @@ def test_texts_part_where_looking_at_each_character_finds_it(a: str, b: str) -> 
 def test_the_place_is_shown_with_what_stands_around_it() -> None:
     a = "x" * 100 + "one\n" + "y" * 100
     b = "x" * 100 + "two"
-    apart = texts_apart(a, b)
+    apart = find_text_divergence(a, b)
     assert apart is not None
     assert apart.where == "character 100"
     assert apart.a == "…" + "x" * 40 + "⟪one\\n" + "y" * 56 + "…⟫"
     assert apart.b == "…" + "x" * 40 + "⟪two⟫"
-    ended = texts_apart("ab", "abc")
+    ended = find_text_divergence("ab", "abc")
     assert ended is not None
     assert ended.a == "ab⟪⟫ (it ends here)"
 
@@ -70,16 +76,16 @@ def test_the_place_is_shown_with_what_stands_around_it() -> None:
 def test_conversations_part_at_a_message() -> None:
     a = (Message("system", "be brief"), Message("user", "hello there"))
     b = (Message("system", "be brief"), Message("user", "hello you"))
-    apart = prompts_apart(a, b)
+    apart = find_prompt_divergence(a, b)
     assert apart is not None
     assert apart.where == "message 2 (user), character 6"
-    assert prompts_apart(a, a) is None
+    assert find_prompt_divergence(a, a) is None
     for other, where in (
         (a[:1], "the number of messages"),
         ((Message("user", "be brief"), a[1]), "message 1 (user), who speaks"),
         ("be brief", "the form of the prompt"),
     ):
-        found = prompts_apart(a, other)
+        found = find_prompt_divergence(a, other)
         assert found is not None
         assert found.where == where
 
@@ -95,16 +101,18 @@ def completion(text: str, finish: Finish = Finish.END, **more: Any) -> Completio
 
 def seen(
     asks: Sequence[tuple[Ask, Outcome | None]] = (), a_sample: Sample | None = None, *scores: Score
-) -> Seen:
+) -> RunSample:
     one = a_sample or sample("s", choices=("x", "y"), labels=("A", "B"), gold=(0,))
     track = {Span: "ppl", Labels: "prob", Generate: "gen"}
-    requests = [request("t", one.id, track[type(ask)], "r", at, ask) for at, (ask, _) in enumerate(asks)]
+    requests = [make_request("t", one.id, track[type(ask)], "r", at, ask) for at, (ask, _) in enumerate(asks)]
     responses = {
         made.id: Response(made.id, made.key, outcome)
         for made, (_, outcome) in zip(requests, asks, strict=True)
         if outcome is not None
     }
-    return Seen(sample_record("t", one, requests), responses, {each.track: each for each in scores})
+    return RunSample(
+        build_sample_record("t", one, requests), responses, {each.track: each for each in scores}
+    )
 
 
 SPAN = Span("Q: 1\nA: x", 8)
@@ -112,7 +120,7 @@ LABELS = Labels("Q: 1\nA:", ((" A",), (" B",)))
 GEN = Generate("Q: 1\nA:", Sampling())
 CHAT = Generate((Message("user", "hi"),), Sampling())
 SAID = completion("The answer is B")
-PARTINGS: list[tuple[Layer, str, Seen, Seen]] = [
+PARTINGS: list[tuple[Layer, str, RunSample, RunSample]] = [
     (
         Layer.ROW,
         "field 'question'",
@@ -237,15 +245,15 @@ METHODS = ("ppl", "prob", "gen")
 
 
 @pytest.mark.parametrize(("layer", "where", "a", "b"), PARTINGS)
-def test_the_first_layer_that_differs(layer: Layer, where: str, a: Seen, b: Seen) -> None:
+def test_the_first_layer_that_differs(layer: Layer, where: str, a: RunSample, b: RunSample) -> None:
     for one, other in ((a, b), (b, a)):
-        finding = first_difference(one, other, METHODS)
+        finding = find_first_difference(one, other, METHODS)
         assert finding is not None
         assert finding.layer is layer
         assert finding.where.startswith(where)
         assert finding.a != finding.b
-    assert first_difference(a, a, METHODS) is None
-    assert first_difference(b, b, METHODS) is None
+    assert find_first_difference(a, a, METHODS) is None
+    assert find_first_difference(b, b, METHODS) is None
 
 
 def test_every_layer_is_reached_by_a_parting() -> None:
@@ -259,25 +267,25 @@ def test_findings_come_in_the_order_of_layers() -> None:
         sample("s", choices=("x", "z"), labels=("A", "B"), gold=(0,)),
         score("s", 0, answer="C"),
     )
-    layers = [finding.layer for finding in all_differences(a, b, METHODS)]
+    layers = [finding.layer for finding in iter_differences(a, b, METHODS)]
     assert layers == sorted(layers, key=list(Layer).index)
     assert set(layers) == set(Layer)
 
 
 def test_numbers_within_the_tolerance_are_the_same_and_methods_left_out_are_not_looked_at() -> None:
     a, b = seen([(SPAN, likelihood(-2.0))]), seen([(SPAN, likelihood(-2.0001))])
-    assert first_difference(a, b, METHODS) is None
-    assert first_difference(a, b, METHODS, tolerance=1e-6) is not None
-    assert first_difference(a, b, ("gen",), tolerance=1e-6) is None
+    assert find_first_difference(a, b, METHODS) is None
+    assert find_first_difference(a, b, METHODS, tolerance=1e-6) is not None
+    assert find_first_difference(a, b, ("gen",), tolerance=1e-6) is None
 
 
 def test_media_are_what_is_in_them() -> None:
-    def shown(path: str, sha256: str) -> Seen:
+    def shown(path: str, sha256: str) -> RunSample:
         picture = Image(path=path, sha256=sha256)
         return seen([(Generate((Message("user", (picture, Text("what?"))),), Sampling()), SAID)])
 
-    assert first_difference(shown("a.png", "11"), shown("b.png", "11"), METHODS) is None
-    finding = first_difference(shown("a.png", "11"), shown("a.png", "22"), METHODS)
+    assert find_first_difference(shown("a.png", "11"), shown("b.png", "11"), METHODS) is None
+    finding = find_first_difference(shown("a.png", "11"), shown("a.png", "22"), METHODS)
     assert finding is not None
     assert finding.layer is Layer.PROMPT
 
@@ -289,7 +297,7 @@ def run(folder: Path, samples: Sequence[Sample], answer: Callable[[Sample], str]
     task = more.pop("task", "t")
     rows: list[Row] = []
     for one in samples:
-        asked = request(task, one.id, "gen", "answer", 0, Generate(str(one.fields), Sampling()))
+        asked = make_request(task, one.id, "gen", "answer", 0, Generate(str(one.fields), Sampling()))
         rows.append((task, one, [(asked, completion(answer(one)))]))
     scores = [score(one.id, float(answer(one) == "yes"), task, answer=answer(one)) for one in samples]
     return written(folder, manifest("m", [spec(task)], **more), scores, rows)
@@ -388,8 +396,8 @@ def test_what_differs_before_any_sample_comes_first(tmp_path: Path) -> None:
 def test_a_list_of_samples_does_not_match_another_task(tmp_path: Path) -> None:
     a = run(tmp_path / "a", numbered(3), lambda one: "yes")
     own, other = SampleList(a.path, {"t": "t"}), SampleList(a.path, {"t": "u"})
-    assert own.matched(own) is not None
-    assert own.matched(other) is None
+    assert own.match(own) is not None
+    assert own.match(other) is None
     assert len(SampleList(a.path, {"other": "t"})) == 0
 
 
@@ -398,8 +406,8 @@ def test_the_command_names_every_layer() -> None:
 
 
 def test_a_finding_is_plain(tmp_path: Path) -> None:
-    finding = first_difference(*PARTINGS[0][2:], METHODS)
-    assert finding == Finding(Layer.ROW, "field 'question'", "'one?'", "'two?'")
+    finding = find_first_difference(*PARTINGS[0][2:], METHODS)
+    assert finding == LayerDifference(Layer.ROW, "field 'question'", "'one?'", "'two?'")
 
 
 def test_a_sample_of_one_task_is_not_taken_for_that_of_another(tmp_path: Path) -> None:

@@ -6,11 +6,16 @@ import pytest
 from assay.core.model import ModelIdentity
 from assay.core.run import Cost, RunManifest
 from assay.core.score import Metric
-from assay.core.task import Quirk, TaskSpec
+from assay.core.task import OriginalDifference, TaskSpec
 from assay.results.report import Highlights, render_report
 from assay.results.rows import group_rows, mean_rows, result_rows
-from assay.results.subset_families import disagreements, families, foremost, means_of
-from assay.scoring.rollup import rolled_up
+from assay.results.subset_families import (
+    average_over_subsets,
+    count_disagreements,
+    group_by_family,
+    select_headline_metrics,
+)
+from assay.scoring.rollup import roll_up_subsets
 
 CATEGORIES = ("stem", "arts")
 
@@ -26,7 +31,7 @@ def task(name: str, number: int | None = None) -> TaskSpec:
         10,
         10,
         {"shots": 5, "n_examples": number, "class": name.upper()},
-        (Quirk("spacing", "two spaces", "one"),),
+        (OriginalDifference("spacing", "two spaces", "one"),),
         family=name if is_subset else None,
         categories=(CATEGORIES[(number or 0) % 2],) if is_subset else (),
     )
@@ -57,7 +62,7 @@ def metric(
 
 
 METRICS = [metric(one, n / 100, n_failed=1) for n, one in enumerate(TASKS)]
-METRICS += rolled_up(METRICS, TASKS)
+METRICS += roll_up_subsets(METRICS, TASKS)
 MANIFEST = RunManifest(
     id="r",
     tasks=TASKS,
@@ -71,13 +76,16 @@ MANIFEST = RunManifest(
 
 
 def test_subsets_of_one_dataset_are_one() -> None:
-    assert [family.title for family in families(TASKS)] == ["exam (57 subsets)", "alone"]
-    assert [tuple(share) for share in disagreements(MANIFEST)] == [("exam", 114, 570, 0), ("alone", 2, 10, 0)]
+    assert [family.title for family in group_by_family(TASKS)] == ["exam (57 subsets)", "alone"]
+    assert [tuple(share) for share in count_disagreements(MANIFEST)] == [
+        ("exam", 114, 570, 0),
+        ("alone", 2, 10, 0),
+    ]
 
 
 def test_where_it_cannot_be_told_whether_methods_agree_that_is_said() -> None:
     untold = {TASKS[0].name: 7, TASKS[-1].name: 10}
-    some, none = disagreements(msgspec.structs.replace(MANIFEST, agreement_untold=untold))
+    some, none = count_disagreements(msgspec.structs.replace(MANIFEST, agreement_untold=untold))
     assert str(some) == "the methods disagree on 114 of 570 samples; of 7 it cannot be told"
     assert str(none).startswith("whether the methods agree cannot be told")
 
@@ -95,15 +103,20 @@ def test_means_stand_in_rows_of_their_own_the_whole_last() -> None:
 
 
 def test_a_dataset_is_judged_by_its_mean_and_only_where_there_is_one() -> None:
-    assert [(one.task, one.n_failed) for one in foremost(METRICS, MANIFEST)] == [("alone", 1), ("exam", 57)]
+    assert [(one.task, one.n_failed) for one in select_headline_metrics(METRICS, MANIFEST)] == [
+        ("alone", 1),
+        ("exam", 57),
+    ]
     without = [one for one in METRICS if not one.metric.endswith("_macro")]
-    assert len(foremost(without, MANIFEST)) == 58
+    assert len(select_headline_metrics(without, MANIFEST)) == 58
 
 
 def test_other_metrics_are_weighed_by_samples() -> None:
     masses = [metric(TASKS[0], 0.2, "mass", n_scored=1), metric(TASKS[1], 0.8, "mass", n_scored=3)]
     masses.append(metric(TASKS[-1], 0.5, "mass"))
-    found = {(dataset, method): value for dataset, method, value in means_of(masses, "mass", MANIFEST)}
+    found = {
+        (dataset, method): value for dataset, method, value in average_over_subsets(masses, "mass", MANIFEST)
+    }
     assert found == {("exam", "ppl"): pytest.approx(0.65), ("alone", "ppl"): 0.5}
 
 

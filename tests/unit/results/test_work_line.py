@@ -3,7 +3,7 @@ from __future__ import annotations
 from assay.core.model import ModelIdentity
 from assay.core.run import Cost, RunManifest
 from assay.results.report import Highlights, render_report
-from assay.results.rows import recalled_line, work_line
+from assay.results.rows import format_reuse_line, format_work_line
 
 
 def manifest(**stats: float) -> RunManifest:
@@ -29,27 +29,30 @@ COUNTED = {
 
 def test_sharing_padding_and_speed_stand_side_by_side() -> None:
     expected = "2,000 tokens computed for 6,000 asked (3.0 to 1), padding 12.5 %, 1,000 tokens/s"
-    assert work_line(manifest(**COUNTED)) == expected
+    assert format_work_line(manifest(**COUNTED)) == expected
     assert f"The model: {expected}." in render_report(manifest(**COUNTED), (), Highlights(()))
 
 
 def test_what_was_not_counted_is_not_claimed() -> None:
     older = {name: n for name, n in COUNTED.items() if name != "model_padding_tokens"}
-    assert work_line(manifest(**older)) == "2,000 tokens computed for 6,000 asked (3.0 to 1), 1,000 tokens/s"
-    assert work_line(manifest()) is None
+    assert (
+        format_work_line(manifest(**older))
+        == "2,000 tokens computed for 6,000 asked (3.0 to 1), 1,000 tokens/s"
+    )
+    assert format_work_line(manifest()) is None
     assert "The model:" not in render_report(manifest(), (), Highlights(()))
 
 
 def test_answers_that_were_not_asked_for_again_are_named() -> None:
-    assert recalled_line(manifest(requests=90.0, requests_cached=0.0)) is None
-    assert recalled_line(manifest(requests=90.0, requests_cached=60.0)) == (
+    assert format_reuse_line(manifest(requests=90.0, requests_cached=0.0)) is None
+    assert format_reuse_line(manifest(requests=90.0, requests_cached=60.0)) == (
         "of 90 answers, 60 from the cache (--no-cache asks anew)"
     )
-    assert recalled_line(manifest(requests=90.0, requests_cached=60.0, requests_journaled=30.0)) == (
+    assert format_reuse_line(manifest(requests=90.0, requests_cached=60.0, requests_journaled=30.0)) == (
         "of 90 answers, 60 from the cache (--no-cache asks anew) and 30 from an earlier start of this run"
     )
 
 
 def test_a_resumed_run_has_no_rate() -> None:
     """Its tokens and seconds may be of two starts."""
-    assert "tokens/s" not in str(work_line(manifest(**COUNTED, requests_journaled=5.0)))
+    assert "tokens/s" not in str(format_work_line(manifest(**COUNTED, requests_journaled=5.0)))

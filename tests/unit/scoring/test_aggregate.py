@@ -355,7 +355,7 @@ def test_disagreement(scores: list[Score], differs: bool | None, n_late: int) ->
         assert disagreement.counts() == {}
         disagreement.add_late([msgspec.structs.replace(one, sample_id="s") for one in late])
     assert disagreement.counts() == {"t": int(differs is True)}
-    assert disagreement.untold() == ({"t": 1} if differs is None else {})
+    assert disagreement.count_undecided() == ({"t": 1} if differs is None else {})
 
 
 def test_disagreement_counts_by_task_and_only_with_several_methods() -> None:

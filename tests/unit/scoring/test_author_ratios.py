@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from assay.core.origin import Origin
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Finish, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric
-from assay.core.task import Answered, Evaluation
+from assay.core.task import AnsweredRequest, Evaluation
 from assay.results.report import Highlights
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import IFEval
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
-from assay.scoring.originals.llmbox.list_metric import Unit
+from assay.scoring.originals.llmbox.list_metric import MetricUnit
 from assay.scoring.statistics import wilson
 
 ROWS = [
@@ -72,9 +72,9 @@ def scored(replies: Sequence[str], metrics: tuple[Any, ...] = (IFEval(),)) -> Ev
     scorer = AuthorMetrics("gen", lists)
     for number, text in enumerate(replies):
         sample = Sample(str(number), {}, Origin("f", row=number + 1))
-        ask = request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))
+        ask = make_request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))
         outcome = Completion((Output(text, Finish.END, 3),), 1)
-        scorer.add(sample, [Answered(ask, Response(ask.id, ask.key, outcome))])
+        scorer.add(sample, [AnsweredRequest(ask, Response(ask.id, ask.key, outcome))])
     return scorer.finish()
 
 
@@ -125,7 +125,7 @@ class Judged:
 
     def __init__(self, asked: Sequence[float]) -> None:
         self.asked = asked
-        self.units = dict.fromkeys(("all", "judged"), Unit(1.0, is_share=True))
+        self.units = dict.fromkeys(("all", "judged"), MetricUnit(1.0, is_share=True))
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         self.last_score_lists = {"all": [0.0 for _ in predictions]}

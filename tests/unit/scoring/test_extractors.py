@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.origin import Origin
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Finish, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, Scorer
+from assay.core.task import AnsweredRequest, Scorer
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
-from assay.scoring.originals.ultraeval.row_metrics import row_metrics
-from assay.scoring.scorers.extractors import OWN, find_extractor
+from assay.scoring.originals.ultraeval.row_metrics import make_row_metrics
+from assay.scoring.scorers.extractors import OWN_EXTRACTORS, find_extractor
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption
 
 CHOICE = Sample("1", {}, Origin("a.csv"), choices=("Paris", "Rome"), labels=("A", "B"), gold=(1,))
@@ -25,9 +25,9 @@ TEXT = Sample("1", {}, Origin("a.csv"), targets=("the Seine",))
 
 
 def scored(scorer: Scorer, sample: Sample, text: str) -> Score:
-    asked = request("t", sample.id, "gen", "answer", 0, Generate("?", Sampling()))
+    asked = make_request("t", sample.id, "gen", "answer", 0, Generate("?", Sampling()))
     completion = Completion((Output(text, Finish.END, 1),), 1)
-    return scorer.score(sample, [Answered(asked, Response(asked.id, asked.key, completion))])
+    return scorer.score(sample, [AnsweredRequest(asked, Response(asked.id, asked.key, completion))])
 
 
 @given(st.text(alphabet="AB 12x\n", max_size=40))
@@ -103,7 +103,7 @@ def test_a_text_that_two_options_share_names_neither() -> None:
 
 
 def test_metrics_of_rows_read_by_any_extractor() -> None:
-    scorer = row_metrics(metrics={"f1": {"type": "f1_score"}}, extract="regex:= (.*)")
+    scorer = make_row_metrics(metrics={"f1": {"type": "f1_score"}}, extract="regex:= (.*)")
     assert isinstance(scorer, Scorer)
     score = scored(scorer, TEXT, "river = the Rhine")
     assert (score.answer, score.value, score.rule, score.span) == ("the Rhine", 0.5, "regex:= (.*)", (8, 17))
@@ -123,4 +123,4 @@ def test_a_wrong_name_is_told(name: str, said: str) -> None:
 
 
 def test_assays_own_are_there_by_name() -> None:
-    assert [find_extractor(name) for name in OWN] == [find for find, _ in OWN.values()]
+    assert [find_extractor(name) for name in OWN_EXTRACTORS] == [find for find, _ in OWN_EXTRACTORS.values()]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.scoring.normalize import (
-    canonical,
     contains,
+    format_exact,
     normalize,
     numbers_equal,
     parse_number,
@@ -123,9 +123,9 @@ def test_parse_number_wants_nothing_but_the_number() -> None:
 @given(st.integers(-(10**9), 10**9), st.integers(1, 1000))
 def test_canonical_is_exact(top: int, bottom: int) -> None:
     value = Fraction(top, bottom)
-    assert Fraction(canonical(value)) == value
+    assert Fraction(format_exact(value)) == value
 
 
 def test_canonical_is_shortest() -> None:
-    spelled = [canonical(Fraction(text)) for text in ("18.00", "0.50", "-0.05", "1e3", "1/3", "-2/4")]
+    spelled = [format_exact(Fraction(text)) for text in ("18.00", "0.50", "-0.05", "1e3", "1/3", "-2/4")]
     assert spelled == ["18", "0.5", "-0.05", "1000", "1/3", "-0.5"]

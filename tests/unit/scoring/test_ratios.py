@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.scoring.ratios import RunningRatio
-from assay.scoring.statistics import Running
+from assay.scoring.statistics import RunningMean
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1e4), st.integers(1, 5000)), min_size=2, max_size=30)
 
@@ -89,7 +89,7 @@ def test_clusters_widen_the_interval_as_a_bootstrap_over_clusters_does() -> None
 @given(PAIRS)
 def test_with_equal_denominators_it_is_the_mean(pairs: list[tuple[float, float]]) -> None:
     ratio = ratio_of([(y, 1.0) for y, _ in pairs])
-    mean = Running.of([y for y, _ in pairs])
+    mean = RunningMean.of([y for y, _ in pairs])
     assert ratio.estimate().value == pytest.approx(mean.mean)
     # The mean's own sums of squares lose digits where values are large and alike.
     assert ratio.stderr() == pytest.approx(mean.stderr(), rel=1e-6, abs=1e-3)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from assay.core.errors import PlanError
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
-from assay.core.request import Ask, Generate, Labels, Sampling, Span, request
+from assay.core.request import Ask, Generate, Labels, Sampling, Span, make_request
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Verdict
-from assay.core.task import Answered, ComponentSpec, Scorer
+from assay.core.task import AnsweredRequest, ComponentSpec, Scorer
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption
 from assay.scoring.scorers.grading import token_f1
 from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
@@ -51,20 +51,20 @@ def free(*targets: str) -> Sample:
     return sample(choices=(), labels=(), gold=(), targets=targets)
 
 
-def answered(role: str, index: int, outcome: Outcome) -> Answered:
-    asked = request("task", "s1", "track", role, index, ASKS[role])
-    return Answered(asked, Response(asked.id, asked.key, outcome))
+def answered(role: str, index: int, outcome: Outcome) -> AnsweredRequest:
+    asked = make_request("task", "s1", "track", role, index, ASKS[role])
+    return AnsweredRequest(asked, Response(asked.id, asked.key, outcome))
 
 
 def likelihood(total: float, tokens: int = 1, chars: int = 1, size: int | None = None) -> Likelihood:
     return Likelihood(total, tokens, chars, chars if size is None else size, True, 3)
 
 
-def options(*outcomes: Outcome, role: str = "option") -> list[Answered]:
+def options(*outcomes: Outcome, role: str = "option") -> list[AnsweredRequest]:
     return [answered(role, index, outcome) for index, outcome in enumerate(outcomes)]
 
 
-def reply(text: str, finish: Finish = Finish.END) -> list[Answered]:
+def reply(text: str, finish: Finish = Finish.END) -> list[AnsweredRequest]:
     return [answered("answer", 0, Completion((Output(text, finish, 5),), 3))]
 
 
@@ -141,7 +141,9 @@ def test_an_empty_option_is_no_division_by_zero() -> None:
     ],
 )
 @pytest.mark.parametrize("scorer", [OptionLikelihood(), WholeTextLikelihood()])
-def test_a_failed_option_fails_the_sample(scorer: Scorer, answers: Sequence[Answered], why: str) -> None:
+def test_a_failed_option_fails_the_sample(
+    scorer: Scorer, answers: Sequence[AnsweredRequest], why: str
+) -> None:
     score = scorer.score(sample(), answers)
     assert score.verdict is Verdict.FAILED
     assert score.value is None
@@ -476,10 +478,10 @@ def test_likelihoods_of_several_right_options_say_that_any_counts() -> None:
 
 
 def test_the_question_that_was_asked_helps_to_read_the_reply() -> None:
-    asked = request("task", "s1", "gen", "answer", 0, Generate("Who won Super Bowl 50?", Sampling()))
+    asked = make_request("task", "s1", "gen", "answer", 0, Generate("Who won Super Bowl 50?", Sampling()))
     text = "The Denver Broncos won Super Bowl 50."
     response = Response(asked.id, asked.key, Completion((Output(text, Finish.END, 8),), 5))
     scorer = GeneratedAnswer()
-    assert scorer.score(free("Denver Broncos"), [Answered(asked, response)]).value == 1.0
+    assert scorer.score(free("Denver Broncos"), [AnsweredRequest(asked, response)]).value == 1.0
     listed = scorer.finish().judged_by
     assert listed == {("task", "gen", name) for name in ("accuracy", "exact", "contains")}

@@ -7,10 +7,10 @@ import pytest
 from assay.core.prompt import Message
 from assay.scoring.extract.formulas import extract_formula, is_formula
 from assay.scoring.extract.option_sets import extract_options
-from assay.scoring.extract.polarity import extract_polarity, polarity_of
+from assay.scoring.extract.polarity import extract_polarity, read_target_polarity
 from assay.scoring.extract.stated import extract_stated
 from assay.scoring.formulas import FormulaComparison
-from assay.scoring.scorers.grading import AnswerGrader, question_in, reader_of
+from assay.scoring.scorers.grading import AnswerGrader, choose_reader, extract_question
 
 QUESTIONS = (
     ("Paris", "Lyon", "Nice", "What is the capital of France?"),
@@ -223,11 +223,11 @@ def test_yes_and_no(text: str, answer: str | None) -> None:
 
 
 def test_targets_of_one_polarity_are_one_family() -> None:
-    assert polarity_of(("yes", "true")) == "yes"
-    assert polarity_of(("아니요",)) == "no"
-    assert polarity_of(("yes", "no")) is None
-    assert polarity_of(("yes", "Paris")) is None
-    assert polarity_of(()) is None
+    assert read_target_polarity(("yes", "true")) == "yes"
+    assert read_target_polarity(("아니요",)) == "no"
+    assert read_target_polarity(("yes", "no")) is None
+    assert read_target_polarity(("yes", "Paris")) is None
+    assert read_target_polarity(()) is None
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_the_last_formula_of_a_reply_is_its_answer() -> None:
     ],
 )
 def test_right_answers_choose_the_reader(targets: tuple[str, ...], reader: str) -> None:
-    assert reader_of(targets) == reader
+    assert choose_reader(targets) == reader
 
 
 def test_a_long_reference_must_be_met_exactly() -> None:
@@ -302,9 +302,9 @@ def test_each_way_of_matching_gives_its_own_metric() -> None:
 
 
 def test_the_question_is_the_last_line_that_asks() -> None:
-    assert question_in("A passage? Yes.\nIt goes on.\n\nWho won?\nAnswer:") == "Who won?"
-    assert question_in((Message("user", "Who won?"), Message("assistant", "Answer:"))) == "Who won?"
-    assert question_in("") == ""
+    assert extract_question("A passage? Yes.\nIt goes on.\n\nWho won?\nAnswer:") == "Who won?"
+    assert extract_question((Message("user", "Who won?"), Message("assistant", "Answer:"))) == "Who won?"
+    assert extract_question("") == ""
 
 
 LABELS, CITIES = ("A", "B", "C", "D"), ("Paris", "London", "Rome", "Oslo")

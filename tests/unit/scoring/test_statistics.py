@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.scoring.statistics import (
-    NOTHING,
+    NO_ESTIMATE,
     Estimate,
-    Running,
-    clipped,
+    RunningMean,
+    clip_estimate,
     clustered_stderr,
     macro,
     mean_interval,
@@ -80,7 +80,7 @@ def test_clustered_interval_covers_where_the_simple_one_does_not() -> None:
     for _ in range(400):
         rates = rng.beta(1.0, 1.0, size=80)
         right = rng.random((80, 10)) < rates[:, None]
-        running, flat = Running(), Running()
+        running, flat = RunningMean(), RunningMean()
         for cluster, row in enumerate(right):
             for value in row:
                 running.add(float(value), cluster)
@@ -171,7 +171,7 @@ def test_mean_interval_closed_form() -> None:
     half = 4.30265 / math.sqrt(3)
     assert estimate == pytest.approx((2.0, 2.0 - half, 2.0 + half, 1 / math.sqrt(3), 3), abs=1e-4)
     assert mean_interval([4.0]) == (4.0, None, None, None, 1)
-    assert mean_interval([]) == NOTHING
+    assert mean_interval([]) == NO_ESTIMATE
 
 
 def test_clustered_stderr_by_hand() -> None:
@@ -207,7 +207,7 @@ def test_intervals_of_few_clusters_cover_as_often_as_they_say(n_clusters: int) -
     n_draws = 1_000
     covered = 0
     for _ in range(n_draws):
-        running = Running()
+        running = RunningMean()
         for cluster, shift in enumerate(rng.normal(0.0, 1.0, n_clusters)):
             for value in rng.normal(shift, 1.0, 6):
                 running.add(float(value), cluster)
@@ -223,7 +223,7 @@ def test_intervals_of_few_clusters_cover_as_often_as_they_say(n_clusters: int) -
 def test_order_does_not_matter(rows: list[tuple[float, str | None]], random: object) -> None:
     shuffled = list(rows)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    one, other = Running(), Running()
+    one, other = RunningMean(), RunningMean()
     for value, cluster in rows:
         one.add(value, cluster)
     for value, cluster in shuffled:
@@ -234,7 +234,7 @@ def test_order_does_not_matter(rows: list[tuple[float, str | None]], random: obj
 
 @given(st.lists(st.tuples(UNIT, st.sampled_from("ab") | st.none()), max_size=20), st.integers(0, 20))
 def test_merging_parts_is_the_same_as_one_run(rows: list[tuple[float, str | None]], cut: int) -> None:
-    whole, left, right = Running(), Running(), Running()
+    whole, left, right = RunningMean(), RunningMean(), RunningMean()
     for index, (value, cluster) in enumerate(rows):
         whole.add(value, cluster)
         (left if index < cut else right).add(value, cluster)
@@ -246,7 +246,7 @@ def test_merging_parts_is_the_same_as_one_run(rows: list[tuple[float, str | None
 
 @given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=40), st.integers(1, 4))
 def test_a_proportion_always_lies_inside_its_interval(values: list[float], size: int) -> None:
-    running = Running()
+    running = RunningMean()
     for index, value in enumerate(values):
         running.add(value, index // size if size > 1 else None)
     estimate = running.proportion()
@@ -259,11 +259,11 @@ def test_a_proportion_always_lies_inside_its_interval(values: list[float], size:
 
 
 def test_all_right_in_clusters_counts_clusters_not_samples() -> None:
-    running = Running()
+    running = RunningMean()
     for index in range(12):
         running.add(1.0, index // 4)
     assert running.proportion()[:3] == (1.0, wilson(3, 3).low, 1.0)
-    lonely = Running()
+    lonely = RunningMean()
     for value in (1.0, 0.0, 1.0):
         lonely.add(value, "only")
     assert lonely.proportion().stderr is None
@@ -272,7 +272,7 @@ def test_all_right_in_clusters_counts_clusters_not_samples() -> None:
 
 def test_a_share_in_few_clusters_has_students_interval() -> None:
     """A normal quantile, 1.96 in place of 3.18, would be far too narrow for four clusters."""
-    running = Running()
+    running = RunningMean()
     for cluster, values in {"a": (1, 1, 0), "b": (1, 0, 0), "c": (0, 1, 1), "d": (0, 0, 1)}.items():
         for value in values:
             running.add(float(value), cluster)
@@ -283,7 +283,7 @@ def test_a_share_in_few_clusters_has_students_interval() -> None:
 
 
 def test_clusters_of_one_are_independent() -> None:
-    running = Running()
+    running = RunningMean()
     for index in range(10):
         running.add(float(index < 4), index)
     assert not running.is_clustered
@@ -302,27 +302,27 @@ def test_micro_and_macro() -> None:
 
 
 def test_micro_of_groups_is_the_mean_of_all() -> None:
-    groups = [Running.of([1.0, 0.0, 1.0]), Running.of([0.0] * 5)]
+    groups = [RunningMean.of([1.0, 0.0, 1.0]), RunningMean.of([0.0] * 5)]
     assert micro(group.estimate() for group in groups).value == pytest.approx(2 / 8)
 
 
 def test_macro_of_nothing_and_of_unknown_errors() -> None:
-    assert macro([]) == NOTHING
-    assert micro([NOTHING]) == NOTHING
+    assert macro([]) == NO_ESTIMATE
+    assert micro([NO_ESTIMATE]) == NO_ESTIMATE
     unknown = macro([Estimate(1.0, None, None, None, 1), Estimate(0.0, None, None, 0.1, 5)])
     assert unknown == (0.5, None, None, None, 6)
 
 
 def test_clipped() -> None:
-    assert clipped(Estimate(0.9, 0.7, 1.1, 0.1, 5))[1:3] == (0.7, 1.0)
-    assert clipped(Estimate(0.1, -0.1, 0.3, 0.1, 5))[1:3] == (0.0, 0.3)
-    assert clipped(NOTHING) == NOTHING
+    assert clip_estimate(Estimate(0.9, 0.7, 1.1, 0.1, 5))[1:3] == (0.7, 1.0)
+    assert clip_estimate(Estimate(0.1, -0.1, 0.3, 0.1, 5))[1:3] == (0.0, 0.3)
+    assert clip_estimate(NO_ESTIMATE) == NO_ESTIMATE
 
 
 @pytest.mark.parametrize("n_clusters", [2, 3, 5, 8, 12])
 def test_clusters_of_one_share_have_an_honest_interval(n_clusters: int) -> None:
     # Three of eleven right in each: the residuals are rounding, and their error says nothing.
-    running = Running()
+    running = RunningMean()
     for cluster in range(n_clusters):
         for at in range(11 * (1 + cluster % 3)):
             running.add(float(at % 11 < 3), cluster)
@@ -333,12 +333,12 @@ def test_clusters_of_one_share_have_an_honest_interval(n_clusters: int) -> None:
 
 
 def test_equal_values_have_no_spread() -> None:
-    assert Running.of([0.1] * 10).stderr() == 0
-    assert Running.of([0.1, 0.1 + 1e-6] * 5).stderr() == pytest.approx(1e-6 / 6, rel=1e-3)
+    assert RunningMean.of([0.1] * 10).stderr() == 0
+    assert RunningMean.of([0.1, 0.1 + 1e-6] * 5).stderr() == pytest.approx(1e-6 / 6, rel=1e-3)
 
 
 def test_a_part_without_spread_is_not_certain_in_a_mean() -> None:
-    three, many = Running.of([1.0] * 3), Running.of([1.0, 0.0] * 500)
+    three, many = RunningMean.of([1.0] * 3), RunningMean.of([1.0, 0.0] * 500)
     mean = macro([three.estimate(), many.estimate()])
     low, high = wilson(3, 3)
     assert mean.stderr == pytest.approx(
@@ -352,8 +352,8 @@ def test_a_mean_over_small_parts_covers_what_it_should(parts: tuple[tuple[int, f
     rng = np.random.default_rng(5)
     true, n_covered = sum(share for _, share in parts) / len(parts), 0
     for _ in range(500):
-        drawn = [Running.of((rng.random(n) < share).astype(float)) for n, share in parts]
-        mean = clipped(macro(running.estimate() for running in drawn))
+        drawn = [RunningMean.of((rng.random(n) < share).astype(float)) for n, share in parts]
+        mean = clip_estimate(macro(running.estimate() for running in drawn))
         assert mean.low is not None
         assert mean.high is not None
         n_covered += mean.low <= true <= mean.high

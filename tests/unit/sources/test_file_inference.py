@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AuthorError, Problem
-from assay.sources.decimal_comma import with_point
+from assay.sources.decimal_comma import convert_decimal_comma
 from assay.sources.file_settings import FileSettings
-from assay.sources.files import open_source, settings_for
-from assay.sources.header import missing_header
+from assay.sources.files import open_source, select_settings
+from assay.sources.header import find_header_fault
 from assay.sources.source import Source
 
 ProblemOf = Callable[[Callable[[], object]], Problem]
@@ -164,7 +164,7 @@ def test_headers_are_headers(tmp_path: Path, header: str) -> None:
 
 def test_survey_questions_above_short_answers_are_a_header() -> None:
     names = ["What is your favourite colour of all?", "How would you describe yourself?"]
-    assert missing_header(names, [["red", "kind"], ["blue", "tall"], ["green", "shy"]]) is None
+    assert find_header_fault(names, [["red", "kind"], ["blue", "tall"], ["green", "shy"]]) is None
 
 
 def test_real_files_with_and_without_their_header(data: Path, tmp_path: Path, problem_of: ProblemOf) -> None:
@@ -223,10 +223,10 @@ def test_settings_without_effect_are_errors(
 
 def test_settings_of_another_file_are_those_that_its_format_has() -> None:
     said = FileSettings(separator=";", sheet="a", encoding="cp949", columns=("q", "a"))
-    assert settings_for("x.csv", said).given() == ("columns", "separator", "encoding")
-    assert settings_for("x.jsonl.gz", said).given() == ("encoding",)
-    assert settings_for("x.xlsx", said).given() == ("columns",)
-    assert settings_for("x.parquet", said).given() == ()
+    assert select_settings("x.csv", said).given() == ("columns", "separator", "encoding")
+    assert select_settings("x.jsonl.gz", said).given() == ("encoding",)
+    assert select_settings("x.xlsx", said).given() == ("columns",)
+    assert select_settings("x.parquet", said).given() == ()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
@@ -427,7 +427,7 @@ def test_a_decimal_comma_is_inferred_only_where_it_is_certain(
     ],
 )
 def test_a_number_with_a_decimal_comma_as_one_with_a_point(text: str, number: str) -> None:
-    assert with_point(text) == number
+    assert convert_decimal_comma(text) == number
 
 
 def test_a_folder_of_shards_is_one_table(tmp_path: Path, problem_of: ProblemOf) -> None:

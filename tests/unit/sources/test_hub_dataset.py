@@ -34,7 +34,7 @@ def _rows(name: HubName) -> list[Mapping[str, Any]]:
     dataset = HubDataset.find(name)
     config = dataset.require_config(name.config)
     split = dataset.require_split(config, name.split)
-    return [record.fields for record in open_source(str(dataset.pinned(config, split))).records()]
+    return [record.fields for record in open_source(str(dataset.build_pinned_name(config, split))).records()]
 
 
 def _splits(name: str, config: str | None = None) -> list[str]:
@@ -105,7 +105,7 @@ def test_sounds_and_pictures(hub: HubServer, shared_data: Path) -> None:
     pyarrow.parquet.write_table(table, stream)
     hub.add_dataset("org/digits", {"data/test-00000-of-00001.parquet": stream.getvalue()})
     dataset = HubDataset.find(HubName("org/digits"))
-    source = open_source(str(dataset.pinned("default", "test")))
+    source = open_source(str(dataset.build_pinned_name("default", "test")))
     assert source.media_columns == {"audio": Medium.AUDIO}
     assert all(record.fields["audio"].startswith("data:audio/") for record in source.records())
     pictures = sorted((shared_data / "easy_vqa" / "images").rglob("*.png"))[:3]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assay.sources import mapped_rows
-from assay.sources.mapped_rows import MappedRows, rows_of
+from assay.sources.mapped_rows import MappedRows, read_dataset_rows
 
 datasets = pytest.importorskip("datasets")
 
@@ -67,12 +67,12 @@ def test_media_are_not_decoded(mapped: Any) -> None:
 def test_few_rows_are_held_and_many_are_read_part_by_part(
     mapped: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert rows_of(mapped) == ROWS
-    assert rows_of(mapped, [3, 1]) == [ROWS[3], ROWS[1]]
-    monkeypatch.setattr(mapped_rows, "_HELD_BYTES", 10_000)
-    assert isinstance(rows_of(mapped, range(3)), list)
+    assert read_dataset_rows(mapped) == ROWS
+    assert read_dataset_rows(mapped, [3, 1]) == [ROWS[3], ROWS[1]]
+    monkeypatch.setattr(mapped_rows, "_IN_MEMORY_BYTES", 10_000)
+    assert isinstance(read_dataset_rows(mapped, range(3)), list)
     monkeypatch.setattr(type(mapped), "to_list", lambda self: pytest.fail("all rows were copied"))
-    rows = rows_of(mapped)
+    rows = read_dataset_rows(mapped)
     assert isinstance(rows, MappedRows)
     read: list[int] = []
     table = type(mapped).__getitem__

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.sources import stream
 from assay.sources.files import open_source
 from assay.sources.source import MOST_PROBLEMS
@@ -66,7 +66,7 @@ def test_damage_is_read_or_reported(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"data{suffix}"
     errors = []
     for number in range(400):
-        path.write_bytes(damage(good, draw(1, suffix, str(number))))
+        path.write_bytes(damage(good, make_random(1, suffix, str(number))))
         try:
             source = open_source(path)
             source.check()

@@ -10,7 +10,7 @@ import pytest
 
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
-from assay.sources.files import LISTED, SUFFIXES, known_suffix, open_source
+from assay.sources.files import SUFFIX_LIST, SUFFIXES, find_suffix, open_source
 
 ProblemOf = Callable[[Callable[[], object]], Problem]
 KOREAN = "질문,답\n서울은 어디에 있습니까,한국\n" * 3
@@ -60,13 +60,13 @@ def test_unknown_formats(tmp_path: Path, problem_of: ProblemOf, name: str) -> No
     (tmp_path / name).write_text("x")
     problem = problem_of(lambda: open_source(tmp_path / name))
     assert problem.code == "SOURCE-002"
-    assert LISTED in problem.what
+    assert SUFFIX_LIST in problem.what
 
 
 def test_known_suffixes() -> None:
-    assert known_suffix("a.b.JSONL.gz") == ".jsonl.gz"
-    assert known_suffix("a.csv") == ".csv"
-    assert known_suffix("a.jsonlx") is None
+    assert find_suffix("a.b.JSONL.gz") == ".jsonl.gz"
+    assert find_suffix("a.csv") == ".csv"
+    assert find_suffix("a.jsonlx") is None
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

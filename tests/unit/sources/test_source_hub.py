@@ -8,18 +8,18 @@ import pytest
 from assay.core.errors import Problem
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.files import open_source
-from assay.sources.hub import Hub
+from assay.sources.hub import LocalHub
 
 ProblemOf = Callable[[Callable[[], object]], Problem]
 
 
-def hub_of(root: Path, *files: str, names: str = "") -> Hub:
+def hub_of(root: Path, *files: str, names: str = "") -> LocalHub:
     for file in files:
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text('{"a": 1}\n')
     if names:
         (root / "hub.json").write_text(names)
-    return Hub(root)
+    return LocalHub(root)
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def hub_of(root: Path, *files: str, names: str = "") -> Hub:
     ],
 )
 def test_real_layouts(data: Path, name: str, config: str | None, split: str | None, file: str) -> None:
-    path = Hub(data).resolve(name, config=config, split=split)
+    path = LocalHub(data).resolve(name, config=config, split=split)
     assert path == data / file
     next(open_source(path).records())
 
 
 def test_real_configs_and_splits(data: Path) -> None:
-    hub = Hub(data)
+    hub = LocalHub(data)
     assert len(hub.configs("cais/mmlu")) == 57
     assert hub.splits("cais/mmlu", "anatomy") == ("dev", "test")
     assert hub.configs("gsm8k") == ()
@@ -141,7 +141,7 @@ def test_an_unknown_config(tmp_path: Path, problem_of: ProblemOf) -> None:
 
 
 def test_unknown_names(tmp_path: Path, problem_of: ProblemOf) -> None:
-    empty = problem_of(lambda: Hub(tmp_path / "nowhere").resolve("d"))
+    empty = problem_of(lambda: LocalHub(tmp_path / "nowhere").resolve("d"))
     assert empty.code == "SOURCE-010"
     assert str(tmp_path / "nowhere") in empty.what
     hub = hub_of(tmp_path, "hellaswag/test.csv", names='{"Rowan/hellaswag": "hellaswag", "gone": "away"}')
@@ -158,7 +158,7 @@ def test_broken_hub_json(tmp_path: Path, problem_of: ProblemOf) -> None:
 
 def test_a_folder_without_data(tmp_path: Path, problem_of: ProblemOf) -> None:
     (tmp_path / "d").mkdir()
-    assert "holds no data file" in problem_of(lambda: Hub(tmp_path).resolve("d")).what
+    assert "holds no data file" in problem_of(lambda: LocalHub(tmp_path).resolve("d")).what
 
 
 SHARDS = tuple(f"train-0000{number}-of-00002.parquet" for number in range(2))
@@ -170,7 +170,7 @@ def test_shards_are_one_file_in_several(tmp_path: Path, problem_of: ProblemOf) -
     problem = problem_of(lambda: hub.resolve("d", split="train"))
     assert all(f"'d/data/{shard}'" in problem.what for shard in SHARDS)
     (tmp_path / "d" / "data" / SHARDS[1]).unlink()
-    problem = problem_of(lambda: Hub(tmp_path).files("d", split="train"))
+    problem = problem_of(lambda: LocalHub(tmp_path).files("d", split="train"))
     assert "has 1 of 2 shards" in problem.what
 
 

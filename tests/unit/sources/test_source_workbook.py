@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AuthorError, Problem
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.origin import Origin
 from assay.sources import workbook_cells
 from assay.sources.file_settings import FileSettings
@@ -388,7 +388,7 @@ def test_damage_is_read_or_reported(tmp_path: Path, suffix: str) -> None:
         open_document(path, {"S": row("question", "answer") + row("a", 1) * 3})
     good = path.read_bytes()
     for number in range(150):
-        chance = draw(1, suffix, str(number))
+        chance = make_random(1, suffix, str(number))
         data = bytearray(good)
         for _ in range(chance.randint(1, 4)):
             data[chance.randrange(len(data))] = chance.randrange(256)

@@ -21,7 +21,7 @@ _PACKAGES = ("site-packages", "dist-packages")
 _EVENT_LOOP = "asyncio"
 
 
-class Place(NamedTuple):
+class CodeLocation(NamedTuple):
     """A line of code."""
 
     path: str
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 class Caller(NamedTuple):
     """Who did something, and for whom."""
 
-    places: tuple[Place, ...]
+    places: tuple[CodeLocation, ...]
     """Of each package, and of the person's own code, the nearest to what was done; the nearest first."""
     thread: str | None
     """The thread, where it is not the main one."""
@@ -57,29 +57,29 @@ class Caller(NamedTuple):
         return said if self.thread is None else f"{said}, in the thread {self.thread!r}"
 
 
-def caller() -> Caller:
+def find_caller() -> Caller:
     """Return who is at work in this thread, the code of `assay.app.offline` left out."""
-    places = _told(sys._getframe(1))
+    places = _find_nearest_locations(sys._getframe(1))
     if not places:
         # Event loops look names up in threads of their own. Who asked for it waits in another.
         for frame in sys._current_frames().values():
             if any(_EVENT_LOOP in Path(one.f_code.co_filename).parts for one in _frames(frame)):
-                places = places or _told(frame)
+                places = places or _find_nearest_locations(frame)
     thread = threading.current_thread()
     return Caller(places, None if thread is threading.main_thread() else thread.name)
 
 
-def _told(frame: FrameType | None) -> tuple[Place, ...]:
+def _find_nearest_locations(frame: FrameType | None) -> tuple[CodeLocation, ...]:
     """Return of each package, and of the person's own code, the nearest place in a stack, up to Assay's."""
-    found: dict[str | None, Place] = {}
-    for place in _places(frame):
+    found: dict[str | None, CodeLocation] = {}
+    for place in _iterate_locations(frame):
         found.setdefault(place.package, place)
         if place.package == _OURS:
             break
     return tuple(found.values())
 
 
-def _places(frame: FrameType | None) -> Iterator[Place]:
+def _iterate_locations(frame: FrameType | None) -> Iterator[CodeLocation]:
     """Yield the places of a stack that are not Python's own."""
     for one in _frames(frame):
         path = one.f_code.co_filename
@@ -93,7 +93,7 @@ def _places(frame: FrameType | None) -> Iterator[Place]:
             package = parts[inside[-1] + 1].removesuffix(".py")
         elif path.startswith(_PYTHON):
             continue
-        yield Place(path, one.f_lineno, one.f_code.co_name, package)
+        yield CodeLocation(path, one.f_lineno, one.f_code.co_name, package)
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:

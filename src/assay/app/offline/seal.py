@@ -16,11 +16,11 @@ from assay.scoring.sandbox.seccomp import FilterUnavailable, install_filter
 
 _HARMLESS_FAMILIES = (1, 16, 38)
 """AF_UNIX, AF_NETLINK and AF_ALG: they reach this machine's own programs and its kernel."""
-_REFUSED = ("io_uring_setup",)
+_BLOCKED_CALLS = ("io_uring_setup",)
 """It opens sockets without the call that is filtered; programs do without it."""
 
 
-class CannotSeal(Exception):
+class SealError(Exception):
     """The system does not do this, and why."""
 
 
@@ -29,11 +29,11 @@ def seal_thread() -> None:
     if is_sealed():
         return
     try:
-        install_filter(_HARMLESS_FAMILIES, _REFUSED)
+        install_filter(_HARMLESS_FAMILIES, _BLOCKED_CALLS)
     except FilterUnavailable as why:
-        raise CannotSeal(str(why)) from why
+        raise SealError(str(why)) from why
     if not is_sealed():
-        raise CannotSeal("the kernel took the filter and opens internet sockets all the same")
+        raise SealError("the kernel took the filter and opens internet sockets all the same")
 
 
 def is_sealed() -> bool:

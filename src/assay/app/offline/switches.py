@@ -22,7 +22,7 @@ _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "WANDB_MODE": "offline",
 }
-_KEPT = (
+_IMPORTED_SWITCHES = (
     ("huggingface_hub.constants", "HF_HUB_OFFLINE"),
     ("datasets.config", "HF_HUB_OFFLINE"),
     ("datasets.config", "HF_DATASETS_OFFLINE"),
@@ -31,10 +31,12 @@ _KEPT = (
 
 
 @contextmanager
-def switched_offline() -> Iterator[None]:
+def offline_switches() -> Iterator[None]:
     """Keep libraries from asking servers."""
     before = {name: os.environ.get(name) for name in _ENVIRONMENT}
-    kept = {place: getattr(sys.modules[place[0]], place[1]) for place in _KEPT if _is_there(*place)}
+    kept = {
+        place: getattr(sys.modules[place[0]], place[1]) for place in _IMPORTED_SWITCHES if _has_switch(*place)
+    }
     os.environ.update(_ENVIRONMENT)
     _set(dict.fromkeys(kept, True))
     try:
@@ -47,11 +49,15 @@ def switched_offline() -> Iterator[None]:
                 os.environ[name] = value
         # One that was imported meanwhile took the switch for the person's own wish.
         _set(
-            {place: kept.get(place, before["HF_HUB_OFFLINE"] == "1") for place in _KEPT if _is_there(*place)}
+            {
+                place: kept.get(place, before["HF_HUB_OFFLINE"] == "1")
+                for place in _IMPORTED_SWITCHES
+                if _has_switch(*place)
+            }
         )
 
 
-def _is_there(module: str, name: str) -> bool:
+def _has_switch(module: str, name: str) -> bool:
     return hasattr(sys.modules.get(module), name)
 
 

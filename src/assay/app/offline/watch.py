@@ -21,10 +21,10 @@ from typing import Any
 
 import msgspec
 
-from assay.app.offline.callers import Caller, caller
-from assay.app.offline.endpoints import Endpoint, endpoint_of, shown
-from assay.app.offline.seal import CannotSeal, is_sealed, seal_thread
-from assay.app.offline.switches import switched_offline
+from assay.app.offline.callers import Caller, find_caller
+from assay.app.offline.endpoints import Endpoint, format_host_port, parse_endpoint
+from assay.app.offline.seal import SealError, is_sealed, seal_thread
+from assay.app.offline.switches import offline_switches
 from assay.app.settings import RunSettings
 from assay.core.errors import OfflineError, Problem
 
@@ -69,7 +69,7 @@ class OfflineWatch(Watch):
 
     def permit(self, model: str | None) -> None:
         """Let a model's server be reached, if it has one."""
-        endpoint = endpoint_of(model) if model else None
+        endpoint = parse_endpoint(model) if model else None
         if endpoint is not None:
             self._endpoints.append(endpoint)
 
@@ -81,10 +81,10 @@ class OfflineWatch(Watch):
             )
             return
         try:
-            if _wait_for_later:
-                raise CannotSeal("another model of the same command has a server")
+            if _pending_served_models:
+                raise SealError("another model of the same command has a server")
             seal_thread()
-        except CannotSeal as why:
+        except SealError as why:
             self._how = (
                 "offline: connections of Python code are refused, and so are other programs; native code is "
                 f"held by the switches of its libraries alone, since {why}"
@@ -147,28 +147,28 @@ class OfflineWatch(Watch):
         self._refused.close()
 
 
-_on_watch: list[OfflineWatch] = []
+_active_watches: list[OfflineWatch] = []
 """Hooks cannot be taken back: the one there is asks those who are here. More than one where runs overlap."""
 
 
-_wait_for_later: list[str] = []
+_pending_served_models: list[str] = []
 """Models whose servers are asked later, by the thread that would be sealed."""
 
 
 @contextmanager
-def runs_of(models: Iterable[str]) -> Iterator[None]:
+def deferring_seal(models: Iterable[str]) -> Iterator[None]:
     """Leave this thread unsealed while it works on several models of which one has a server."""
-    served = [model for model in models if endpoint_of(model) is not None]
-    _wait_for_later.extend(served)
+    served = [model for model in models if parse_endpoint(model) is not None]
+    _pending_served_models.extend(served)
     try:
         yield
     finally:
         for model in served:
-            _wait_for_later.remove(model)
+            _pending_served_models.remove(model)
 
 
 @contextmanager
-def kept_offline(values: RunSettings) -> Iterator[Watch]:
+def offline_watch(values: RunSettings) -> Iterator[Watch]:
     """Watch over what is done inside, if the settings ask for it; end with what was refused."""
     if not values.offline:
         yield Watch()
@@ -176,9 +176,9 @@ def kept_offline(values: RunSettings) -> Iterator[Watch]:
     watch = OfflineWatch()
     watch.permit(values.model if values.stage != "score" else None)
     watch.permit(values.judge)
-    _listen()
-    with switched_offline():
-        _on_watch.append(watch)
+    _install_audit_hook()
+    with offline_switches():
+        _active_watches.append(watch)
         try:
             yield watch
         except Exception as error:
@@ -189,7 +189,7 @@ def kept_offline(values: RunSettings) -> Iterator[Watch]:
         else:
             watch.look()
         finally:
-            _on_watch.remove(watch)
+            _active_watches.remove(watch)
             watch.close()
 
 
@@ -197,107 +197,109 @@ def kept_offline(values: RunSettings) -> Iterator[Watch]:
 
 
 @cache
-def _listen() -> None:
+def _install_audit_hook() -> None:
     """Begin to hear what Python tells, once in the life of a process."""
-    sys.addaudithook(_hear)
+    sys.addaudithook(_handle_audit_event)
     # The event of a look-up does not say what was found, and connections are made to what was.
-    socket.getaddrinfo = _getaddrinfo
+    socket.getaddrinfo = _recording_getaddrinfo
 
 
-_asked_before = socket.getaddrinfo
+_original_getaddrinfo = socket.getaddrinfo
 
 
-def _getaddrinfo(host: Any, *args: Any, **settings: Any) -> Any:
+def _recording_getaddrinfo(host: Any, *args: Any, **settings: Any) -> Any:
     """Look a name up, and remember the addresses of endpoints."""
-    found = _asked_before(host, *args, **settings)
-    for watch in _on_watch:
-        watch.learn(_text(host), found)
+    found = _original_getaddrinfo(host, *args, **settings)
+    for watch in _active_watches:
+        watch.learn(_decode_host(host), found)
     return found
 
 
-def _hear(event: str, args: tuple[Any, ...]) -> None:
-    if _on_watch and (judge := _JUDGES.get(event)) is not None:
+def _handle_audit_event(event: str, args: tuple[Any, ...]) -> None:
+    if _active_watches and (judge := _EVENT_CHECKS.get(event)) is not None:
         judge(*args)
 
 
-def _connecting(connected: socket.socket, address: Any) -> None:
+def _check_connect(connected: socket.socket, address: Any) -> None:
     """Hear of a socket that is connected, or of a packet that is sent."""
     if connected.family not in _INTERNET or address is None:
         return
     host, port = address[:2]
-    if not any(watch.is_endpoint(_text(host), port) for watch in _on_watch):
-        _refuse_connection(f"a connection to {shown(host, port)} was refused")
+    if not any(watch.is_endpoint(_decode_host(host), port) for watch in _active_watches):
+        _reject_connection(f"a connection to {format_host_port(host, port)} was refused")
 
 
-def _opening(_: socket.socket, family: int, *__: Any) -> None:
+def _check_socket(_: socket.socket, family: int, *__: Any) -> None:
     """Hear of a new socket; one that the kernel will refuse is refused by name."""
     if family in _INTERNET and is_sealed():
         is_probe = sys._getframe(3).f_code.co_name in _PROBES
-        _refuse_connection("an internet socket was refused", is_told=not is_probe)
+        _reject_connection("an internet socket was refused", is_told=not is_probe)
 
 
-def _looking_up(host: Any, port: Any = None, *_: Any) -> None:
+def _check_lookup(host: Any, port: Any = None, *_: Any) -> None:
     """Hear of a name that is looked up. No name at all stands for this machine, and is asked of nobody."""
-    if host and not any(watch.is_named(_text(host), port) for watch in _on_watch):
-        _refuse_connection(f"a look-up of {shown(host, port)} was refused")
+    if host and not any(watch.is_named(_decode_host(host), port) for watch in _active_watches):
+        _reject_connection(f"a look-up of {format_host_port(host, port)} was refused")
 
 
-def _looking_back(address: tuple[Any, ...]) -> None:
+def _check_reverse_lookup(address: tuple[Any, ...]) -> None:
     """Hear of an address whose name is looked up."""
-    _looking_up(*address[:2])
+    _check_lookup(*address[:2])
 
 
-def _starting(program: Any, args: Any = (), *_: Any) -> None:
+def _check_program(program: Any, args: Any = (), *_: Any) -> None:
     """Hear of a program that is started: where this thread is sealed, it is too."""
     words = [os.fsdecode(word) for word in args] if isinstance(args, list | tuple) else []
     name = os.path.basename(os.fsdecode(program or words[0]).split()[0])
     if name in _QUIET_PROGRAMS or not _OWN.isdisjoint(words):
         return
-    who = caller()
+    who = find_caller()
     if is_sealed():
-        for watch in _on_watch:
+        for watch in _active_watches:
             watch.note_program(name, who)
         return
     what = f"the program {name!r} was not started, as nothing could keep it offline. It was started by {who}"
     fix = "do what it does before the run, or run without --offline"
-    _refuse(Problem("OFFLINE-002", what, fix, who.origin))
+    _reject_attempt(Problem("OFFLINE-002", what, fix, who.origin))
 
 
-def _running_in_shell(command: Any) -> None:
-    _starting("sh", [command])
+def _check_shell_command(command: Any) -> None:
+    _check_program("sh", [command])
 
 
-_JUDGES: dict[str, Callable[..., None]] = {
-    "socket.__new__": _opening,
-    "socket.connect": _connecting,
-    "socket.sendto": _connecting,
-    "socket.sendmsg": _connecting,
-    "socket.getaddrinfo": _looking_up,
-    "socket.gethostbyname": _looking_up,
-    "socket.gethostbyaddr": _looking_up,
-    "socket.getnameinfo": _looking_back,
-    "subprocess.Popen": _starting,
-    "os.exec": _starting,
-    "os.posix_spawn": _starting,
-    "os.system": _running_in_shell,
+_EVENT_CHECKS: dict[str, Callable[..., None]] = {
+    "socket.__new__": _check_socket,
+    "socket.connect": _check_connect,
+    "socket.sendto": _check_connect,
+    "socket.sendmsg": _check_connect,
+    "socket.getaddrinfo": _check_lookup,
+    "socket.gethostbyname": _check_lookup,
+    "socket.gethostbyaddr": _check_lookup,
+    "socket.getnameinfo": _check_reverse_lookup,
+    "subprocess.Popen": _check_program,
+    "os.exec": _check_program,
+    "os.posix_spawn": _check_program,
+    "os.system": _check_shell_command,
 }
 """Event -> who decides about it, by the event's own arguments."""
 
 
-def _refuse_connection(what: str, *, is_told: bool = True) -> None:
-    who = caller()
-    named = [name for watch in _on_watch for name in watch.named]
+def _reject_connection(what: str, *, is_told: bool = True) -> None:
+    who = find_caller()
+    named = [name for watch in _active_watches for name in watch.named]
     but = f"nothing but {', '.join(named)} is connected to" if named else "no endpoint is named"
     fix = "have the data or the model here before the run, or run without --offline"
-    _refuse(Problem("OFFLINE-001", f"{what}: {but}. It was tried by {who}", fix, who.origin), is_told=is_told)
+    _reject_attempt(
+        Problem("OFFLINE-001", f"{what}: {but}. It was tried by {who}", fix, who.origin), is_told=is_told
+    )
 
 
-def _refuse(problem: Problem, *, is_told: bool = True) -> None:
+def _reject_attempt(problem: Problem, *, is_told: bool = True) -> None:
     if is_told:
-        for watch in _on_watch:
+        for watch in _active_watches:
             watch.write_down(problem)
     raise OfflineError(problem)
 
 
-def _text(host: Any) -> str:
+def _decode_host(host: Any) -> str:
     return host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)

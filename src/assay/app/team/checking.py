@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from assay.app.check import Checked, check
+from assay.app.check import CheckedDataset, check
 from assay.app.open_model import open_model
 from assay.app.settings import RunSettings, Settings
 from assay.app.team.folders import require_allowed
 from assay.app.team.headlines import require_headline
 from assay.app.team.memory import bounded_memory
-from assay.app.team.messages import AllChecked, Check, CheckedTask
+from assay.app.team.messages import Check, CheckedTask, CheckPassed
 
 
-def checked(order: Check) -> AllChecked:
+def check_order(order: Check) -> CheckPassed:
     """Compile the datasets and look at every row; raise what is wrong."""
     if order.memory_mb is None:
-        return _checked(order)
+        return _check_plan(order)
     with bounded_memory(order.memory_mb):
-        return _checked(order)
+        return _check_plan(order)
 
 
-def _checked(order: Check) -> AllChecked:
+def _check_plan(order: Check) -> CheckPassed:
     if order.folder is not None:
         # So errors name the file as whoever sent it does, and tell nothing of this machine.
         os.chdir(order.folder)
@@ -33,7 +33,7 @@ def _checked(order: Check) -> AllChecked:
     found = check(order.plan.datasets, settings, with_model=False)
     if order.headline is not None:
         require_headline(order.plan.datasets, values, order.headline)
-    return AllChecked(tuple(_task(one, order.n_rows) for one in found))
+    return CheckPassed(tuple(_task(one, order.n_rows) for one in found))
 
 
 def try_model(values: RunSettings) -> None:
@@ -41,7 +41,7 @@ def try_model(values: RunSettings) -> None:
     open_model(values).close()
 
 
-def _task(one: Checked, n_rows: int) -> CheckedTask:
+def _task(one: CheckedDataset, n_rows: int) -> CheckedTask:
     task = one.compiled.task
     rows = tuple(sample.fields for sample in islice(task.samples(), n_rows))
     return CheckedTask(

@@ -19,7 +19,15 @@ from types import TracebackType
 
 import msgspec
 
-from assay.app.team.messages import Advanced, Event, Order, Refused, Stopped, decode_event, encode
+from assay.app.team.messages import (
+    EvaluationProgress,
+    Event,
+    Order,
+    OrderFailed,
+    Stopped,
+    decode_event,
+    encode,
+)
 from assay.core.errors import AuthorError, Problem, UsageError
 
 _log = logging.getLogger("assay.team")
@@ -48,7 +56,7 @@ class Child:
         finally:
             if stderr is not None:
                 stderr.close()
-        self._news: Advanced | None = None
+        self._news: EvaluationProgress | None = None
         self.answer: Event | None = None
         """What it came to, once it has said so."""
         self._is_reaped = False
@@ -61,7 +69,7 @@ class Child:
         """Return the number of the process."""
         return self._process.pid
 
-    def news(self) -> Advanced | None:
+    def news(self) -> EvaluationProgress | None:
         """Return how far it is, if it has said so since it was last asked."""
         news, self._news = self._news, None
         return news
@@ -140,13 +148,13 @@ class Child:
                 if text.endswith(b"\n"):
                     _log.error("the process %s said what cannot be read: %s", self._process.pid, error)
                 continue
-            if isinstance(event, Advanced):
+            if isinstance(event, EvaluationProgress):
                 self._news = event
             else:
                 self.answer = event
 
 
-class Asker:
+class OrderRunner:
     """Has processes answer questions, such as whether an evaluation can be done. Threads may share it."""
 
     def __init__(self, seconds: float) -> None:
@@ -161,7 +169,7 @@ class Asker:
         with Child(order) as child, self._noted(child):
             is_answered = child.wait(self._seconds)
         answer = child.answer
-        if isinstance(answer, Refused):
+        if isinstance(answer, OrderFailed):
             raise AuthorError(answer.problems, total=answer.total)
         if answer is None or isinstance(answer, Stopped):
             what = "the process that looked at it died; the server's log may say why"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from assay.app.run import Observer, run
 from assay.app.team.folders import require_allowed
-from assay.app.team.messages import Advanced, Evaluate, Event
+from assay.app.team.messages import Evaluate, EvaluationProgress, Event
 from assay.core.errors import PlanError, Problem
 from assay.core.run import RunStatus
 from assay.engine.execute import Tally
@@ -20,7 +20,7 @@ _EVERY_S = 0.5
 def evaluate(order: Evaluate, say: Callable[[Event], None]) -> None:
     """Evaluate, or go on where an earlier attempt ended."""
     require_allowed(order.plan.datasets, order.allow_python)
-    finished = run(order.plan.datasets, order.plan.settings(order.out), _Teller(say))
+    finished = run(order.plan.datasets, order.plan.settings(order.out), _ProgressReporter(say))
     if finished.manifest.status is RunStatus.UNSCORED:
         raise PlanError(
             [
@@ -34,7 +34,7 @@ def evaluate(order: Evaluate, say: Callable[[Event], None]) -> None:
         )
 
 
-class _Teller(Observer):
+class _ProgressReporter(Observer):
     """Tells how far the run is, not too often."""
 
     def __init__(self, say: Callable[[Event], None]) -> None:
@@ -49,10 +49,10 @@ class _Teller(Observer):
             return
         self._has_told_last |= is_over
         self._next = time.monotonic() + _EVERY_S
-        self._say(Advanced(_told(tally), tally.n_answered - tally.n_journaled))
+        self._say(EvaluationProgress(_count_progress(tally), tally.n_answered - tally.n_journaled))
 
 
-def _told(tally: Tally) -> dict[str, float]:
+def _count_progress(tally: Tally) -> dict[str, float]:
     judge = tally.judge or JudgeTally()
     return {
         "n_samples": tally.n_samples,

@@ -8,11 +8,11 @@ from typing import Annotated
 import msgspec
 
 from assay.app.run_names import short_name, slug
-from assay.app.team.messages import AllChecked, Check, CheckedTask
+from assay.app.team.messages import Check, CheckedTask, CheckPassed
 from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
 from assay.app.team.team import Team
-from assay.app.team.texts import Words
-from assay.app.team.worker import log_of
+from assay.app.team.texts import BoundedText
+from assay.app.team.worker import get_log_path
 from assay.backends.registry import BACKENDS
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
@@ -26,12 +26,12 @@ _LONGEST_LABEL = 100
 class EvaluationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked for: a model on some datasets."""
 
-    model: Words
+    model: BoundedText
     """A registered model's name. The owner may also write what `--model` takes."""
-    datasets: Annotated[tuple[Words, ...], msgspec.Meta(min_length=1, max_length=200)]
+    datasets: Annotated[tuple[BoundedText, ...], msgspec.Meta(min_length=1, max_length=200)]
     """Registered datasets' names; they become one run."""
     settings: AskedSettings = AskedSettings()
-    judge: Words | None = None
+    judge: BoundedText | None = None
     """A registered model that grades answers, where the datasets need one."""
     priority: Annotated[int, msgspec.Meta(ge=-10, le=10)] = 0
     """Higher ones come first."""
@@ -39,14 +39,14 @@ class EvaluationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Arguments of a model that is not registered."""
 
 
-class Submitted(msgspec.Struct, frozen=True):
+class SubmittedEvaluation(msgspec.Struct, frozen=True):
     """An evaluation in the queue, and how its datasets were understood."""
 
     job: Job
     tasks: tuple[CheckedTask, ...]
 
 
-def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> Submitted:
+def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> SubmittedEvaluation:
     """Check everything that can be known without the model, and put an evaluation into the queue."""
     model = _model(team, asked, by)
     judge = None if asked.judge is None else team.models.get(asked.judge)
@@ -55,9 +55,9 @@ def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> Submitted:
     if team.settings.data_root is not None:
         of_server["data_root"] = team.settings.data_root
     plan = make_plan(model, datasets, asked.settings, judge=judge, of_server=of_server)
-    _require_room(team)
+    _require_queue_space(team)
     checked = team.asker.ask(Check(plan, team.settings.allow_python))
-    assert isinstance(checked, AllChecked)
+    assert isinstance(checked, CheckPassed)
     names = [dataset.name for dataset in datasets]
     label = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
     request = JobRequest(
@@ -71,7 +71,7 @@ def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> Submitted:
     )
     # Asked again in the moment in which it is queued: the check has taken a while.
     job = team.queue.submit(request, lambda connection: team.datasets.require(connection, datasets))
-    return Submitted(job, checked.tasks)
+    return SubmittedEvaluation(job, checked.tasks)
 
 
 def stop(team: Team, number: int, by: Bearer) -> Job:
@@ -92,7 +92,7 @@ def delete(team: Team, number: int, by: Bearer) -> None:
     folder = run_folder(team, team.queue.get(number))
     # Held first: while the process of a lost attempt still writes there, the evaluation stays as well.
     folder.delete(lambda: team.queue.delete(number))
-    log_of(team.settings, number).unlink(missing_ok=True)
+    get_log_path(team.settings, number).unlink(missing_ok=True)
 
 
 def run_folder(team: Team, job: Job) -> RunFolder:
@@ -115,7 +115,7 @@ def _model(team: Team, asked: EvaluationRequest, by: Bearer) -> Model:
     return Model(asked.model, asked.model, asked.model_args)
 
 
-def _require_room(team: Team) -> None:
+def _require_queue_space(team: Team) -> None:
     waiting = team.queue.count([JobState.QUEUED])
     if waiting >= team.settings.max_waiting:
         what = f"{waiting:,} evaluations wait already, no more are taken"

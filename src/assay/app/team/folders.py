@@ -6,30 +6,34 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from assay.app.dataset_list import ListedDataset, datasets_in, tables_in
-from assay.app.dialects import TABLE, language_of
+from assay.app.dataset_list import ListedDataset, list_folder_datasets, list_folder_tables
+from assay.app.dialects import TABLE, detect_dialect
 from assay.app.run_names import slug
-from assay.app.team.messages import Found, FoundDataset
+from assay.app.team.messages import FoundDataset, FoundDatasets
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import AssayError, AuthorError, Problem
 
 
-def found(settings: TeamSettings) -> Found:
+def find_datasets(settings: TeamSettings) -> FoundDatasets:
     """Return all datasets, each under a name of its own, and why some could not be read."""
     listed: dict[str, tuple[Path, ListedDataset]] = {}
     problems: list[Problem] = []
     for named in dict.fromkeys((*settings.allow_python, *settings.datasets)):
         folder = Path(named)
         try:
-            inside = datasets_in(folder) if _is_inside(folder, settings.allow_python) else tables_in(folder)
+            inside = (
+                list_folder_datasets(folder)
+                if _is_inside(folder, settings.allow_python)
+                else list_folder_tables(folder)
+            )
         except AssayError as error:
             problems += error.problems
             continue
         for one in inside:
-            if not _is_inside(_path_in(one.name), (settings.home, settings.runs_dir)):
+            if not _is_inside(_extract_path(one.name), (settings.home, settings.runs_dir)):
                 listed.setdefault(one.name, (folder, one))
     names = _names(list(listed.values()))
-    return Found(
+    return FoundDatasets(
         tuple(
             FoundDataset(names[place], place, one.dialect, one.about, one.metrics, one.headline)
             for place, (_, one) in listed.items()
@@ -45,8 +49,8 @@ def require_allowed(datasets: Iterable[str], allow_python: Sequence[str]) -> Non
     the owner allows.
     """
     for place in datasets:
-        if language_of(place, None, {}) != TABLE and not _is_inside(_path_in(place), allow_python):
-            what = f"the dataset {_last_word(place)!r} is no table, and its folder is not allowed to run code"
+        if detect_dialect(place, None, {}) != TABLE and not _is_inside(_extract_path(place), allow_python):
+            what = f"the dataset {_extract_short_name(place)!r} is no table, and its folder is not allowed to run code"
             fix = "the owner may start the server with --allow-python FOLDER"
             raise AuthorError(Problem("TEAM-045", what, fix))
 
@@ -57,7 +61,7 @@ def _is_inside(path: Path, folders: Sequence[str]) -> bool:
     return any(place.is_relative_to(Path(folder).resolve()) for folder in folders)
 
 
-def _path_in(place: str) -> Path:
+def _extract_path(place: str) -> Path:
     """Return the path of `path`, `path:names` or `path::Class`."""
     while not Path(place).exists() and ":" in place:
         place = place.rpartition(":")[0].rstrip(":")
@@ -66,15 +70,15 @@ def _path_in(place: str) -> Path:
 
 def _names(listed: list[tuple[Path, ListedDataset]]) -> dict[str, str]:
     """Return a name for each place: its last word, or its whole path where that is another's too."""
-    short = {one.name: _last_word(one.name) for _, one in listed}
+    short = {one.name: _extract_short_name(one.name) for _, one in listed}
     counts = Counter(short.values())
     return {
-        one.name: short[one.name] if counts[short[one.name]] == 1 else _path_as_name(folder, one.name)
+        one.name: short[one.name] if counts[short[one.name]] == 1 else _format_path_name(folder, one.name)
         for folder, one in listed
     }
 
 
-def _last_word(place: str) -> str:
+def _extract_short_name(place: str) -> str:
     """Return `klue_ynat` for `folder:klue_ynat`, `data` for `folder/data.csv.gz`."""
     _, colon, chosen = place.rpartition(":")
     if colon and "/" not in chosen:
@@ -82,6 +86,6 @@ def _last_word(place: str) -> str:
     return slug(Path(place).name.partition(".")[0])
 
 
-def _path_as_name(folder: Path, place: str) -> str:
+def _format_path_name(folder: Path, place: str) -> str:
     """Return the path under the folder's own, with dots for slashes."""
     return slug(str(Path(place).relative_to(folder.parent)).replace("/", ".").replace(":", "."))

@@ -12,7 +12,7 @@ from assay.results.leaderboard.abilities import Abilities
 from assay.results.leaderboard.board import Board
 
 
-class Wishes(NamedTuple):
+class BoardOptions(NamedTuple):
     """What a team has registered about the datasets and models of a board."""
 
     registered: dict[str, str]
@@ -23,14 +23,14 @@ class Wishes(NamedTuple):
     """The registered name of each model: readers of a board need not know the addresses of servers."""
 
 
-def team_runs(team: Team) -> IndexedRuns:
+def open_team_runs(team: Team) -> IndexedRuns:
     """Open the index of the team's runs."""
     runs_dir = Path(team.settings.runs_dir)
     runs_dir.mkdir(parents=True, exist_ok=True)
     return IndexedRuns([runs_dir], team.settings.database_place)
 
 
-def team_wishes(team: Team, runs: IndexedRuns) -> Wishes:
+def read_board_options(team: Team, runs: IndexedRuns) -> BoardOptions:
     """Return what is registered about the datasets that runs have."""
     datasets = team.datasets.every()
     have_runs = runs.datasets()
@@ -42,18 +42,20 @@ def team_wishes(team: Team, runs: IndexedRuns) -> Wishes:
     names: dict[str, list[str]] = {}
     for model in team.models.every():
         names.setdefault(model.spec, []).append(model.name)
-    return Wishes(headlines, abilities or None, {spec: " / ".join(named) for spec, named in names.items()})
+    return BoardOptions(
+        headlines, abilities or None, {spec: " / ".join(named) for spec, named in names.items()}
+    )
 
 
-def board_of(runs: IndexedRuns, wishes: Wishes) -> Board:
+def build_board(runs: IndexedRuns, wishes: BoardOptions) -> Board:
     """Return the board of runs as a team wishes to see it."""
     return runs.board(
         registered=wishes.registered, abilities=wishes.abilities, model_names=wishes.model_names
     )
 
 
-def team_board(team: Team) -> Board:
+def build_team_board(team: Team) -> Board:
     """Read the runs that changed, and return the leaderboard of all that the team's database knows."""
-    with closing(team_runs(team)) as runs:
+    with closing(open_team_runs(team)) as runs:
         runs.refresh()
-        return board_of(runs, team_wishes(team, runs))
+        return build_board(runs, read_board_options(team, runs))

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from assay.app.settings import RunSettings
-from assay.app.team.plan import Plan
+from assay.app.team.plan import EvaluationPlan
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import Problem
 
@@ -15,7 +15,7 @@ from assay.core.errors import Problem
 class Evaluate(msgspec.Struct, frozen=True, tag=True):
     """Do an evaluation."""
 
-    plan: Plan
+    plan: EvaluationPlan
     out: str
     """The run's folder."""
     allow_python: tuple[str, ...]
@@ -25,7 +25,7 @@ class Evaluate(msgspec.Struct, frozen=True, tag=True):
 class Check(msgspec.Struct, frozen=True, tag=True):
     """Find out everything that can be known about an evaluation without its model."""
 
-    plan: Plan
+    plan: EvaluationPlan
     allow_python: tuple[str, ...]
     folder: str | None = None
     """The folder from which the datasets' paths count; None: they are whole."""
@@ -61,7 +61,7 @@ class Serve(msgspec.Struct, frozen=True, tag=True):
 Order: TypeAlias = Evaluate | Check | ListFolders | TryModel | Serve
 
 
-class Advanced(msgspec.Struct, frozen=True, tag=True):
+class EvaluationProgress(msgspec.Struct, frozen=True, tag=True):
     """How far an evaluation is."""
 
     progress: dict[str, Any]
@@ -77,7 +77,7 @@ class Stopped(msgspec.Struct, frozen=True, tag=True):
     """The evaluation was interrupted; what was answered is kept."""
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True):
+class OrderFailed(msgspec.Struct, frozen=True, tag=True):
     """It cannot be done, and why."""
 
     problems: tuple[Problem, ...]
@@ -98,7 +98,7 @@ class CheckedTask(msgspec.Struct, frozen=True):
     """What is odd about it."""
 
 
-class AllChecked(msgspec.Struct, frozen=True, tag=True):
+class CheckPassed(msgspec.Struct, frozen=True, tag=True):
     """Nothing is in the way of an evaluation, as far as can be known without the model."""
 
     tasks: tuple[CheckedTask, ...]
@@ -115,7 +115,7 @@ class FoundDataset(msgspec.Struct, frozen=True):
     headline: str | None
 
 
-class Found(msgspec.Struct, frozen=True, tag=True):
+class FoundDatasets(msgspec.Struct, frozen=True, tag=True):
     """The datasets of the owner's folders."""
 
     datasets: tuple[FoundDataset, ...]
@@ -123,7 +123,7 @@ class Found(msgspec.Struct, frozen=True, tag=True):
     """Why some folders, or parts of them, could not be read."""
 
 
-Event: TypeAlias = Advanced | Done | Stopped | Refused | AllChecked | Found
+Event: TypeAlias = EvaluationProgress | Done | Stopped | OrderFailed | CheckPassed | FoundDatasets
 
 decode_order = msgspec.json.Decoder(Order).decode
 decode_event = msgspec.json.Decoder(Event).decode

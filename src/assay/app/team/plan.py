@@ -54,7 +54,7 @@ class AskedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """Go on though the server refuses the first requests alike."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class EvaluationPlan(msgspec.Struct, frozen=True):
     """All that a worker needs, but for the folder of the run."""
 
     datasets: tuple[str, ...]
@@ -83,16 +83,16 @@ def make_plan(
     *,
     judge: Model | None,
     of_server: Mapping[str, Any],
-) -> Plan:
+) -> EvaluationPlan:
     """Return the plan. What was asked for wins over datasets' own settings, and those over the server's."""
     said = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
     if "limit" in said:
         said["limit"] = str(said["limit"])
     layers: list[tuple[str, Mapping[str, Any]]] = [
         ("server", of_server),
-        ("dataset", _of_datasets(datasets, said)),
+        ("dataset", _merge_dataset_settings(datasets, said)),
         ("request", said),
-        ("model", settings_of(model)),
+        ("model", build_model_settings(model)),
     ]
     if judge is not None:
         layers.append(("request", {"judge": judge.spec, "judge_args": judge.args}))
@@ -102,17 +102,17 @@ def make_plan(
         values |= layer
         sources |= dict.fromkeys(layer, source)
     made = msgspec.convert(values, RunSettings)
-    return Plan(tuple(dataset.place for dataset in datasets), made, sources)
+    return EvaluationPlan(tuple(dataset.place for dataset in datasets), made, sources)
 
 
-def settings_of(model: Model) -> dict[str, Any]:
+def build_model_settings(model: Model) -> dict[str, Any]:
     """Return what a registered model sets of a run with it."""
     placed = {"workers": model.workers, "on": model.on}
     said = {name: value for name, value in placed.items() if value is not None}
     return {"model": model.spec, "model_args": model.args, **said}
 
 
-def _of_datasets(datasets: Sequence[Dataset], said: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_dataset_settings(datasets: Sequence[Dataset], said: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the datasets say of themselves; two that say different things are not one run."""
     found: dict[str, Any] = {}
     for name in dict.fromkeys(name for dataset in datasets for name in dataset.settings):

@@ -22,7 +22,7 @@ from assay.app.team.messages import (
     Evaluate,
     Event,
     ListFolders,
-    Refused,
+    OrderFailed,
     Serve,
     Stopped,
     TryModel,
@@ -39,7 +39,7 @@ _GRACE_S = 5.0
 
 def main() -> None:
     """Follow the order on standard input."""
-    line_in, line_out = _lines()
+    line_in, line_out = _take_standard_streams()
     order = decode_order(line_in.readline())
     if isinstance(order, Serve):
         from assay.app.team.worker import serve
@@ -50,40 +50,40 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # As Ctrl-C in a terminal: everything that was opened is closed on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    threading.Thread(target=_end_with, args=(line_in,), daemon=True).start()
+    threading.Thread(target=_end_when_closed, args=(line_in,), daemon=True).start()
     event: Event
     try:
-        event = _followed(order, line_out)
+        event = _follow_order(order, line_out)
     except KeyboardInterrupt:
         event = Stopped()
     except AssayError as error:
-        event = Refused(error.problems, error.total)
-    _say(line_out, event)
+        event = OrderFailed(error.problems, error.total)
+    _send_event(line_out, event)
 
 
-def _followed(order: Evaluate | Check | ListFolders | TryModel, line_out: FileIO) -> Event:
+def _follow_order(order: Evaluate | Check | ListFolders | TryModel, line_out: FileIO) -> Event:
     """Do what is asked. Imported when needed: nobody waits for what another order needs."""
     if isinstance(order, Evaluate):
         sys.excepthook = _error_writer(order.plan.values.model_args | order.plan.values.judge_args)
         from assay.app.team.evaluating import evaluate
 
-        evaluate(order, lambda event: _say(line_out, event))
+        evaluate(order, lambda event: _send_event(line_out, event))
         return Done()
     if isinstance(order, Check):
-        from assay.app.team.checking import checked
+        from assay.app.team.checking import check_order
 
-        return checked(order)
+        return check_order(order)
     if isinstance(order, TryModel):
         from assay.app.team.checking import try_model
 
         try_model(order.values)
         return Done()
-    from assay.app.team.folders import found
+    from assay.app.team.folders import find_datasets
 
-    return found(order.settings)
+    return find_datasets(order.settings)
 
 
-def _lines() -> tuple[FileIO, FileIO]:
+def _take_standard_streams() -> tuple[FileIO, FileIO]:
     """Take standard input and output for orders and events, so that nobody else reads or writes there.
 
     They are not buffered: a thread that waits in a buffered read cannot be left when the process ends.
@@ -96,13 +96,13 @@ def _lines() -> tuple[FileIO, FileIO]:
     return line_in, line_out
 
 
-def _say(line_out: FileIO, event: Event) -> None:
+def _send_event(line_out: FileIO, event: Event) -> None:
     rest = memoryview(encode(event) + b"\n")
     while rest:
         rest = rest[line_out.write(rest) :]
 
 
-def _end_with(line_in: FileIO) -> None:
+def _end_when_closed(line_in: FileIO) -> None:
     """End this process when the line into it is cut."""
     line_in.read()
     os.kill(os.getpid(), signal.SIGTERM)

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 
 FILE = "assay-team.toml"
 
 
-class DatasetWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class DatasetDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the owner says of a dataset, over what its own registry says: `[dataset.NAME]` in the file."""
 
     explanation: str | None = None
@@ -60,7 +60,7 @@ class TeamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """How much memory it may take to check what was uploaded."""
     offline: bool = False
     """Whether evaluations connect to nothing but the endpoints of their models."""
-    dataset: dict[str, DatasetWords] = {}
+    dataset: dict[str, DatasetDescription] = {}
     """What the owner says of datasets, by name."""
 
     @property
@@ -84,18 +84,18 @@ _PATHS = ("home", "runs_dir", "data_root")
 _FOLDERS = ("datasets", "allow_python")
 
 
-def team_settings(flags: Mapping[str, Any], folder: Path) -> TeamSettings:
+def resolve_team_settings(flags: Mapping[str, Any], folder: Path) -> TeamSettings:
     """Put the settings together; a flag that was not given is None or empty. Paths become absolute."""
     path = folder / FILE
     said = _from_file(path)
     # Paths in the file count from where the file is, and flags from where the command is given.
-    values = _absolute(said, folder) | _absolute(
+    values = _make_paths_absolute(said, folder) | _make_paths_absolute(
         {name: value for name, value in flags.items() if value not in (None, ())}, Path.cwd()
     )
     made: dict[str, Any] = {}
     for name, value in values.items():
         if name not in _KINDS:
-            what = f"unknown setting {name!r}{nearest(name, _KINDS)}"
+            what = f"unknown setting {name!r}{suggest_name(name, _KINDS)}"
             raise UsageError(
                 Problem("TEAM-050", what, f"use one of {listing(_KINDS, at_most=40)}", Origin(FILE))
             )
@@ -104,7 +104,7 @@ def team_settings(flags: Mapping[str, Any], folder: Path) -> TeamSettings:
         except msgspec.ValidationError as error:
             what = f"setting {name!r}: found {value!r}: {error}"
             raise UsageError(Problem("TEAM-050", what, "correct the value", Origin(FILE))) from error
-    settings = TeamSettings(**_absolute(msgspec.structs.asdict(TeamSettings()), Path.cwd()) | made)
+    settings = TeamSettings(**_make_paths_absolute(msgspec.structs.asdict(TeamSettings()), Path.cwd()) | made)
     for named in (*settings.datasets, *settings.allow_python):
         if not Path(named).is_dir():
             what = f"there is no folder {named!r} of datasets"
@@ -122,7 +122,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise UsageError(Problem("TEAM-050", what, "correct the file", Origin(FILE))) from error
 
 
-def _absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _make_paths_absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return settings whose paths do not depend on the working folder; wrong types are left alone."""
 
     def placed(path: Any) -> Any:

@@ -12,7 +12,7 @@ from assay.app.team.child import Child
 from assay.app.team.messages import Serve
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import StoreError
-from assay.ledger.jobs import Queue
+from assay.ledger.jobs import JobQueue
 
 _LOOK_EVERY_S = 0.25
 _EXPIRED_EVERY_S = 5.0
@@ -26,13 +26,13 @@ _log = logging.getLogger("assay.team")
 class Supervisor:
     """Some workers, each in a process of its own. A worker that dies is replaced."""
 
-    def __init__(self, settings: TeamSettings, queue: Queue) -> None:
+    def __init__(self, settings: TeamSettings, queue: JobQueue) -> None:
         self._settings = settings
         self._queue = queue
         self._ending = threading.Event()
         self._dead: list[str] = []
         self._next_look = 0.0
-        self._places = [_Place(settings) for _ in range(settings.workers)]
+        self._places = [_WorkerSlot(settings) for _ in range(settings.workers)]
         self._watcher = threading.Thread(target=self._watch, name="assay-supervisor", daemon=True)
 
     def start(self) -> None:
@@ -74,15 +74,15 @@ class Supervisor:
 
     def _take_back(self) -> None:
         while self._dead:
-            self._queue.take_back_from(self._dead[0])
+            self._queue.release_worker(self._dead[0])
             del self._dead[0]
         if time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + _EXPIRED_EVERY_S
             # Also for workers of other machines, when all here are busy.
-            self._queue.take_back_expired()
+            self._queue.release_expired()
 
 
-class _Place:
+class _WorkerSlot:
     """Where one worker is after the other."""
 
     def __init__(self, settings: TeamSettings) -> None:

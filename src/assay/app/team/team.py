@@ -7,11 +7,11 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from assay.app.team.child import Asker
+from assay.app.team.child import OrderRunner
 from assay.app.team.settings import TeamSettings
 from assay.ledger.database import MEMORY, Database, open_database
 from assay.ledger.datasets import Datasets
-from assay.ledger.jobs import Queue
+from assay.ledger.jobs import JobQueue
 from assay.ledger.models import Models
 from assay.ledger.tokens import Tokens
 
@@ -22,11 +22,11 @@ class Team:
     def __init__(self, settings: TeamSettings, database: Database) -> None:
         self.settings = settings
         self.database = database
-        self.queue = Queue(database)
+        self.queue = JobQueue(database)
         self.models = Models(database)
         self.datasets = Datasets(database)
         self.tokens = Tokens(database)
-        self.asker = Asker(settings.check_s)
+        self.asker = OrderRunner(settings.check_s)
 
     def __enter__(self) -> Team:
         return self

@@ -6,5 +6,5 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-Words: TypeAlias = Annotated[str, msgspec.Meta(max_length=4_000, pattern=r"^[^\u0000]*$")]
+BoundedText: TypeAlias = Annotated[str, msgspec.Meta(max_length=4_000, pattern=r"^[^\u0000]*$")]
 """A name or some sentences. Bounded, as errors repeat it; PostgreSQL keeps no text with a zero byte."""

@@ -10,13 +10,13 @@ import msgspec
 
 from assay.app.team.messages import Check
 from assay.app.team.plan import AskedSettings, make_plan
-from assay.app.team.registering import checked_name
+from assay.app.team.registering import check_name
 from assay.app.team.team import Team
 from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.roles import Bearer
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
-from assay.results.disk_space import while_there_is_room
+from assay.results.disk_space import reporting_disk_full
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 """What may be uploaded: nothing that is run, and nothing that unpacks."""
@@ -38,15 +38,15 @@ class Upload(msgspec.Struct, frozen=True):
     headline: str | None = None
 
 
-def keep_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
+def store_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
     """Check a dataset as `assay check` does, and register it."""
-    name = checked_name(upload.name)
+    name = check_name(upload.name)
     suffix = _suffix(upload.file_name)
-    _require_room(team, len(upload.content) + len(upload.meta or b""))
+    _check_upload_size(team, len(upload.content) + len(upload.meta or b""))
     folder = team.settings.uploads / f"{name}-{secrets.token_hex(4)}"
     path = folder / f"{name}{suffix}"
     try:
-        with while_there_is_room(Path(name), "have the owner make room on the server's disk"):
+        with reporting_disk_full(Path(name), "have the owner make room on the server's disk"):
             folder.mkdir(parents=True)
             path.write_bytes(upload.content)
             if upload.meta is not None:
@@ -74,7 +74,9 @@ def delete_upload(team: Team, name: str) -> None:
 
     Runs on it stand alone, and stay.
     """
-    dataset = team.datasets.delete(name, lambda connection: team.queue.require_unneeded(connection, name))
+    dataset = team.datasets.delete(
+        name, lambda connection: team.queue.require_unused_dataset(connection, name)
+    )
     shutil.rmtree(Path(dataset.place).parent)
 
 
@@ -102,7 +104,7 @@ def _suffix(file_name: str) -> str:
     return suffix
 
 
-def _require_room(team: Team, n_bytes: int) -> None:
+def _check_upload_size(team: Team, n_bytes: int) -> None:
     of_one, of_all = team.settings.max_upload_mb * _MB, team.settings.max_uploads_mb * _MB
     if n_bytes > of_one:
         what = f"the dataset has {n_bytes:,} bytes, {of_one:,} are allowed"

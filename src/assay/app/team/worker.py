@@ -16,18 +16,18 @@ from pathlib import Path
 import msgspec
 
 from assay.app.team.child import Child
-from assay.app.team.messages import Done, Evaluate, Refused, Serve, Stopped
-from assay.app.team.plan import Plan
+from assay.app.team.messages import Done, Evaluate, OrderFailed, Serve, Stopped
+from assay.app.team.plan import EvaluationPlan
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import Problem, StoreError
 from assay.ledger.database import open_database
-from assay.ledger.jobs import Claim, JobState, LostClaim, Queue
+from assay.ledger.jobs import Claim, JobQueue, JobState, LostClaim
 
 _LOOK_EVERY_S = 0.5
 """So often a worker without work looks for some, and one with work says how far it is."""
 _AWAY_S = 2.0
 """So long is waited for a database that is away."""
-_HELD = "STORE-003"
+_FOLDER_LOCKED = "STORE-003"
 """Another process still holds the run's folder: that of an earlier attempt, which is about to end."""
 _LAST_WORDS = 2_000
 """Bytes of a log in which its last line is looked for."""
@@ -48,7 +48,7 @@ def serve(order: Serve, line_in: FileIO) -> None:
     threading.Thread(target=wait_for_end, daemon=True).start()
     database = open_database(order.settings.database_place)
     try:
-        Worker(order.settings, order.worker, Queue(database)).work(ending)
+        Worker(order.settings, order.worker, JobQueue(database)).work(ending)
     finally:
         database.close()
 
@@ -56,7 +56,7 @@ def serve(order: Serve, line_in: FileIO) -> None:
 class Worker:
     """Does one evaluation after the other."""
 
-    def __init__(self, settings: TeamSettings, name: str, queue: Queue) -> None:
+    def __init__(self, settings: TeamSettings, name: str, queue: JobQueue) -> None:
         self._settings = settings
         self._name = name
         self._queue = queue
@@ -81,15 +81,15 @@ class Worker:
             ending.wait(_LOOK_EVERY_S)
             return
         try:
-            plan = msgspec.json.decode(claim.job.plan, type=Plan)
+            plan = msgspec.json.decode(claim.job.plan, type=EvaluationPlan)
         except msgspec.DecodeError as error:
-            self._queue.finish(claim, JobState.FAILED, [_unread(error)])
+            self._queue.finish(claim, JobState.FAILED, [_unreadable_plan_problem(error)])
             return
         self._do(claim, plan, ending)
 
-    def _do(self, claim: Claim, plan: Plan, ending: threading.Event) -> None:
+    def _do(self, claim: Claim, plan: EvaluationPlan, ending: threading.Event) -> None:
         out = Path(self._settings.runs_dir) / claim.job.run
-        log = log_of(self._settings, claim.job.id)
+        log = get_log_path(self._settings, claim.job.id)
         grace_s = self._settings.lease_s / 2
         with Child(Evaluate(plan, str(out), self._settings.allow_python), log) as child:
             was_ended = False
@@ -105,7 +105,7 @@ class Worker:
             status = child.end(grace_s) if was_ended else child.reap(grace_s)
             self._report(claim, child)
             self._conclude(claim, child, status, log, was_ended=was_ended)
-            if _is_held(child):
+            if _is_folder_locked(child):
                 ending.wait(_LOOK_EVERY_S)
 
     def _report(self, claim: Claim, child: Child) -> JobState:
@@ -121,28 +121,30 @@ class Worker:
         answer = child.answer
         if isinstance(answer, Done):
             self._queue.finish(claim, JobState.COMPLETE)
-        elif was_ended or isinstance(answer, Stopped) or _is_held(child):
+        elif was_ended or isinstance(answer, Stopped) or _is_folder_locked(child):
             # One that somebody asked to stop has stopped; another waits for whoever takes it next.
             self._queue.release(claim)
-        elif isinstance(answer, Refused):
+        elif isinstance(answer, OrderFailed):
             self._queue.finish(claim, JobState.FAILED, answer.problems)
         elif status > 0:
-            self._queue.finish(claim, JobState.FAILED, [_unforeseen(log)])
+            self._queue.finish(claim, JobState.FAILED, [_unexpected_error_problem(log)])
         else:
             self._queue.lose(claim)
 
 
-def log_of(settings: TeamSettings, number: int) -> Path:
+def get_log_path(settings: TeamSettings, number: int) -> Path:
     """Return where an evaluation writes what it would print."""
     return settings.logs / f"evaluation-{number}.log"
 
 
-def _is_held(child: Child) -> bool:
+def _is_folder_locked(child: Child) -> bool:
     answer = child.answer
-    return isinstance(answer, Refused) and any(problem.code == _HELD for problem in answer.problems)
+    return isinstance(answer, OrderFailed) and any(
+        problem.code == _FOLDER_LOCKED for problem in answer.problems
+    )
 
 
-def _unread(error: msgspec.DecodeError) -> Problem:
+def _unreadable_plan_problem(error: msgspec.DecodeError) -> Problem:
     return Problem(
         "TEAM-013",
         f"the evaluation was asked for from another version of Assay, whose plan cannot be read: {error}",
@@ -150,7 +152,7 @@ def _unread(error: msgspec.DecodeError) -> Problem:
     )
 
 
-def _unforeseen(log: Path) -> Problem:
+def _unexpected_error_problem(log: Path) -> Problem:
     with log.open("rb") as file:
         file.seek(max(log.stat().st_size - _LAST_WORDS, 0))
         lines = file.read().decode(errors="replace").strip().splitlines()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from assay.backends.problems import missing_files, wrong_argument
+from assay.backends.problems import argument_error, missing_files_error
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -39,7 +39,7 @@ def check_revision(where: str, revision: str | None, *, backend: str = "hf") -> 
     """Raise MODEL-002 when a revision is named twice and not alike."""
     written = where.rpartition("@")[2] if "@" in where else ""
     if revision and written and revision != written and not Path(where).expanduser().exists():
-        raise wrong_argument(
+        raise argument_error(
             f"{backend}:{where} names revision {written!r}, and revision={revision!r} another", "name it once"
         )
 
@@ -47,7 +47,7 @@ def check_revision(where: str, revision: str | None, *, backend: str = "hf") -> 
 def settle_context_length(asked: int | None, known: int | None) -> int | None:
     """Return how many tokens the model is given at most; raise MODEL-002 when it cannot read so many."""
     if asked is not None and known is not None and asked > known:
-        raise wrong_argument(
+        raise argument_error(
             f"context_length={asked}: the model reads at most {known:,} tokens",
             f"give a number up to {known}, or leave the argument away",
         )
@@ -60,5 +60,5 @@ def read_template(path: str | None) -> str | None:
         return None
     file = Path(path).expanduser()
     if not file.is_file():
-        raise missing_files(f"there is no chat template file {path}", "give the path of a jinja file")
+        raise missing_files_error(f"there is no chat template file {path}", "give the path of a jinja file")
     return file.read_text("utf-8")

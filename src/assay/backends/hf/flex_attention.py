@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from assay.backends.hf.likelihood import sent, sum_up
+from assay.backends.hf.likelihood import send_to_device, sum_exponentials
 from assay.backends.hf.prefix_tree import Lane
 
 NAME = "assay_flex"
@@ -61,10 +61,10 @@ class FlexLanes:
         """The read-out's sum over the vocabulary, in one pass."""
         import torch
 
-        return torch.compile(sum_up, dynamic=True)
+        return torch.compile(sum_exponentials, dynamic=True)
 
     @contextmanager
-    def behind(self, trunk: Layers) -> Iterator[None]:
+    def using_prefix(self, trunk: Layers) -> Iterator[None]:
         """Let the model compute lanes behind a trunk, by its compiled layers."""
         if trunk is not self._placed:
             self._place(trunk)
@@ -81,7 +81,7 @@ class FlexLanes:
         import torch
 
         n_tokens = sum(len(lane.ids) for lane in lanes)
-        ids = torch.zeros((1, in_blocks(n_tokens)), dtype=torch.long)
+        ids = torch.zeros((1, round_up_to_blocks(n_tokens)), dtype=torch.long)
         positions = torch.full_like(ids, n_trunk)
         # What fills up sees itself alone: a token that sees nothing would turn into no number at all.
         ends = torch.arange(1, ids.shape[1] + 1)
@@ -93,8 +93,8 @@ class FlexLanes:
             ends[mine] = torch.tensor(lane.ends) + begin
             begin = mine.stop
         return {
-            "input_ids": sent(ids, self._device),
-            "position_ids": sent(positions, self._device),
+            "input_ids": send_to_device(ids, self._device),
+            "position_ids": send_to_device(positions, self._device),
             "attention_mask": self._mask(ends, n_trunk),
             "use_cache": False,
         }
@@ -105,7 +105,7 @@ class FlexLanes:
 
         self._placed = trunk
         n_trunk = trunk[0][0].shape[2] if trunk else 0
-        self._trunk_width = in_blocks(n_trunk)
+        self._trunk_width = round_up_to_blocks(n_trunk)
         pad = (0, 0, 0, self._trunk_width - n_trunk)
         for index, modules in self._attention.items():
             parts = tuple(torch.nn.functional.pad(part, pad) for part in trunk[index]) if trunk else None
@@ -116,8 +116,8 @@ class FlexLanes:
         import torch
         from torch.nn.attention.flex_attention import BlockMask
 
-        width, blocks = self._trunk_width, which_blocks(ends, n_trunk, self._trunk_width)
-        ends = sent(ends.to(torch.int32), self._device)
+        width, blocks = self._trunk_width, find_blocks(ends, n_trunk, self._trunk_width)
+        ends = send_to_device(ends.to(torch.int32), self._device)
         # Tensors, so that another trunk is another value and not another program.
         own_from = torch.full((), width, dtype=torch.int32, device=self._device)
         trunk_to = torch.full((), n_trunk, dtype=torch.int32, device=self._device)
@@ -142,10 +142,12 @@ class FlexLanes:
 
         counts = blocks.sum(dim=1, dtype=torch.int32)
         order = blocks.to(torch.int8).argsort(dim=1, descending=True, stable=True).to(torch.int32)
-        return sent(counts[None, None], self._device), sent(order[None, None].contiguous(), self._device)
+        return send_to_device(counts[None, None], self._device), send_to_device(
+            order[None, None].contiguous(), self._device
+        )
 
 
-def use(model: Any) -> FlexLanes | None:
+def enable_flex_attention(model: Any) -> FlexLanes | None:
     """Switch a model over; None when it is not on a GPU, or not layers of one kind with torch's attention."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
@@ -198,12 +200,12 @@ def _attention() -> Any:
     return attend
 
 
-def in_blocks(n_tokens: int) -> int:
+def round_up_to_blocks(n_tokens: int) -> int:
     """Return so many tokens, or more, that they fill blocks."""
     return max(_LEAST_BLOCKS, -(-n_tokens // BLOCK)) * BLOCK if n_tokens else 0
 
 
-def which_blocks(ends: Any, n_trunk: int, trunk_width: int) -> Blocks:
+def find_blocks(ends: Any, n_trunk: int, trunk_width: int) -> Blocks:
     """Return who looks at which blocks, from where each token's subtree ends.
 
     Token i sees token j when j <= i < ends[j], and the first `n_trunk` of the trunk's tokens.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assay.backends.hf.batching import RunningBatch
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.request import Sampling
 from assay.core.response import Failure, Finish, Output
 
@@ -72,7 +72,7 @@ def new_draft(
     return Draft(prompt, sampling, max_new, key, number, stop_ids)
 
 
-def nothing_to_write(sampling: Sampling) -> Failure | None:
+def check_max_tokens(sampling: Sampling) -> Failure | None:
     """Return the failure of an ask for no tokens at all."""
     if sampling.max_tokens >= 1:
         return None
@@ -84,7 +84,7 @@ def stop_length(ids: Sequence[int], stop_ids: Sequence[Sequence[int]]) -> int:
     return max((len(stop) for stop in stop_ids if tuple(ids[-len(stop) :]) == tuple(stop)), default=0)
 
 
-class Ending:
+class EndDetector:
     """Knows when a text is finished."""
 
     def __init__(self, tokenizer: Any, more_end_ids: Iterable[int] = ()) -> None:
@@ -166,14 +166,14 @@ class Feeder(Protocol):
         """Go on with some of the rows, or none."""
 
 
-def write(feeder: Feeder, ending: Ending, batch: RunningBatch[Draft]) -> Iterator[list[Draft]]:
+def generate_drafts(feeder: Feeder, ending: EndDetector, batch: RunningBatch[Draft]) -> Iterator[list[Draft]]:
     """Write drafts to their ends; yield them as they are done. Those that wait take their places."""
     while batch.running or batch.waiting:
-        if done := _round(feeder, ending, batch):
+        if done := _run_decode_step(feeder, ending, batch):
             yield done
 
 
-def _round(feeder: Feeder, ending: Ending, batch: RunningBatch[Draft]) -> list[Draft]:
+def _run_decode_step(feeder: Feeder, ending: EndDetector, batch: RunningBatch[Draft]) -> list[Draft]:
     """Let drafts join, or write one token more in each row; return the drafts that are now done."""
     import torch
 
@@ -184,11 +184,11 @@ def _round(feeder: Feeder, ending: Ending, batch: RunningBatch[Draft]) -> list[D
         rows = fresh or list(batch.running)
         if fresh:
             for draft in fresh:
-                begin(draft)
+                reset_draft(draft)
             logits = feeder.join([draft.prompt for draft in fresh])
         else:
             logits = feeder.step([draft.ids[-1] for draft in rows])
-        for draft, token in zip(rows, choose(logits, rows), strict=True):
+        for draft, token in zip(rows, choose_tokens(logits, rows), strict=True):
             if token is None:
                 draft.failure = ("not_finite", "the model's logits are not finite numbers")
             else:
@@ -204,14 +204,14 @@ def _round(feeder: Feeder, ending: Ending, batch: RunningBatch[Draft]) -> list[D
     return done
 
 
-def begin(draft: Draft) -> None:
+def reset_draft(draft: Draft) -> None:
     """Set a draft to its beginning: what memory ran out on half way is written again, and draws alike."""
     draft.ids.clear()
     draft.output = draft.failure = None
-    draft.random = draw(draft.sampling.seed or 0, draft.key, str(draft.number))
+    draft.random = make_random(draft.sampling.seed or 0, draft.key, str(draft.number))
 
 
-def choose(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
+def choose_tokens(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
     """Return each row's next token: its first choice, or a draw; None where there is no choice at all."""
     highest, first = (part.tolist() for part in logits.max(dim=-1))
     chosen: list[int | None] = []
@@ -221,11 +221,11 @@ def choose(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
         elif draft.sampling.temperature <= 0:
             chosen.append(first[index])
         else:
-            chosen.append(_drawn(logits[index], draft))
+            chosen.append(_sample_token(logits[index], draft))
     return chosen
 
 
-def _drawn(logits: Any, draft: Draft) -> int:
+def _sample_token(logits: Any, draft: Draft) -> int:
     """Draw one token: temperature first, then the smallest set of tokens that reaches top_p.
 
     Every token is given a chance of its own, and the best of logit and chance together is taken, which draws

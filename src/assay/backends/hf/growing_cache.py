@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assay.backends.hf.packed_forward import ReadRow, Trunk
+from assay.backends.hf.packed_forward import ReadRow, SharedPrefix
 
 SPARE_COLUMNS = 64
 """How many columns are set aside at a time."""
@@ -24,7 +24,7 @@ class GrowingRows:
 
     is_compileable = False
 
-    def __init__(self, trunk: Trunk, *, joins: bool, dtype: Any) -> None:
+    def __init__(self, trunk: SharedPrefix, *, joins: bool, dtype: Any) -> None:
         self._trunk = trunk
         self._n_before = len(trunk.ids) if joins else 0
         self._dtype = dtype

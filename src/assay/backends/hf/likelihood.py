@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.hf.prefix_tree import Run
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.prefix_tree import ReadRange
 from assay.core.response import Failure
 
 
-class Piece(NamedTuple):
+class HeadChunk(NamedTuple):
     """How much of the output head is read at once: so many positions by so many tokens of the vocabulary."""
 
     places: int
     tokens: int
 
 
-CPU_PIECE = Piece(512, 4096)
+CPU_HEAD_CHUNK = HeadChunk(512, 4096)
 """Small enough for the processor's cache."""
-GPU_PIECE = Piece(4096, 32_768)
+GPU_HEAD_CHUNK = HeadChunk(4096, 32_768)
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +35,7 @@ class Row:
     """A sequence to feed, and what to read from it."""
 
     inputs: tuple[int, ...]
-    runs: list[Run] = field(default_factory=list)
+    runs: list[ReadRange] = field(default_factory=list)
     """Positions after which something is read."""
     tokens: list[int] = field(default_factory=list)
     """For each read the token whose probability is wanted."""
@@ -69,7 +69,7 @@ class Row:
 
 
 @dataclass(slots=True, frozen=True)
-class Reading:
+class RowReading:
     """Some of a row's answers: those that one ask wanted."""
 
     row: Row
@@ -96,19 +96,19 @@ class Rows:
     def __iter__(self) -> Any:
         return iter(self._rows.values())
 
-    def continuation(self, ids: tuple[int, ...], first: int, *, is_window: bool = False) -> Reading:
+    def continuation(self, ids: tuple[int, ...], first: int, *, is_window: bool = False) -> RowReading:
         """Ask for each token of `ids` from `first` on, given all before it."""
         reading = self._read(ids[:-1], [(first - 1, len(ids) - 1)], ids[first:])
         reading.row.is_window |= is_window
         return reading
 
-    def next_tokens(self, context: tuple[int, ...], tokens: Sequence[int]) -> Reading:
+    def next_tokens(self, context: tuple[int, ...], tokens: Sequence[int]) -> RowReading:
         """Ask for several tokens that could follow the same context."""
         return self._read(context, [(len(context) - 1, len(context))] * len(tokens), tokens)
 
     def _read(
         self, inputs: tuple[int, ...], stretches: Sequence[tuple[int, int]], tokens: Sequence[int]
-    ) -> Reading:
+    ) -> RowReading:
         row = self._rows.setdefault(inputs, Row(inputs))
         begin = number = len(row.tokens)
         for start, end in stretches:
@@ -116,10 +116,10 @@ class Rows:
             number += end - start
         row.tokens.extend(tokens)
         row.n_users += 1
-        return Reading(row, begin, number)
+        return RowReading(row, begin, number)
 
 
-def compute(loaded: Loaded, rows: Sequence[Row]) -> None:
+def compute_rows(loaded: LoadedModel, rows: Sequence[Row]) -> None:
     """Fill in the answers of a batch of rows, each computed by itself: the plain way."""
     import torch
 
@@ -134,15 +134,15 @@ def compute(loaded: Loaded, rows: Sequence[Row]) -> None:
     if "position_ids" in loaded.takes:
         feed["position_ids"] = torch.arange(longest).expand_as(ids)
     wanted = [
-        Wanted(row, number, end - begin, index * longest + begin)
+        BatchReads(row, number, end - begin, index * longest + begin)
         for index, row in enumerate(rows)
         for begin, end, number in row.runs
     ]
     feed = {name: tensor.to(loaded.device) for name, tensor in feed.items()}
-    answer(loaded, {**feed, "use_cache": False}, wanted).settle()
+    compute_logprobs(loaded, {**feed, "use_cache": False}, wanted).settle()
 
 
-class Wanted(NamedTuple):
+class BatchReads(NamedTuple):
     """A run of reads, and where in a batch their hidden states will be."""
 
     row: Row
@@ -154,10 +154,10 @@ class Wanted(NamedTuple):
 
 
 @dataclass(slots=True, frozen=True)
-class Answers:
+class PendingLogprobs:
     """Answers that may still be on their way from the device."""
 
-    wanted: Sequence[Wanted] = ()
+    wanted: Sequence[BatchReads] = ()
     order: Any = None
     """The reads of all runs, numbered through, in the order in which they were computed."""
     logprobs: Any = None
@@ -179,25 +179,29 @@ class Answers:
             at += n
 
 
-def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) -> Answers:
+def compute_logprobs(
+    loaded: LoadedModel, feed: Mapping[str, Any], wanted: Sequence[BatchReads]
+) -> PendingLogprobs:
     """Feed the model once and read what is wanted; on a GPU the work may still be under way."""
     import torch
 
     places, at = _places(wanted).unique(return_inverse=True)
     tokens = torch.tensor([t for one in wanted for t in one.row.tokens[one.number : one.number + one.n]])
-    size = GPU_PIECE if loaded.device.type == "cuda" else CPU_PIECE
+    size = GPU_HEAD_CHUNK if loaded.device.type == "cuda" else CPU_HEAD_CHUNK
     piece = at // size.places
     # By piece, and by token within it.
     order = (piece * loaded.vocab_size + tokens).argsort()
     at, tokens = at[order] % size.places, tokens[order]
-    summed = sum_up if loaded.flex is None else loaded.flex.sum_up
+    summed = sum_exponentials if loaded.flex is None else loaded.flex.sum_up
     answers, begin = [], 0
     with torch.inference_mode():
-        picked, head = pick(loaded, feed, places)
+        picked, head = gather_outputs(loaded, feed, places)
         for index, count in enumerate(piece.bincount().tolist()):
             part = picked[index * size.places : (index + 1) * size.places]
             mine = slice(begin, begin + count)
-            answers.append(_read_out(_vocabulary(part, head, size.tokens), at[mine], tokens[mine], summed))
+            answers.append(
+                _gather_logprobs(_vocabulary(part, head, size.tokens), at[mine], tokens[mine], summed)
+            )
             begin += count
         # Sent back now: asked for later, they would wait behind whatever the device was given since.
         logprobs, is_top = (
@@ -207,10 +211,10 @@ def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) ->
     if loaded.device.type == "cuda":
         arrived = torch.cuda.Event()
         arrived.record()
-    return Answers(wanted, order, logprobs, is_top, arrived)
+    return PendingLogprobs(wanted, order, logprobs, is_top, arrived)
 
 
-def _places(wanted: Sequence[Wanted]) -> Any:
+def _places(wanted: Sequence[BatchReads]) -> Any:
     """Return the place of every read."""
     import torch
 
@@ -220,29 +224,29 @@ def _places(wanted: Sequence[Wanted]) -> Any:
     return (first - before).repeat_interleave(counts) + torch.arange(int(counts.sum()))
 
 
-def sent(tensor: Any, device: Any) -> Any:
+def send_to_device(tensor: Any, device: Any) -> Any:
     """Return a tensor on a device, sent without waiting for what the device does now."""
     if device.type == "cuda" and tensor.device.type == "cpu":
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
 
 
-def pick(loaded: Loaded, feed: Mapping[str, Any], places: Any) -> tuple[Any, Any]:
+def gather_outputs(loaded: LoadedModel, feed: Mapping[str, Any], places: Any) -> tuple[Any, Any]:
     """Return what the model has at some places: hidden states and the head that reads them, or logits.
 
     Places are counted through the batch, row after row.
     """
     width = feed["input_ids"].shape[1]
-    batch_at, time_at = sent(places // width, loaded.device), places % width
+    batch_at, time_at = send_to_device(places // width, loaded.device), places % width
     if loaded.body is not None:
         hidden = loaded.body(**feed).last_hidden_state
-        return hidden[batch_at, sent(time_at, loaded.device)], loaded.head
+        return hidden[batch_at, send_to_device(time_at, loaded.device)], loaded.head
     # The family does something after its head, so only its own forward gives true logits.
     more = {}
     if "logits_to_keep" in loaded.takes:
         kept, time_at = time_at.unique(return_inverse=True)
-        more["logits_to_keep"] = sent(kept, loaded.device)
-    time_at = sent(time_at, loaded.device)
+        more["logits_to_keep"] = send_to_device(kept, loaded.device)
+    time_at = send_to_device(time_at, loaded.device)
     return loaded.model(**feed, **more).logits[batch_at, time_at], None
 
 
@@ -266,10 +270,10 @@ def _logits(picked: Any, head: Any, part: slice) -> Any:
     return torch.nn.functional.linear(picked, weight, bias).float()
 
 
-Summed = tuple[Any, Any, Any]
+ExponentialSum = tuple[Any, Any, Any]
 
 
-def sum_up(logits: Any) -> Summed:
+def sum_exponentials(logits: Any) -> ExponentialSum:
     """Return for each place the highest logit, its token, and the sum of exponentials relative to it.
 
     Writes over the logits, which nobody reads again.
@@ -278,8 +282,8 @@ def sum_up(logits: Any) -> Summed:
     return highest, token, logits.sub_(highest[:, None]).exp_().sum(dim=-1)
 
 
-def _read_out(
-    stretches: Iterable[tuple[int, Any]], at: Any, tokens: Any, summed: Callable[[Any], Summed]
+def _gather_logprobs(
+    stretches: Iterable[tuple[int, Any]], at: Any, tokens: Any, summed: Callable[[Any], ExponentialSum]
 ) -> tuple[Any, Any]:
     """Return log-probability and first-choice flag of tokens at places; the tokens in rising order.
 
@@ -291,7 +295,7 @@ def _read_out(
     sorted_tokens = tokens.tolist()
     for begin, logits in stretches:
         if found is None:
-            at, tokens = sent(at, logits.device), sent(tokens, logits.device)
+            at, tokens = send_to_device(at, logits.device), send_to_device(tokens, logits.device)
             found = torch.empty(len(tokens), dtype=torch.float32, device=logits.device)
         mine = slice(bisect_left(sorted_tokens, begin), bisect_left(sorted_tokens, begin + logits.shape[1]))
         found[mine] = logits[at[mine], tokens[mine] - begin]

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(slots=True)
-class Loaded:
+class LoadedModel:
     """A model in memory."""
 
     model: Any

@@ -16,9 +16,9 @@ from typing import Any
 from assay.backends.hf.batching import is_out_of_memory
 from assay.backends.hf.device_placement import check_device, keep_freed_memory
 from assay.backends.hf.gguf_header import read_header
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.local.hub_problems import needs_code
-from assay.backends.problems import does_not_fit, does_not_load
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.local.hub_problems import remote_code_error
+from assay.backends.problems import load_error, out_of_memory_error
 from assay.core.errors import BackendError, listing
 from assay.core.media import Medium
 
@@ -32,7 +32,7 @@ _DIGITS_APART = frozenset({"smollm", "starcoder", "refact", "command-r", "codesh
 a blank line or two spaces before a digit become other tokens than the model was trained on."""
 
 
-def check_known(config: Mapping[str, Any], name: str, *, trust_remote_code: bool) -> None:
+def check_model_type(config: Mapping[str, Any], name: str, *, trust_remote_code: bool) -> None:
     """Raise where transformers has no code of its own for a model, before weights are fetched."""
     kind, own = config.get("model_type"), config.get("auto_map") or {}
     if not isinstance(kind, str) or (own and trust_remote_code):
@@ -43,13 +43,13 @@ def check_known(config: Mapping[str, Any], name: str, *, trust_remote_code: bool
     if kind in CONFIG_MAPPING_NAMES:
         return
     if own:
-        raise needs_code(
+        raise remote_code_error(
             f"{name} needs code that comes with it ({listing(sorted(set(map(str, own.values()))))}): "
             f"transformers {__version__} has none for the model type {kind!r}",
             "read that code, and if you trust it add --model-arg trust_remote_code=true; name a commit, "
             "so that the code cannot change",
         )
-    raise does_not_load(
+    raise load_error(
         f"{name} is of the model type {kind!r}, which transformers {__version__} does not know",
         "upgrade transformers, or use the version that the model's page names",
     )
@@ -57,7 +57,7 @@ def check_known(config: Mapping[str, Any], name: str, *, trust_remote_code: bool
 
 def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remote_code: bool = False) -> Any:
     """Return the tokenizer of a folder or a GGUF file."""
-    with _quiet(), _wrapped(f"the tokenizer of {source} does not load"):
+    with _silencing_loaders(), _wrapping_errors(f"the tokenizer of {source} does not load"):
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         if source.suffix == ".gguf":
@@ -66,7 +66,7 @@ def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remo
         else:
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
     if not getattr(tokenizer, "is_fast", False):
-        raise does_not_load(
+        raise load_error(
             f"the tokenizer of {source} cannot say where in the text its tokens lie: it is not a fast one",
             "add its tokenizer.json to the folder",
         )
@@ -81,7 +81,7 @@ def load_processor(source: Path, *, trust_remote_code: bool = False) -> Any:
     Pictures go through Pillow where the family allows it, whatever else is installed: another way to scale
     them gives other pixels, and those other answers.
     """
-    with _quiet(), _wrapped(f"the processor of {source} does not load"):
+    with _silencing_loaders(), _wrapping_errors(f"the processor of {source} does not load"):
         from transformers import AutoProcessor
 
         return AutoProcessor.from_pretrained(source, backend="pil", trust_remote_code=trust_remote_code)
@@ -95,26 +95,26 @@ def load_model(
     attn: str | None = None,
     trust_remote_code: bool = False,
     media: frozenset[Medium] = frozenset(),
-) -> Loaded:
+) -> LoadedModel:
     """Return the model of a folder or a GGUF file, in memory and checked; `media` is what it takes."""
     import torch
 
     check_device(device)
     if device == "cpu":
         keep_freed_memory()
-    with _quiet(), _wrapped(f"{source} does not load"):
+    with _silencing_loaders(), _wrapping_errors(f"{source} does not load"):
         more = {"attn_implementation": attn} if attn else {}
         if source.suffix == ".gguf":
-            model = _from_gguf(source, getattr(torch, dtype), more)
+            model = _load_gguf(source, getattr(torch, dtype), more)
         else:
-            model = _from_folder(source, getattr(torch, dtype), trust_remote_code, media, more)
+            model = _load_folder(source, getattr(torch, dtype), trust_remote_code, media, more)
         model = model.to(device).eval()
-        return _inspected(model, torch.device(device))
+        return _inspect_model(model, torch.device(device))
 
 
 def load_encoder(folder: Path) -> Any:
     """Return the model of a folder that turns tokens into vectors, in float32 on the CPU."""
-    with _quiet(), _wrapped(f"{folder} does not load"):
+    with _silencing_loaders(), _wrapping_errors(f"{folder} does not load"):
         import torch
         from transformers import AutoModel
 
@@ -126,11 +126,11 @@ def load_encoder(folder: Path) -> Any:
 
 def save_converted(gguf: Path, folder: Path) -> None:
     """Write a GGUF file's model and tokenizer as a folder of full-precision weights."""
-    with _quiet(), _wrapped(f"{gguf} does not load"):
+    with _silencing_loaders(), _wrapping_errors(f"{gguf} does not load"):
         from safetensors.torch import save_file
         from transformers import GenerationConfig
 
-        config, empty, tensors = _unpacked(gguf)
+        config, empty, tensors = _unpack_gguf(gguf)
         config.architectures = [type(empty).__name__]
         config.dtype = "float32"
         config.save_pretrained(folder)
@@ -139,7 +139,7 @@ def save_converted(gguf: Path, folder: Path) -> None:
         load_tokenizer(gguf).save_pretrained(folder)
 
 
-def _from_folder(
+def _load_folder(
     folder: Path, dtype: Any, trust_remote_code: bool, media: frozenset[Medium], more: dict[str, str]
 ) -> Any:
     import transformers
@@ -162,17 +162,17 @@ def _check_complete(missing: Iterable[str]) -> None:
         raise ValueError(f"the weight files lack {listing(names, at_most=4)}")
 
 
-def _from_gguf(path: Path, dtype: Any, more: dict[str, str]) -> Any:
+def _load_gguf(path: Path, dtype: Any, more: dict[str, str]) -> Any:
     from transformers import AutoModelForCausalLM
 
-    config, _, tensors = _unpacked(path)
+    config, _, tensors = _unpack_gguf(path)
     model = AutoModelForCausalLM.from_config(config, dtype=dtype, **more)
     model.load_state_dict(tensors, strict=False)
     model.tie_weights()
     return model
 
 
-def _unpacked(gguf: Path) -> tuple[Any, Any, dict[str, Any]]:
+def _unpack_gguf(gguf: Path) -> tuple[Any, Any, dict[str, Any]]:
     """Return a GGUF file's configuration, a model without memory, and every weight in full precision.
 
     transformers' own way to the same would need accelerate, and nothing else here does.
@@ -205,7 +205,7 @@ def _split_digits(tokenizer: Any, gguf: Path) -> None:
     )
 
 
-def _inspected(model: Any, device: Any) -> Loaded:
+def _inspect_model(model: Any, device: Any) -> LoadedModel:
     """Find the way to logits: some families scale or cap them after the head, and must not lose that."""
     import torch
 
@@ -229,11 +229,11 @@ def _inspected(model: Any, device: Any) -> Loaded:
             )
         is_plain = body is not None and body is not model and head is not None
         if is_plain:
-            apart = _apart(body, head, ids)
+            apart = _compute_separately(body, head, ids)
             # The same operations on the same shapes: any real difference is a step after the head.
             is_plain = apart is not None and apart.shape == whole.shape
             is_plain = is_plain and torch.allclose(apart, whole, rtol=1e-3, atol=1e-3)
-    return Loaded(
+    return LoadedModel(
         model,
         device,
         body if is_plain else None,
@@ -241,12 +241,12 @@ def _inspected(model: Any, device: Any) -> Loaded:
         takes,
         vocab_size,
         _window(model.config),
-        makes_cache=_makes_cache(model),
-        is_stateful=_is_stateful(model) or _makes_cache(model),
+        makes_cache=_has_own_cache(model),
+        is_stateful=_is_stateful(model) or _has_own_cache(model),
     )
 
 
-def _makes_cache(model: Any) -> bool:
+def _has_own_cache(model: Any) -> bool:
     """Whether the model refuses any cache but one of its family's own class, as its signature says."""
     parameter = signature(model.base_model.forward).parameters.get("past_key_values")
     return parameter is not None and f"{model.config.model_type}cache" in str(parameter.annotation).lower()
@@ -281,7 +281,7 @@ def _window(config: Any) -> int | None:
     return min((length for length in found if length), default=None)
 
 
-def _apart(body: Any, head: Any, ids: Any) -> Any:
+def _compute_separately(body: Any, head: Any, ids: Any) -> Any:
     """Return head(body(x)) where the body gives hidden states at all."""
     hidden = getattr(body(input_ids=ids, use_cache=False), "last_hidden_state", None)
     if hidden is None or hidden.shape[-1] != head.weight.shape[-1]:
@@ -290,7 +290,7 @@ def _apart(body: Any, head: Any, ids: Any) -> Any:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _silencing_loaders() -> Iterator[None]:
     """Keep loaders from writing bars and advice on the person's screen; errors still come through."""
     from transformers import modeling_gguf_pytorch_utils as gguf_loader
     from transformers.utils import logging
@@ -298,7 +298,7 @@ def _quiet() -> Iterator[None]:
     level, had_bars, bar = logging.get_verbosity(), logging.is_progress_bar_enabled(), gguf_loader.tqdm
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    gguf_loader.tqdm = _no_bar
+    gguf_loader.tqdm = _skip_bar
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -310,12 +310,12 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _no_bar(items: Any, **_: Any) -> Any:
+def _skip_bar(items: Any, **_: Any) -> Any:
     return items
 
 
 @contextmanager
-def _wrapped(what: str) -> Iterator[None]:
+def _wrapping_errors(what: str) -> Iterator[None]:
     """Turn whatever a loader raises into MODEL-005 or MODEL-006, with its own words kept."""
     try:
         yield
@@ -323,11 +323,11 @@ def _wrapped(what: str) -> Iterator[None]:
         raise
     except Exception as trouble:  # Loaders and a checkpoint's own code may raise anything.
         if is_out_of_memory(trouble):
-            raise does_not_fit(
+            raise out_of_memory_error(
                 f"{what}: memory ran out while reading the weights", "use a smaller model, or dtype=bfloat16"
             ) from trouble
         said = (str(trouble).strip() or type(trouble).__name__).splitlines()[0]
-        raise does_not_load(f"{what}: {type(trouble).__name__}: {said}", _advice(trouble)) from trouble
+        raise load_error(f"{what}: {type(trouble).__name__}: {said}", _advice(trouble)) from trouble
 
 
 def _advice(trouble: Exception) -> str:

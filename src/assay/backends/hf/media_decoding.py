@@ -49,10 +49,10 @@ def decode_audio(part: Audio, rate: int) -> NDArray[np.float32]:
     samples = np.frombuffer(raw, _PCM_BYTES[width]).astype(np.float64)
     samples = samples / 128 - 1 if width == 1 else samples / float(1 << 8 * width - 1)
     mono = samples.reshape(-1, n_channels).mean(axis=1)
-    return resampled(mono, own_rate, rate).astype(np.float32)
+    return resample_audio(mono, own_rate, rate).astype(np.float32)
 
 
-def resampled(samples: NDArray[np.float64], own_rate: int, rate: int) -> NDArray[np.float64]:
+def resample_audio(samples: NDArray[np.float64], own_rate: int, rate: int) -> NDArray[np.float64]:
     """Return a sound at another rate: the same frequencies, as far as the new rate holds them."""
     import numpy as np
 

@@ -13,25 +13,32 @@ from contextlib import contextmanager
 from typing import Any
 
 from assay.backends.hf.batching import is_out_of_memory
-from assay.backends.hf.generation import Draft, Ending, begin, choose, new_draft, nothing_to_write
-from assay.backends.hf.loaded_model import Loaded
+from assay.backends.hf.generation import (
+    Draft,
+    EndDetector,
+    check_max_tokens,
+    choose_tokens,
+    new_draft,
+    reset_draft,
+)
+from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.media_prompts import MediaPrompt, MediaPrompts
 from assay.backends.hf.work_counters import Counters
-from assay.backends.local.context_length import too_long
-from assay.backends.local.generation_plans import WritingJob
+from assay.backends.local.context_length import check_context_length
+from assay.backends.local.generation_plans import GenerationJob
 from assay.core.request import Generate, Request
 from assay.core.response import Failure, Response
 
 
-class MediaWriting:
+class MediaGenerator:
     """Answers GENERATE requests whose prompts show media."""
 
     def __init__(
         self,
-        loaded: Loaded,
+        loaded: LoadedModel,
         prompts: MediaPrompts,
         counters: Counters,
-        ending: Ending,
+        ending: EndDetector,
         context_length: int | None,
     ) -> None:
         self._loaded = loaded
@@ -48,7 +55,9 @@ class MediaWriting:
         if isinstance(prompt, Failure):
             yield Response(request.id, request.key, prompt)
             return
-        if trouble := too_long(len(prompt.ids) + 1, self._context_length) or nothing_to_write(sampling):
+        if trouble := check_context_length(len(prompt.ids) + 1, self._context_length) or check_max_tokens(
+            sampling
+        ):
             yield Response(request.id, request.key, trouble)
             return
         self._counters.prompt_tokens += len(prompt.ids)
@@ -58,12 +67,12 @@ class MediaWriting:
         drafts = [new_draft(prompt.ids, sampling, room, request.key, number, stop_ids) for number in range(n)]
         for draft in drafts:
             self._write(draft, prompt)
-        yield from WritingJob(drafts, [request]).responses()
+        yield from GenerationJob(drafts, [request]).responses()
 
     def _write(self, draft: Draft, prompt: MediaPrompt) -> None:
         """Write one draft; trouble with it is its failure."""
         began = time.perf_counter()
-        begin(draft)
+        reset_draft(draft)
         try:
             self._generate(draft, prompt)
         except (RuntimeError, MemoryError, ValueError, IndexError) as trouble:
@@ -88,7 +97,7 @@ class MediaWriting:
 
         def next_token(_: Any, logits: Any) -> Any:
             """Choose a token as everywhere else, and leave the loop no other."""
-            token = choose(logits.float(), [draft])[0]
+            token = choose_tokens(logits.float(), [draft])[0]
             forced = torch.full_like(logits, -torch.inf)
             if token is None:
                 draft.failure = ("not_finite", "the model's logits are not finite numbers")

@@ -14,7 +14,7 @@ from assay.backends.hf.media_decoding import decode_audio, decode_image
 from assay.backends.local.chat_prompts import Renderer, TemplateTrouble
 from assay.backends.local.media_bytes import MediaTrouble
 from assay.core.media import Audio, Image
-from assay.core.prompt import Prompt, without_data
+from assay.core.prompt import Prompt, strip_media_data
 from assay.core.response import Failure
 
 
@@ -38,14 +38,14 @@ class MediaPrompts:
     def ready(self, prompt: Prompt) -> MediaPrompt | Failure:
         """Return a prompt made ready; a Failure when its media or the template do not let it be."""
         try:
-            text = self._renderer.render(without_data(prompt)).text
-            return self._processed(text, prompt)
+            text = self._renderer.render(strip_media_data(prompt)).text
+            return self._run_processor(text, prompt)
         except TemplateTrouble as trouble:
             return Failure("template", str(trouble))
         except MediaTrouble as trouble:
             return Failure("media", str(trouble))
 
-    def _processed(self, text: str, prompt: Prompt) -> MediaPrompt:
+    def _run_processor(self, text: str, prompt: Prompt) -> MediaPrompt:
         assert not isinstance(prompt, str)
         parts = [part for message in prompt for part in message.media]
         media: dict[str, Any] = {}

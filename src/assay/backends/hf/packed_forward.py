@@ -11,45 +11,58 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from assay.backends.hf.flex_attention import in_blocks
-from assay.backends.hf.likelihood import Answers, Row, Wanted, answer, pick, sent
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.hf.prefix_tree import Lane, Read, chain, n_shared, within
-from assay.backends.hf.shared_attention import Block, View, looking
+from assay.backends.hf.flex_attention import round_up_to_blocks
+from assay.backends.hf.likelihood import (
+    BatchReads,
+    PendingLogprobs,
+    Row,
+    compute_logprobs,
+    gather_outputs,
+    send_to_device,
+)
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.prefix_tree import (
+    Lane,
+    RowReadRange,
+    clip_reads,
+    count_shared_prefix,
+    make_chain_lane,
+)
+from assay.backends.hf.shared_attention import Block, View, using_view
 
-TRUNK_CHUNK = 1024
-GPU_TRUNK_CHUNK = 4096
+PREFIX_CHUNK = 1024
+GPU_PREFIX_CHUNK = 4096
 """A trunk is read in pieces of this many tokens, so that its mask stays small."""
 LEAST_BLOCK = 96
 """Subtrees are attended to together up to this many tokens."""
 
 
-class Trunk:
+class SharedPrefix:
     """The keys and values of a beginning, for every layer: a pair of [1, heads, tokens, size]."""
 
     def __init__(self, ids: tuple[int, ...] = (), layers: Sequence[tuple[Any, Any]] = ()) -> None:
         self.ids = ids
         self.layers = tuple(layers)
 
-    def cut(self, length: int) -> Trunk:
+    def cut(self, length: int) -> SharedPrefix:
         """Return the trunk's own beginning; shares memory with it."""
         layers = [(keys[:, :, :length], values[:, :, :length]) for keys, values in self.layers]
-        return Trunk(self.ids[:length], layers)
+        return SharedPrefix(self.ids[:length], layers)
 
-    def grown(
-        self, loaded: Loaded, ids: tuple[int, ...], reads: Sequence[Read], rows: Sequence[Row]
-    ) -> Trunk:
+    def extend_to(
+        self, loaded: LoadedModel, ids: tuple[int, ...], reads: Sequence[RowReadRange], rows: Sequence[Row]
+    ) -> SharedPrefix:
         """Return a longer trunk, after reading the tokens that are new and what was wanted inside them."""
         import torch
 
         trunk = self
-        at_once = GPU_TRUNK_CHUNK if loaded.device.type == "cuda" else TRUNK_CHUNK
+        at_once = GPU_PREFIX_CHUNK if loaded.device.type == "cuda" else PREFIX_CHUNK
         while len(trunk.ids) < len(ids):
             start = len(trunk.ids)
             part = ids[start : start + at_once]
             end = start + len(part)
-            lane = chain(part, start)
-            lane.reads = [(b - start, e - start, row, n) for b, e, row, n in within(reads, start, end)]
+            lane = make_chain_lane(part, start)
+            lane.reads = [(b - start, e - start, row, n) for b, e, row, n in clip_reads(reads, start, end)]
             cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
             _compute(loaded, cache, [lane], rows).settle()
             layers = cache.own
@@ -58,7 +71,7 @@ class Trunk:
                     (torch.cat([k, own_k], dim=-2), torch.cat([v, own_v], dim=-2))
                     for (k, v), (own_k, own_v) in zip(trunk.layers, cache.own, strict=True)
                 ]
-            trunk = Trunk(ids[:end], layers)
+            trunk = SharedPrefix(ids[:end], layers)
         return trunk
 
     @property
@@ -76,7 +89,7 @@ class RowCache:
 
     is_compileable = False
 
-    def __init__(self, trunk: Trunk, *, keeps: bool, joins: bool) -> None:
+    def __init__(self, trunk: SharedPrefix, *, keeps: bool, joins: bool) -> None:
         self.trunk = trunk
         self.own: list[tuple[Any, Any]] = []
         """Keys and values that were read (with the trunk's, where it joins), when they are kept."""
@@ -101,27 +114,29 @@ class RowCache:
         return len(self.trunk.ids)
 
 
-class Trunks:
+class SharedPrefixCache:
     """Trunks read lately, so that a beginning is read once in a run and not once in a window."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._kept: list[Trunk] = []
+        self._kept: list[SharedPrefix] = []
         self.n_read = 0
         """Tokens read into trunks so far."""
 
-    def get(self, loaded: Loaded, ids: tuple[int, ...], reads: Sequence[Read], rows: Sequence[Row]) -> Trunk:
+    def get(
+        self, loaded: LoadedModel, ids: tuple[int, ...], reads: Sequence[RowReadRange], rows: Sequence[Row]
+    ) -> SharedPrefix:
         """Return the trunk of these tokens, read as far as it is not known yet."""
         # What is wanted inside the trunk needs hidden states, which are not kept.
         known = min((begin for begin, _, _, _ in reads), default=len(ids))
-        best, length = Trunk(), 0
+        best, length = SharedPrefix(), 0
         for trunk in self._kept:
-            shared = n_shared(trunk.ids, ids)
+            shared = count_shared_prefix(trunk.ids, ids)
             if min(shared, known) > length:
                 best, length = trunk, min(shared, known)
         trunk = best if length == len(best.ids) else best.cut(length)
         if length < len(ids):
-            trunk = trunk.grown(loaded, ids, reads, rows)
+            trunk = trunk.extend_to(loaded, ids, reads, rows)
             self.n_read += len(ids) - length
         self._keep(trunk)
         return trunk
@@ -130,7 +145,7 @@ class Trunks:
         """Let go of all trunks."""
         self._kept.clear()
 
-    def _keep(self, trunk: Trunk) -> None:
+    def _keep(self, trunk: SharedPrefix) -> None:
         # A kept trunk that is a beginning of this one says nothing that this one does not.
         self._kept = [
             other for other in self._kept if other is not trunk and other.ids != trunk.ids[: len(other.ids)]
@@ -140,12 +155,16 @@ class Trunks:
             self._kept.pop(0)
 
 
-def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Sequence[Row]) -> Answers:
+def compute_lanes(
+    loaded: LoadedModel, trunk: SharedPrefix, lanes: Sequence[Lane], rows: Sequence[Row]
+) -> PendingLogprobs:
     """Compute a batch of lanes behind a trunk; return what was read for the rows."""
     if loaded.flex is None:
         return _compute(loaded, RowCache(trunk, keeps=False, joins=not loaded.shares), lanes, rows)
-    with loaded.flex.behind(trunk.layers):
-        return answer(loaded, loaded.flex.feed(lanes, len(trunk.ids)), _wanted(lanes, rows, _starts(lanes)))
+    with loaded.flex.using_prefix(trunk.layers):
+        return compute_logprobs(
+            loaded, loaded.flex.feed(lanes, len(trunk.ids)), _collect_reads(lanes, rows, _starts(lanes))
+        )
 
 
 class ReadRow(NamedTuple):
@@ -161,17 +180,17 @@ class ReadRow(NamedTuple):
         return ReadRow([(keys.clone(), values.clone()) for keys, values in self.layers], self.logits.clone())
 
 
-def read_rows(loaded: Loaded, trunk: Trunk, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
+def read_rows(loaded: LoadedModel, trunk: SharedPrefix, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
     """Read rows of tokens behind a trunk, to be gone on with."""
     import torch
 
     n = len(trunk.ids)
-    lanes = [chain(row, n) for row in rows]
+    lanes = [make_chain_lane(row, n) for row in rows]
     cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
-    batch = _laid_out(loaded, cache, lanes)
+    batch = _lay_out_lanes(loaded, cache, lanes)
     ends = torch.tensor([start + len(row) - 1 for start, row in zip(batch.starts, rows, strict=True)])
-    with looking(batch.view), torch.inference_mode():
-        picked, head = pick(loaded, batch.feed, ends)
+    with using_view(batch.view), torch.inference_mode():
+        picked, head = gather_outputs(loaded, batch.feed, ends)
         logits = (picked if head is None else head(picked)).float()
     # Where the trunk joins, its keys and values stand before those of every row.
     skipped = 0 if loaded.shares else n
@@ -183,29 +202,31 @@ def read_rows(loaded: Loaded, trunk: Trunk, rows: Sequence[Sequence[int]]) -> li
     return found
 
 
-def padding(loaded: Loaded, lengths: Sequence[int]) -> int:
+def count_padding(loaded: LoadedModel, lengths: Sequence[int]) -> int:
     """Return how many tokens are computed for nothing when rows of these lengths are fed together."""
     return 0 if loaded.shares else len(lengths) * max(lengths, default=0) - sum(lengths)
 
 
-def lane_padding(loaded: Loaded, lanes: Sequence[Lane]) -> int:
+def count_lane_padding(loaded: LoadedModel, lanes: Sequence[Lane]) -> int:
     """Return how many tokens are computed for nothing when these lanes are."""
     lengths = [len(lane.ids) for lane in lanes]
     if loaded.flex is None:
-        return padding(loaded, lengths)
-    return in_blocks(sum(lengths)) - sum(lengths)
+        return count_padding(loaded, lengths)
+    return round_up_to_blocks(sum(lengths)) - sum(lengths)
 
 
-def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Sequence[Row]) -> Answers:
+def _compute(
+    loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane], rows: Sequence[Row]
+) -> PendingLogprobs:
     import torch
 
-    batch = _laid_out(loaded, cache, lanes)
-    wanted = _wanted(lanes, rows, batch.starts)
-    with looking(batch.view), torch.inference_mode():
+    batch = _lay_out_lanes(loaded, cache, lanes)
+    wanted = _collect_reads(lanes, rows, batch.starts)
+    with using_view(batch.view), torch.inference_mode():
         if wanted:
-            return answer(loaded, batch.feed, wanted)
+            return compute_logprobs(loaded, batch.feed, wanted)
         (loaded.body or loaded.model)(**batch.feed)
-        return Answers()
+        return PendingLogprobs()
 
 
 class _Batch(NamedTuple):
@@ -217,23 +238,23 @@ class _Batch(NamedTuple):
     view: View
 
 
-def _laid_out(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
+def _lay_out_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
     """Lay lanes out without padding, where the attention can keep them apart; else side by side."""
     if loaded.shares:
-        feed, starts = _end_to_end(lanes), _starts(lanes)
+        feed, starts = _build_packed_feed(lanes), _starts(lanes)
         view = View(cache.trunk.layers, _blocks(lanes, loaded))
     else:
-        feed = _side_by_side(lanes, len(cache.trunk.ids), loaded)
+        feed = _build_padded_feed(lanes, len(cache.trunk.ids), loaded)
         starts, view = [n * feed["input_ids"].shape[1] for n in range(len(lanes))], View()
-    feed = {name: sent(part, loaded.device) for name, part in feed.items()}
+    feed = {name: send_to_device(part, loaded.device) for name, part in feed.items()}
     feed |= {"past_key_values": cache, "use_cache": False}
     return _Batch(feed, starts, view)
 
 
-def _wanted(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[int]) -> list[Wanted]:
+def _collect_reads(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[int]) -> list[BatchReads]:
     """Return every read of the lanes, given at which place of the batch each lane begins."""
     return [
-        Wanted(rows[row], number, end - begin, start + begin)
+        BatchReads(rows[row], number, end - begin, start + begin)
         for start, lane in zip(starts, lanes, strict=True)
         for begin, end, row, number in lane.reads
     ]
@@ -243,7 +264,7 @@ def _starts(lanes: Sequence[Lane]) -> list[int]:
     return list(accumulate((len(lane.ids) for lane in lanes[:-1]), initial=0))
 
 
-def _end_to_end(lanes: Sequence[Lane]) -> dict[str, Any]:
+def _build_packed_feed(lanes: Sequence[Lane]) -> dict[str, Any]:
     """Feed all lanes as one row, without padding; the attention keeps them apart."""
     import torch
 
@@ -255,19 +276,19 @@ def _end_to_end(lanes: Sequence[Lane]) -> dict[str, Any]:
     }
 
 
-def _blocks(lanes: Sequence[Lane], loaded: Loaded) -> list[Block]:
+def _blocks(lanes: Sequence[Lane], loaded: LoadedModel) -> list[Block]:
     """Return the stretches of the row whose tokens see each other, and who sees whom in each."""
     import torch
 
     blocks = []
     for start, lane in zip(_starts(lanes), lanes, strict=True):
-        for begin, end in _apart(lane.ends):
+        for begin, end in _split_subtrees(lane.ends):
             ends = torch.tensor([[one - begin for one in lane.ends[begin:end]]], device=loaded.device)
             blocks.append(Block(start + begin, start + end, _mask(ends, 0, loaded.model.dtype)))
     return blocks
 
 
-def _apart(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _split_subtrees(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield stretches of a lane that do not see each other: whole subtrees, small ones put together."""
     begin = end = 0
     while end < len(ends):
@@ -280,7 +301,7 @@ def _apart(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield begin, end
 
 
-def _side_by_side(lanes: Sequence[Lane], n_trunk: int, loaded: Loaded) -> dict[str, Any]:
+def _build_padded_feed(lanes: Sequence[Lane], n_trunk: int, loaded: LoadedModel) -> dict[str, Any]:
     """Feed lanes as a padded batch with a mask that any attention understands."""
     import torch
 

@@ -12,7 +12,7 @@ _BYTES = {chr(byte): byte for byte in _PRINTABLE} | {chr(0x100 + n): byte for n,
 """The letter of each byte, as GPT-2's vocabulary has it and those after it."""
 
 
-def piece_name(name: str) -> str:
+def format_piece_name(name: str) -> str:
     """Return whole characters as they are and the bytes of parted ones as `<0xEC>`."""
     if name.startswith("<0x") or not all(letter in _BYTES for letter in name):
         return name

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 ID_BYTES = array("I").itemsize
-Run = tuple[int, int, int]
+ReadRange = tuple[int, int, int]
 """(begin, end, number): reads after each of the tokens from `begin` to `end`, the first of them `number`."""
-Read = tuple[int, int, int, int]
+RowReadRange = tuple[int, int, int, int]
 """(begin, end, row, number): a run of reads of row `row`."""
 
 
@@ -28,7 +28,7 @@ class Node:
     start: int
     """Position of its first token in every sequence that passes."""
     ids: Sequence[int]
-    reads: list[Read] = field(default_factory=list)
+    reads: list[RowReadRange] = field(default_factory=list)
     children: list[Node] = field(default_factory=list)
     size: int = 0
     """Tokens of the whole subtree."""
@@ -42,7 +42,7 @@ class Lane:
     positions: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     """For each token, where its subtree ends: token i sees token j when j <= i < ends[j]."""
-    reads: list[Read] = field(default_factory=list)
+    reads: list[RowReadRange] = field(default_factory=list)
     """Runs by index in the lane."""
 
     def add(self, node: Node) -> None:
@@ -68,7 +68,7 @@ class Lane:
                 self.ends[begin : begin + len(one.ids)] = [len(self.ids)] * len(one.ids)
 
 
-def chain(ids: Sequence[int], start: int) -> Lane:
+def make_chain_lane(ids: Sequence[int], start: int) -> Lane:
     """Return a lane of tokens that stand one behind the other, from a position on."""
     n = len(ids)
     return Lane(list(ids), list(range(start, start + n)), [n] * n)
@@ -79,7 +79,7 @@ class Group:
     """Lanes behind one trunk."""
 
     trunk: tuple[int, ...]
-    trunk_reads: list[Read]
+    trunk_reads: list[RowReadRange]
     """Reads inside the part of the trunk that no other group has answered."""
     lanes: list[Lane]
 
@@ -88,9 +88,9 @@ LEAST_SAVING = 128
 """Tokens that a trunk must save to be worth a pass of its own."""
 
 
-def plan(
+def plan_lanes(
     sequences: Sequence[tuple[int, ...]],
-    reads: Sequence[Sequence[Run]],
+    reads: Sequence[Sequence[ReadRange]],
     *,
     lane_tokens: int,
     least_saving: int = LEAST_SAVING,
@@ -100,43 +100,43 @@ def plan(
     `reads[r]` says after which tokens of sequence r something is to be read. A beginning becomes a trunk when
     that saves at least `least_saving` tokens over writing it into each lane again.
     """
-    root = build(sequences, reads)
+    root = build_tree(sequences, reads)
     if root is not None:
         yield from _Cutter(lane_tokens, least_saving).groups([root], (), [])
 
 
-def build(sequences: Sequence[tuple[int, ...]], reads: Sequence[Sequence[Run]]) -> Node | None:
+def build_tree(sequences: Sequence[tuple[int, ...]], reads: Sequence[Sequence[ReadRange]]) -> Node | None:
     """Return the tree of some sequences; None when there are none."""
     if not sequences:
         return None
     # Big-endian bytes sort like the ids they hold, and compare at memory speed.
-    packed = [_packed(ids) for ids in sequences]
+    packed = [_pack_ids(ids) for ids in sequences]
     order = sorted(range(len(sequences)), key=packed.__getitem__)
     root = Node(0, ())
     path: list[Node] = [root]
     last: int | None = None
     for row in order:
         ids = sequences[row]
-        shared = 0 if last is None else n_shared(packed[last], packed[row]) // ID_BYTES
+        shared = 0 if last is None else count_shared_prefix(packed[last], packed[row]) // ID_BYTES
         _descend(path, shared)
         if shared < len(ids):
             leaf = Node(shared, ids[shared:])
             path[-1].children.append(leaf)
             path.append(leaf)
-        _place(path, row, reads[row])
+        _record_reads(path, row, reads[row])
         last = row
     root = root.children[0] if len(root.children) == 1 else root
     _measure(root)
     return root
 
 
-def _packed(ids: Sequence[int]) -> bytes:
+def _pack_ids(ids: Sequence[int]) -> bytes:
     numbers = array("I", ids)
     numbers.byteswap()
     return numbers.tobytes()
 
 
-def n_shared(one: Sequence[int], other: Sequence[int]) -> int:
+def count_shared_prefix(one: Sequence[int], other: Sequence[int]) -> int:
     """Return how many items two sequences share at their beginning, comparing slices at memory speed."""
     low, high = 0, min(len(one), len(other))
     while low < high:
@@ -156,14 +156,14 @@ def _descend(path: list[Node], depth: int) -> None:
     kept = depth - node.start
     if kept < len(node.ids):
         tail = Node(
-            depth, node.ids[kept:], within(node.reads, depth, node.start + len(node.ids)), node.children
+            depth, node.ids[kept:], clip_reads(node.reads, depth, node.start + len(node.ids)), node.children
         )
-        node.reads = within(node.reads, node.start, depth)
+        node.reads = clip_reads(node.reads, node.start, depth)
         node.ids = node.ids[:kept]
         node.children = [tail]
 
 
-def within(reads: Sequence[Read], begin: int, end: int) -> list[Read]:
+def clip_reads(reads: Sequence[RowReadRange], begin: int, end: int) -> list[RowReadRange]:
     """Return the parts of some runs that lie between two positions."""
     return [
         (max(b, begin), min(e, end), row, number + max(0, begin - b))
@@ -172,7 +172,7 @@ def within(reads: Sequence[Read], begin: int, end: int) -> list[Read]:
     ]
 
 
-def _place(path: Sequence[Node], row: int, runs: Sequence[Run]) -> None:
+def _record_reads(path: Sequence[Node], row: int, runs: Sequence[ReadRange]) -> None:
     """Note a row's reads at the nodes of its path."""
     for begin, end, number in runs:
         level = len(path) - 1
@@ -200,7 +200,9 @@ class _Cutter:
         self._lane_tokens = lane_tokens
         self._least_saving = least_saving
 
-    def groups(self, nodes: Sequence[Node], trunk: tuple[int, ...], reads: list[Read]) -> Iterator[Group]:
+    def groups(
+        self, nodes: Sequence[Node], trunk: tuple[int, ...], reads: list[RowReadRange]
+    ) -> Iterator[Group]:
         """Yield the groups of subtrees that hang on one trunk: first its own lanes, then longer trunks."""
         small: list[Node] = []
         trunks: list[Node] = []
@@ -216,7 +218,7 @@ class _Cutter:
         """Tell subtrees that fit into a lane from those whose beginning is worth a trunk."""
         waiting = [node]
         while waiting:
-            one = _merged(waiting.pop())
+            one = _merge_only_children(waiting.pop())
             if one.size <= self._lane_tokens or not one.children:
                 small.append(one)
                 continue
@@ -246,7 +248,7 @@ class _Cutter:
         return lanes
 
 
-def _merged(node: Node) -> Node:
+def _merge_only_children(node: Node) -> Node:
     """Return a node together with its only children, down to where it branches."""
     while len(node.children) == 1:
         (child,) = node.children

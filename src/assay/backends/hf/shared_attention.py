@@ -43,12 +43,12 @@ class View(NamedTuple):
     """Stretches of the one row that do not see each other; none: the mask that is handed over holds."""
 
 
-NOTHING = View()
-_view: ContextVar[View] = ContextVar("view", default=NOTHING)
+EMPTY_VIEW = View()
+_view: ContextVar[View] = ContextVar("view", default=EMPTY_VIEW)
 
 
 @contextmanager
-def looking(view: View) -> Iterator[None]:
+def using_view(view: View) -> Iterator[None]:
     """Let every attention inside look at this."""
     token = _view.set(view)
     try:
@@ -57,7 +57,7 @@ def looking(view: View) -> Iterator[None]:
         _view.reset(token)
 
 
-def use(model: Any) -> bool:
+def enable_shared_attention(model: Any) -> bool:
     """Switch a model over; False when it does not attend by torch's own function, or not on a CPU."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
@@ -93,25 +93,25 @@ def attend(
     scale = size**-0.5 if scaling is None else scaling
     # Heads that share keys stand one after the other: [batch, group, head of the group, token, size].
     query = query.reshape(batch, n_groups, n_heads // n_groups, width, size)
-    out, total = _own(query, key, value, attention_mask, view.blocks, scale)
+    out, total = _attend_own(query, key, value, attention_mask, view.blocks, scale)
     if view.trunk:
         trunk_keys, trunk_values = view.trunk[module.layer_idx]
-        far, far_total = _far(query, trunk_keys, trunk_values, scale)
+        far, far_total = _attend_prefix(query, trunk_keys, trunk_values, scale)
         # exp(far_total) and exp(total) are the weights of the two parts.
         out = out + (far - out) * (far_total - total).sigmoid()[..., None].to(out.dtype)
     return out.reshape(batch, n_heads, width, -1).transpose(1, 2), None
 
 
-def _far(query: Any, keys: Any, values: Any, scale: float) -> tuple[Any, Any]:
+def _attend_prefix(query: Any, keys: Any, values: Any, scale: float) -> tuple[Any, Any]:
     """Attend from all rows to the one trunk: every query of a group in one product."""
     batch, n_groups, per_group, width, size = query.shape
     every = query.permute(1, 2, 0, 3, 4).reshape(1, n_groups, per_group * batch * width, size)
-    out, total = _flash(every, keys, values, None, scale)
+    out, total = _run_flash_attention(every, keys, values, None, scale)
     out = out.view(n_groups, per_group, batch, width, -1).permute(2, 0, 1, 3, 4)
     return out, total.view(n_groups, per_group, batch, width).permute(2, 0, 1, 3)
 
 
-def _own(
+def _attend_own(
     query: Any, keys: Any, values: Any, mask: Any, blocks: Sequence[Block], scale: float
 ) -> tuple[Any, Any]:
     """Attend from each row to its own tokens, block by block where there are blocks."""
@@ -122,9 +122,9 @@ def _own(
         # In a step of writing, one line of the mask holds for all heads, uncopied.
         is_step = width == 1
         wide = mask.expand(batch, n_groups, per_group, -1) if is_step else mask.repeat(1, 1, per_group, 1)
-        return _grouped(query, keys, values, wide, scale)
+        return _attend_grouped(query, keys, values, wide, scale)
     parts = [
-        _grouped(
+        _attend_grouped(
             query[:, :, :, block.begin : block.end],
             keys[:, :, block.begin : block.end],
             values[:, :, block.begin : block.end],
@@ -136,15 +136,15 @@ def _own(
     return torch.cat([out for out, _ in parts], dim=3), torch.cat([total for _, total in parts], dim=3)
 
 
-def _grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float) -> tuple[Any, Any]:
+def _attend_grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float) -> tuple[Any, Any]:
     """Attend with a mask; the heads of a group stand behind each other as if they were more tokens."""
     batch, n_groups, per_group, width, size = query.shape
     own = query.reshape(batch, n_groups, per_group * width, size)
-    out, total = _flash(own, keys, values, mask, scale)
+    out, total = _run_flash_attention(own, keys, values, mask, scale)
     return out.view(batch, n_groups, per_group, width, -1), total.view(batch, n_groups, per_group, width)
 
 
-def _flash(query: Any, key: Any, value: Any, mask: Any, scale: float) -> tuple[Any, Any]:
+def _run_flash_attention(query: Any, key: Any, value: Any, mask: Any, scale: float) -> tuple[Any, Any]:
     import torch
 
     both: tuple[Any, Any] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(

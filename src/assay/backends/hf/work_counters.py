@@ -19,7 +19,7 @@ class Counters:
     batches: float = 0
     load_seconds: float = 0
 
-    def computed(self, n_tokens: int, n_padding: int = 0) -> None:
+    def count_batch(self, n_tokens: int, n_padding: int = 0) -> None:
         """Count a batch that went through the model."""
         self.batches += 1
         self.forward_tokens += n_tokens + n_padding

@@ -21,7 +21,16 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from assay.backends.http.exchange import Broken, Limits, OnHead, Reply, Stalled, Taker, TooLate, Unreachable
+from assay.backends.http.exchange import (
+    ChunkConsumer,
+    ConnectionBroken,
+    HttpReply,
+    OnHead,
+    ReplyStalled,
+    ReplyTimeout,
+    ServerUnreachable,
+    TimeLimits,
+)
 
 CONNECT_S = 10.0
 """A server that takes longer to accept a connection is not there."""
@@ -63,11 +72,11 @@ class HttpClient:
         for connection in connections:
             await connection.closed
 
-    async def connect(self, n: int, limits: Limits) -> None:
+    async def connect(self, n: int, limits: TimeLimits) -> None:
         """Open connections until so many lie idle; raise Unreachable when the server takes no more."""
         missing = n - len(self._idle)
         for begin in range(0, missing, _OPENED_TOGETHER):
-            opening = (self._connected(limits) for _ in range(min(_OPENED_TOGETHER, missing - begin)))
+            opening = (self._open_connection(limits) for _ in range(min(_OPENED_TOGETHER, missing - begin)))
             self._idle += await asyncio.gather(*opening)
 
     async def call(
@@ -75,11 +84,11 @@ class HttpClient:
         method: str,
         path: str,
         body: bytes | None,
-        limits: Limits,
+        limits: TimeLimits,
         *,
         headers: str = "",
         on_head: OnHead | None = None,
-    ) -> Reply:
+    ) -> HttpReply:
         """Send a document and return the whole reply, or raise HttpTrouble.
 
         `headers`: further lines, each with its line end.
@@ -87,16 +96,16 @@ class HttpClient:
         sent = self._request(method, path, body, headers)
         while True:
             is_used = bool(self._idle)
-            connection = self._idle.pop() if is_used else await self._connected(limits)
+            connection = self._idle.pop() if is_used else await self._open_connection(limits)
             try:
                 return await self._exchange(connection, sent, limits, on_head)
-            except Broken:
+            except ConnectionBroken:
                 if not (is_used and connection.n_received == 0):
                     raise
 
     async def _exchange(
-        self, connection: _Connection, sent: bytes, limits: Limits, on_head: OnHead | None
-    ) -> Reply:
+        self, connection: _Connection, sent: bytes, limits: TimeLimits, on_head: OnHead | None
+    ) -> HttpReply:
         waiting = connection.begin(sent, limits, on_head)
         self._under_way.add(connection)
         self._watch(limits)
@@ -126,7 +135,7 @@ class HttpClient:
             return head + b"\r\n"
         return b"%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
 
-    async def _connected(self, limits: Limits) -> _Connection:
+    async def _open_connection(self, limits: TimeLimits) -> _Connection:
         loop = asyncio.get_running_loop()
         patience_s = min(CONNECT_S, limits.total_s)
         if self._is_secure and self._context is None:
@@ -137,13 +146,15 @@ class HttpClient:
                     lambda: _Connection(self._forget), self._host, self._port, ssl=self._context
                 )
         except TimeoutError:
-            raise Unreachable(f"no connection to {self._authority} within {patience_s:g} s") from None
+            raise ServerUnreachable(f"no connection to {self._authority} within {patience_s:g} s") from None
         except ssl.SSLCertVerificationError as trouble:
-            raise Unreachable(
+            raise ServerUnreachable(
                 f"the certificate of {self._authority} does not hold: {trouble.verify_message}"
             ) from None
         except OSError as trouble:
-            raise Unreachable(f"no connection to {self._authority}: {trouble.strerror or trouble}") from None
+            raise ServerUnreachable(
+                f"no connection to {self._authority}: {trouble.strerror or trouble}"
+            ) from None
         self._open.add(connection)
         return connection
 
@@ -154,7 +165,7 @@ class HttpClient:
 
     # --- one look at all calls now and then is cheaper than a timer for each of them ---
 
-    def _watch(self, limits: Limits) -> None:
+    def _watch(self, limits: TimeLimits) -> None:
         self._shortest_s = min(self._shortest_s, limits.total_s, limits.idle_s or limits.total_s)
         if self._check is None:
             self._look_again()
@@ -184,7 +195,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self, on_lost: Callable[[_Connection], None]) -> None:
         self._on_lost = on_lost
         self._parser = httptools.HttpResponseParser(self)
-        self._waiting: asyncio.Future[Reply] | None = None
+        self._waiting: asyncio.Future[HttpReply] | None = None
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_reusable = False
         """Whether the last reply left the connection fit for another call."""
@@ -194,12 +205,12 @@ class _Connection(asyncio.Protocol):
         """Whether any of them were of its body: a busy server may send the head long before."""
         self._headers: dict[str, str] = {}
         self._content: list[bytes] = []
-        self._taker: Taker | None = None
+        self._taker: ChunkConsumer | None = None
         self._is_until_close = False
 
     # --- for the client ---
 
-    def begin(self, sent: bytes, limits: Limits, on_head: OnHead | None) -> asyncio.Future[Reply]:
+    def begin(self, sent: bytes, limits: TimeLimits, on_head: OnHead | None) -> asyncio.Future[HttpReply]:
         """Send a request; the future has the reply, or the trouble."""
         waiting = self._waiting = asyncio.get_running_loop().create_future()
         self._limits = limits
@@ -209,7 +220,7 @@ class _Connection(asyncio.Protocol):
         self.is_reusable = False
         self._fresh()
         if self._transport.is_closing():
-            self._fail(Broken("the connection was closed"))
+            self._fail(ConnectionBroken("the connection was closed"))
         else:
             self._transport.write(sent)
         return waiting
@@ -218,9 +229,9 @@ class _Connection(asyncio.Protocol):
         """End the call if its time is over."""
         total_s, idle_s = self._limits
         if now - self._began > total_s:
-            self._fail(TooLate(f"no reply within {total_s:g} s"))
+            self._fail(ReplyTimeout(f"no reply within {total_s:g} s"))
         elif idle_s is not None and self._has_begun and now - self._heard > idle_s:
-            self._fail(Stalled(f"the reply stopped: nothing came for {idle_s:g} s"))
+            self._fail(ReplyStalled(f"the reply stopped: nothing came for {idle_s:g} s"))
 
     def close(self) -> None:
         """Let go of it at once: what is still to be sent matters to nobody."""
@@ -245,9 +256,9 @@ class _Connection(asyncio.Protocol):
             cause = trouble.__context__
             self._fail(cause if isinstance(cause, Exception) else trouble)
         except httptools.HttpParserError as trouble:
-            self._fail(Broken(f"what came is no HTTP reply: {trouble}"))
+            self._fail(ConnectionBroken(f"what came is no HTTP reply: {trouble}"))
         except httptools.HttpParserUpgrade:
-            self._fail(Broken("the server wants to speak another protocol than HTTP"))
+            self._fail(ConnectionBroken("the server wants to speak another protocol than HTTP"))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Note the end; a reply of no stated length is whole by it."""
@@ -256,7 +267,9 @@ class _Connection(asyncio.Protocol):
                 self._complete()
             else:
                 said = f": {error}" if error is not None and str(error) else ""
-                self._fail(Broken(f"the server closed the connection before its reply was whole{said}"))
+                self._fail(
+                    ConnectionBroken(f"the server closed the connection before its reply was whole{said}")
+                )
         if not self.closed.done():
             self.closed.set_result(None)
         self._on_lost(self)
@@ -304,7 +317,7 @@ class _Connection(asyncio.Protocol):
         if waiting is not None and not waiting.done():
             content = b"".join(self._content)
             status = self._parser.get_status_code()
-            waiting.set_result(Reply(status, self._headers, content, self._heard))
+            waiting.set_result(HttpReply(status, self._headers, content, self._heard))
 
     def _fail(self, trouble: Exception) -> None:
         waiting, self._waiting = self._waiting, None

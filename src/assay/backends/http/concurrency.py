@@ -54,7 +54,7 @@ _CALLS_TO_EXCUSE_ONE = 50
 """One failure in so many calls may be the input's; it says nothing about the level."""
 
 
-class Change(NamedTuple):
+class LevelChange(NamedTuple):
     """A level that was taken, when and why."""
 
     now: float
@@ -94,44 +94,44 @@ class FixedLevel(Level):
     """As many as a person says, whatever comes."""
 
 
-class _Measured(NamedTuple):
+class _Throughput(NamedTuple):
     """What a level brings."""
 
     limit: int
     calls_per_s: float
     tokens_per_s: float
 
-    def pays_over(self, fewer: _Measured, share: float) -> bool:
+    def pays_over(self, fewer: _Throughput, share: float) -> bool:
         """Whether more calls bring this share of what they should, had they nothing to wait for."""
         more_calls = self.limit / fewer.limit - 1
         return self._rate(fewer) >= fewer._rate(self) * (1 + share * more_calls)
 
-    def with_earlier(self, earlier: _Measured) -> _Measured:
+    def with_earlier(self, earlier: _Throughput) -> _Throughput:
         """Return the mean of two measurements of one level: the later one counts as much as all before."""
-        return _Measured(
+        return _Throughput(
             self.limit,
             (self.calls_per_s + earlier.calls_per_s) / 2,
             (self.tokens_per_s + earlier.tokens_per_s) / 2,
         )
 
-    def _rate(self, other: _Measured) -> float:
+    def _rate(self, other: _Throughput) -> float:
         """Return tokens rather than calls where both are told: long answers take long at any level."""
         return self.tokens_per_s if self.tokens_per_s and other.tokens_per_s else self.calls_per_s
 
 
-class FoundLevel(Level):
+class AdaptiveLevel(Level):
     """Finds the level: doubles while that pays, then takes small steps; falls when the server says no."""
 
     def __init__(self, start: int = START, most: int = MOST) -> None:
         super().__init__(min(start, most))
         self._most = most
-        self.history: deque[Change] = deque(maxlen=64)
+        self.history: deque[LevelChange] = deque(maxlen=64)
         """The latest changes of the level."""
         self._latencies: deque[float] = deque(maxlen=101)
         self._n_doublings = _DOUBLINGS
         self._is_rising = True
         """Where the next small step goes."""
-        self._base: _Measured | None = None
+        self._base: _Throughput | None = None
         """The level that is held to be right; the present one may be a try."""
         self._n_resting = 0
         """Measurements to make before the next try."""
@@ -190,7 +190,7 @@ class FoundLevel(Level):
 
     def _take(self, now: float) -> None:
         """Make what was measured the base, or go back to that."""
-        measured = self._measured()
+        measured = self._measure_throughput()
         # Else fewer calls are there to make than may be made, and the level decides nothing.
         is_used = self._busy_s >= _USED * self._limit * (now - self._began)
         self._measure_anew(now)
@@ -216,11 +216,11 @@ class FoundLevel(Level):
         else:
             self._keep(now, measured)
 
-    def _measured(self) -> _Measured:
+    def _measure_throughput(self) -> _Throughput:
         per_s = self._limit / max(self._busy_s, 1e-9)
-        return _Measured(self._limit, per_s * self._n, per_s * self._n_tokens)
+        return _Throughput(self._limit, per_s * self._n, per_s * self._n_tokens)
 
-    def _keep(self, now: float, measured: _Measured) -> None:
+    def _keep(self, now: float, measured: _Throughput) -> None:
         """Hold a level that was tried, and try on."""
         self._base = measured
         self._n_to_rest = 1
@@ -229,7 +229,7 @@ class FoundLevel(Level):
             self._ceiling = self._loosened = math.inf  # What was refused once no longer is.
         self._try(now)
 
-    def _go_back(self, now: float, base: _Measured, why: str) -> None:
+    def _go_back(self, now: float, base: _Throughput, why: str) -> None:
         """Leave a level that was tried."""
         self._rest()
         self._move(now, base.limit, why)
@@ -247,7 +247,7 @@ class FoundLevel(Level):
             target = max(limit - limit // (_STEP_UP + 1), min(limit, START))
             why = "whether fewer do as well"
         else:
-            ceiling = self._ceiling_now(now)
+            ceiling = self._loosen_ceiling(now)
             if 2 * limit > _FALL * ceiling:
                 self._n_doublings = 0
             target = 2 * limit if self._is_doubling else limit + max(1, limit // _STEP_UP)
@@ -262,7 +262,7 @@ class FoundLevel(Level):
     def _move(self, now: float, limit: int, why: str) -> None:
         self._limit = limit
         self.highest = max(self.highest, limit)
-        self.history.append(Change(now, limit, why))
+        self.history.append(LevelChange(now, limit, why))
         self._n_skipped = limit
         self._measure_anew(now)
 
@@ -278,7 +278,7 @@ class FoundLevel(Level):
         self._ceiling = self._loosened = self._limit
         self._hold_ceiling(now)
 
-    def _ceiling_now(self, now: float) -> float:
+    def _loosen_ceiling(self, now: float) -> float:
         """Return the ceiling, which loosens with time: a server may have fewer guests later."""
         if now >= self._ceiling_until:
             self._loosened *= _LOOSER

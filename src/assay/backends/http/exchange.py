@@ -13,23 +13,23 @@ class HttpTrouble(Exception):
     """A call that brought no whole reply."""
 
 
-class Unreachable(HttpTrouble):
+class ServerUnreachable(HttpTrouble):
     """No connection could be made."""
 
 
-class Broken(HttpTrouble):
+class ConnectionBroken(HttpTrouble):
     """The connection ended before the reply did, or what came over it is no HTTP."""
 
 
-class TooLate(HttpTrouble):
+class ReplyTimeout(HttpTrouble):
     """The reply was not whole when the time for it was over."""
 
 
-class Stalled(HttpTrouble):
+class ReplyStalled(HttpTrouble):
     """A reply had begun, and then nothing came for too long."""
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     """What came back."""
 
     status: int
@@ -41,7 +41,7 @@ class Reply(NamedTuple):
     """When its last byte was read, as `time.perf_counter` tells it."""
 
 
-Taker = Callable[[bytes, float], None]
+ChunkConsumer = Callable[[bytes, float], None]
 """Takes the next bytes of a reply, and when they were read (`time.perf_counter`). What it raises ends the
 call, and the connection with it."""
 
@@ -49,11 +49,11 @@ call, and the connection with it."""
 class OnHead(Protocol):
     """Decides, once status and headers are there, who takes the reply's bytes; None: they are gathered."""
 
-    def __call__(self, status: int, headers: Mapping[str, str]) -> Taker | None:
+    def __call__(self, status: int, headers: Mapping[str, str]) -> ChunkConsumer | None:
         """Return who takes the bytes."""
 
 
-class Limits(NamedTuple):
+class TimeLimits(NamedTuple):
     """How long a call may take."""
 
     total_s: float

@@ -13,21 +13,28 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from assay.backends.http.exchange import Reply as HttpReply
-from assay.backends.http.post import CallTrouble, not_json
+from assay.backends.http.exchange import HttpReply
+from assay.backends.http.post import CallTrouble, not_json_error
 from assay.backends.http.text_protocol import Arguments
-from assay.backends.openai.address import Address, address_of
-from assay.backends.openai.arguments import Asked, read_asked
-from assay.backends.openai.model_report import Report, fetch_json, plain_fields
-from assay.backends.openai.protocol import Choice, Reply, Usage, sent_fields, stops_of, trouble_of
-from assay.backends.openai.reply_reader import OpenAIReading
+from assay.backends.openai.address import Address, parse_address
+from assay.backends.openai.arguments import OpenAISettings, read_openai_settings
+from assay.backends.openai.model_report import Report, fetch_json, select_plain_fields
+from assay.backends.openai.protocol import (
+    Choice,
+    OpenAIReply,
+    Usage,
+    adapt_fields,
+    get_stop_texts,
+    read_server_error,
+)
+from assay.backends.openai.reply_reader import OpenAIReplyReader
 from assay.backends.openai.stream import StreamedReply
-from assay.backends.problems import unknown_model, wrong_argument
+from assay.backends.problems import argument_error, unknown_model_error
 from assay.core.request import Generate, Sampling
 
 _CALLS = ("/generate", "/generate_stream")
-_OF_CHATS = ("api", "n_per_call", "tools", "tool_choice")
-_UNSAID = "unsaid"
+_CHAT_ARGUMENTS = ("api", "n_per_call", "tools", "tool_choice")
+_UNKNOWN_FINISH = "unsaid"
 """Finish reason of a text whose server gave none."""
 _STATUS_OF_TYPE = {"validation": 422, "overloaded": 429}
 """TGI names the kind of an error in a stream, where there is no HTTP status."""
@@ -45,20 +52,20 @@ class TgiProtocol:
     def read_address(self, where: str) -> Address:
         """Return where the server is, or raise MODEL-001."""
         fix = "give the address without a path; for a server's /v1, write openai:MODEL@URL/v1"
-        return address_of(where, self.name, _TGI_EXAMPLE, calls=_CALLS, fix=fix)
+        return parse_address(where, self.name, _TGI_EXAMPLE, calls=_CALLS, fix=fix)
 
-    def read_asked(self, args: Mapping[str, str]) -> Asked:
+    def read_settings(self, args: Mapping[str, str]) -> OpenAISettings:
         """Return the model arguments, or raise MODEL-002."""
-        return _read_asked(self.name, {"max_tokens_name": _TGI_LENGTH, **args})
+        return _read_generate_settings(self.name, {"max_tokens_name": _TGI_LENGTH, **args})
 
-    def changing_answers(self, asked: Asked) -> Arguments:
+    def collect_identity_args(self, asked: OpenAISettings) -> Arguments:
         """Return the arguments that change answers; the protocol's own name of a length is none of them."""
-        changed = asked.changing_answers()
+        changed = asked.collect_identity_args()
         if changed.get("max_tokens_name") == _TGI_LENGTH:
             del changed["max_tokens_name"]
         return changed
 
-    def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
+    def path(self, ask: Generate, model: str, asked: OpenAISettings, *, is_stream: bool) -> str:
         """Return where a call goes."""
         return _CALLS[is_stream]
 
@@ -66,7 +73,7 @@ class TgiProtocol:
         self,
         ask: Generate,
         model: str,
-        asked: Asked,
+        asked: OpenAISettings,
         *,
         is_stream: bool,
         seed: int | None = None,
@@ -79,14 +86,18 @@ class TgiProtocol:
             own = {**_tgi_decoding(ask.sampling, seed), "details": True}
         return {"inputs": prompt, "parameters": _parameters(ask.sampling, own, asked)}
 
-    def reading(self, ask: Generate) -> OpenAIReading:
+    def reading(self, ask: Generate) -> OpenAIReplyReader:
         """Return who reads the reply to one attempt."""
-        return OpenAIReading(_TgiStream, _read_tgi)
+        return OpenAIReplyReader(_TgiStream, _read_tgi)
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:
         """Return the model's name and revision, from `GET /info`."""
         info = fetch_json(url, "/info", key)
-        found = plain_fields(info, ("model_id", "model_sha", "model_dtype")) if isinstance(info, dict) else {}
+        found = (
+            select_plain_fields(info, ("model_id", "model_sha", "model_dtype"))
+            if isinstance(info, dict)
+            else {}
+        )
         return found or None
 
 
@@ -102,26 +113,28 @@ class TritonProtocol:
     def read_address(self, where: str) -> Address:
         """Return where the model is, or raise MODEL-001."""
         fix = "give the address without a path, and a model that the server has loaded"
-        address = address_of(where, self.name, _TRITON_EXAMPLE, calls=_CALLS, fix=fix)
+        address = parse_address(where, self.name, _TRITON_EXAMPLE, calls=_CALLS, fix=fix)
         if not address.model:
-            raise unknown_model("triton needs the name of a model before the @", _TRITON_EXAMPLE)
+            raise unknown_model_error("triton needs the name of a model before the @", _TRITON_EXAMPLE)
         return address
 
-    def read_asked(self, args: Mapping[str, str]) -> Asked:
+    def read_settings(self, args: Mapping[str, str]) -> OpenAISettings:
         """Return the model arguments, or raise MODEL-002."""
         fields = args.get("fields", "parameters")
         if fields not in ("parameters", "top"):
-            raise wrong_argument(
+            raise argument_error(
                 f"triton argument fields={fields!r:.60}", "write fields=parameters or fields=top"
             )
         self._is_flat = fields == "top"
-        return _read_asked(self.name, {name: value for name, value in args.items() if name != "fields"})
+        return _read_generate_settings(
+            self.name, {name: value for name, value in args.items() if name != "fields"}
+        )
 
-    def changing_answers(self, asked: Asked) -> Arguments:
+    def collect_identity_args(self, asked: OpenAISettings) -> Arguments:
         """Return the arguments that change answers: a model ignores a parameter in another place."""
-        return {**asked.changing_answers(), **({"fields": "top"} if self._is_flat else {})}
+        return {**asked.collect_identity_args(), **({"fields": "top"} if self._is_flat else {})}
 
-    def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
+    def path(self, ask: Generate, model: str, asked: OpenAISettings, *, is_stream: bool) -> str:
         """Return where a call goes."""
         return f"/v2/models/{quote(model)}{_CALLS[is_stream]}"
 
@@ -129,7 +142,7 @@ class TritonProtocol:
         self,
         ask: Generate,
         model: str,
-        asked: Asked,
+        asked: OpenAISettings,
         *,
         is_stream: bool,
         seed: int | None = None,
@@ -151,16 +164,16 @@ class TritonProtocol:
         parameters = _parameters(ask.sampling, own, asked, sends_stop=False)
         return {**text, **parameters} if self._is_flat else {**text, "parameters": parameters}
 
-    def reading(self, ask: Generate) -> OpenAIReading:
+    def reading(self, ask: Generate) -> OpenAIReplyReader:
         """Return who reads the reply to one attempt."""
-        return _TritonReading(_plain_text(ask, self.name))
+        return _TritonReplyReader(_plain_text(ask, self.name))
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:
         """Return what the model runs on, from `GET /v2/models/NAME`."""
         entry = fetch_json(url, f"/v2/models/{quote(model)}", key)
         if not isinstance(entry, dict):
             return None
-        found = plain_fields(entry, ("name", "platform"))
+        found = select_plain_fields(entry, ("name", "platform"))
         versions = entry.get("versions")
         if isinstance(versions, list):
             found["versions"] = ",".join(map(str, versions))
@@ -170,33 +183,33 @@ class TritonProtocol:
 # --- what is sent ---
 
 
-def _read_asked(backend: str, args: Mapping[str, str]) -> Asked:
-    for name in _OF_CHATS:
+def _read_generate_settings(backend: str, args: Mapping[str, str]) -> OpenAISettings:
+    for name in _CHAT_ARGUMENTS:
         if name in args:
             what = f"{backend} argument {name}: the protocol takes one plain text and writes one"
-            raise wrong_argument(
+            raise argument_error(
                 what, f"remove {name}, or use the server's OpenAI-compatible address: openai:"
             )
-    return read_asked(args, backend)
+    return read_openai_settings(args, backend)
 
 
 def _plain_text(ask: Generate, backend: str) -> str:
     if isinstance(ask.prompt, str):
         return ask.prompt
     what = f"{backend} takes plain texts, and the prompt is a conversation"
-    raise wrong_argument(
+    raise argument_error(
         what, "add --text, or use the server's OpenAI-compatible address: openai:MODEL@URL/v1"
     )
 
 
 def _parameters(
-    sampling: Sampling, own: Mapping[str, Any], asked: Asked, *, sends_stop: bool = True
+    sampling: Sampling, own: Mapping[str, Any], asked: OpenAISettings, *, sends_stop: bool = True
 ) -> dict[str, Any]:
     """Return the parameters of a call: the run's own, and what a person set by model arguments."""
     fields = {"max_tokens": sampling.max_tokens, **own, **asked.fields}
-    if sends_stop and set(sampling.stop) > set(stops_of(asked)):
+    if sends_stop and set(sampling.stop) > set(get_stop_texts(asked)):
         fields["stop"] = list(sampling.stop)
-    return sent_fields(fields, asked)
+    return adapt_fields(fields, asked)
 
 
 def _tgi_decoding(sampling: Sampling, seed: int | None) -> dict[str, Any]:
@@ -219,7 +232,7 @@ def _document(content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(content)
     except ValueError:
-        raise not_json(content) from None
+        raise not_json_error(content) from None
     if isinstance(document, list) and len(document) == 1:
         document = document[0]  # Some gateways answer with a list of one.
     if not isinstance(document, dict):
@@ -227,7 +240,7 @@ def _document(content: bytes) -> dict[str, Any]:
         raise CallTrouble("wrong_reply", f"expected a JSON object, the server sent a {kind}")
     if document.get("error"):
         status = _STATUS_OF_TYPE.get(str(document.get("error_type")))
-        raise trouble_of({"message": document["error"], "code": status})
+        raise read_server_error({"message": document["error"], "code": status})
     return document
 
 
@@ -238,15 +251,15 @@ def _text(document: Mapping[str, Any], name: str) -> str:
     return text
 
 
-def _tgi_reply(text: str | None, details: Any) -> Reply:
+def _tgi_reply(text: str | None, details: Any) -> OpenAIReply:
     """Return a reply, or a piece of one, by its text and what the server says of the whole."""
     if not isinstance(details, dict):
-        return Reply([Choice(0, text=text)])
+        return OpenAIReply([Choice(0, text=text)])
     usage = Usage(details.get("input_length"), details.get("generated_tokens"))
-    return Reply([Choice(0, str(details.get("finish_reason") or _UNSAID), text=text)], usage)
+    return OpenAIReply([Choice(0, str(details.get("finish_reason") or _UNKNOWN_FINISH), text=text)], usage)
 
 
-def _read_tgi(content: bytes) -> Reply:
+def _read_tgi(content: bytes) -> OpenAIReply:
     document = _document(content)
     return _tgi_reply(_text(document, "generated_text"), document.get("details"))
 
@@ -258,7 +271,7 @@ class _TgiStream(StreamedReply):
         super().__init__()
         self._whole: str | None = None
 
-    def decode(self, data: bytes) -> Reply:
+    def decode(self, data: bytes) -> OpenAIReply:
         document = _document(data)
         token = document.get("token")
         piece = token.get("text") if isinstance(token, dict) and not token.get("special") else None
@@ -267,7 +280,7 @@ class _TgiStream(StreamedReply):
             return _tgi_reply(piece, document.get("details") or {})
         return _tgi_reply(piece, None)
 
-    def whole(self) -> Reply:
+    def whole(self) -> OpenAIReply:
         reply = super().whole()
         if self._whole is not None:
             reply.choices[0].text = self._whole
@@ -277,29 +290,33 @@ class _TgiStream(StreamedReply):
 class _TritonStream(StreamedReply):
     """Pieces of a text. There is no last event: the end of the reply is the end of the text."""
 
-    def decode(self, data: bytes) -> Reply:
+    def decode(self, data: bytes) -> OpenAIReply:
         return _triton_reply(_document(data))
 
 
-def _triton_reply(document: Mapping[str, Any]) -> Reply:
+def _triton_reply(document: Mapping[str, Any]) -> OpenAIReply:
     reason = document.get("finish_reason")
-    return Reply(
-        [Choice(0, reason if isinstance(reason, str) else _UNSAID, text=_text(document, "text_output"))]
+    return OpenAIReply(
+        [
+            Choice(
+                0, reason if isinstance(reason, str) else _UNKNOWN_FINISH, text=_text(document, "text_output")
+            )
+        ]
     )
 
 
-def _read_triton(content: bytes) -> Reply:
+def _read_triton(content: bytes) -> OpenAIReply:
     return _triton_reply(_document(content))
 
 
-class _TritonReading(OpenAIReading):
+class _TritonReplyReader(OpenAIReplyReader):
     """Reads a text without the prompt: some models of Triton repeat it first."""
 
     def __init__(self, prompt: str) -> None:
         super().__init__(_TritonStream, _read_triton)
         self._prompt = prompt
 
-    def whole(self, reply: HttpReply) -> Reply:
+    def whole(self, reply: HttpReply) -> OpenAIReply:
         said = super().whole(reply)
         for choice in said.choices:
             choice.text = (choice.text or "").removeprefix(self._prompt)

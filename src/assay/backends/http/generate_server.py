@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from assay.backends.http.generate_protocols import TgiProtocol, TritonProtocol
 from assay.backends.http.text_protocol import TextProtocol
 from assay.backends.openai.backend import OpenAIBackend
-from assay.backends.openai.protocol import Part
+from assay.backends.openai.protocol import GenerationPart
 from assay.backends.openai.timed_client import OpenAITimedClient
 from assay.core.model import ModelCard
 from assay.core.request import Generate, Kind, Labels, Request, Span
@@ -29,11 +29,11 @@ class _GenerateBackend(OpenAIBackend):
         kinds = frozenset({Kind.GENERATE})
         return ModelCard(name=self._name, kinds=kinds, is_chat=False, has_windows=False)
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return the card: it is known without a call."""
         return self.card
 
-    def _parts(self, request: Request, ask: Generate) -> list[Part] | Failure:
+    def _parts(self, request: Request, ask: Generate) -> list[GenerationPart] | Failure:
         if not isinstance(ask.prompt, str):
             return Failure("chat", f"{self._protocol.name} takes plain text; the prompt is a conversation")
         return super()._parts(request, ask)

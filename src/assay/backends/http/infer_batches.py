@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from assay.backends.http.infer_protocol import SCORING, Params, Part
+from assay.backends.http.infer_protocol import SCORING, InferPart, Params
 
-HELD_CALLS = 8
+MAX_WAITING_CALLS = 8
 """Parts wait until a call is full, but no more of them than make so many calls."""
 
 
-class Call:
+class InferCall:
     """Parts with equal params, and the texts to send for them. Texts to score are sent once."""
 
-    def __init__(self, parts: Iterable[Part] = ()) -> None:
-        self.parts: list[Part] = []
+    def __init__(self, parts: Iterable[InferPart] = ()) -> None:
+        self.parts: list[InferPart] = []
         self.instances: list[str] = []
         self._places: list[list[int]] = []
         self._known: dict[str, int] = {}
         for part in parts:
             self.add(part)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: InferPart) -> None:
         """Take one more part. Options of a question share their context, which is sent once for all."""
         self.parts.append(part)
         self._places.append([self._place(text, part.params) for text in part.instances])
 
-    def n_more(self, part: Part) -> int:
+    def n_more(self, part: InferPart) -> int:
         """Return how many texts a part would add."""
         if part.params != SCORING:
             return len(part.instances)
@@ -39,15 +39,15 @@ class Call:
         self.instances.append(text)
         return len(self.instances) - 1
 
-    def shares(self, replies: Sequence[object]) -> Iterator[tuple[Part, list[object]]]:
+    def shares(self, replies: Sequence[object]) -> Iterator[tuple[InferPart, list[object]]]:
         """Yield each part with the replies to its own texts."""
         for part, places in zip(self.parts, self._places, strict=True):
             yield part, [replies[place] for place in places]
 
-    def halves(self) -> tuple[Call, Call]:
+    def halves(self) -> tuple[InferCall, InferCall]:
         """Return the same parts in two calls."""
         middle = len(self.parts) // 2
-        return Call(self.parts[:middle]), Call(self.parts[middle:])
+        return InferCall(self.parts[:middle]), InferCall(self.parts[middle:])
 
 
 class Batches:
@@ -58,29 +58,29 @@ class Batches:
 
     def __init__(self, n_texts: int) -> None:
         self._n_texts = n_texts
-        self._held: dict[Params, Call] = {}
+        self._held: dict[Params, InferCall] = {}
         self._n_held = 0
 
-    def add(self, part: Part) -> Iterator[Call]:
+    def add(self, part: InferPart) -> Iterator[InferCall]:
         """Take a part; yield what is to be sent now."""
         held = self._held.get(part.params)
         n_texts = part.params.batch_size or self._n_texts
         if held is not None and len(held.instances) + held.n_more(part) > n_texts:
             yield self._taken(part.params)
-        call = self._held.setdefault(part.params, Call())
+        call = self._held.setdefault(part.params, InferCall())
         call.add(part)
         self._n_held += 1
         if len(call.instances) >= n_texts:
             yield self._taken(part.params)
-        elif self._n_held >= HELD_CALLS * max(self._n_texts, n_texts):
+        elif self._n_held >= MAX_WAITING_CALLS * max(self._n_texts, n_texts):
             yield self._taken(max(self._held, key=lambda params: len(self._held[params].parts)))
 
-    def rest(self) -> Iterator[Call]:
+    def rest(self) -> Iterator[InferCall]:
         """Yield what is still held."""
         while self._held:
             yield self._taken(next(iter(self._held)))
 
-    def _taken(self, params: Params) -> Call:
+    def _taken(self, params: Params) -> InferCall:
         call = self._held.pop(params)
         self._n_held -= len(call.parts)
         return call

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from assay.backends.repeats import n_drawn, repeat_seed
+from assay.backends.repeats import count_drawn_texts, draw_repeat_seed
 from assay.core.request import Generate, Request, Sampling, Span
 from assay.core.response import Failure, Finish, Likelihood, Output
 
@@ -84,7 +84,7 @@ SCORING = Params(max_tokens=1, temperature=0.0, top_p=1.0, stop=None, seed=None,
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class InferPart:
     """What one request needs of one call: a likelihood, or one of its texts."""
 
     request: Request
@@ -95,22 +95,22 @@ class Part:
     """Which of the request's texts it is."""
 
 
-def parts_of(request: Request) -> list[Part] | Failure:
+def split_infer_request(request: Request) -> list[InferPart] | Failure:
     """Return what to send for a request, or why it cannot be answered."""
     ask = request.ask
     if not isinstance(ask.prompt, str):
         return Failure("chat", "the server reads plain text; it was asked with a conversation")
     if isinstance(ask, Span):
         instances = _texts_to_score(ask, ask.prompt)
-        return instances if isinstance(instances, Failure) else [Part(request, SCORING, instances)]
+        return instances if isinstance(instances, Failure) else [InferPart(request, SCORING, instances)]
     if not isinstance(ask, Generate):
         return Failure("labels", "the server gives no probabilities of next tokens")
     sampling = ask.sampling
     if sampling.max_tokens < 1:
         return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
     return [
-        Part(request, _writing(sampling, request.index, n), (ask.prompt,), n)
-        for n in range(n_drawn(sampling))
+        InferPart(request, _build_generation_params(sampling, request.index, n), (ask.prompt,), n)
+        for n in range(count_drawn_texts(sampling))
     ]
 
 
@@ -124,27 +124,27 @@ def _texts_to_score(ask: Span, text: str) -> tuple[str, ...] | Failure:
     return (PROBE, text) if ask.leads else (text,)
 
 
-def _writing(sampling: Sampling, index: int, number: int) -> Params:
+def _build_generation_params(sampling: Sampling, index: int, number: int) -> Params:
     return Params(
         max_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
         top_p=sampling.top_p if sampling.temperature > 0 else 1.0,
         stop=sampling.stop or None,
         # The same for all requests of one index: they still share calls.
-        seed=repeat_seed(sampling, index, number),
+        seed=draw_repeat_seed(sampling, index, number),
         prompt_logprobs=None,
         written=msgspec.json.encode(sampling.server or {}, order="sorted").decode(),
     )
 
 
-def read(part: Part, replies: Sequence[object]) -> Output | Likelihood | Failure:
+def read_infer_replies(part: InferPart, replies: Sequence[object]) -> Output | Likelihood | Failure:
     """Return what the replies to a part's instances say. What is no such reply is a failure."""
     ask = part.request.ask
     if isinstance(ask, Generate):
         (reply,) = replies
         if not isinstance(reply, str):
-            return Failure("wrong_reply", f"expected a text, the server sent {_shown(reply)}")
-        return ended(reply, ask.sampling)
+            return Failure("wrong_reply", f"expected a text, the server sent {_preview_reply(reply)}")
+        return detect_infer_finish(reply, ask.sampling)
     assert isinstance(ask, Span)
     lists: list[list[float]] = []
     for reply in replies:
@@ -153,13 +153,13 @@ def read(part: Part, replies: Sequence[object]) -> Output | Likelihood | Failure
             return numbers
         lists.append(numbers)
     if ask.start > 0:
-        return _after_context(ask, *lists)
+        return _score_after_context(ask, *lists)
     if ask.leads:
-        return _after_lead(ask, *lists)
+        return _score_after_lead(ask, *lists)
     return _likelihood(ask, lists[0], 0)
 
 
-def ended(text: str, sampling: Sampling) -> Output:
+def detect_infer_finish(text: str, sampling: Sampling) -> Output:
     """Return a text with the reason why it ended, as far as that can be known.
 
     A stop string in it: the server does not know stop strings, and the text is cut before the earliest. A
@@ -174,7 +174,7 @@ def ended(text: str, sampling: Sampling) -> Output:
     return Output(text, Finish.END if n_bytes < sampling.max_tokens else Finish.LENGTH, 0)
 
 
-def _after_context(ask: Span, context: list[float], whole: list[float]) -> Likelihood | Failure:
+def _score_after_context(ask: Span, context: list[float], whole: list[float]) -> Likelihood | Failure:
     """Return the likelihood of what follows the context.
 
     The server scores whole texts. Where a text goes on after its context, its tokens up to the join are the
@@ -188,7 +188,7 @@ def _after_context(ask: Span, context: list[float], whole: list[float]) -> Likel
     if n < 0:
         return Failure("unscored", "the server scored no token of the text")
     furthest = max(0, n - RECUT_TOKENS)
-    while n > furthest and not _agree(context[n - 1], whole[n - 1]):
+    while n > furthest and not _is_close(context[n - 1], whole[n - 1]):
         n -= 1
     if n == furthest > 0:
         return Failure(
@@ -198,12 +198,12 @@ def _after_context(ask: Span, context: list[float], whole: list[float]) -> Likel
     return _likelihood(ask, whole, n, straddles=n < len(context))
 
 
-def _agree(one: float, other: float) -> bool:
+def _is_close(one: float, other: float) -> bool:
     """Whether two numbers may be the same token's. Wide, since half precision differs with the batch."""
     return math.isclose(one, other, rel_tol=0.02, abs_tol=0.05)
 
 
-def _after_lead(ask: Span, probe: list[float], whole: list[float]) -> Likelihood | Failure:
+def _score_after_lead(ask: Span, probe: list[float], whole: list[float]) -> Likelihood | Failure:
     """Return the likelihood of a whole text after the special tokens that the server puts in front.
 
     Of k such tokens the first has no number: a text of one token then has k of them, the last its own.
@@ -239,12 +239,13 @@ def _logprobs(reply: object) -> list[float] | Failure:
     """Return a list of log-probabilities, or what is wrong with it."""
     if not isinstance(reply, list):
         return Failure(
-            "wrong_reply", f"expected a list of log-probabilities, the server sent {_shown(reply)}"
+            "wrong_reply", f"expected a list of log-probabilities, the server sent {_preview_reply(reply)}"
         )
     for value in reply:
         if type(value) not in (float, int):
             return Failure(
-                "wrong_reply", f"expected log-probabilities, the server sent {_shown(value)} among them"
+                "wrong_reply",
+                f"expected log-probabilities, the server sent {_preview_reply(value)} among them",
             )
         if not math.isfinite(value):
             return Failure("not_finite", "the server gave a probability that is no finite number")
@@ -253,6 +254,6 @@ def _logprobs(reply: object) -> list[float] | Failure:
     return reply
 
 
-def _shown(reply: object) -> str:
+def _preview_reply(reply: object) -> str:
     text = repr(reply)
     return text if len(text) <= 80 else f"{text[:80]}..."

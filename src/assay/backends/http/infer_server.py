@@ -15,15 +15,21 @@ from urllib.parse import urlsplit
 import msgspec
 
 from assay.backends.arguments import read_arguments
-from assay.backends.http.addresses import checked_address
+from assay.backends.http.addresses import check_address
 from assay.backends.http.concurrency import FixedLevel
-from assay.backends.http.infer_batches import Batches, Call
-from assay.backends.http.infer_protocol import NEUTRAL, Params, Part, parts_of, read
-from assay.backends.http.post import CallTrouble, Endpoint, Patience, WholeJson
-from assay.backends.http.pull import Ended, in_flight
-from assay.backends.http.request_parts import Answer, UnderWay
-from assay.backends.openai.model_report import Report, model_report
-from assay.backends.problems import unknown_model
+from assay.backends.http.infer_batches import Batches, InferCall
+from assay.backends.http.infer_protocol import (
+    NEUTRAL,
+    InferPart,
+    Params,
+    read_infer_replies,
+    split_infer_request,
+)
+from assay.backends.http.post import CallTrouble, Endpoint, RetryPolicy, WholeJson
+from assay.backends.http.pull import CompletionState, run_concurrently
+from assay.backends.http.request_parts import PartAnswer, PendingRequests
+from assay.backends.openai.model_report import Report, fetch_model_report
+from assay.backends.problems import unknown_model_error
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.request import Ask, Kind, Request
 from assay.core.response import Completion, Failure, Finish, Likelihood, Output, Response
@@ -58,13 +64,13 @@ class InferServerBackend:
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         """Check the address and the arguments; connects to nothing."""
         self._args = read_arguments("ultraeval", InferArgs, args)
-        self._url = _checked(where)
+        self._url = _check_url(where)
         self._name = f"ultraeval:{where}"
-        patience = Patience(self._args.timeout_s, self._args.retries, self._args.retry_wait_s)
+        patience = RetryPolicy(self._args.timeout_s, self._args.retries, self._args.retry_wait_s)
         self._level = FixedLevel(self._args.concurrency)
         self._endpoint = Endpoint(self._url, patience, level=self._level)
         self._n_texts = 0
-        self._ended = Ended()
+        self._ended = CompletionState()
         self._n_maybe_cut = 0
         self._kept_there: set[str] = set()
         """The further parameters that calls have set, which the server keeps."""
@@ -80,7 +86,7 @@ class InferServerBackend:
             takes_parameters=True,
         )
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return the card: it is known without asking."""
         return self.card
 
@@ -98,13 +104,15 @@ class InferServerBackend:
     @cached_property
     def _report(self) -> Report | None:
         address = urlsplit(self._url)
-        return model_report(f"{address.scheme}://{address.netloc}/v1", self._args.model or "")
+        return fetch_model_report(f"{address.scheme}://{address.netloc}/v1", self._args.model or "")
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
-        under_way = UnderWay()
+        under_way = PendingRequests()
         jobs = self._jobs(requests, under_way)
-        for answers in in_flight(jobs, self._work, url=self._url, level=self._level, ended=self._ended):
+        for answers in run_concurrently(
+            jobs, self._work, url=self._url, level=self._level, ended=self._ended
+        ):
             if isinstance(answers, Response):
                 yield answers
                 continue
@@ -147,11 +155,13 @@ class InferServerBackend:
 
     # --- gathering ---
 
-    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Call | Response]:
+    def _jobs(
+        self, requests: Iterable[Request], under_way: PendingRequests
+    ) -> Iterator[InferCall | Response]:
         """Yield calls as they become full, and the responses to what no server needs to be asked."""
         batches = Batches(self._args.batch_size)
         for request in requests:
-            parts = parts_of(request)
+            parts = split_infer_request(request)
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
                 continue
@@ -167,7 +177,7 @@ class InferServerBackend:
 
     # --- sending: on the loop's thread ---
 
-    async def _work(self, client: HttpClient, job: Call | Response) -> list[Answer] | Response:
+    async def _work(self, client: HttpClient, job: InferCall | Response) -> list[PartAnswer] | Response:
         return job if isinstance(job, Response) else await self._answered(client, job)
 
     def _params(self, params: Params) -> dict[str, Any]:
@@ -176,7 +186,9 @@ class InferServerBackend:
         reset = {name: NEUTRAL[name] for name in sorted(self._kept_there)}
         return {**reset, **params.fields()}
 
-    async def _answered(self, client: HttpClient, call: Call, *, is_half: bool = False) -> list[Answer]:
+    async def _answered(
+        self, client: HttpClient, call: InferCall, *, is_half: bool = False
+    ) -> list[PartAnswer]:
         """Return what comes of a call. If it fails for ever, its halves are tried, down to the part at fault.
 
         All attempts are spent on the whole and on a single part; halves between them get one each.
@@ -188,7 +200,7 @@ class InferServerBackend:
         try:
             is_patient = is_single or not is_half
             reply: Any = await self._endpoint.post(client, document, WholeJson, is_patient=is_patient)
-            replies = _checked_reply(reply, len(call.instances))
+            replies = _check_reply(reply, len(call.instances))
         except CallTrouble as trouble:
             if is_single:
                 failure = Failure(trouble.kind, str(trouble), trouble.attempts)
@@ -199,15 +211,15 @@ class InferServerBackend:
                 for answer in await self._answered(client, half, is_half=True)
             ]
         seconds = (time.perf_counter() - began) / len(call.parts)
-        return [_answer(part, read(part, mine), seconds) for part, mine in call.shares(replies)]
+        return [_answer(part, read_infer_replies(part, mine), seconds) for part, mine in call.shares(replies)]
 
 
-def _answer(part: Part, outcome: Output | Likelihood | Failure, seconds: float) -> Answer:
+def _answer(part: InferPart, outcome: Output | Likelihood | Failure, seconds: float) -> PartAnswer:
     texts = (outcome,) if isinstance(outcome, Output) else outcome
-    return Answer(part.request, part.number, texts, seconds)
+    return PartAnswer(part.request, part.number, texts, seconds)
 
 
-def _checked_reply(reply: object, n_expected: int) -> list[object]:
+def _check_reply(reply: object, n_expected: int) -> list[object]:
     if not isinstance(reply, list):
         kind = type(reply).__name__
         raise CallTrouble("wrong_reply", f"expected a list of {n_expected} replies, the server sent a {kind}")
@@ -216,8 +228,8 @@ def _checked_reply(reply: object, n_expected: int) -> list[object]:
     return reply
 
 
-def _checked(url: str) -> str:
+def _check_url(url: str) -> str:
     example = "write ultraeval:http://127.0.0.1:5002/infer"
     if not url:
-        raise unknown_model("ultraeval needs the address of a server", example)
-    return checked_address(url, example)
+        raise unknown_model_error("ultraeval needs the address of a server", example)
+    return check_address(url, example)

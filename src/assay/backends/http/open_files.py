@@ -8,7 +8,7 @@ _SPARE = 128
 """Files that are open anyway: the program's own, and a run's."""
 
 
-def room_for_connections(wanted: int) -> int:
+def raise_connection_limit(wanted: int) -> int:
     """Make room for so many connections; return for how many there is room."""
     if sys.platform == "win32":  # It has no such limit.
         return wanted

@@ -25,9 +25,17 @@ from urllib.parse import urlsplit
 import msgspec
 
 from assay.backends.http.concurrency import FixedLevel, Level
-from assay.backends.http.exchange import Broken, Limits, Reply, Stalled, Taker, TooLate, Unreachable
-from assay.backends.problems import no_such_endpoint, refused_key, unreachable
-from assay.core.ids import draw
+from assay.backends.http.exchange import (
+    ChunkConsumer,
+    ConnectionBroken,
+    HttpReply,
+    ReplyStalled,
+    ReplyTimeout,
+    ServerUnreachable,
+    TimeLimits,
+)
+from assay.backends.problems import endpoint_error, rejected_key_error, unreachable_error
+from assay.core.ids import make_random
 
 if TYPE_CHECKING:
     from assay.backends.http.client import HttpClient
@@ -36,7 +44,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 LONGEST_WAIT_S = 60.0
-LONGEST_ASKED_WAIT_S = 600.0
+MAX_RETRY_AFTER_S = 600.0
 """A server that asks to be left alone for longer, as when a day's quota is spent, is not waited for."""
 FEWEST_LOST = 32
 """Calls lost in a row before a server that still takes connections counts as gone; or two rounds of calls."""
@@ -46,12 +54,12 @@ _OVERLOADED = 503
 _WRONG_KEY = 401
 _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
 """Nothing is sent on to where a server points: the address would no longer be the one that was named."""
-_SHOWN_CHARS = 200
-_SAID_CHARS = 500
+_MAX_PREVIEW_CHARS = 200
+_MAX_MESSAGE_CHARS = 500
 _encoder = msgspec.json.Encoder()
 
 
-class Patience(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How long to wait, and how often."""
 
     timeout_s: float
@@ -91,34 +99,34 @@ class CallTrouble(Exception):
         self.attempts = 1
 
 
-class Reading(Protocol[T_co]):
+class ReplyReader(Protocol[T_co]):
     """Reads the reply to one attempt. Raises CallTrouble when it is none."""
 
-    def taker(self, headers: Mapping[str, str]) -> Taker | None:
+    def taker(self, headers: Mapping[str, str]) -> ChunkConsumer | None:
         """Return who takes the bytes of a reply of status 200 as they come; None: they are gathered."""
 
-    def read(self, reply: Reply) -> T_co:
+    def read(self, reply: HttpReply) -> T_co:
         """Return what a whole reply of status 200 says."""
 
 
 class WholeJson:
     """Reads a reply as one JSON document."""
 
-    def taker(self, headers: Mapping[str, str]) -> Taker | None:
+    def taker(self, headers: Mapping[str, str]) -> ChunkConsumer | None:
         """Have the bytes gathered."""
         return None
 
-    def read(self, reply: Reply) -> Any:
+    def read(self, reply: HttpReply) -> Any:
         """Return the document."""
         try:
             return json.loads(reply.content)
         except (ValueError, RecursionError):
-            raise not_json(reply.content) from None
+            raise not_json_error(reply.content) from None
 
 
-def not_json(content: bytes) -> CallTrouble:
+def not_json_error(content: bytes) -> CallTrouble:
     """Return the trouble of a reply that cannot be read; a server that is just starting sends such."""
-    return CallTrouble("not_json", f"the reply is no JSON: {_shown(content)}", may_pass=True)
+    return CallTrouble("not_json", f"the reply is no JSON: {_preview_content(content)}", may_pass=True)
 
 
 class Endpoint:
@@ -127,7 +135,7 @@ class Endpoint:
     def __init__(
         self,
         url: str,
-        patience: Patience,
+        patience: RetryPolicy,
         *,
         key: str | None = None,
         fix: str = "give the whole address, with its path, such as http://127.0.0.1:5002/infer",
@@ -143,7 +151,7 @@ class Endpoint:
         """How often an attempt followed another, by what was wrong with that."""
         self._path = urlsplit(url).path
         self._patience = patience
-        self._limits = Limits(patience.timeout_s, patience.idle_s)
+        self._limits = TimeLimits(patience.timeout_s, patience.idle_s)
         self._key = key
         self._shown_key = "" if key is None else f"Authorization: Bearer {key}\r\n"
         self._fix = fix
@@ -156,7 +164,7 @@ class Endpoint:
         self,
         client: HttpClient,
         document: object,
-        reading: Callable[[], Reading[T]],
+        reading: Callable[[], ReplyReader[T]],
         *,
         path: str = "",
         n_tokens: Callable[[T], int] = lambda reply: 0,
@@ -169,10 +177,10 @@ class Endpoint:
         waited for all the same.
         """
         # Written anew for each call and never changed: nothing of one call can get into another.
-        body = encoded(document)
+        body = encode_json(document)
         return await self._call(client, "POST", path, body, reading, n_tokens, is_patient=is_patient)
 
-    async def get(self, client: HttpClient, reading: Callable[[], Reading[T]], *, path: str = "") -> T:
+    async def get(self, client: HttpClient, reading: Callable[[], ReplyReader[T]], *, path: str = "") -> T:
         """Return what lies at a path, as `post` returns a reply."""
         return await self._call(client, "GET", path, None, reading, lambda reply: 0, is_patient=True)
 
@@ -187,7 +195,7 @@ class Endpoint:
         method: str,
         path: str,
         body: bytes | None,
-        reading: Callable[[], Reading[T]],
+        reading: Callable[[], ReplyReader[T]],
         n_tokens: Callable[[T], int],
         *,
         is_patient: bool,
@@ -195,7 +203,7 @@ class Endpoint:
         self.n_calls += 1
         wait_s = self._patience.wait_s
         for attempt in count(1):
-            await self._rested(body)
+            await self._wait_for_rest(body)
             began = time.monotonic()
             try:
                 reply = await self._attempt(client, method, path, body, reading())
@@ -203,15 +211,15 @@ class Endpoint:
                 if trouble.may_pass:
                     self._level.refused(time.monotonic(), may_be_the_input=not trouble.is_too_much)
                 trouble.attempts = attempt
-                trouble.args = (self._without_key(str(trouble)),)
+                trouble.args = (self._mask_key(str(trouble)),)
                 if trouble.kind == "unreachable" and not self._was_reached:
-                    raise unreachable(f"no server answers at {self.url}: {trouble}") from None
+                    raise unreachable_error(f"no server answers at {self.url}: {trouble}") from None
                 is_last = attempt > self._patience.retries or (
                     trouble.kind == "http" and not self._patience.retries_statuses
                 )
-                if is_last or not _is_waited_for(trouble, is_patient=is_patient):
-                    raise self._final(trouble) from None
-                self.retries[_in_short(trouble)] += 1
+                if is_last or not _is_retried(trouble, is_patient=is_patient):
+                    raise self._make_final_error(trouble) from None
+                self.retries[_summarize_error(trouble)] += 1
                 self._rest(trouble.wait_s or 0.0)
             else:
                 self._n_lost = 0
@@ -226,40 +234,40 @@ class Endpoint:
         """Leave the server alone for a while: who asks one call to wait means all."""
         self._resting_until = max(self._resting_until, time.monotonic() + seconds)
 
-    async def _rested(self, body: bytes | None) -> None:
+    async def _wait_for_rest(self, body: bytes | None) -> None:
         """Wait until the server may be asked. Another call may have made the rest longer meanwhile."""
         while (left_s := self._resting_until - time.monotonic()) > 0:
             # Up to a tenth longer: not all calls come back at once.
             await asyncio.sleep(left_s * (1 + _spread(body, 0) / 10))
 
-    def _final(self, trouble: CallTrouble) -> Exception:
+    def _make_final_error(self, trouble: CallTrouble) -> Exception:
         """Return what a call that brought nothing ends with: its own trouble, or the end of the run."""
         if trouble.kind == "unreachable":
-            return unreachable(
+            return unreachable_error(
                 f"the server at {self.url} is gone: {trouble}, {trouble.attempts} times in a row"
             )
         # Trouble that does not pass is a reply to this call: the server is there.
         self._n_lost = self._n_lost + 1 if trouble.may_pass else 0
         if self._patience.gives_up and self._n_lost >= max(FEWEST_LOST, 2 * self._level.limit):
-            return unreachable(
+            return unreachable_error(
                 f"the server at {self.url} answers no more: {self._n_lost} calls in a row were lost, "
                 f"the last after {trouble.attempts} attempts with {trouble}"
             )
         return trouble
 
-    async def once(self, client: HttpClient, body: bytes, reading: Reading[T], *, path: str = "") -> T:
+    async def once(self, client: HttpClient, body: bytes, reading: ReplyReader[T], *, path: str = "") -> T:
         """Return what the reply to a document says, after one attempt, or raise CallTrouble."""
         self.n_calls += 1
         try:
             return await self._attempt(client, "POST", path, body, reading)
         except CallTrouble as trouble:
-            trouble.args = (self._without_key(str(trouble)),)
+            trouble.args = (self._mask_key(str(trouble)),)
             raise
 
     async def _attempt(
-        self, client: HttpClient, method: str, path: str, body: bytes | None, reading: Reading[T]
+        self, client: HttpClient, method: str, path: str, body: bytes | None, reading: ReplyReader[T]
     ) -> T:
-        def on_head(status: int, headers: Mapping[str, str]) -> Taker | None:
+        def on_head(status: int, headers: Mapping[str, str]) -> ChunkConsumer | None:
             if status != 200:
                 return None
             if (packed := headers.get("content-encoding", "identity").lower()) != "identity":
@@ -270,39 +278,39 @@ class Endpoint:
             reply = await client.call(
                 method, self._path + path, body, self._limits, headers=self._shown_key, on_head=on_head
             )
-        except Unreachable as trouble:
+        except ServerUnreachable as trouble:
             raise CallTrouble("unreachable", str(trouble), may_pass=True, is_too_much=True) from None
-        except TooLate as trouble:
+        except ReplyTimeout as trouble:
             raise CallTrouble("timeout", str(trouble), may_pass=True) from None
-        except Stalled as trouble:
+        except ReplyStalled as trouble:
             raise CallTrouble("stalled", str(trouble), may_pass=True) from None
-        except Broken as trouble:
+        except ConnectionBroken as trouble:
             raise CallTrouble("connection", f"the connection broke: {trouble}", may_pass=True) from None
         self._was_reached = True
         if reply.status != 200:
             raise self._refused(self.url + path, reply)
         return reading.read(reply)
 
-    def _refused(self, url: str, reply: Reply) -> Exception:
+    def _refused(self, url: str, reply: HttpReply) -> Exception:
         """Return the trouble of a reply that says no."""
         status = reply.status
-        what = self._without_key(f"HTTP status {status}: {said_in(reply.content)}")
+        what = self._mask_key(f"HTTP status {status}: {find_error_message(reply.content)}")
         if status in _WRONG_ADDRESS:
-            return no_such_endpoint(f"{url} answers with {what}", self._fix)
+            return endpoint_error(f"{url} answers with {what}", self._fix)
         if status == _WRONG_KEY:
-            return refused_key(f"{url} answers with {what}")
+            return rejected_key_error(f"{url} answers with {what}")
         if status not in (_TIMED_OUT, _TOO_MANY) and status < 500:
             return CallTrouble("refused", what)
-        wait_s = asked_wait_s(reply.headers.get("retry-after"), datetime.now(UTC))
+        wait_s = parse_retry_after(reply.headers.get("retry-after"), datetime.now(UTC))
         is_too_much = status in (_TOO_MANY, _OVERLOADED)
         return CallTrouble("http", what, may_pass=True, wait_s=wait_s, is_too_much=is_too_much)
 
-    def _without_key(self, text: str) -> str:
+    def _mask_key(self, text: str) -> str:
         """Return what a server said; some repeat the key that they were shown."""
         return text if self._key is None else text.replace(self._key, "(the key)")
 
 
-def encoded(document: object) -> bytes:
+def encode_json(document: object) -> bytes:
     """Return a document as JSON. Half of a surrogate pair, which UTF-8 does not have, goes as an escape."""
     try:
         return _encoder.encode(document)
@@ -310,7 +318,7 @@ def encoded(document: object) -> bytes:
         return json.dumps(document).encode()
 
 
-def asked_wait_s(header: str | None, now: datetime) -> float | None:
+def parse_retry_after(header: str | None, now: datetime) -> float | None:
     """Return for how long a Retry-After asks: seconds, or the time from now to a date; None without one."""
     if header is None:
         return None
@@ -325,32 +333,32 @@ def asked_wait_s(header: str | None, now: datetime) -> float | None:
     return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())
 
 
-def said_in(content: bytes) -> str:
+def find_error_message(content: bytes) -> str:
     """Return the message in a reply that says no: in the usual places of a JSON document, or all of it."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        return _shown(content)
+        return _preview_content(content)
     found = document.get("error", document) if isinstance(document, dict) else None
     if isinstance(found, dict):
         found = found.get("message") or found.get("detail")
-    return found[:_SAID_CHARS] if isinstance(found, str) and found else _shown(content)
+    return found[:_MAX_MESSAGE_CHARS] if isinstance(found, str) and found else _preview_content(content)
 
 
-def _is_waited_for(trouble: CallTrouble, *, is_patient: bool) -> bool:
-    if trouble.wait_s is not None and trouble.wait_s > LONGEST_ASKED_WAIT_S:
+def _is_retried(trouble: CallTrouble, *, is_patient: bool) -> bool:
+    if trouble.wait_s is not None and trouble.wait_s > MAX_RETRY_AFTER_S:
         return False
     return trouble.may_pass and (is_patient or trouble.kind == "unreachable")
 
 
 def _spread(body: bytes | None, attempt: int) -> float:
     """Return a number from 0 to 1 that is another for each call, so that many calls do not wait alike."""
-    return draw(attempt, (body or b"").decode("utf-8", "replace"), "wait").random()
+    return make_random(attempt, (body or b"").decode("utf-8", "replace"), "wait").random()
 
 
-def _in_short(trouble: CallTrouble) -> str:
+def _summarize_error(trouble: CallTrouble) -> str:
     return str(trouble).partition(":")[0] if trouble.kind == "http" else trouble.kind
 
 
-def _shown(content: bytes) -> str:
-    return repr(content.decode("utf-8", "replace")[:_SHOWN_CHARS])
+def _preview_content(content: bytes) -> str:
+    return repr(content.decode("utf-8", "replace")[:_MAX_PREVIEW_CHARS])

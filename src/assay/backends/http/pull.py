@@ -34,20 +34,20 @@ LOOK_AHEAD_ROUNDS = 64
 """Jobs pulled since the oldest one under way: so many, or so many times those that may be under way."""
 
 
-class Ended:
+class CompletionState:
     """What `in_flight` has at hand, for who wants to know while it goes on."""
 
     has_more = False
     """Whether another job is done already."""
 
 
-def in_flight(
+def run_concurrently(
     jobs: Iterable[J],
     work: Callable[[HttpClient, J], Coroutine[Any, Any, R]],
     *,
     url: str,
     level: Level,
-    ended: Ended | None = None,
+    ended: CompletionState | None = None,
 ) -> Iterator[R]:
     """Yield what comes of each job, as they are done; the work is done on the loop's thread.
 
@@ -55,35 +55,35 @@ def in_flight(
     far behind: who puts results in order holds all that came after it. An error of the work is raised here;
     it ends all others, and so does closing the iterator. Without jobs nothing is started.
     """
-    ended = ended or Ended()
+    ended = ended or CompletionState()
     source = iter(jobs)
     if not (first := list(islice(source, 1))):
         return
     jobs_by_number = enumerate(chain(first, source))
-    under_way = _Numbers()
-    with _Crew(work, url) as crew:
+    under_way = _PendingNumbers()
+    with _LoopThread(work, url) as crew:
         while True:
             # All that are done at once are given away before more is pulled: each hand-over between the
             # threads costs as much as a call.
-            begun = list(islice(jobs_by_number, _room(under_way, level.limit)))
+            begun = list(islice(jobs_by_number, _count_free_places(under_way, level.limit)))
             under_way.begin(len(begun))
             if not len(under_way):
                 return
             crew.begin(begun)
-            together = crew.next_done()
+            together = crew.wait_for_done()
             for place, (number, done) in enumerate(together, 1):
                 under_way.end(number)
                 ended.has_more = place < len(together)
                 yield done.result()
 
 
-def _room(under_way: _Numbers, limit: int) -> int:
+def _count_free_places(under_way: _PendingNumbers, limit: int) -> int:
     """Return how many jobs may be pulled."""
     ahead = max(LOOK_AHEAD, LOOK_AHEAD_ROUNDS * limit)
     return max(0, min(limit - len(under_way), ahead - under_way.reach))
 
 
-class _Numbers:
+class _PendingNumbers:
     """The numbers of the jobs under way; they begin in order and end in any."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class _Numbers:
             self._oldest += 1
 
 
-class _Crew(Generic[J, R]):
+class _LoopThread(Generic[J, R]):
     """A thread with an event loop, an HTTP client, and the work that goes on there."""
 
     def __init__(self, work: Callable[[HttpClient, J], Coroutine[Any, Any, R]], url: str) -> None:
@@ -126,7 +126,7 @@ class _Crew(Generic[J, R]):
         # A daemon: a process that is told to end does not wait for a server.
         self._thread = threading.Thread(target=self._loop.run_forever, name="assay-http", daemon=True)
 
-    def __enter__(self) -> _Crew[J, R]:
+    def __enter__(self) -> _LoopThread[J, R]:
         from assay.backends.http.client import HttpClient
 
         self._thread.start()
@@ -139,7 +139,7 @@ class _Crew(Generic[J, R]):
         if sys.is_finalizing():
             # The error that ends the process kept the calls alive, and their thread stands still by now.
             return
-        self._there(self._close())
+        self._run_on_loop(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -149,11 +149,11 @@ class _Crew(Generic[J, R]):
         if jobs:
             self._loop.call_soon_threadsafe(self._start, jobs)
 
-    def next_done(self) -> list[tuple[int, asyncio.Future[R]]]:
+    def wait_for_done(self) -> list[tuple[int, asyncio.Future[R]]]:
         """Wait until something is done, and return all that is, by the numbers of the jobs."""
         return self._handed_over.get()
 
-    def _there(self, doing: Coroutine[Any, Any, T]) -> T:
+    def _run_on_loop(self, doing: Coroutine[Any, Any, T]) -> T:
         """Do something on the loop's thread and wait for it."""
         return asyncio.run_coroutine_threadsafe(doing, self._loop).result()
 

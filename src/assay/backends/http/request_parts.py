@@ -9,7 +9,7 @@ from assay.core.request import Generate, Request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Output, Response
 
 
-class Answer(NamedTuple):
+class PartAnswer(NamedTuple):
     """What came of one part."""
 
     request: Request
@@ -22,12 +22,12 @@ class Answer(NamedTuple):
     """Until the first text came, where the server streams."""
 
 
-class UnderWay:
+class PendingRequests:
     """The requests of which parts are owed."""
 
     def __init__(self) -> None:
         self._n_owed: dict[str, int] = {}
-        self._answers: dict[str, list[Answer]] = {}
+        self._answers: dict[str, list[PartAnswer]] = {}
         self._last = time.perf_counter()
 
     def expect(self, request: Request, n_parts: int) -> None:
@@ -35,7 +35,7 @@ class UnderWay:
         self._n_owed[request.id] = n_parts
         self._answers[request.id] = []
 
-    def complete(self, answer: Answer) -> Response | None:
+    def complete(self, answer: PartAnswer) -> Response | None:
         """Take an answer; return the response to its request, if it was the last one owed."""
         request = answer.request
         answers = self._answers[request.id]
@@ -55,7 +55,7 @@ class UnderWay:
         return share
 
 
-def _outcome(request: Request, answers: list[Answer]) -> Outcome:
+def _outcome(request: Request, answers: list[PartAnswer]) -> Outcome:
     """Return what all parts together answer: all texts in their order, or the first that is none."""
     outputs: list[Output] = []
     answers.sort(key=lambda answer: answer.number)

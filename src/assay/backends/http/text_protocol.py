@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-from assay.backends.openai.address import Address, address_of
-from assay.backends.openai.arguments import Asked, read_asked
-from assay.backends.openai.model_report import Report, model_report
-from assay.backends.openai.protocol import PATHS, api_of, body_of
-from assay.backends.openai.reply_reader import OpenAIReading
+from assay.backends.openai.address import Address, parse_address
+from assay.backends.openai.arguments import OpenAISettings, read_openai_settings
+from assay.backends.openai.model_report import Report, fetch_model_report
+from assay.backends.openai.protocol import PATHS, build_body, select_api
+from assay.backends.openai.reply_reader import OpenAIReplyReader
 from assay.core.request import Generate
 
 Arguments: TypeAlias = dict[str, str | int | float | bool]
@@ -31,20 +31,20 @@ class TextProtocol(Protocol):
     def read_address(self, where: str) -> Address:
         """Return where the model is, or raise MODEL-001."""
 
-    def read_asked(self, args: Mapping[str, str]) -> Asked:
+    def read_settings(self, args: Mapping[str, str]) -> OpenAISettings:
         """Return the model arguments, or raise MODEL-002."""
 
-    def changing_answers(self, asked: Asked) -> Arguments:
+    def collect_identity_args(self, asked: OpenAISettings) -> Arguments:
         """Return the arguments another value of which would be another model, as far as answers go."""
 
-    def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
+    def path(self, ask: Generate, model: str, asked: OpenAISettings, *, is_stream: bool) -> str:
         """Return where a call goes, below the server's address."""
 
     def body(
         self,
         ask: Generate,
         model: str,
-        asked: Asked,
+        asked: OpenAISettings,
         *,
         is_stream: bool,
         seed: int | None = None,
@@ -52,7 +52,7 @@ class TextProtocol(Protocol):
     ) -> dict[str, Any]:
         """Return the body of a call; may raise MediaTrouble."""
 
-    def reading(self, ask: Generate) -> OpenAIReading:
+    def reading(self, ask: Generate) -> OpenAIReplyReader:
         """Return who reads the reply to one attempt."""
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:
@@ -67,40 +67,40 @@ class OpenAIProtocol:
 
     def read_address(self, where: str) -> Address:
         """Return where the model is, or raise MODEL-001."""
-        return address_of(where)
+        return parse_address(where)
 
-    def read_asked(self, args: Mapping[str, str]) -> Asked:
+    def read_settings(self, args: Mapping[str, str]) -> OpenAISettings:
         """Return the model arguments, or raise MODEL-002."""
-        return read_asked(args)
+        return read_openai_settings(args)
 
-    def changing_answers(self, asked: Asked) -> Arguments:
+    def collect_identity_args(self, asked: OpenAISettings) -> Arguments:
         """Return the arguments that change answers."""
-        return asked.changing_answers()
+        return asked.collect_identity_args()
 
-    def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
+    def path(self, ask: Generate, model: str, asked: OpenAISettings, *, is_stream: bool) -> str:
         """Return where a call goes: it depends on the prompt alone."""
-        return PATHS[api_of(ask.prompt, asked)]
+        return PATHS[select_api(ask.prompt, asked)]
 
     def body(
         self,
         ask: Generate,
         model: str,
-        asked: Asked,
+        asked: OpenAISettings,
         *,
         is_stream: bool,
         seed: int | None = None,
         n_texts: int = 1,
     ) -> dict[str, Any]:
         """Return the body of a call; may raise MediaTrouble."""
-        return body_of(ask, model, asked, is_stream=is_stream, seed=seed, n_texts=n_texts)
+        return build_body(ask, model, asked, is_stream=is_stream, seed=seed, n_texts=n_texts)
 
-    def reading(self, ask: Generate) -> OpenAIReading:
+    def reading(self, ask: Generate) -> OpenAIReplyReader:
         """Return who reads the reply to one attempt."""
-        return OpenAIReading()
+        return OpenAIReplyReader()
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:
         """Return the model's entry in the server's list."""
-        return model_report(url, model, key)
+        return fetch_model_report(url, model, key)
 
 
 OPENAI = OpenAIProtocol()

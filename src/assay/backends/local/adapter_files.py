@@ -13,7 +13,7 @@ import msgspec
 from assay.backends.local.hub_files import HubAdapterFiles, HubName, read_hub_name
 from assay.backends.local.model_files import read_json
 from assay.backends.local.model_identity import hash_files
-from assay.backends.problems import missing_files
+from assay.backends.problems import missing_files_error
 from assay.core.errors import listing
 from assay.hub.client import cache_folder
 
@@ -39,7 +39,7 @@ class Adapter:
         ranks = [self._config.get("r"), *(self._config.get("rank_pattern") or {}).values()]
         found = [rank for rank in ranks if isinstance(rank, int) and rank > 0]
         if not found:
-            raise missing_files(f"{self.folder / _CONFIG} names no rank r", "save the adapter again")
+            raise missing_files_error(f"{self.folder / _CONFIG} names no rank r", "save the adapter again")
         return max(found)
 
     @property
@@ -66,7 +66,7 @@ def find_adapter(path: str) -> Adapter:
         folder = _download(name, cache_folder())
     weights = [folder / name for name in _WEIGHTS if (folder / name).is_file()]
     if not (folder / _CONFIG).is_file() or not weights:
-        raise missing_files(
+        raise missing_files_error(
             f"lora={path}: there is no adapter: looked for {_CONFIG} and {listing(_WEIGHTS)}",
             "give the folder that the adapter was saved into",
         )

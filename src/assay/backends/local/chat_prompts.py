@@ -21,7 +21,7 @@ import msgspec
 from assay.backends.local.chat_template import BoundedTemplate, ChatTemplate, ChatTemplateLimit
 from assay.core.bounded_jinja import JinjaFailure
 from assay.core.media import Part, Text
-from assay.core.prompt import Message, Prompt, media_of
+from assay.core.prompt import Message, Prompt, find_media
 
 CACHED_RENDERINGS = 4096
 """Options of one question share their conversation: it is rendered once."""
@@ -56,7 +56,7 @@ class TemplateTrouble(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPrompt:
     """A prompt as one text."""
 
     text: str
@@ -80,7 +80,7 @@ class _ReplyOpening(NamedTuple):
         return self.asked if self.asked.rstrip(" ") == self.given.rstrip(" ") else self.given
 
 
-def template_failure(source: str, *, in_parts: bool = False) -> JinjaFailure | None:
+def find_template_failure(source: str, *, in_parts: bool = False) -> JinjaFailure | None:
     """Return why a template can show no conversation, found without its tokenizer; None where it can.
 
     It does not parse, or runs away on a conversation such as any dataset has. What a template raises is left
@@ -91,7 +91,7 @@ def template_failure(source: str, *, in_parts: bool = False) -> JinjaFailure | N
     except JinjaFailure as failure:
         return failure
     for messages in _PROBES:
-        shown = _parts(messages) if in_parts else _plain(messages)
+        shown = _to_part_messages(messages) if in_parts else _to_text_messages(messages)
         try:
             template.render(shown, {"add_generation_prompt": True}, {})
         except JinjaFailure as failure:
@@ -116,14 +116,14 @@ class Renderer:
         self.has_moved_system = False
         """Whether a system message was put before the user's, as the template has no system role."""
 
-    def render(self, prompt: Prompt, *, is_scored: bool = False) -> Rendered:
+    def render(self, prompt: Prompt, *, is_scored: bool = False) -> RenderedPrompt:
         """Return a prompt as text; raise TemplateTrouble when the template refuses it.
 
         `is_scored`: whether the reply, or what follows it, is scored rather than written by the model.
         """
         if isinstance(prompt, str):
-            return Rendered(prompt, 0, is_templated=False)
-        if not self._with_media and (media := media_of(prompt)):
+            return RenderedPrompt(prompt, 0, is_templated=False)
+        if not self._with_media and (media := find_media(prompt)):
             raise TemplateTrouble(f"the model cannot be shown {', '.join(sorted(media))} here")
         if not prompt:
             raise TemplateTrouble("the conversation has no messages")
@@ -132,12 +132,12 @@ class Renderer:
         if is_begun or is_scored:
             reply = self._reply
             tail = reply.given if is_begun else reply.for_labels
-            if is_scored and (tag := _open_reasoning(tail)) is not None:
+            if is_scored and (tag := _find_open_reasoning(tail)) is not None:
                 raise TemplateTrouble(_INSIDE_REASONING.format(tag))
             if opened.endswith(reply.asked):
                 opened = opened[: len(opened) - len(reply.asked)] + tail
         text = opened + prompt[-1].text if is_begun else opened
-        return Rendered(text, len(opened), is_templated=True)
+        return RenderedPrompt(text, len(opened), is_templated=True)
 
     @cached_property
     def _reply(self) -> _ReplyOpening:
@@ -146,23 +146,23 @@ class Renderer:
         asked = self._opened((question,)).rpartition(_QUESTION)[2]
         candidates = []
         try:
-            shown = self._templated((question, reply), add_generation_prompt=False)
+            shown = self._apply_template((question, reply), add_generation_prompt=False)
         except TemplateTrouble:
             shown = ""  # The template takes no conversation that ends with a reply.
         before, found, _ = shown.rpartition(_REPLY)
         if found and _QUESTION in before:
             candidates.append(before.rpartition(_QUESTION)[2])
-        without = self._templated((question,), add_generation_prompt=True, **_WITHOUT_REASONING)
+        without = self._apply_template((question,), add_generation_prompt=True, **_WITHOUT_REASONING)
         candidates += [without.rpartition(_QUESTION)[2], asked]
-        given = next((one for one in candidates if _open_reasoning(one) is None), asked)
+        given = next((one for one in candidates if _find_open_reasoning(one) is None), asked)
         return _ReplyOpening(asked, given)
 
     def _open(self, messages: tuple[Message, ...]) -> str:
         """Return the conversation up to where the model begins to speak."""
         if any(message.role == "system" for message in messages) and not self._takes_system:
-            messages = _without_system(messages)
+            messages = _merge_system_messages(messages)
             self.has_moved_system = True
-        text = self._templated(messages, add_generation_prompt=True)
+        text = self._apply_template(messages, add_generation_prompt=True)
         if self._in_parts:
             _check_whole(messages, text)
         return text
@@ -171,18 +171,20 @@ class Renderer:
     def _takes_system(self) -> bool:
         """Whether the template shows a system message, rather than refuse or drop it."""
         try:
-            shown = self._templated(
+            shown = self._apply_template(
                 (Message("system", _SYSTEM), Message("user", _QUESTION)), add_generation_prompt=True
             )
         except TemplateTrouble:
             return False
         return _SYSTEM in shown
 
-    def _templated(self, messages: Sequence[Message], **asked: bool) -> str:
+    def _apply_template(self, messages: Sequence[Message], **asked: bool) -> str:
         if not self._tokenizer.chat_template:
             raise TemplateTrouble("the model has no chat template; ask it with plain text")
         try:
-            text = self._template.render(_parts(messages) if self._in_parts else _plain(messages), **asked)
+            text = self._template.render(
+                _to_part_messages(messages) if self._in_parts else _to_text_messages(messages), **asked
+            )
         except ChatTemplateLimit as limit:
             raise TemplateTrouble(f"the model's chat template runs away: {limit}") from limit
         except Exception as trouble:  # A template is a program of its own and may raise anything.
@@ -192,27 +194,27 @@ class Renderer:
         return text
 
 
-def _open_reasoning(text: str) -> str | None:
+def _find_open_reasoning(text: str) -> str | None:
     """Return the tag of a block of reasoning that a text leaves open."""
     opened = list(_OPENS.finditer(text))
     closed = [match.end() for match in _CLOSES.finditer(text)]
     return opened[-1][0] if opened and (not closed or closed[-1] <= opened[-1].start()) else None
 
 
-def _without_system(messages: Sequence[Message]) -> tuple[Message, ...]:
+def _merge_system_messages(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return a conversation in which the user says what the system would, before anything else."""
     made: list[Message] = []
     for message in messages:
         if message.role == "system":
             message = msgspec.structs.replace(message, role="user")
         if made and made[-1].role == message.role == "user":
-            made[-1] = Message("user", _joined(made[-1].content, message.content))
+            made[-1] = Message("user", _join_content(made[-1].content, message.content))
         else:
             made.append(message)
     return tuple(made)
 
 
-def _joined(first: str | tuple[Part, ...], second: str | tuple[Part, ...]) -> str | tuple[Part, ...]:
+def _join_content(first: str | tuple[Part, ...], second: str | tuple[Part, ...]) -> str | tuple[Part, ...]:
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n{second}"
     before = (Text(f"{first}\n"),) if isinstance(first, str) else first
@@ -227,7 +229,7 @@ def _check_whole(messages: Sequence[Message], text: str) -> None:
             raise TemplateTrouble("the model's chat template leaves out text of the user")
 
 
-def _parts(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def _to_part_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return messages as templates of models that take media expect them."""
     return [
         {"role": message.role, "content": [_part(part) for part in _content(message)]} for message in messages
@@ -242,5 +244,5 @@ def _part(part: Part) -> dict[str, str]:
     return {"type": "text", "text": part.text} if isinstance(part, Text) else {"type": str(part.medium)}
 
 
-def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
+def _to_text_messages(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.text} for message in messages]

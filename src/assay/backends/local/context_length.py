@@ -5,7 +5,7 @@ from __future__ import annotations
 from assay.core.response import Failure
 
 
-def too_long(n_tokens: int, context_length: int | None) -> Failure | None:
+def check_context_length(n_tokens: int, context_length: int | None) -> Failure | None:
     """Return the failure of an ask that needs more than the model reads, or None when it fits."""
     if context_length is None or n_tokens <= context_length:
         return None

@@ -11,7 +11,7 @@ from assay.core.response import Completion, Failure, Outcome, Response
 
 
 @dataclass(slots=True, frozen=True)
-class WritingJob:
+class GenerationJob:
     """Texts to write, and the requests they answer."""
 
     drafts: list[Draft]

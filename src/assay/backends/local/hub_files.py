@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.backends.local.hub_problems import nothing_to_load, worded_troubles
+from assay.backends.local.hub_problems import explaining_hub_errors, nothing_to_load_error
 from assay.backends.local.hub_selection import (
     Weights,
     describe_contents,
@@ -24,10 +24,10 @@ from assay.backends.local.hub_selection import (
     select_weights,
 )
 from assay.backends.local.model_files import FolderFiles, GgufFiles, read_json
-from assay.backends.problems import HF_EXTRA, does_not_load, require_packages
+from assay.backends.problems import HF_EXTRA, load_error, require_packages
 from assay.core.errors import listing
 from assay.core.media import Medium
-from assay.hub.downloads import check_room, download_files, missing_files
+from assay.hub.downloads import check_disk_space, download_files, find_missing_files
 from assay.hub.errors import HubTrouble, TroubleKind
 from assay.hub.repository import Repository, RepositoryFile, Snapshot, is_commit
 
@@ -98,7 +98,7 @@ class HubCommit:
     @cached_property
     def _snapshot(self) -> Snapshot:
         repository = self._repository
-        with self._worded():
+        with self._explaining_errors():
             if self._pinned is not None:
                 repository = Repository(self.repository, self._pinned)
             if is_commit(repository.revision):
@@ -111,14 +111,14 @@ class HubCommit:
         """Whether the cache has all that is needed of a commit, so that nobody has to be asked."""
         raise NotImplementedError
 
-    def _worded(self) -> Any:
-        return worded_troubles(self._repository, self._backend)
+    def _explaining_errors(self) -> Any:
+        return explaining_hub_errors(self._repository, self._backend)
 
     def _download(
         self, files: Sequence[RepositoryFile], *, what: str = "", later: int = 0, is_all: bool = True
     ) -> Path:
         """Download files; return the folder of the commit. `is_all`: no others are needed."""
-        with self._worded():
+        with self._explaining_errors():
             if self._snapshot.is_cached:
                 return self._repository.snapshot_folder(self.commit)
             folder = download_files(self._repository, self.commit, files, what=what, later=later)
@@ -139,19 +139,21 @@ class HubFiles(HubCommit):
         """Return the folder of the small files, downloaded and checked."""
         files, weights = self._snapshot.files, self._weights
         if "config.json" not in files:
-            raise nothing_to_load(
+            raise nothing_to_load_error(
                 f"the repository {self.repository} has no config.json; {describe_contents(files)}",
                 "name a repository of a causal language model, with config.json and weights in it",
             )
         if not has_tokenizer(files):
-            raise nothing_to_load(
+            raise nothing_to_load_error(
                 f"the repository {self.repository} has no tokenizer: no tokenizer.json, no tokenizer.model",
                 "download it, save the tokenizer of its base model beside it, and give the folder",
             )
         small = select_small(files, with_code=self._with_code)
-        with self._worded():
-            later = missing_files(self._repository, self.commit, weights.files)
-            check_room(self._repository, [*missing_files(self._repository, self.commit, small), *later])
+        with self._explaining_errors():
+            later = find_missing_files(self._repository, self.commit, weights.files)
+            check_disk_space(
+                self._repository, [*find_missing_files(self._repository, self.commit, small), *later]
+            )
         what = "configuration and tokenizer"
         folder = self._download(small, what=what, later=sum(file.size for file in later), is_all=False)
         FolderFiles(folder).check_architecture()
@@ -234,13 +236,13 @@ class HubFiles(HubCommit):
         absent = [path for path in named if path not in files]
         if absent and self._snapshot.is_cached:
             what = f"the cache has only a part of {self.repository}: it lacks {listing(absent)}"
-            with self._worded():
+            with self._explaining_errors():
                 raise HubTrouble(TroubleKind.OFFLINE, what)
         if absent or not named:
             what = (
                 f"names {listing(absent)}, which the repository does not have" if absent else "names no file"
             )
-            raise nothing_to_load(
+            raise nothing_to_load_error(
                 f"{self.repository}: {weights.index_file} {what}", "tell the model's authors"
             )
         return [files[path] for path in named]
@@ -259,13 +261,15 @@ class HubFiles(HubCommit):
         files, name = self._snapshot.files, self.repository
         if self._snapshot.is_cached and not gguf_files(files):
             what = f"the cache has only a part of {name}: {listing(files) or 'nothing'}"
-            with self._worded():
+            with self._explaining_errors():
                 raise HubTrouble(TroubleKind.OFFLINE, what)
         if "adapter_config.json" in files:
             return self._adapter()
         if whole := gguf_files(files):
             fix = f"name one of them: hf:{name}/{whole[0].path}"
-            return nothing_to_load(f"the repository {name} has GGUF files: {describe_files(whole)}", fix)
+            return nothing_to_load_error(
+                f"the repository {name} has GGUF files: {describe_files(whole)}", fix
+            )
         what = f"the repository {name} has no weights that transformers loads; {describe_contents(files)}"
         inner = sorted(path.rpartition("/")[0] for path in files if path.endswith("/config.json"))
         if inner:
@@ -274,7 +278,7 @@ class HubFiles(HubCommit):
             fix = (
                 "name a repository with model.safetensors, or with model.safetensors.index.json and its files"
             )
-        return nothing_to_load(what, fix)
+        return nothing_to_load_error(what, fix)
 
     def _adapter(self) -> Exception:
         config = [self._snapshot.files["adapter_config.json"]]
@@ -285,7 +289,7 @@ class HubFiles(HubCommit):
         fix = "merge it into its base model and give the folder that you save it to"
         if base:
             fix += f", or use vLLM: vllm:{base} --model-arg lora={self.repository}"
-        return nothing_to_load(what, fix)
+        return nothing_to_load_error(what, fix)
 
 
 class HubGgufFiles(HubCommit):
@@ -296,7 +300,7 @@ class HubGgufFiles(HubCommit):
         assert name.file is not None
         self._file = name.file
         if is_split_gguf(self._file):
-            raise does_not_load(
+            raise load_error(
                 f"{self._file} is one part of a GGUF file that was split; such files are not supported",
                 "join the parts by llama.cpp's `llama-gguf-split --merge`, and give the path of the result",
             )
@@ -345,11 +349,11 @@ class HubGgufFiles(HubCommit):
             held = gguf_files(self._snapshot.files)
             what = f"the repository {self.repository} has no file {self._file!r}"
             if self._snapshot.is_cached:
-                with self._worded():
+                with self._explaining_errors():
                     raise HubTrouble(TroubleKind.OFFLINE, f"{what} in the cache")
             has = f"; it has {describe_files(held)}" if held else "; it has no GGUF files"
             fix = f"write hf:{self.repository}/{held[0].path}" if held else f"write hf:{self.repository}"
-            raise nothing_to_load(f"{what}{has}", fix)
+            raise nothing_to_load_error(f"{what}{has}", fix)
         return GgufFiles(self._download([found]) / self._file)
 
     def _is_complete(self, held: Snapshot) -> bool:
@@ -374,7 +378,7 @@ class HubTokenizerFile(HubCommit):
         if found is None:
             has = f"it has {listing(self._snapshot.files)}"
             what = f"the repository {self.repository} has no {self._FILE}; {has}"
-            raise nothing_to_load(
+            raise nothing_to_load_error(
                 what, "name a repository that has one, or give the path of a tokenizer.json"
             )
         return self._download([found], what="tokenizer", is_all=False) / self._FILE
@@ -397,7 +401,7 @@ class HubAdapterFiles(HubCommit):
         if len(found) < 2 or found[0].path != self._FILES[0]:
             what = f"the repository {self.repository} is no adapter: it has no {self._FILES[0]} with weights"
             fix = "name the repository of an adapter, or the folder that one was saved into"
-            raise nothing_to_load(f"{what}; {describe_contents(self._snapshot.files)}", fix)
+            raise nothing_to_load_error(f"{what}; {describe_contents(self._snapshot.files)}", fix)
         return self._download(found[:2])
 
     def _is_complete(self, held: Snapshot) -> bool:

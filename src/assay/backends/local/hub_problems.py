@@ -12,25 +12,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from assay.core.errors import BackendError, Problem, listing
-from assay.hub.client import cache_folder, endpoint, has_token, shown_folder
+from assay.hub.client import cache_folder, endpoint, format_folder, has_token
 from assay.hub.errors import HubTrouble, TroubleKind
-from assay.hub.repository import Repository, cached_names
+from assay.hub.repository import Repository, list_cached_names
 
 _MOST_NAMES = 8
 
 
-def nothing_to_load(what: str, fix: str) -> BackendError:
+def nothing_to_load_error(what: str, fix: str) -> BackendError:
     """Return MODEL-018: the repository has nothing that can be loaded as a model."""
     return BackendError(Problem("MODEL-018", what, fix))
 
 
-def needs_code(what: str, fix: str) -> BackendError:
+def remote_code_error(what: str, fix: str) -> BackendError:
     """Return MODEL-019: the model runs only with code from its repository."""
     return BackendError(Problem("MODEL-019", what, fix))
 
 
 @contextmanager
-def worded_troubles(repository: Repository, backend: str) -> Iterator[None]:
+def explaining_hub_errors(repository: Repository, backend: str) -> Iterator[None]:
     """Turn trouble with the hub into the error that a person reads."""
     try:
         yield
@@ -41,29 +41,29 @@ def worded_troubles(repository: Repository, backend: str) -> Iterator[None]:
 def _problem(trouble: HubTrouble, repository: Repository, backend: str) -> Problem:
     kind, name = trouble.kind, repository.name
     if kind is TroubleKind.NO_REPOSITORY:
-        return _no_repository(repository, backend)
+        return _repository_problem(repository, backend)
     if kind is TroubleKind.NO_REVISION:
         known = repository.revisions()
         has = f"; it has {listing(known)}" if known else ""
         fix = f"name a branch, a tag or a whole commit, such as {backend}:{name}@{(known or ['main'])[0]}"
         return Problem("MODEL-012", f"the model {name} has no revision {repository.revision!r}{has}", fix)
     if kind in (TroubleKind.NO_ACCESS, TroubleKind.DISABLED, TroubleKind.TOKEN):
-        return _no_access(trouble, name)
+        return _access_problem(trouble, name)
     if kind is TroubleKind.RATE_LIMIT:
         wait = f"wait {trouble.wait_s} seconds" if trouble.wait_s else "wait some minutes"
         more = "" if has_token() else "; with a token in HF_TOKEN the limit is higher"
         what = f"the hub {endpoint()} limits the number of requests, for {name} too: {trouble.detail}"
         return Problem("MODEL-015", what, f"{wait} and run the same command: it resumes the download{more}")
     if kind is TroubleKind.OFFLINE:
-        return _offline(trouble, repository, backend)
-    if kind is TroubleKind.NO_ROOM:
+        return _offline_problem(trouble, repository, backend)
+    if kind is TroubleKind.DISK_FULL:
         fix = "make room, or set HF_HOME to a folder on another disk; the same command resumes the download"
         return Problem("MODEL-017", trouble.detail, fix)
-    return _not_working(trouble, name)
+    return _connection_problem(trouble, name)
 
 
-def _no_repository(repository: Repository, backend: str) -> Problem:
-    name, similar = repository.name, repository.similar()
+def _repository_problem(repository: Repository, backend: str) -> Problem:
+    name, similar = repository.name, repository.find_similar_names()
     named = f"; its search finds {listing(similar)}" if similar else ""
     what = f"no folder {name!r} here, and the hub {endpoint()} has no public model of that name{named}"
     first = f"write {backend}:{similar[0]}" if similar else "check the name"
@@ -74,7 +74,7 @@ def _no_repository(repository: Repository, backend: str) -> Problem:
     return Problem("MODEL-011", what, f"{first}, or give the path of a local folder; {private}")
 
 
-def _no_access(trouble: HubTrouble, name: str) -> Problem:
+def _access_problem(trouble: HubTrouble, name: str) -> Problem:
     if trouble.kind is TroubleKind.TOKEN:
         what = f"the hub {endpoint()} rejects the request for {name}: {trouble.detail}"
         return Problem(
@@ -87,15 +87,15 @@ def _no_access(trouble: HubTrouble, name: str) -> Problem:
     return Problem("MODEL-013", what, f"{ask}, then put a token of that account into HF_TOKEN")
 
 
-def _offline(trouble: HubTrouble, repository: Repository, backend: str) -> Problem:
-    held = [name for name in cached_names() if name != repository.name]
+def _offline_problem(trouble: HubTrouble, repository: Repository, backend: str) -> Problem:
+    held = [name for name in list_cached_names() if name != repository.name]
     has = f"the cache has {listing(held, at_most=_MOST_NAMES)}" if held else "it has no other model"
     what = f"{trouble.detail}, and the hub may not be reached offline; {has}"
     fix = f"run once without --offline and HF_HUB_OFFLINE, or `hf download {repository.name}` beforehand"
     return Problem("MODEL-016", what, f"{fix}, or give the path of a local folder: {backend}:FOLDER")
 
 
-def _not_working(trouble: HubTrouble, name: str) -> Problem:
+def _connection_problem(trouble: HubTrouble, name: str) -> Problem:
     resume = "run the same command again: it resumes the download"
     if trouble.kind is TroubleKind.DAMAGED:
         return Problem("MODEL-014", f"the download of {name} failed: {trouble.detail}", resume)
@@ -104,6 +104,6 @@ def _not_working(trouble: HubTrouble, name: str) -> Problem:
     is_silent = trouble.kind in (TroubleKind.UNREACHABLE, TroubleKind.INTERRUPTED)
     verb = "cannot be reached" if is_silent else "does not answer as it should"
     what = f"the hub {endpoint()} {verb}, so {name} cannot be downloaded: {trouble.detail}"
-    cache = shown_folder(cache_folder())
+    cache = format_folder(cache_folder())
     fix = f"{check}, then {resume}; without a network, only models in {cache} and local folders can be used"
     return Problem("MODEL-014", what, fix)

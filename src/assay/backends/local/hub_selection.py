@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from assay.backends.local.model_files import TOKENIZER_FILES
 from assay.core.errors import listing
-from assay.core.sizes import shown_size
+from assay.core.sizes import format_size
 from assay.hub.repository import RepositoryFile
 
 _SMALL_NAMES = (*TOKENIZER_FILES, "config.json", "generation_config.json")
@@ -95,7 +95,7 @@ def is_split_gguf(path: str) -> bool:
 def describe_files(files: Iterable[RepositoryFile]) -> str:
     """Return names with sizes, for use inside an error."""
     every = list(files)
-    shown = ", ".join(f"{file.path!r} ({shown_size(file.size)})" for file in every[:12])
+    shown = ", ".join(f"{file.path!r} ({format_size(file.size)})" for file in every[:12])
     return f"{shown} and {len(every) - 12} more" if len(every) > 12 else shown
 
 

@@ -12,19 +12,25 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from assay.backends.hf.arguments import check_revision, read_template, settle_context_length
-from assay.backends.hf.generation import Draft, new_draft, nothing_to_write
+from assay.backends.hf.generation import Draft, check_max_tokens, new_draft
 from assay.backends.hf.likelihood import Rows
 from assay.backends.hf.loading import load_tokenizer
 from assay.backends.hf.work_counters import Counters
-from assay.backends.local.chat_prompts import template_failure
-from assay.backends.local.context_length import too_long
-from assay.backends.local.generation_plans import WritingJob
+from assay.backends.local.chat_prompts import find_template_failure
+from assay.backends.local.context_length import check_context_length
+from assay.backends.local.generation_plans import GenerationJob
 from assay.backends.local.hub_files import HubCommit
 from assay.backends.local.model_files import ModelFiles
 from assay.backends.local.model_search import find_files
-from assay.backends.local.scoring_plans import ScoringPlan, Waiting, plan_labels, plan_span, plan_windows
-from assay.backends.local.tokenization import Encoded, EncodedLabels, EncodedWindows, Tokenization
-from assay.backends.problems import unusable_template
+from assay.backends.local.scoring_plans import (
+    PendingPlans,
+    ScoringPlan,
+    plan_labels,
+    plan_span,
+    plan_windows,
+)
+from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, EncodedWindows, Tokenization
+from assay.backends.problems import template_error
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
@@ -88,7 +94,7 @@ class LocalModel:
             media=self._files.media if self.takes_media else frozenset(),
         )
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return the card, which is known without asking; raise MODEL-020 for an unusable chat template.
 
         `assay run` asks for it before weights are read. In plain text the template plays no part.
@@ -98,15 +104,13 @@ class LocalModel:
         return self.card
 
     def _check_template(self, template: str) -> None:
-        failure = template_failure(template, in_parts=bool(self._files.media))
+        failure = find_template_failure(template, in_parts=bool(self._files.media))
         # Code that comes with the files may render what is no Jinja template.
         if failure is None or (self._file_args.trust_remote_code and not failure.is_limit):
             return
         own = self._file_args.chat_template
         whose = f"the chat template of {self._name}" if own is None else f"the chat template {own}"
-        raise unusable_template(
-            f"{whose} {'does not end' if failure.is_limit else 'does not parse'}: {failure}"
-        )
+        raise template_error(f"{whose} {'does not end' if failure.is_limit else 'does not parse'}: {failure}")
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask; reads the tokenizer, not the weights."""
@@ -177,17 +181,19 @@ class LocalModel:
     def _tokenization(self) -> Tokenization:
         return Tokenization(self._tokenizer, self.card.context_length, in_parts=bool(self._files.media))
 
-    def _planned(self, requests: Sequence[Request], rows: Rows, waiting: Waiting) -> Iterator[Response]:
+    def _planned(self, requests: Sequence[Request], rows: Rows, waiting: PendingPlans) -> Iterator[Response]:
         """Book the rows that SPAN and LABELS requests need; yield the failures of those that have none."""
         for request, encoded in self._encoded(requests):
             trouble = (
-                encoded if isinstance(encoded, Failure) else too_long(encoded.n_tokens, self._context_length)
+                encoded
+                if isinstance(encoded, Failure)
+                else check_context_length(encoded.n_tokens, self._context_length)
             )
             if trouble is not None:
                 yield Response(request.id, request.key, trouble)
                 continue
             plan: ScoringPlan
-            if isinstance(encoded, Encoded):
+            if isinstance(encoded, EncodedSpan):
                 plan = plan_span(rows, request, encoded)
                 self._counters.prompt_tokens += len(encoded.ids)
             elif isinstance(encoded, EncodedWindows):
@@ -202,7 +208,7 @@ class LocalModel:
 
     def _encoded(
         self, requests: Sequence[Request]
-    ) -> Iterator[tuple[Request, Encoded | EncodedWindows | EncodedLabels | Failure]]:
+    ) -> Iterator[tuple[Request, EncodedSpan | EncodedWindows | EncodedLabels | Failure]]:
         spans = [(r, r.ask) for r in requests if isinstance(r.ask, Span)]
         yield from zip(
             [r for r, _ in spans], self._tokenization.spans([ask for _, ask in spans]), strict=True
@@ -212,16 +218,20 @@ class LocalModel:
             [r for r, _ in labels], self._tokenization.labels([ask for _, ask in labels]), strict=True
         )
 
-    def _drafted(self, requests: Sequence[Request], owner: dict[Draft, WritingJob]) -> Iterator[Response]:
+    def _plan_drafts(
+        self, requests: Sequence[Request], owner: dict[Draft, GenerationJob]
+    ) -> Iterator[Response]:
         """Book the texts that GENERATE requests need; yield the failures of those that have none."""
-        jobs: dict[object, WritingJob] = {}
+        jobs: dict[object, GenerationJob] = {}
         prompts = self._tokenization.prompts([request.ask.prompt for request in requests])
         for request, prompt in zip(requests, prompts, strict=True):
             assert isinstance(request.ask, Generate)
             trouble = (
-                prompt if isinstance(prompt, Failure) else too_long(len(prompt) + 1, self._context_length)
+                prompt
+                if isinstance(prompt, Failure)
+                else check_context_length(len(prompt) + 1, self._context_length)
             )
-            trouble = nothing_to_write(request.ask.sampling) or trouble
+            trouble = check_max_tokens(request.ask.sampling) or trouble
             if trouble is not None:
                 yield Response(request.id, request.key, trouble)
                 continue
@@ -237,6 +247,6 @@ class LocalModel:
                     new_draft(prompt, sampling, room, request.key, n, request.ask.stop_ids)
                     for n in range(sampling.n if is_sampled else 1)
                 ]
-                jobs[same] = WritingJob(drafts, [])
+                jobs[same] = GenerationJob(drafts, [])
             jobs[same].requests.append(request)
         owner.update((draft, job) for job in jobs.values() for draft in job.drafts)

@@ -29,6 +29,6 @@ def read_media(part: AnyMedia) -> bytes:
     raise MediaTrouble(f"{part}: it is known by its address alone, and this model reads files")
 
 
-def as_base64(part: AnyMedia) -> str:
+def encode_base64(part: AnyMedia) -> str:
     """Return what a medium holds in base64; what a dataset wrote so is sent as it was written."""
     return part.data if part.data and not part.path else base64.b64encode(read_media(part)).decode("ascii")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from assay.backends.hf.gguf_header import NotGguf, Value, read_header
-from assay.backends.local.model_identity import hash_each, one_hash
-from assay.backends.problems import does_not_load, missing_files
-from assay.core.errors import listing, nearest
+from assay.backends.local.model_identity import combine_hashes, hash_each
+from assay.backends.problems import load_error, missing_files_error
+from assay.core.errors import listing, suggest_name
 from assay.core.media import Medium
 
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
@@ -82,18 +82,18 @@ class FolderFiles:
         """Raise MODEL-003 unless configuration, weights and tokenizer are there."""
         folder = self.folder
         if not folder.is_dir():
-            raise absent_model(folder, "folder", backend)
+            raise absent_model_error(folder, "folder", backend)
         if not (folder / "config.json").is_file():
-            raise missing_files(
+            raise missing_files_error(
                 f"{folder} has no config.json; it has {listing(_names(folder)) or 'nothing'}",
                 _config_fix(folder, backend),
             )
         if not self.weight_files():
-            raise missing_files(
+            raise missing_files_error(
                 f"{folder} has no weights: looked for *.safetensors and *.bin", "put the weight files there"
             )
         if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-            raise missing_files(
+            raise missing_files_error(
                 f"{folder} has no tokenizer: looked for {listing(TOKENIZER_FILES[:3])}",
                 "save the model's tokenizer into the same folder",
             )
@@ -103,7 +103,7 @@ class FolderFiles:
     def check_architecture(self) -> None:
         """Raise MODEL-005 where config.json says that the model is no causal language model."""
         if self.config.get("is_encoder_decoder"):
-            raise does_not_load(
+            raise load_error(
                 f"{self.folder} holds an encoder-decoder model ({self.config.get('model_type')})",
                 "use a causal language model",
             )
@@ -163,7 +163,7 @@ class FolderFiles:
 
     def weights(self) -> str:
         """Return the hash of weights, configuration and tokenizer."""
-        return one_hash(self.hashes)
+        return combine_hashes(self.hashes)
 
     @cached_property
     def hashes(self) -> Mapping[str, str]:
@@ -193,7 +193,7 @@ class GgufFiles:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():
-            raise absent_model(path, "GGUF file")
+            raise absent_model_error(path, "GGUF file")
 
     @cached_property
     def header(self) -> dict[str, Value]:
@@ -201,9 +201,7 @@ class GgufFiles:
         try:
             return read_header(self.path)
         except NotGguf as trouble:
-            raise does_not_load(
-                f"{self.path} is not a GGUF file: {trouble}", "fetch the file again"
-            ) from None
+            raise load_error(f"{self.path} is not a GGUF file: {trouble}", "fetch the file again") from None
 
     @property
     def chat_template(self) -> str | None:
@@ -252,38 +250,38 @@ class GgufFiles:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return a JSON object from a file of the model, or say that it is broken."""
-    found = _parsed(path)
+    found = _load_json(path)
     if not isinstance(found, dict):
-        raise does_not_load(f"{path} holds no JSON object", "fetch the file again")
+        raise load_error(f"{path} holds no JSON object", "fetch the file again")
     return found
 
 
 def read_json_objects(path: Path) -> list[dict[str, Any]]:
     """Return a JSON list of objects from a file of the model, or say that it is broken."""
-    found = _parsed(path)
+    found = _load_json(path)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise does_not_load(f"{path} holds no JSON list of objects", "fetch the file again")
+        raise load_error(f"{path} holds no JSON list of objects", "fetch the file again")
     return found
 
 
-def _parsed(path: Path) -> Any:
+def _load_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8"))
     except (ValueError, OSError, RecursionError) as trouble:
-        raise does_not_load(f"{path} is not readable JSON: {trouble}", "fetch the file again") from None
+        raise load_error(f"{path} is not readable JSON: {trouble}", "fetch the file again") from None
 
 
-def absent_model(path: Path, kind: str, backend: str = "hf") -> Exception:
+def absent_model_error(path: Path, kind: str, backend: str = "hf") -> Exception:
     """Return the error for a path that is not there, with its nearest sibling."""
     parent = path.parent
     siblings = _names(parent) if parent.is_dir() else []
-    hint = nearest(path.name, siblings) if siblings else ""
+    hint = suggest_name(path.name, siblings) if siblings else ""
     if path.is_file():
-        return missing_files(
+        return missing_files_error(
             f"{path} is a file; expected a model folder or a .gguf file", f"write {backend}:{parent}"
         )
     looked = "with config.json, weights and a tokenizer in it" if kind == "folder" else "to read"
-    return missing_files(f"there is no {kind} {path}{hint}", f"give the path of a {kind} {looked}")
+    return missing_files_error(f"there is no {kind} {path}{hint}", f"give the path of a {kind} {looked}")
 
 
 def _config_fix(folder: Path, backend: str) -> str:

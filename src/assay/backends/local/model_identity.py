@@ -32,7 +32,7 @@ def hash_file(path: Path) -> str:
         while block := file.read(_BLOCK):
             running.update(block)
     found = running.hexdigest()
-    _keep(note, found)
+    _write_note(note, found)
     return found
 
 
@@ -43,15 +43,15 @@ def hash_each(paths: Sequence[Path]) -> dict[str, str]:
 
 def hash_files(paths: Sequence[Path]) -> str:
     """Return one hash for several files, by name and content, in whatever order they come."""
-    return one_hash(hash_each(paths))
+    return combine_hashes(hash_each(paths))
 
 
-def one_hash(hashes: Mapping[str, str]) -> str:
+def combine_hashes(hashes: Mapping[str, str]) -> str:
     """Return one hash for the hashes of several files."""
     return digest(sorted(hashes.items()), size=16)
 
 
-def _keep(note: Path, text: str) -> None:
+def _write_note(note: Path, text: str) -> None:
     """Write a note so that no process ever sees half of it. A cache that cannot be written is no loss."""
     draft = note.with_suffix(f".{os.getpid()}")
     try:

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from assay.backends.local.hub_files import HubFiles, HubGgufFiles, HubTokenizerFile, read_hub_name
-from assay.backends.local.model_files import FolderFiles, GgufFiles, ModelFiles, absent_model
-from assay.backends.problems import does_not_load, missing_files
+from assay.backends.local.model_files import FolderFiles, GgufFiles, ModelFiles, absent_model_error
+from assay.backends.problems import load_error, missing_files_error
 
 _BARE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
@@ -20,7 +20,7 @@ def find_files(
         path = Path(where).expanduser()
         is_folder, is_file = path.is_dir(), path.is_file()
     except (OSError, ValueError, RuntimeError) as error:  # Too long, a NUL, or the home of nobody.
-        raise does_not_load(f"{where[:60]!r} is not a path: {error.__class__.__name__}", "check it") from None
+        raise load_error(f"{where[:60]!r} is not a path: {error.__class__.__name__}", "check it") from None
     if is_folder:
         return FolderFiles(path).check(backend)
     name = None if is_file else read_hub_name(where)
@@ -33,8 +33,8 @@ def find_files(
         return GgufFiles(path)
     if not is_file and _BARE_NAME.fullmatch(where):
         fix = f"give the path of a folder, or ORG/NAME of a repository on the hub: {backend}:ORG/{where}"
-        raise missing_files(f"there is no folder {where} here", fix)
-    raise absent_model(path, "folder", backend)
+        raise missing_files_error(f"there is no folder {where} here", fix)
+    raise absent_model_error(path, "folder", backend)
 
 
 def find_tokenizer(where: str) -> HubTokenizerFile | None:

@@ -6,6 +6,6 @@ from assay.core import prompt
 from assay.core.request import Ask
 
 
-def n_chars(ask: Ask) -> int:
+def count_ask_chars(ask: Ask) -> int:
     """Return the characters of an ask's prompt, media in base64 included."""
-    return prompt.n_chars(ask.prompt)
+    return prompt.count_chars(ask.prompt)

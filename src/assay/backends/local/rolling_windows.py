@@ -30,28 +30,28 @@ class Window(NamedTuple):
     first_scored: int
 
 
-def cut(asked: Windows, n_tokens: int, first: int, context: int | None) -> list[Window]:
+def cut_windows(asked: Windows, n_tokens: int, first: int, context: int | None) -> list[Window]:
     """Return the windows of a sequence; a model without a known context reads the whole text as one."""
     length = asked.length or _default_length(asked, context) or n_tokens
     if context is not None and length > context:
         raise WindowTrouble(
             f"windows of {length:,} tokens were asked for; the model reads at most {context:,}"
         )
-    windows = [one for one in _cut(asked, n_tokens, first, length) if one.first_scored < one.end]
+    windows = [one for one in _cut_by_scheme(asked, n_tokens, first, length) if one.first_scored < one.end]
     if not windows:
         raise WindowTrouble(f"windows of {length:,} tokens leave nothing of {n_tokens:,} to score")
     return windows
 
 
-def _cut(asked: Windows, n_tokens: int, first: int, length: int) -> list[Window]:
+def _cut_by_scheme(asked: Windows, n_tokens: int, first: int, length: int) -> list[Window]:
     if asked.scheme == "classic":
-        return classic(n_tokens, first, length)
+        return cut_classic_windows(n_tokens, first, length)
     if asked.scheme == "gptq":
-        return gptq(n_tokens, first, length)
+        return cut_gptq_windows(n_tokens, first, length)
     stride = asked.stride or min(STRIDE, length)
     if stride > length:
         raise WindowTrouble(f"a stride of {stride:,} tokens leaves out tokens between windows of {length:,}")
-    return hf_stride(n_tokens, first, length, stride)
+    return cut_stride_windows(n_tokens, first, length, stride)
 
 
 def _default_length(asked: Windows, context: int | None) -> int | None:
@@ -60,7 +60,7 @@ def _default_length(asked: Windows, context: int | None) -> int | None:
     return context
 
 
-def classic(n_tokens: int, first: int, length: int) -> list[Window]:
+def cut_classic_windows(n_tokens: int, first: int, length: int) -> list[Window]:
     """Disjoint windows that feed `length` tokens: one token of context, then those scored.
 
     The last is moved to the left until it is full, which gives its tokens more context.
@@ -72,7 +72,7 @@ def classic(n_tokens: int, first: int, length: int) -> list[Window]:
     return windows
 
 
-def hf_stride(n_tokens: int, first: int, length: int, stride: int) -> list[Window]:
+def cut_stride_windows(n_tokens: int, first: int, length: int, stride: int) -> list[Window]:
     """Windows of `length` tokens begin every `stride` tokens; each scores what none before it did.
 
     A window's own first token has no context there; where windows do not overlap it stays unscored.
@@ -86,7 +86,7 @@ def hf_stride(n_tokens: int, first: int, length: int, stride: int) -> list[Windo
     return windows
 
 
-def gptq(n_tokens: int, first: int, length: int) -> list[Window]:
+def cut_gptq_windows(n_tokens: int, first: int, length: int) -> list[Window]:
     """Blocks of `length` tokens that know nothing of each other; the first token of each is not scored.
 
     What is left over at the end is dropped.

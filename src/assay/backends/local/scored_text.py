@@ -25,7 +25,7 @@ class TextLength(NamedTuple):
     n_words: int
 
 
-def scored_length(
+def measure_scored_text(
     text: str, windows: Sequence[Window], offsets: Sequence[Offset], *, n_leading: int
 ) -> TextLength:
     """Measure what the windows score; `n_leading` tokens of the sequence stand before the text's own."""
@@ -38,7 +38,7 @@ def scored_length(
     return TextLength(n_chars, n_bytes, n_words)
 
 
-def token_starts(offsets: Sequence[Offset], join: int) -> tuple[int, ...]:
+def find_token_starts(offsets: Sequence[Offset], join: int) -> tuple[int, ...]:
     """Return where tokens begin, counted from the join; empty where they do not follow each other.
 
     A normaliser may turn characters around; what would be shown under such tokens is not theirs.

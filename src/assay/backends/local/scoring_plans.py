@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assay.backends.hf.likelihood import Reading, Row, Rows
-from assay.backends.local.tokenization import Encoded, EncodedLabels, EncodedWindows
+from assay.backends.hf.likelihood import Row, RowReading, Rows
+from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, EncodedWindows
 from assay.core.request import Request
 from assay.core.response import Failure, LabelProbs, Likelihood, Outcome, Response
 
@@ -17,11 +17,11 @@ class SpanPlan:
     """A SPAN request and its one reading."""
 
     request: Request
-    encoded: Encoded
-    reading: Reading
+    encoded: EncodedSpan
+    reading: RowReading
 
     @property
-    def readings(self) -> Sequence[Reading]:
+    def readings(self) -> Sequence[RowReading]:
         """Return all that must be there before the answer is."""
         return (self.reading,)
 
@@ -48,7 +48,7 @@ class WindowsPlan:
 
     request: Request
     encoded: EncodedWindows
-    readings: tuple[Reading, ...]
+    readings: tuple[RowReading, ...]
 
     def outcome(self) -> Outcome:
         """Return the likelihood of the tokens that all windows score together."""
@@ -76,10 +76,10 @@ class LabelsPlan:
 
     request: Request
     n_prompt_tokens: int
-    labels: tuple[tuple[Reading, ...], ...]
+    labels: tuple[tuple[RowReading, ...], ...]
 
     @property
-    def readings(self) -> Sequence[Reading]:
+    def readings(self) -> Sequence[RowReading]:
         """Return all that must be there before the answer is."""
         return [reading for label in self.labels for reading in label]
 
@@ -92,11 +92,11 @@ class LabelsPlan:
 
 
 ScoringPlan = SpanPlan | WindowsPlan | LabelsPlan
-Waiting = dict[Row, list[ScoringPlan]]
+PendingPlans = dict[Row, list[ScoringPlan]]
 """Rows that are not done, and what waits for each."""
 
 
-def plan_span(rows: Rows, request: Request, encoded: Encoded) -> SpanPlan:
+def plan_span(rows: Rows, request: Request, encoded: EncodedSpan) -> SpanPlan:
     """Book what a SPAN needs."""
     return SpanPlan(request, encoded, rows.continuation(encoded.ids, encoded.first_scored))
 
@@ -143,7 +143,7 @@ def respond(plan: ScoringPlan) -> Response:
     return Response(plan.request.id, plan.request.key, outcome, seconds)
 
 
-def finished(done: Sequence[Row], waiting: Waiting) -> Iterator[Response]:
+def complete_requests(done: Sequence[Row], waiting: PendingPlans) -> Iterator[Response]:
     """Yield what these rows complete. A request that reads several rows waits for the last."""
     for row in done:
         for plan in waiting.pop(row, ()):

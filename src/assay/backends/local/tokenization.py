@@ -18,10 +18,10 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assay.backends.hf.piece_names import piece_name
-from assay.backends.local.chat_prompts import Rendered, Renderer, TemplateTrouble
-from assay.backends.local.rolling_windows import Window, WindowTrouble, cut
-from assay.backends.local.scored_text import TextLength, scored_length, token_starts
+from assay.backends.hf.piece_names import format_piece_name
+from assay.backends.local.chat_prompts import RenderedPrompt, Renderer, TemplateTrouble
+from assay.backends.local.rolling_windows import Window, WindowTrouble, cut_windows
+from assay.backends.local.scored_text import TextLength, find_token_starts, measure_scored_text
 from assay.core.model import Token
 from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Labels, Span, Windows
@@ -29,7 +29,7 @@ from assay.core.response import Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedSpan:
     """A text as the model reads it, and which of its tokens are scored."""
 
     ids: tuple[int, ...]
@@ -80,7 +80,7 @@ class EncodedWindows:
 class Spelling:
     """One way to write a label, as tokens after the context."""
 
-    encoded: Encoded
+    encoded: EncodedSpan
     is_next_token: bool
     """Whether it is one token that follows exactly the context's tokens."""
 
@@ -98,7 +98,7 @@ class EncodedLabels:
         return max(spelling.encoded.n_tokens for label in self.labels for spelling in label)
 
 
-class _Bulk:
+class _EncodingCache:
     """Encodes texts, each once; the many texts of a window go to the tokenizer together."""
 
     def __init__(self, backend: Any) -> None:
@@ -128,7 +128,7 @@ class Tokenization:
         self._backend.no_padding()
         _keep_whole_offsets(self._backend)
         self._renderer = Renderer(tokenizer, in_parts=in_parts)
-        self.lead: tuple[int, ...] = _lead(self._backend)
+        self.lead: tuple[int, ...] = _find_leading_ids(self._backend)
         """What the tokenizer itself puts in front of a text: its BOS, or nothing."""
         prefix = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
         self.prefix: int | None = prefix
@@ -136,11 +136,11 @@ class Tokenization:
 
     # --- asks to ids ---
 
-    def spans(self, asks: Sequence[Span]) -> list[Encoded | EncodedWindows | Failure]:
+    def spans(self, asks: Sequence[Span]) -> list[EncodedSpan | EncodedWindows | Failure]:
         """Encode SPAN asks."""
         rendered = [self._rendered(ask.prompt, is_scored=True) for ask in asks]
-        bulk = _Bulk(self._backend)
-        bulk.learn(r.text for r in rendered if isinstance(r, Rendered))
+        bulk = _EncodingCache(self._backend)
+        bulk.learn(r.text for r in rendered if isinstance(r, RenderedPrompt))
         return [
             r if isinstance(r, Failure) else self._span(bulk, ask, r)
             for ask, r in zip(asks, rendered, strict=True)
@@ -149,16 +149,16 @@ class Tokenization:
     def prompts(self, prompts: Sequence[Prompt]) -> list[tuple[int, ...] | Failure]:
         """Encode prompts that a model is to continue."""
         rendered = [self._rendered(prompt) for prompt in prompts]
-        bulk = _Bulk(self._backend)
-        bulk.learn(r.text for r in rendered if isinstance(r, Rendered))
+        bulk = _EncodingCache(self._backend)
+        bulk.learn(r.text for r in rendered if isinstance(r, RenderedPrompt))
         return [r if isinstance(r, Failure) else self._context(bulk, r) for r in rendered]
 
     def labels(self, asks: Sequence[Labels]) -> list[EncodedLabels | Failure]:
         """Encode LABELS asks: the context, and the context with each spelling after it."""
-        rendered = [self._before_labels(ask.prompt) for ask in asks]
-        bulk = _Bulk(self._backend)
+        rendered = [self._render_before_labels(ask.prompt) for ask in asks]
+        bulk = _EncodingCache(self._backend)
         for ask, r in zip(asks, rendered, strict=True):
-            if isinstance(r, Rendered):
+            if isinstance(r, RenderedPrompt):
                 bulk.learn([r.text, *(r.text + s for label in ask.labels for s in label)])
         return [
             r if isinstance(r, Failure) else self._labels(bulk, ask, r)
@@ -183,16 +183,16 @@ class Tokenization:
 
     def tokens(self, ask: Ask) -> list[Token]:
         """Return the tokens of an ask with their text; a special token shows its name."""
-        encoded: Encoded | EncodedWindows | Failure
+        encoded: EncodedSpan | EncodedWindows | Failure
         if isinstance(ask, Span):
             encoded = self.spans([ask])[0]
         else:
             is_labels = isinstance(ask, Labels)
-            rendered = self._before_labels(ask.prompt) if is_labels else self._rendered(ask.prompt)
+            rendered = self._render_before_labels(ask.prompt) if is_labels else self._rendered(ask.prompt)
             if isinstance(rendered, Failure):
                 return []
-            context = self._context(_Bulk(self._backend), rendered)
-            encoded = context if isinstance(context, Failure) else Encoded(context, len(context))
+            context = self._context(_EncodingCache(self._backend), rendered)
+            encoded = context if isinstance(context, Failure) else EncodedSpan(context, len(context))
         if isinstance(encoded, Failure):
             return []
         return self.named(encoded.ids, _scored_places(encoded))
@@ -210,60 +210,66 @@ class Tokenization:
         """Return a token's text; of a character that is parted among tokens, the bytes: `<0xEC>`."""
         text: str = self._backend.decode([id_], skip_special_tokens=False)
         if "�" in text:
-            return piece_name(name)
+            return format_piece_name(name)
         # Decoders of the SentencePiece kind drop the space in front of a first word.
         return " " + text if name.startswith("▁") and not text.startswith(" ") else text
 
     # --- inside ---
 
-    def _rendered(self, prompt: Prompt, *, is_scored: bool = False) -> Rendered | Failure:
+    def _rendered(self, prompt: Prompt, *, is_scored: bool = False) -> RenderedPrompt | Failure:
         try:
             return self._renderer.render(prompt, is_scored=is_scored)
         except TemplateTrouble as trouble:
             return Failure("template", str(trouble))
 
-    def _before_labels(self, prompt: Prompt) -> Rendered | Failure:
-        return _without_trailing_spaces(self._rendered(prompt, is_scored=True))
+    def _render_before_labels(self, prompt: Prompt) -> RenderedPrompt | Failure:
+        return _strip_trailing_spaces(self._rendered(prompt, is_scored=True))
 
-    def _leading(self, ids: Sequence[int], rendered: Rendered) -> tuple[int, ...]:
+    def _leading(self, ids: Sequence[int], rendered: RenderedPrompt) -> tuple[int, ...]:
         """Return what must stand in front of these ids."""
         if rendered.is_templated or tuple(ids[: len(self.lead)]) == self.lead:
             return ()
         return self.lead
 
-    def _context(self, bulk: _Bulk, rendered: Rendered) -> tuple[int, ...] | Failure:
+    def _context(self, bulk: _EncodingCache, rendered: RenderedPrompt) -> tuple[int, ...] | Failure:
         ids = bulk[rendered.text].ids
         context = (*self._leading(ids, rendered), *ids)
         if context:
             return context
         if self.prefix is None:
-            return _no_prefix()
+            return _make_prefix_failure()
         return (self.prefix,)
 
-    def _span(self, bulk: _Bulk, ask: Span, rendered: Rendered) -> Encoded | EncodedWindows | Failure:
+    def _span(
+        self, bulk: _EncodingCache, ask: Span, rendered: RenderedPrompt
+    ) -> EncodedSpan | EncodedWindows | Failure:
         if ask.windows is not None:
             return self._windowed(bulk, rendered, ask.windows)
         if not isinstance(ask.prompt, str) and ask.prompt[-1].role != "assistant":
             return Failure("template", "a span in a conversation needs a final assistant message to score")
         return self._scored(bulk, rendered, rendered.final_at + ask.start, leads=ask.leads)
 
-    def _windowed(self, bulk: _Bulk, rendered: Rendered, asked: Windows) -> EncodedWindows | Failure:
+    def _windowed(
+        self, bulk: _EncodingCache, rendered: RenderedPrompt, asked: Windows
+    ) -> EncodedWindows | Failure:
         # Only the classic scheme puts a token in front; the others leave the text's first one unscored.
         whole = self._scored(bulk, rendered, 0, leads=asked.scheme == "classic")
         if isinstance(whole, Failure):
             return whole
         try:
-            windows = cut(asked, len(whole.ids), whole.first_scored, self._context_length)
+            windows = cut_windows(asked, len(whole.ids), whole.first_scored, self._context_length)
         except WindowTrouble as trouble:
             return Failure("windows", str(trouble))
         offsets = bulk[rendered.text].offsets
         n_leading = len(whole.ids) - len(offsets)
-        length = scored_length(rendered.text, windows, offsets, n_leading=n_leading)
+        length = measure_scored_text(rendered.text, windows, offsets, n_leading=n_leading)
         encoded = EncodedWindows(whole.ids, tuple(windows), length)
         # With a token left out, its neighbour would seem to reach over it.
         return replace(encoded, starts=whole.starts) if encoded.n_scored == len(whole.starts) else encoded
 
-    def _scored(self, bulk: _Bulk, rendered: Rendered, join: int, *, leads: bool) -> Encoded | Failure:
+    def _scored(
+        self, bulk: _EncodingCache, rendered: RenderedPrompt, join: int, *, leads: bool
+    ) -> EncodedSpan | Failure:
         """Encode a whole text and find the tokens that end after the join."""
         encoding = bulk[rendered.text]
         offsets = encoding.offsets
@@ -275,17 +281,17 @@ class Tokenization:
             if ids[0] == self.prefix or not leads:
                 first = 1  # The text brings its own beginning, or goes without one.
             elif self.prefix is None:
-                return _no_prefix()
+                return _make_prefix_failure()
             else:
                 ids, first = (self.prefix, *ids), 1
         if first >= len(ids):
             return Failure("empty", "there is nothing to score: no token lies after the join")
         counted = rendered.text[join:].strip()
         n_bytes = len(counted.encode("utf-8", "surrogatepass"))
-        starts = token_starts(offsets[first - len(ids) :], join)
-        return Encoded(ids, first, straddles, len(counted), n_bytes, starts)
+        starts = find_token_starts(offsets[first - len(ids) :], join)
+        return EncodedSpan(ids, first, straddles, len(counted), n_bytes, starts)
 
-    def _labels(self, bulk: _Bulk, ask: Labels, rendered: Rendered) -> EncodedLabels | Failure:
+    def _labels(self, bulk: _EncodingCache, ask: Labels, rendered: RenderedPrompt) -> EncodedLabels | Failure:
         if not ask.labels or not all(ask.labels):
             return Failure("labels", "there must be labels, and each needs a spelling")
         context = self._context(bulk, rendered)
@@ -296,7 +302,7 @@ class Tokenization:
         for index, spellings in enumerate(ask.labels):
             distinct: dict[tuple[int, ...], Spelling] = {}
             for text in spellings:
-                whole = Rendered(rendered.text + text, rendered.final_at, rendered.is_templated)
+                whole = RenderedPrompt(rendered.text + text, rendered.final_at, rendered.is_templated)
                 encoded = self._scored(bulk, whole, len(rendered.text), leads=True)
                 if isinstance(encoded, Failure):
                     return Failure("labels", f"spelling {text!r} of label {index + 1} is no token of its own")
@@ -304,7 +310,7 @@ class Tokenization:
                     first, second = ask.labels[owner[encoded.ids]], spellings
                     return Failure("labels", f"labels {first!r} and {second!r} are the same token: {text!r}")
                 distinct[encoded.ids] = Spelling(encoded, encoded.ids[:-1] == context)
-            labels.append(tuple(s for ids, s in distinct.items() if not _extends(ids, distinct)))
+            labels.append(tuple(s for ids, s in distinct.items() if not _is_extension(ids, distinct)))
         return EncodedLabels(context, tuple(labels))
 
 
@@ -312,33 +318,35 @@ def _end(offset: tuple[int, int]) -> int:
     return offset[1]
 
 
-def _scored_places(encoded: Encoded | EncodedWindows) -> set[int]:
+def _scored_places(encoded: EncodedSpan | EncodedWindows) -> set[int]:
     """Return which tokens of an encoded ask are scored."""
-    if isinstance(encoded, Encoded):
+    if isinstance(encoded, EncodedSpan):
         return set(range(encoded.first_scored, len(encoded.ids)))
     return {at for window in encoded.windows for at in range(window.first_scored, window.end)}
 
 
-def _extends(ids: tuple[int, ...], others: Iterable[tuple[int, ...]]) -> bool:
+def _is_extension(ids: tuple[int, ...], others: Iterable[tuple[int, ...]]) -> bool:
     """Whether another spelling is the beginning of this one, and so already holds its probability."""
     return any(len(other) < len(ids) and ids[: len(other)] == other for other in others)
 
 
-def _no_prefix() -> Failure:
+def _make_prefix_failure() -> Failure:
     return Failure(
         "no_prefix", "nothing stands before the first token, and the model has no BOS or EOS token"
     )
 
 
-def _without_trailing_spaces(rendered: Rendered | Failure) -> Rendered | Failure:
+def _strip_trailing_spaces(rendered: RenderedPrompt | Failure) -> RenderedPrompt | Failure:
     """Drop spaces at the end of the final text, so that ` A` can follow it as one token; newlines stay."""
     if isinstance(rendered, Failure) or (rendered.is_templated and rendered.final_at == len(rendered.text)):
         return rendered
     final = rendered.text[rendered.final_at :].rstrip(" ")
-    return Rendered(rendered.text[: rendered.final_at] + final, rendered.final_at, rendered.is_templated)
+    return RenderedPrompt(
+        rendered.text[: rendered.final_at] + final, rendered.final_at, rendered.is_templated
+    )
 
 
-def _lead(backend: Any) -> tuple[int, ...]:
+def _find_leading_ids(backend: Any) -> tuple[int, ...]:
     """Return the ids that the tokenizer's own post-processing puts in front of a text."""
     bare = backend.encode("a", add_special_tokens=False).ids
     dressed = backend.encode("a", add_special_tokens=True).ids
@@ -360,11 +368,11 @@ def _keep_whole_offsets(backend: Any) -> None:
     state = processor.__getstate__().decode()
     if '"trim_offsets":true' not in state.replace(" ", ""):
         return
-    processor.__setstate__(json.dumps(_untrimmed(json.loads(state))).encode())
+    processor.__setstate__(json.dumps(_disable_trim_offsets(json.loads(state))).encode())
     backend.post_processor = processor
 
 
-def _untrimmed(state: Any) -> Any:
+def _disable_trim_offsets(state: Any) -> Any:
     if isinstance(state, dict):
-        return {k: False if k == "trim_offsets" else _untrimmed(v) for k, v in state.items()}
-    return [_untrimmed(item) for item in state] if isinstance(state, list) else state
+        return {k: False if k == "trim_offsets" else _disable_trim_offsets(v) for k, v in state.items()}
+    return [_disable_trim_offsets(item) for item in state] if isinstance(state, list) else state

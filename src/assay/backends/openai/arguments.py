@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from assay.backends.arguments import read_arguments
-from assay.backends.openai.tools import Tools, read_choice, read_tools
-from assay.backends.problems import refused_key, wrong_argument
-from assay.core.errors import listing, nearest
+from assay.backends.openai.tools import Tools, read_tool_choice, read_tools
+from assay.backends.problems import argument_error, rejected_key_error
+from assay.core.errors import listing, suggest_name
 from assay.core.ids import digest
-from assay.core.sampling_bounds import MinP, Penalty, RepetitionPenalty, TopK, expected_of
+from assay.core.sampling_bounds import MinP, Penalty, RepetitionPenalty, TopK, describe_expected_value
 from assay.core.secrets import find_secret_name
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
@@ -57,7 +57,7 @@ _DECODING = ("temperature", "top_p", "stop", "seed", "n")
 """Those of them that `decoding` may hold."""
 _SCORING = (*_DECODING, "max_tokens", "stream")
 """Those of them that `scoring_fields` may hold."""
-_OF_TEXTS = ("num_return_sequences", "logprobs", "top_logprobs")
+_TEXT_ONLY_FIELDS = ("num_return_sequences", "logprobs", "top_logprobs")
 """Further fields that belong to requests for text alone, not to those for likelihoods."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"[!-~]+")
@@ -112,7 +112,7 @@ class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
     """Which of them it must call: auto, none, required, or the name of one."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class OpenAISettings(msgspec.Struct, frozen=True):
     """The arguments as they are used."""
 
     args: OpenAIArgs
@@ -136,10 +136,10 @@ class Asked(msgspec.Struct, frozen=True):
         }
         offered: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
         if self.args.tool_choice is not None:
-            offered["tool_choice"] = read_choice(self.args.tool_choice, self.tools)
+            offered["tool_choice"] = read_tool_choice(self.args.tool_choice, self.tools)
         return {**named, **offered, **self.extra, **(self.decoding or {})}
 
-    def changing_answers(self) -> dict[str, str | int | float | bool]:
+    def collect_identity_args(self) -> dict[str, str | int | float | bool]:
         """Return what another value of would be another model, as far as answers go."""
         changed: dict[str, str | int | float | bool] = {}
         if self.args.api is not None:
@@ -164,7 +164,7 @@ class Asked(msgspec.Struct, frozen=True):
         return changed
 
 
-def read_asked(given: Mapping[str, str], backend: str = "openai") -> Asked:
+def read_openai_settings(given: Mapping[str, str], backend: str = "openai") -> OpenAISettings:
     """Return the arguments that a person gave to a backend, or raise MODEL-002."""
     plain = {name: value for name, value in given.items() if not name.startswith(EXTRA)}
     args = read_arguments(backend, OpenAIArgs, plain)
@@ -175,13 +175,13 @@ def read_asked(given: Mapping[str, str], backend: str = "openai") -> Asked:
     if args.scoring_fields is not None:
         scoring = _read_fields("scoring_fields", args.scoring_fields, _SCORING)
     if decoding is not None:
-        known = {*_ELSEWHERE, *_OF_TEXTS, *Decoding.__struct_fields__}
+        known = {*_ELSEWHERE, *_TEXT_ONLY_FIELDS, *Decoding.__struct_fields__}
         extra |= {name: value for name, value in decoding.items() if name not in known}
-    omitted = _omitted(args.omit)
+    omitted = _parse_omitted(args.omit)
     if "stream" in omitted and args.stream is not False:
         what = "openai argument omit: without the field 'stream' a server sends no stream"
-        raise wrong_argument(what, "add stream=false")
-    return Asked(args, extra, omitted, _offered(args), decoding, scoring)
+        raise argument_error(what, "add stream=false")
+    return OpenAISettings(args, extra, omitted, _read_offered_tools(args), decoding, scoring)
 
 
 def read_key(args: OpenAIArgs) -> str | None:
@@ -190,35 +190,37 @@ def read_key(args: OpenAIArgs) -> str | None:
     It may be the key itself, put where the name of a variable belongs.
     """
     if args.key_env is not None and not _VARIABLE.fullmatch(args.key_env):
-        raise refused_key("key_env is not the name of an environment variable")
+        raise rejected_key_error("key_env is not the name of an environment variable")
     key = os.environ.get(args.key_env or DEFAULT_KEY, "").strip()
     if key and not _KEY.fullmatch(key):
-        raise refused_key("the key holds a character that no key has: a space, a line break or a letter")
+        raise rejected_key_error(
+            "the key holds a character that no key has: a space, a line break or a letter"
+        )
     if args.key_env is not None and not key:
-        raise refused_key("the environment variable that key_env names is not set")
+        raise rejected_key_error("the environment variable that key_env names is not set")
     return key or None
 
 
 def _extra(name: str, value: str) -> Any:
     """Return a field's value: JSON where it is such, else the text itself."""
     if name in _ELSEWHERE:
-        raise wrong_argument(f"openai argument {EXTRA}{name}: Assay writes {name!r} itself", _ELSEWHERE[name])
+        raise argument_error(f"openai argument {EXTRA}{name}: Assay writes {name!r} itself", _ELSEWHERE[name])
     if name in Decoding.__struct_fields__:
-        raise wrong_argument(f"openai argument {EXTRA}{name}: {name!r} has a name", f"write {name}={value}")
+        raise argument_error(f"openai argument {EXTRA}{name}: {name!r} has a name", f"write {name}={value}")
     if not name:
-        raise wrong_argument(f"openai argument {EXTRA!r} names no field", f"write {EXTRA}ignore_eos=true")
+        raise argument_error(f"openai argument {EXTRA!r} names no field", f"write {EXTRA}ignore_eos=true")
     try:
         read = msgspec.json.decode(value)
     except msgspec.DecodeError:
         read = value
     if (secret := find_secret_name({name: read})) is not None:
         where = EXTRA + name if secret == name else f"{EXTRA}{name}: {secret!r}"
-        raise wrong_argument(
+        raise argument_error(
             f"openai argument {where} looks like a secret, which every run would write down",
             "keys come from the environment: --model-arg key_env=NAME",
         )
-    if (expected := expected_of(name, read)) is not None:
-        raise wrong_argument(f"openai argument {EXTRA}{name}={value!r:.60}", f"write {expected}")
+    if (expected := describe_expected_value(name, read)) is not None:
+        raise argument_error(f"openai argument {EXTRA}{name}={value!r:.60}", f"write {expected}")
     return read
 
 
@@ -227,45 +229,45 @@ def _read_fields(argument: str, text: str, known: Sequence[str]) -> dict[str, An
     try:
         fields = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise wrong_argument(
+        raise argument_error(
             f"openai argument {argument} is not a JSON object: {error}",
             f"""write {argument}='{{"temperature": 0.7}}'""",
         ) from None
     for name in fields:
         if name in _ELSEWHERE and name not in known:
             what = f"openai argument {argument}: Assay writes {name!r} itself"
-            raise wrong_argument(what, _ELSEWHERE[name])
-        if (expected := expected_of(name, fields[name])) is not None:
-            raise wrong_argument(
+            raise argument_error(what, _ELSEWHERE[name])
+        if (expected := describe_expected_value(name, fields[name])) is not None:
+            raise argument_error(
                 f"openai argument {argument}: {name}={fields[name]!r:.60}", f"write {expected}"
             )
     if (secret := find_secret_name(fields)) is not None:
         what = f"openai argument {argument}: {secret!r} looks like a secret, which every run would write down"
-        raise wrong_argument(what, "keys come from the environment: --model-arg key_env=NAME")
+        raise argument_error(what, "keys come from the environment: --model-arg key_env=NAME")
     return fields
 
 
-def _offered(args: OpenAIArgs) -> Tools:
+def _read_offered_tools(args: OpenAIArgs) -> Tools:
     """Return the tools, or raise MODEL-002 where they cannot be offered so."""
     if args.tools is None:
         if args.tool_choice is not None:
-            raise wrong_argument("openai argument tool_choice: no tools are offered", "write tools=FILE.json")
+            raise argument_error("openai argument tool_choice: no tools are offered", "write tools=FILE.json")
         return ()
     if args.api == "completions":
-        raise wrong_argument("openai argument tools: only chat takes them", "leave api=completions out")
+        raise argument_error("openai argument tools: only chat takes them", "leave api=completions out")
     tools = read_tools(args.tools)
     if args.tool_choice is not None:
-        read_choice(args.tool_choice, tools)
+        read_tool_choice(args.tool_choice, tools)
     return tools
 
 
-def _omitted(text: str) -> frozenset[str]:
+def _parse_omitted(text: str) -> frozenset[str]:
     """Read `temperature,seed`."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in OMITTABLE:
-            raise wrong_argument(
-                f"openai argument omit: {name!r} cannot be left out{nearest(name, OMITTABLE)}",
+            raise argument_error(
+                f"openai argument omit: {name!r} cannot be left out{suggest_name(name, OMITTABLE)}",
                 f"use some of: {listing(OMITTABLE)}",
             )
     return frozenset(names)

@@ -12,25 +12,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from assay.backends.http.concurrency import MOST, FixedLevel, FoundLevel, Level
-from assay.backends.http.open_files import room_for_connections
-from assay.backends.http.post import CallTrouble, Endpoint, Patience
-from assay.backends.http.pull import Ended, in_flight
-from assay.backends.http.request_parts import Answer, UnderWay
+from assay.backends.http.concurrency import MOST, AdaptiveLevel, FixedLevel, Level
+from assay.backends.http.open_files import raise_connection_limit
+from assay.backends.http.post import CallTrouble, Endpoint, RetryPolicy
+from assay.backends.http.pull import CompletionState, run_concurrently
+from assay.backends.http.request_parts import PartAnswer, PendingRequests
 from assay.backends.http.text_protocol import OPENAI, TextProtocol
 from assay.backends.local.media_bytes import MediaTrouble
-from assay.backends.openai.address import first_listed
+from assay.backends.openai.address import fetch_first_model
 from assay.backends.openai.arguments import read_key
 from assay.backends.openai.model_report import Report
-from assay.backends.openai.protocol import Part, api_of, n_prompt_tokens, n_written_tokens, parts_of, read
-from assay.backends.openai.reply_reader import Read
+from assay.backends.openai.protocol import (
+    GenerationPart,
+    count_prompt_tokens,
+    count_written_tokens,
+    read_texts,
+    select_api,
+    split_generation,
+)
+from assay.backends.openai.reply_reader import TimedReply
 from assay.backends.openai.scoring import ServerScoring
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
-from assay.core.prompt import media_of
+from assay.core.prompt import find_media
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Failure, LabelProbs, Likelihood, Output, Response
-from assay.core.secrets import without_secret
+from assay.core.secrets import mask_secret
 
 if TYPE_CHECKING:
     from assay.backends.http.client import HttpClient
@@ -42,12 +49,12 @@ class OpenAIBackend:
     def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol = OPENAI) -> None:
         """Check the address, the arguments and that a named key is there; connects to nothing."""
         self._protocol = protocol
-        self._asked = protocol.read_asked(args)
+        self._asked = protocol.read_settings(args)
         address = protocol.read_address(where)
         self._named = address.model
         self._name = f"{protocol.name}:{address.model}@{address.url}"
         given = self._asked.args
-        patience = Patience(
+        patience = RetryPolicy(
             given.timeout_s,
             given.retries,
             given.retry_wait_s,
@@ -63,7 +70,7 @@ class OpenAIBackend:
         self._scoring = ServerScoring(self._endpoint, self._root, lambda: self._model, self._asked)
         self._card: ModelCard | None = None
         self._n_unsaid = 0
-        self._ended = Ended()
+        self._ended = CompletionState()
         self._is_stream = given.stream is not False
         self._notes: list[str] = []
 
@@ -82,7 +89,7 @@ class OpenAIBackend:
             fetches_media=is_chat,
         )
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Ask the server for a token or two, where more than texts is wanted of it."""
         if kinds - {Kind.GENERATE}:
             self._card = self._scoring.described(self.card, kinds, is_chat=is_chat)
@@ -93,7 +100,7 @@ class OpenAIBackend:
 
     def identity(self) -> ModelIdentity:
         """Return the address, the model's name there, what is set on it, and what the server reports."""
-        args = self._protocol.changing_answers(self._asked)
+        args = self._protocol.collect_identity_args(self._asked)
         if self._model != self._named:
             args["model"] = self._model
         report = self._report
@@ -108,14 +115,14 @@ class OpenAIBackend:
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
-        under_way = UnderWay()
+        under_way = PendingRequests()
         jobs = self._jobs(requests, under_way)
         url = self._endpoint.url
-        for done in in_flight(jobs, self._work, url=url, level=self._level, ended=self._ended):
+        for done in run_concurrently(jobs, self._work, url=url, level=self._level, ended=self._ended):
             response = done if isinstance(done, Response) else under_way.complete(done)
             if response is not None:
                 # Some servers repeat the key that they were shown.
-                yield response if self._key is None else without_secret(response, self._key)
+                yield response if self._key is None else mask_secret(response, self._key)
 
     @property
     def has_more_at_hand(self) -> bool:
@@ -169,10 +176,12 @@ class OpenAIBackend:
         """Return the model's name; the first one that the server lists, when the person gave none."""
         if self._named or not self._protocol.lists_models:
             return self._named
-        [name] = in_flight([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
+        [name] = run_concurrently([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
         return name
 
-    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Request | Response]:
+    def _jobs(
+        self, requests: Iterable[Request], under_way: PendingRequests
+    ) -> Iterator[GenerationPart | Request | Response]:
         """Yield what to ask for, and the responses to what no server needs to be asked."""
         for request in requests:
             _ = self._model  # Asked for here, if at all: not on the loop's thread, not without a request.
@@ -189,27 +198,29 @@ class OpenAIBackend:
             under_way.expect(request, len(parts))
             yield from parts
 
-    def _parts(self, request: Request, ask: Generate) -> list[Part] | Failure:
-        return parts_of(request, self._asked)
+    def _parts(self, request: Request, ask: Generate) -> list[GenerationPart] | Failure:
+        return split_generation(request, self._asked)
 
     def _scoring_job(self, request: Request, ask: Span | Labels) -> Request | Response:
         """Return what is no text to be asked for, once it is known how the server is asked for such."""
         if (trouble := self._scoring.refused(ask)) is not None:
             return Response(request.id, request.key, trouble)
-        self._scoring.learn(frozenset({ask.kind}), api_of(ask.prompt, self._asked))
+        self._scoring.learn(frozenset({ask.kind}), select_api(ask.prompt, self._asked))
         return request
 
     # --- sending: on the loop's thread ---
 
     async def _listed(self, client: HttpClient, _: None) -> str:
-        return await first_listed(self._endpoint, client)
+        return await fetch_first_model(self._endpoint, client)
 
-    async def _work(self, client: HttpClient, job: Part | Request | Response) -> Answer | Response:
+    async def _work(
+        self, client: HttpClient, job: GenerationPart | Request | Response
+    ) -> PartAnswer | Response:
         if isinstance(job, Request):
             return await self._scored(client, job)
         return job if isinstance(job, Response) else await self._answered(client, job)
 
-    async def _scored(self, client: HttpClient, request: Request) -> Answer:
+    async def _scored(self, client: HttpClient, request: Request) -> PartAnswer:
         """Return the answer to what is no text: a likelihood, or probabilities."""
         began = time.perf_counter()
         outcome: Likelihood | LabelProbs | Failure
@@ -220,49 +231,51 @@ class OpenAIBackend:
             outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
         except MediaTrouble as trouble:
             outcome = Failure("media", str(trouble))
-        return Answer(request, 0, outcome, time.perf_counter() - began)
+        return PartAnswer(request, 0, outcome, time.perf_counter() - began)
 
-    async def _answered(self, client: HttpClient, part: Part) -> Answer:
+    async def _answered(self, client: HttpClient, part: GenerationPart) -> PartAnswer:
         """Return the texts of a part, or why there are none."""
         began = time.perf_counter()
         try:
             told = await self._texts(client, part)
         except CallTrouble as trouble:
-            told = _Told(Failure(trouble.kind, str(trouble), trouble.attempts))
+            told = _PartTexts(Failure(trouble.kind, str(trouble), trouble.attempts))
         except MediaTrouble as trouble:
-            told = _Told(Failure("media", str(trouble)))
+            told = _PartTexts(Failure("media", str(trouble)))
         seconds = time.perf_counter() - began
-        return Answer(part.request, part.number, told.outcome, seconds, told.n_prompt_tokens, told.first_s)
+        return PartAnswer(
+            part.request, part.number, told.outcome, seconds, told.n_prompt_tokens, told.first_s
+        )
 
-    async def _texts(self, client: HttpClient, part: Part) -> _Told:
+    async def _texts(self, client: HttpClient, part: GenerationPart) -> _PartTexts:
         """Return a part's texts. Who writes fewer than asked is asked again."""
         reply, first_s = await self._reply(client, part)
-        written = read(reply, part.ask, offers_tools=bool(self._asked.tools))
-        n_read = n_prompt_tokens(reply)
+        written = read_texts(reply, part.ask, offers_tools=bool(self._asked.tools))
+        n_read = count_prompt_tokens(reply)
         if isinstance(written, Failure):
-            return _Told(written, n_read, first_s)
+            return _PartTexts(written, n_read, first_s)
         written = written[: part.n_texts]
         self._n_unsaid += sum(not one.is_end_said for one in written)
         outputs = tuple(one.output for one in written)
         rest = part.after(len(outputs))
         if not rest.n_texts:
-            return _Told(outputs, n_read, first_s)
+            return _PartTexts(outputs, n_read, first_s)
         more = (await self._texts(client, rest)).outcome
-        return _Told(more if isinstance(more, Failure) else outputs + more, n_read, first_s)
+        return _PartTexts(more if isinstance(more, Failure) else outputs + more, n_read, first_s)
 
-    async def _reply(self, client: HttpClient, part: Part) -> Read:
+    async def _reply(self, client: HttpClient, part: GenerationPart) -> TimedReply:
         is_stream = self._is_stream
         try:
-            return await self._posted(client, part, is_stream=is_stream)
+            return await self._post_part(client, part, is_stream=is_stream)
         except CallTrouble as trouble:
             if not (is_stream and self._asked.args.stream is None and _is_about_streams(trouble)):
                 raise
         if self._is_stream:
             self._is_stream = False
             self._notes.append(f"{self._name} refuses to stream: answers came whole, and TTFT is not known")
-        return await self._posted(client, part, is_stream=False)
+        return await self._post_part(client, part, is_stream=False)
 
-    async def _posted(self, client: HttpClient, part: Part, *, is_stream: bool) -> Read:
+    async def _post_part(self, client: HttpClient, part: GenerationPart, *, is_stream: bool) -> TimedReply:
         prompt = part.ask.prompt
         written = partial(
             self._protocol.body,
@@ -274,20 +287,20 @@ class OpenAIBackend:
             n_texts=part.n_texts,
         )
         # Reading media files takes a while: other calls go on meanwhile.
-        body = await asyncio.to_thread(written) if media_of(prompt) else written()
+        body = await asyncio.to_thread(written) if find_media(prompt) else written()
         path = self._protocol.path(part.ask, self._model, self._asked, is_stream=is_stream)
         reading = partial(self._protocol.reading, part.ask)
         return await self._endpoint.post(client, body, reading, path=path, n_tokens=_n_written)
 
 
-def _n_written(read: Read) -> int:
-    return n_written_tokens(read.reply)
+def _n_written(read: TimedReply) -> int:
+    return count_written_tokens(read.reply)
 
 
 def _level(concurrency: int | None) -> Level:
     if concurrency is not None:
         return FixedLevel(concurrency)
-    return FoundLevel(most=room_for_connections(MOST))
+    return AdaptiveLevel(most=raise_connection_limit(MOST))
 
 
 def _is_about_streams(trouble: CallTrouble) -> bool:
@@ -295,7 +308,7 @@ def _is_about_streams(trouble: CallTrouble) -> bool:
     return trouble.kind == "refused" and "stream" in str(trouble).lower()
 
 
-class _Told(NamedTuple):
+class _PartTexts(NamedTuple):
     """What a server told about a part."""
 
     outcome: tuple[Output, ...] | Failure

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assay.backends.openai.tokens import HALF, NextToken
-from assay.core.prompt import Message, Prompt, final_text, with_final_text
+from assay.core.prompt import Message, Prompt, final_text, replace_final_text
 from assay.core.request import Labels
 from assay.core.response import Failure, LabelProbs
 
@@ -30,7 +30,7 @@ _ID = "token_id:"
 # --- what is asked ---
 
 
-def refused(ask: Labels) -> Failure | None:
+def check_labels(ask: Labels) -> Failure | None:
     """Return why an ask cannot be answered by any server; None where it can."""
     if not ask.labels or not all(ask.labels):
         return Failure("labels", "there must be labels, and each needs a spelling")
@@ -45,33 +45,33 @@ def refused(ask: Labels) -> Failure | None:
     return None
 
 
-def context_of(ask: Labels) -> Prompt:
+def build_labels_context(ask: Labels) -> Prompt:
     """Return the prompt without spaces at its end, so that ` A` can follow as one token; newlines stay."""
     prompt = ask.prompt
     if not isinstance(prompt, str) and prompt[-1].role != "assistant":
         return prompt
     text = final_text(prompt).rstrip(" ")
     # A reply that is begun with nothing is one that is not begun.
-    return with_final_text(prompt, text) if text or isinstance(prompt, str) else prompt[:-1]
+    return replace_final_text(prompt, text) if text or isinstance(prompt, str) else prompt[:-1]
 
 
-def spelled(context: Prompt, text: str) -> Prompt:
+def append_spelling(context: Prompt, text: str) -> Prompt:
     """Return a context with a spelling behind it."""
     if isinstance(context, str) or context[-1].role == "assistant":
-        return with_final_text(context, final_text(context) + text)
+        return replace_final_text(context, final_text(context) + text)
     return (*context, Message("assistant", text))
 
 
-def top_fields(n: int, *, is_chat: bool) -> dict[str, Any]:
+def build_top_fields(n: int, *, is_chat: bool) -> dict[str, Any]:
     """Return the fields that ask for so many of the likeliest next tokens."""
     asked = {"logprobs": True, "top_logprobs": n} if is_chat else {"logprobs": n}
     return {"max_tokens": 1, "temperature": 0.0, **asked}
 
 
-def id_fields(ids: Sequence[int], *, is_chat: bool) -> dict[str, Any]:
+def build_id_fields(ids: Sequence[int], *, is_chat: bool) -> dict[str, Any]:
     """Return the fields that ask for the log-probabilities of just these tokens, told by their ids."""
     return {
-        **top_fields(1, is_chat=is_chat),
+        **build_top_fields(1, is_chat=is_chat),
         "logprob_token_ids": list(ids),
         "return_tokens_as_token_ids": True,
     }
@@ -80,11 +80,11 @@ def id_fields(ids: Sequence[int], *, is_chat: bool) -> dict[str, Any]:
 # --- by a list of the likeliest tokens ---
 
 
-def by_top_list(
+def read_top_list(
     ask: Labels, shown: Sequence[NextToken], n_asked: int, n_prompt_tokens: int
 ) -> LabelProbs | Failure:
     """Return what a list of the likeliest next tokens tells about the labels."""
-    seen = _by_content(shown)
+    seen = _sum_by_content(shown)
     total = math.fsum(one.prob for one in shown)
     # A token that the server drew may stand behind the likeliest ones: those alone bound what is not shown.
     floor = min([max(0.0, 1.0 - total), *(one.prob for one in shown[:n_asked])])
@@ -95,14 +95,15 @@ def by_top_list(
         low = math.fsum(found.values())
         beginnings = {text.encode() for text in found}
         unseen = [
-            max(floor, _most_of_beginnings(text, shown, beginnings)) for text in set(spellings) - found.keys()
+            max(floor, _find_max_prefix_prob(text, shown, beginnings))
+            for text in set(spellings) - found.keys()
         ]
         lows.append(low)
         highs.append(low + math.fsum(unseen))
-    return label_probs(lows, highs, n_prompt_tokens)
+    return build_label_probs(lows, highs, n_prompt_tokens)
 
 
-def _by_content(shown: Sequence[NextToken]) -> dict[bytes, float]:
+def _sum_by_content(shown: Sequence[NextToken]) -> dict[bytes, float]:
     """Return probabilities by what is written. Two tokens of one text, as byte tokens may be, add up."""
     seen: dict[bytes, float] = {}
     for one in shown:
@@ -118,7 +119,7 @@ def _content(one: NextToken) -> bytes:
     return one.text.replace(_WORD_BEGINS, " ").encode("utf-8", "surrogatepass")
 
 
-def _most_of_beginnings(text: str, shown: Sequence[NextToken], counted: set[bytes]) -> float:
+def _find_max_prefix_prob(text: str, shown: Sequence[NextToken], counted: set[bytes]) -> float:
     """Return the greatest probability of a shown token that a spelling of several tokens may begin with.
 
     What begins with another spelling of the same label is held in that one already.
@@ -149,7 +150,7 @@ def _is_part(one: NextToken) -> bool:
 # --- by the tokens' ids ---
 
 
-class Spelling(NamedTuple):
+class ServerSpelling(NamedTuple):
     """One way to write a label, as the server's tokens behind the context."""
 
     text: str
@@ -159,30 +160,30 @@ class Spelling(NamedTuple):
     """The token, where it is one that follows exactly the context's tokens."""
 
 
-def spellings_of(
+def find_spellings(
     ask: Labels, context: tuple[int, ...], encoded: Mapping[str, tuple[int, ...]]
-) -> list[list[Spelling]] | Failure:
+) -> list[list[ServerSpelling]] | Failure:
     """Return each label's distinct spellings; one that begins with another holds nothing of its own."""
     owner: dict[tuple[int, ...], int] = {}
-    made: list[list[Spelling]] = []
+    made: list[list[ServerSpelling]] = []
     for index, texts in enumerate(ask.labels):
-        distinct: dict[tuple[int, ...], Spelling] = {}
+        distinct: dict[tuple[int, ...], ServerSpelling] = {}
         for text in texts:
             ids = encoded[text]
             if owner.setdefault(ids, index) != index:
                 first, second = ask.labels[owner[ids]], texts
                 return Failure("labels", f"labels {first!r} and {second!r} are the same token: {text!r}")
             next_id = ids[-1] if ids[:-1] == context else None
-            distinct[ids] = Spelling(text, ids, next_id)
-        made.append([one for ids, one in distinct.items() if not _extends(ids, distinct)])
+            distinct[ids] = ServerSpelling(text, ids, next_id)
+        made.append([one for ids, one in distinct.items() if not _is_extension(ids, distinct)])
     return made
 
 
-def _extends(ids: tuple[int, ...], others: Mapping[tuple[int, ...], Spelling]) -> bool:
+def _is_extension(ids: tuple[int, ...], others: Mapping[tuple[int, ...], ServerSpelling]) -> bool:
     return any(len(other) < len(ids) and ids[: len(other)] == other for other in others)
 
 
-def by_ids(shown: Sequence[NextToken]) -> dict[int, float]:
+def read_probs_by_id(shown: Sequence[NextToken]) -> dict[int, float]:
     """Return the probabilities in a list whose tokens are told by their ids."""
     return {
         int(one.text.removeprefix(_ID)): one.prob
@@ -194,7 +195,7 @@ def by_ids(shown: Sequence[NextToken]) -> dict[int, float]:
 # --- what comes of it ---
 
 
-def label_probs(lows: Sequence[float], highs: Sequence[float], n_prompt_tokens: int) -> LabelProbs:
+def build_label_probs(lows: Sequence[float], highs: Sequence[float], n_prompt_tokens: int) -> LabelProbs:
     """Return the answer; bounds that decide nothing are left away."""
     mass = math.fsum(lows)
     open_ = math.fsum(high - low for low, high in zip(lows, highs, strict=True))

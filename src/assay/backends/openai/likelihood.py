@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-from assay.backends.openai.tokens import Tokens, echoed, prompt_logprobs
-from assay.core.prompt import Prompt, final_text, media_of, with_final_text
+from assay.backends.openai.tokens import Tokens, read_echo, read_prompt_logprobs
+from assay.core.prompt import Prompt, final_text, find_media, replace_final_text
 from assay.core.request import Span
 from assay.core.response import Failure, Likelihood
 
@@ -27,7 +27,7 @@ LONGEST_TOKEN = 128
 """Characters. vLLM does not tell the first token; what is missing in front of the others must be its text."""
 
 
-class Way(NamedTuple):
+class LogprobMethod(NamedTuple):
     """How a server is asked for the log-probabilities of a prompt."""
 
     field: Literal["prompt_logprobs", "echo"]
@@ -48,15 +48,17 @@ class Way(NamedTuple):
     def read(self, document: Any) -> Tokens | Failure:
         """Return the prompt's tokens that a reply tells of."""
         return (
-            prompt_logprobs(document) if self.field == "prompt_logprobs" else echoed(document, self.n_written)
+            read_prompt_logprobs(document)
+            if self.field == "prompt_logprobs"
+            else read_echo(document, self.n_written)
         )
 
 
-def refused(ask: Span) -> Failure | None:
+def check_span(ask: Span) -> Failure | None:
     """Return why an ask cannot be sent to any server; None where it can."""
     if ask.windows is not None:
         return Failure("windows", "the server cannot score window by window: it does not show its tokens")
-    if media_of(ask.prompt):
+    if find_media(ask.prompt):
         return Failure("media", "the server does not tell which tokens of a prompt with media are text")
     if not isinstance(ask.prompt, str) and ask.prompt[-1].role != "assistant":
         return Failure("template", "a span in a conversation needs a final assistant message to score")
@@ -65,14 +67,14 @@ def refused(ask: Span) -> Failure | None:
     return None
 
 
-def context_of(ask: Span) -> Prompt | None:
+def build_span_context(ask: Span) -> Prompt | None:
     """Return what stands before the scored text, as a prompt; None where that is nothing."""
     if ask.start > 0:
-        return with_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
+        return replace_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
     return None if isinstance(ask.prompt, str) else ask.prompt[:-1]
 
 
-def by_texts(ask: Span, tokens: Tokens, n_lead: int) -> Likelihood | Failure | None:
+def score_by_texts(ask: Span, tokens: Tokens, n_lead: int) -> Likelihood | Failure | None:
     """Return the likelihood by the tokens' texts; None where they do not show where the scored ones begin.
 
     `n_lead`: special tokens that the server puts before a plain text.
@@ -84,7 +86,7 @@ def by_texts(ask: Span, tokens: Tokens, n_lead: int) -> Likelihood | Failure | N
         return None
     n_before = len(tokens.texts) - len(own)
     wanted = len(final_text(ask.prompt)) - ask.start
-    first = next((at for at, n in enumerate(_left_after(own)) if n < wanted), len(own))
+    first = next((at for at, n in enumerate(_count_chars_after(own)) if n < wanted), len(own))
     begins = len("".join(own[first:]))
     if begins > wanted and own[first] == "":
         return None  # Which of the tokens of these characters reach over the join cannot be seen.
@@ -110,7 +112,7 @@ def _own_texts(ask: Span, tokens: Tokens, n_lead: int) -> list[str] | None:
     return told if is_all and len(told) == len(own) else None
 
 
-def _left_after(texts: Sequence[str]) -> list[int]:
+def _count_chars_after(texts: Sequence[str]) -> list[int]:
     """Return how many characters follow each token.
 
     A token that ends within a character has no text: the one that ends the character shows all of it. They
@@ -126,7 +128,7 @@ def _left_after(texts: Sequence[str]) -> list[int]:
     return left[::-1]
 
 
-def by_context(ask: Span, tokens: Tokens, context: Tokens) -> Likelihood | Failure:
+def score_by_context(ask: Span, tokens: Tokens, context: Tokens) -> Likelihood | Failure:
     """Return the likelihood of all tokens that the context alone does not have."""
     n = 0
     for one, other in zip(_names(tokens), _names(context), strict=False):
@@ -174,7 +176,7 @@ def _likelihood(
         n_tokens=len(scored),
         n_chars=len(counted),
         n_bytes=len(counted.encode("utf-8", "surrogatepass")),
-        is_greedy=_all(tokens.is_top[first:]),
+        is_greedy=_are_all_true(tokens.is_top[first:]),
         n_prompt_tokens=first,
         token_ids=tuple(id_ for id_ in tokens.ids[first:] if id_ is not None),
         token_logprobs=tuple(scored),
@@ -192,7 +194,7 @@ def _starts(texts: Sequence[str], n_chars: int) -> tuple[int, ...]:
     return tuple(n_chars - n_left for n_left in ends)[::-1]
 
 
-def _all(flags: Sequence[bool | None]) -> bool | None:
+def _are_all_true(flags: Sequence[bool | None]) -> bool | None:
     """Whether all are true; None where none is false and one is not known."""
     if False in flags:
         return False

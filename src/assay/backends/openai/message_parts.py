@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.backends.local.media_bytes import as_base64
+from assay.backends.local.media_bytes import encode_base64
 from assay.core.media import AnyMedia, Audio, Text
 from assay.core.prompt import Message
 
@@ -16,7 +16,7 @@ _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 """The sounds that `input_audio` takes."""
 
 
-def openai_content(message: Message) -> str | list[dict[str, Any]]:
+def build_content(message: Message) -> str | list[dict[str, Any]]:
     """Return the `content` of a message; raise MediaTrouble when a medium of it cannot be read."""
     if isinstance(message.content, str):
         return message.content
@@ -28,7 +28,7 @@ def openai_content(message: Message) -> str | list[dict[str, Any]]:
 
 def _medium(part: AnyMedia) -> dict[str, Any]:
     if isinstance(part, Audio) and not part.url and part.media_type in _AUDIO_FORMATS:
-        sound = {"data": as_base64(part), "format": _AUDIO_FORMATS[part.media_type]}
+        sound = {"data": encode_base64(part), "format": _AUDIO_FORMATS[part.media_type]}
         return {"type": "input_audio", "input_audio": sound}
     kind = f"{part.medium}_url"
-    return {"type": kind, kind: {"url": part.url or f"data:{part.media_type};base64,{as_base64(part)}"}}
+    return {"type": kind, kind: {"url": part.url or f"data:{part.media_type};base64,{encode_base64(part)}"}}

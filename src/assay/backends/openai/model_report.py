@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from assay.backends.http.concurrency import FixedLevel
-from assay.backends.http.post import CallTrouble, Endpoint, Patience, WholeJson
-from assay.backends.http.pull import in_flight
+from assay.backends.http.post import CallTrouble, Endpoint, RetryPolicy, WholeJson
+from assay.backends.http.pull import run_concurrently
 from assay.core.errors import BackendError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Report = dict[str, str | int | float | bool]
 
-_PATIENCE = Patience(timeout_s=10.0, retries=0, wait_s=0.0)
+_PATIENCE = RetryPolicy(timeout_s=10.0, retries=0, wait_s=0.0)
 """Not every server has such a list: one attempt, and no long wait."""
 _UNREACHABLE = "MODEL-007"
 _IDENTIFYING = ("root", "parent", "owned_by", "revision", "sha", "digest", "checksum", "quantization")
@@ -29,7 +29,7 @@ _IDENTIFYING_META = ("n_params", "size", "n_vocab", "n_embd")
 """The same, of llama.cpp's `meta`."""
 
 
-def model_report(base_url: str, name: str, key: str | None = None) -> Report | None:
+def fetch_model_report(base_url: str, name: str, key: str | None = None) -> Report | None:
     """Return what the server at a base address says about a model; None where it says nothing.
 
     `name`: as requests name it; "" where they do not. A server that lists one model serves that one whatever
@@ -53,7 +53,7 @@ def fetch_json(base_url: str, path: str, key: str | None = None) -> Any:
                 raise
             return None
 
-    [document] = in_flight([None], ask, url=base_url, level=FixedLevel(1))
+    [document] = run_concurrently([None], ask, url=base_url, level=FixedLevel(1))
     return document
 
 
@@ -66,10 +66,10 @@ def read_report(listed: Any, name: str) -> Report | None:
         return None
     entry = found[0]
     report: Report = {} if entry["id"] == name else {"id": entry["id"]}
-    report |= plain_fields(entry, _IDENTIFYING)
+    report |= select_plain_fields(entry, _IDENTIFYING)
     meta = entry.get("meta")
     if isinstance(meta, dict):
-        report |= plain_fields(meta, _IDENTIFYING_META)
+        report |= select_plain_fields(meta, _IDENTIFYING_META)
     return report
 
 
@@ -77,6 +77,6 @@ def _is_entry(one: Any) -> bool:
     return isinstance(one, dict) and isinstance(one.get("id"), str)
 
 
-def plain_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> Report:
+def select_plain_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> Report:
     """Return those of some fields that hold a plain value."""
     return {name: fields[name] for name in names if isinstance(fields.get(name), (str, int, float))}

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from assay.backends.http.concurrency import FixedLevel
 from assay.backends.http.post import CallTrouble, Endpoint, WholeJson
-from assay.backends.http.pull import in_flight
-from assay.backends.openai.arguments import Api, Asked
-from assay.backends.openai.label_probabilities import by_ids, id_fields, top_fields
-from assay.backends.openai.likelihood import Way
-from assay.backends.openai.protocol import PATHS, prompt_fields, sent_fields
-from assay.backends.openai.tokens import next_tokens, token_ids
+from assay.backends.http.pull import run_concurrently
+from assay.backends.openai.arguments import Api, OpenAISettings
+from assay.backends.openai.label_probabilities import build_id_fields, build_top_fields, read_probs_by_id
+from assay.backends.openai.likelihood import LogprobMethod
+from assay.backends.openai.protocol import PATHS, adapt_fields, build_prompt_fields
+from assay.backends.openai.tokens import read_next_tokens, read_token_ids
 from assay.core.errors import BackendError
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Kind
@@ -35,10 +35,10 @@ _PROMPTS: dict[Api, Prompt] = {
     "completions": _WORDS,
     "chat": (Message("user", "Count."), Message("assistant", _WORDS)),
 }
-_SPAN_WAYS: dict[Api, tuple[Way, ...]] = {
+_SPAN_WAYS: dict[Api, tuple[LogprobMethod, ...]] = {
     # The best first: the ids of tokens and their ranks; then nothing that is written and not wanted.
-    "completions": (Way("prompt_logprobs", 1), Way("echo", 0), Way("echo", 1)),
-    "chat": (Way("prompt_logprobs", 1),),
+    "completions": (LogprobMethod("prompt_logprobs", 1), LogprobMethod("echo", 0), LogprobMethod("echo", 1)),
+    "chat": (LogprobMethod("prompt_logprobs", 1),),
 }
 _TOP_COUNTS = (1000, 20, 5)
 """Asked for by turns, as a server refuses more than it gives. More than the first tell nothing of use."""
@@ -54,7 +54,7 @@ _NOT_IMPLEMENTED = "HTTP status 501"
 class Abilities:
     """What a server was found to do, by the path that prompts take."""
 
-    spans: dict[Api, Way]
+    spans: dict[Api, LogprobMethod]
     """How the tokens of a prompt are scored."""
     n_top: dict[Api, int]
     """How many of the likeliest next tokens are told."""
@@ -63,7 +63,7 @@ class Abilities:
     refusals: dict[tuple[Api, str], str]
     """Why not, by the path and what was asked for."""
 
-    def why_no(self, api: Api, *names: str) -> str:
+    def explain_rejections(self, api: Api, *names: str) -> str:
         """Return why some fields are no way, each with the server's words."""
         return "; ".join(f"{name}: {self.refusals.get((api, name), 'not asked')}" for name in names)
 
@@ -79,13 +79,13 @@ class _Probe(NamedTuple):
     """Returns what was found, or a Failure."""
 
 
-_Found: TypeAlias = tuple[_Probe, Any]
+_ProbeResult: TypeAlias = tuple[_Probe, Any]
 
 
 class Prober:
     """Asks one server."""
 
-    def __init__(self, endpoint: Endpoint, root: Endpoint, model: str, asked: Asked) -> None:
+    def __init__(self, endpoint: Endpoint, root: Endpoint, model: str, asked: OpenAISettings) -> None:
         self._endpoint = endpoint
         self._root = root
         self._model = model
@@ -94,12 +94,12 @@ class Prober:
     def abilities(self, kinds: frozenset[Kind], api: Api) -> Abilities:
         """Ask for what these kinds need, in calls made together; raise when nobody serves the address."""
         probes = list(self._probes(kinds, api))
-        found: list[_Found] = []
+        found: list[_ProbeResult] = []
         level = FixedLevel(len(probes))
         # vLLM (seen: 0.32) mixes up the lists of calls that it computes together with one by ids: those wait.
         for is_list in (False, True):
             some = [probe for probe in probes if probe.name.startswith(_TOP) == is_list]
-            found += in_flight(some, self._ask, url=self._endpoint.url, level=level)
+            found += run_concurrently(some, self._ask, url=self._endpoint.url, level=level)
         missing = [what for probe, what in found if isinstance(what, BackendError) and probe.path != TOKENIZE]
         if len(missing) == sum(probe.path != TOKENIZE for probe in probes):
             raise missing[0]
@@ -110,21 +110,31 @@ class Prober:
             # Where conversations cannot be scored, it helps to know whether plain texts can.
             for one in dict.fromkeys((api, "completions")):
                 for way in _SPAN_WAYS[one]:
-                    yield self._probe(one, _name(way), way.fields, partial(_spanned, way, one))
+                    yield self._probe(one, _name(way), way.fields, partial(_check_span_reply, way, one))
         if Kind.LABELS in kinds:
             for n in _TOP_COUNTS:
                 yield self._probe(
-                    api, f"{_TOP}{n}", top_fields(n, is_chat=api == "chat"), partial(_counted, n)
+                    api,
+                    f"{_TOP}{n}",
+                    build_top_fields(n, is_chat=api == "chat"),
+                    partial(_count_top_tokens, n),
                 )
-            yield self._probe(api, "logprob_token_ids", id_fields(_IDS, is_chat=api == "chat"), _chosen)
-            body = {"model": self._model, **prompt_fields(_PROMPTS[api], api)}
-            yield _Probe(api, TOKENIZE, TOKENIZE, body, token_ids)
+            yield self._probe(
+                api, "logprob_token_ids", build_id_fields(_IDS, is_chat=api == "chat"), _check_chosen_ids
+            )
+            body = {"model": self._model, **build_prompt_fields(_PROMPTS[api], api)}
+            yield _Probe(api, TOKENIZE, TOKENIZE, body, read_token_ids)
 
     def _probe(self, api: Api, name: str, fields: dict[str, Any], read: Callable[[Any], Any]) -> _Probe:
-        body = {"model": self._model, **prompt_fields(_PROMPTS[api], api), **fields, **self._asked.extra}
-        return _Probe(api, name, PATHS[api], sent_fields(body, self._asked), read)
+        body = {
+            "model": self._model,
+            **build_prompt_fields(_PROMPTS[api], api),
+            **fields,
+            **self._asked.extra,
+        }
+        return _Probe(api, name, PATHS[api], adapt_fields(body, self._asked), read)
 
-    async def _ask(self, client: HttpClient, probe: _Probe) -> _Found:
+    async def _ask(self, client: HttpClient, probe: _Probe) -> _ProbeResult:
         try:
             try:
                 reply = await self._post(client, probe, is_patient=False)
@@ -145,7 +155,7 @@ class Prober:
         return await endpoint.post(client, probe.body, WholeJson, path=probe.path, is_patient=is_patient)
 
 
-def _abilities(found: list[_Found]) -> Abilities:
+def _abilities(found: list[_ProbeResult]) -> Abilities:
     good: dict[tuple[Api, str], Any] = {}
     refusals: dict[tuple[Api, str], str] = {}
     for probe, what in found:
@@ -169,11 +179,11 @@ def _abilities(found: list[_Found]) -> Abilities:
     return Abilities(spans, {api: max(ns) for api, ns in counts.items() if ns}, frozenset(chosen), refusals)
 
 
-def _name(way: Way) -> str:
+def _name(way: LogprobMethod) -> str:
     return way.field if way.field == "prompt_logprobs" else f"echo with max_tokens {way.n_written}"
 
 
-def _spanned(way: Way, api: Api, reply: Any) -> Way | Failure:
+def _check_span_reply(way: LogprobMethod, api: Api, reply: Any) -> LogprobMethod | Failure:
     """Return the way, if the reply tells of the prompt that was sent and not of what was written."""
     tokens = way.read(reply)
     if isinstance(tokens, Failure):
@@ -192,9 +202,9 @@ def _spanned(way: Way, api: Api, reply: Any) -> Way | Failure:
     return Failure("wrong_reply", f"the tokens told are not those of the prompt: {told[:80]!r}")
 
 
-def _counted(n_asked: int, reply: Any) -> int | Failure:
+def _count_top_tokens(n_asked: int, reply: Any) -> int | Failure:
     """Return how many tokens are told; some servers tell as many as they like, and say nothing."""
-    shown = next_tokens(reply)
+    shown = read_next_tokens(reply)
     if isinstance(shown, Failure):
         return shown
     if not shown:
@@ -203,9 +213,9 @@ def _counted(n_asked: int, reply: Any) -> int | Failure:
     return n_asked if len(shown) >= _NEARLY * n_asked else len(shown)
 
 
-def _chosen(reply: Any) -> bool | Failure:
-    shown = next_tokens(reply)
+def _check_chosen_ids(reply: Any) -> bool | Failure:
+    shown = read_next_tokens(reply)
     if isinstance(shown, Failure):
         return shown
-    is_told = by_ids(shown).keys() >= set(_IDS)
+    is_told = read_probs_by_id(shown).keys() >= set(_IDS)
     return is_told or Failure("wrong_reply", "the tokens that were asked for are not told")

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.backends.http.post import CallTrouble, not_json
-from assay.backends.openai.arguments import Api, Asked
-from assay.backends.openai.message_parts import openai_content
-from assay.backends.openai.tools import ToolCall, calls_in, calls_text
-from assay.backends.repeats import n_drawn, repeat_seed
+from assay.backends.http.post import CallTrouble, not_json_error
+from assay.backends.openai.arguments import Api, OpenAISettings
+from assay.backends.openai.message_parts import build_content
+from assay.backends.openai.tools import ToolCall, format_calls, read_calls
+from assay.backends.repeats import count_drawn_texts, draw_repeat_seed
 from assay.core.prompt import Prompt, final_text
 from assay.core.request import Generate, Request, Sampling
 from assay.core.response import Failure, Finish, Output
@@ -42,7 +42,7 @@ MOST_TOKENS = 10**9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class GenerationPart:
     """Texts of one request that one call asks for."""
 
     request: Request
@@ -54,14 +54,14 @@ class Part:
     @property
     def seed(self) -> int | None:
         """Return the seed of its first text; None where nothing is drawn."""
-        return repeat_seed(self.ask.sampling, self.request.index, self.number)
+        return draw_repeat_seed(self.ask.sampling, self.request.index, self.number)
 
-    def after(self, n_written: int) -> Part:
+    def after(self, n_written: int) -> GenerationPart:
         """Return what is still owed when so many texts are there."""
-        return Part(self.request, self.ask, self.number + n_written, self.n_texts - n_written)
+        return GenerationPart(self.request, self.ask, self.number + n_written, self.n_texts - n_written)
 
 
-def parts_of(request: Request, asked: Asked) -> list[Part] | Failure:
+def split_generation(request: Request, asked: OpenAISettings) -> list[GenerationPart] | Failure:
     """Return what to ask for a request, or why it cannot be answered."""
     ask = request.ask
     assert isinstance(ask, Generate), "likelihoods and probabilities are asked for by openai_scoring"
@@ -72,12 +72,14 @@ def parts_of(request: Request, asked: Asked) -> list[Part] | Failure:
     if ask.sampling.max_tokens < 1:
         return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
     # Where the run does not set the temperature, the server may sample.
-    n_texts = n_drawn(ask.sampling) if asked.decoding is None else ask.sampling.n
+    n_texts = count_drawn_texts(ask.sampling) if asked.decoding is None else ask.sampling.n
     step = asked.args.n_per_call
-    return [Part(request, ask, first, min(step, n_texts - first)) for first in range(0, n_texts, step)]
+    return [
+        GenerationPart(request, ask, first, min(step, n_texts - first)) for first in range(0, n_texts, step)
+    ]
 
 
-def api_of(prompt: Prompt, asked: Asked) -> Api:
+def select_api(prompt: Prompt, asked: OpenAISettings) -> Api:
     """Return where a prompt goes: conversations to chat, texts to completions, unless a person said.
 
     Tools can be offered in chats alone: with them, a text is one message of the user.
@@ -86,10 +88,10 @@ def api_of(prompt: Prompt, asked: Asked) -> Api:
     return asked.args.api or ("completions" if is_text else "chat")
 
 
-def body_of(
+def build_body(
     ask: Generate,
     model: str,
-    asked: Asked,
+    asked: OpenAISettings,
     *,
     is_stream: bool,
     seed: int | None = None,
@@ -98,20 +100,20 @@ def body_of(
     """Return the body of a call; raise MediaTrouble when a medium of its prompt cannot be read."""
     fields = {
         "model": model,
-        **prompt_fields(ask.prompt, api_of(ask.prompt, asked)),
+        **build_prompt_fields(ask.prompt, select_api(ask.prompt, asked)),
         **_decoding(ask.sampling, asked, seed, n_texts),
         **asked.fields,
     }
-    if set(ask.sampling.stop) > set(stops_of(asked)):
+    if set(ask.sampling.stop) > set(get_stop_texts(asked)):
         fields["stop"] = list(ask.sampling.stop)
     if is_stream:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
     elif asked.decoding is not None:
         fields["stream"] = False
-    return sent_fields(fields, asked)
+    return adapt_fields(fields, asked)
 
 
-def sent_fields(fields: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+def adapt_fields(fields: Mapping[str, Any], asked: OpenAISettings) -> dict[str, Any]:
     """Return the fields of a body as the server wants them: without some, one by another name."""
     sent = {name: value for name, value in fields.items() if name not in asked.omitted}
     if "max_tokens" in sent:
@@ -119,12 +121,12 @@ def sent_fields(fields: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
     return sent
 
 
-def prompt_fields(prompt: Prompt, api: Api) -> dict[str, Any]:
+def build_prompt_fields(prompt: Prompt, api: Api) -> dict[str, Any]:
     """Return the fields that hold a prompt; may raise MediaTrouble."""
     if isinstance(prompt, str):
-        return {"prompt": prompt} if api == "completions" else {"messages": [_said("user", prompt)]}
+        return {"prompt": prompt} if api == "completions" else {"messages": [_build_message("user", prompt)]}
     fields: dict[str, Any] = {
-        "messages": [_said(message.role, openai_content(message)) for message in prompt]
+        "messages": [_build_message(message.role, build_content(message)) for message in prompt]
     }
     if prompt[-1].role == "assistant":
         # A begun reply is continued only by servers that are told to. One that does not know these fields
@@ -133,17 +135,17 @@ def prompt_fields(prompt: Prompt, api: Api) -> dict[str, Any]:
     return fields
 
 
-def _said(role: str, content: str | list[dict[str, Any]]) -> dict[str, Any]:
+def _build_message(role: str, content: str | list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-def stops_of(asked: Asked) -> Sequence[str]:
+def get_stop_texts(asked: OpenAISettings) -> Sequence[str]:
     """Return the stop texts that the model's own arguments hold."""
     stop = (asked.decoding or {}).get("stop") or ()
     return (stop,) if isinstance(stop, str) else stop
 
 
-def _decoding(sampling: Sampling, asked: Asked, seed: int | None, n_texts: int) -> dict[str, Any]:
+def _decoding(sampling: Sampling, asked: OpenAISettings, seed: int | None, n_texts: int) -> dict[str, Any]:
     if asked.decoding is not None:
         return {"max_tokens": sampling.max_tokens}
     fields: dict[str, Any] = {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature}
@@ -169,7 +171,7 @@ class ContentPart(msgspec.Struct):
     text: str | None = None
 
 
-class Said(msgspec.Struct):
+class ReplyMessage(msgspec.Struct):
     """A message of the model, or a piece of one."""
 
     content: str | list[ContentPart] | None = None
@@ -185,8 +187,8 @@ class Choice(msgspec.Struct):
 
     index: int | None = None
     finish_reason: str | None = None
-    message: Said | None = None
-    delta: Said | None = None
+    message: ReplyMessage | None = None
+    delta: ReplyMessage | None = None
     text: str | None = None
     stop_reason: Any = None
     """vLLM: the stop string or token that ended the text."""
@@ -203,21 +205,21 @@ class Usage(msgspec.Struct):
     @property
     def n_read(self) -> int:
         """Return the tokens of the prompt, 0 where the server does not say."""
-        return token_count(self.prompt_tokens)
+        return read_token_count(self.prompt_tokens)
 
     @property
     def n_written(self) -> int:
         """Return the tokens of all texts together, 0 where the server does not say."""
-        return token_count(self.completion_tokens)
+        return read_token_count(self.completion_tokens)
 
 
-def token_count(told: Any) -> int:
+def read_token_count(told: Any) -> int:
     """Return a number of tokens. What cannot be one is not told: an answer is none the worse for it."""
     is_number = isinstance(told, int | float) and 0 <= told <= MOST_TOKENS
     return int(told) if is_number else 0
 
 
-class Reply(msgspec.Struct):
+class OpenAIReply(msgspec.Struct):
     """A reply, or a piece of one."""
 
     choices: list[Choice] = []
@@ -228,32 +230,32 @@ class Reply(msgspec.Struct):
     code: Any = None
 
 
-class Written(NamedTuple):
+class GeneratedText(NamedTuple):
     """A text, and whether the server said why it ended."""
 
     output: Output
     is_end_said: bool
 
 
-_decoder = msgspec.json.Decoder(Reply)
+_decoder = msgspec.json.Decoder(OpenAIReply)
 
 
-def decoded(content: bytes) -> Reply:
+def decode_reply(content: bytes) -> OpenAIReply:
     """Return a reply; raise CallTrouble when it is none, or says that something went wrong."""
     try:
         reply = _decoder.decode(content.removeprefix(BOM_UTF8))
     except msgspec.ValidationError as trouble:
         raise CallTrouble("wrong_reply", f"the reply is not what the protocol says: {trouble}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):  # The latter of bytes that are no UTF-8.
-        raise not_json(content) from None
+        raise not_json_error(content) from None
     if reply.error is not None:
-        raise trouble_of(reply.error)
+        raise read_server_error(reply.error)
     if reply.message and not reply.choices:
-        raise trouble_of({"message": reply.message, "code": reply.code})
+        raise read_server_error({"message": reply.message, "code": reply.code})
     return reply
 
 
-def trouble_of(error: Any) -> CallTrouble:
+def read_server_error(error: Any) -> CallTrouble:
     """Return the trouble that a reply of status 200 speaks of, as servers do that had begun to answer."""
     described = error if isinstance(error, dict) else {"message": str(error)}
     code = str(described.get("code"))
@@ -262,7 +264,7 @@ def trouble_of(error: Any) -> CallTrouble:
     return CallTrouble("server", message, may_pass=not is_ours)
 
 
-def checked(reply: Reply) -> Reply:
+def check_reply(reply: OpenAIReply) -> OpenAIReply:
     """Return a whole reply that can be read; raise CallTrouble when asking again may bring a better one."""
     if not reply.choices:
         raise CallTrouble("wrong_reply", "the reply holds no choices")
@@ -273,7 +275,7 @@ def checked(reply: Reply) -> Reply:
     return reply
 
 
-def text_in(content: str | list[ContentPart] | None) -> str | None:
+def join_content(content: str | list[ContentPart] | None) -> str | None:
     """Return what was said, also where it came in parts; raise CallTrouble where a part is no text."""
     if not isinstance(content, list):
         return content
@@ -285,24 +287,28 @@ def text_in(content: str | list[ContentPart] | None) -> str | None:
     return "".join(part.text or "" for part in content)
 
 
-def read(reply: Reply, ask: Generate, *, offers_tools: bool = False) -> list[Written] | Failure:
+def read_texts(
+    reply: OpenAIReply, ask: Generate, *, offers_tools: bool = False
+) -> list[GeneratedText] | Failure:
     """Return the texts of a reply, or why one is no answer. Calls are one where tools were offered."""
     usage = reply.usage or Usage()
     # Servers count several texts together, or only the first: the share of one is not known.
     n_tokens = usage.n_written if len(reply.choices) == 1 else 0
-    written: list[Written] = []
+    written: list[GeneratedText] = []
     for choice in sorted(reply.choices, key=lambda one: one.index or 0):
-        one = _written(choice, ask, n_tokens, offers_tools=offers_tools)
+        one = _read_generated(choice, ask, n_tokens, offers_tools=offers_tools)
         if isinstance(one, Failure):
             return one
         written.append(one)
     return written
 
 
-def _written(choice: Choice, ask: Generate, n_tokens: int, *, offers_tools: bool) -> Written | Failure:
-    said = choice.message or Said()
-    text = choice.text if choice.text is not None else text_in(said.content)
-    calls = calls_in(said.tool_calls) if offers_tools else ()
+def _read_generated(
+    choice: Choice, ask: Generate, n_tokens: int, *, offers_tools: bool
+) -> GeneratedText | Failure:
+    said = choice.message or ReplyMessage()
+    text = choice.text if choice.text is not None else join_content(said.content)
+    calls = read_calls(said.tool_calls) if offers_tools else ()
     if text is None:
         text = said.refusal
     reason = choice.finish_reason
@@ -315,16 +321,16 @@ def _written(choice: Choice, ask: Generate, n_tokens: int, *, offers_tools: bool
     if text is None and not calls and not is_end_said:
         return Failure("no_text", f"the reply holds no text, and finish_reason {reason!r}")
     # With a reason, no text is an answer too: the model ended at once, or its thoughts took all the room.
-    text = _without_begun(text or "", ask.prompt)
-    text, finish = _ended(text, choice, ask.sampling, n_tokens)
+    text = _strip_begun_reply(text or "", ask.prompt)
+    text, finish = _detect_finish(text, choice, ask.sampling, n_tokens)
     if calls and not text.strip():
-        text = calls_text(calls)  # After the cut at stop strings: those are for what is said.
+        text = format_calls(calls)  # After the cut at stop strings: those are for what is said.
     reasoning = said.reasoning_content or said.reasoning or None
     output = Output(text, finish, n_tokens, reasoning, calls=calls)
-    return Written(output, is_end_said or finish is Finish.STOP)
+    return GeneratedText(output, is_end_said or finish is Finish.STOP)
 
 
-def _ended(text: str, choice: Choice, sampling: Sampling, n_tokens: int) -> tuple[str, Finish]:
+def _detect_finish(text: str, choice: Choice, sampling: Sampling, n_tokens: int) -> tuple[str, Finish]:
     """Return a text, cut at stop strings that the server left in it, and why it ended.
 
     Most servers say `stop` both for a stop string that they cut away and for a model that ended its turn;
@@ -341,19 +347,19 @@ def _ended(text: str, choice: Choice, sampling: Sampling, n_tokens: int) -> tupl
     return text, Finish.STOP if is_stopped else Finish.END
 
 
-def _without_begun(text: str, prompt: Prompt) -> str:
+def _strip_begun_reply(text: str, prompt: Prompt) -> str:
     """Return what the model wrote: some servers repeat the begun reply in front of it, others do not."""
     if isinstance(prompt, str) or prompt[-1].role != "assistant":
         return text
     return text.removeprefix(final_text(prompt))
 
 
-def n_prompt_tokens(reply: Reply) -> int:
+def count_prompt_tokens(reply: OpenAIReply) -> int:
     """Return the tokens of the prompt, 0 when the server does not say."""
     return reply.usage.n_read if reply.usage else 0
 
 
-def n_written_tokens(reply: Reply) -> int:
+def count_written_tokens(reply: OpenAIReply) -> int:
     """Return the tokens of all texts together, 0 when the server does not say."""
     return reply.usage.n_written if reply.usage else 0
 
@@ -369,7 +375,7 @@ class _Models(msgspec.Struct):
     data: list[_Model]
 
 
-def model_ids(content: bytes) -> list[str]:
+def read_model_ids(content: bytes) -> list[str]:
     """Return the names in a list of models; raise CallTrouble when it is none."""
     try:
         models = msgspec.json.decode(content.removeprefix(BOM_UTF8), type=_Models)

@@ -15,13 +15,19 @@ import msgspec
 
 from assay.backends.http.post import Endpoint, WholeJson
 from assay.backends.openai import label_probabilities, likelihood
-from assay.backends.openai.arguments import Api, Asked
-from assay.backends.openai.likelihood import Way
+from assay.backends.openai.arguments import Api, OpenAISettings
+from assay.backends.openai.likelihood import LogprobMethod
 from assay.backends.openai.probe import TOKENIZE, Abilities, Prober
-from assay.backends.openai.protocol import PATHS, api_of, prompt_fields, sent_fields, token_count
-from assay.backends.openai.tokens import next_tokens, token_ids, wrong
+from assay.backends.openai.protocol import (
+    PATHS,
+    adapt_fields,
+    build_prompt_fields,
+    read_token_count,
+    select_api,
+)
+from assay.backends.openai.tokens import make_wrong_reply, read_next_tokens, read_token_ids
 from assay.core.model import ModelCard
-from assay.core.prompt import Message, Prompt, media_of
+from assay.core.prompt import Message, Prompt, find_media
 from assay.core.request import Kind, Labels, Span
 from assay.core.response import Failure, LabelProbs, Likelihood
 
@@ -35,7 +41,9 @@ _IDS_PER_CALL = 128
 class ServerScoring:
     """Scores on one server."""
 
-    def __init__(self, endpoint: Endpoint, root: Endpoint, model: Callable[[], str], asked: Asked) -> None:
+    def __init__(
+        self, endpoint: Endpoint, root: Endpoint, model: Callable[[], str], asked: OpenAISettings
+    ) -> None:
         """Take the server's address, what lies beside it, and who can name the model."""
         self._endpoint = endpoint
         self._root = root
@@ -54,7 +62,7 @@ class ServerScoring:
             return Failure("empty", "the prompt is empty")
         if isinstance(ask.prompt, tuple) and self._asked.args.api == "completions":
             return Failure("chat", "api=completions takes plain text; it was asked with a conversation")
-        return likelihood.refused(ask) if isinstance(ask, Span) else label_probabilities.refused(ask)
+        return likelihood.check_span(ask) if isinstance(ask, Span) else label_probabilities.check_labels(ask)
 
     def learn(self, kinds: frozenset[Kind], api: Api) -> None:
         """Find out what the server can do for some kinds of ask, unless that is known. Not on the loop."""
@@ -66,12 +74,16 @@ class ServerScoring:
 
     def described(self, card: ModelCard, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return a card that says which of these kinds the server can do, and how."""
-        api = api_of(() if is_chat else "", self._asked)
+        api = select_api(() if is_chat else "", self._asked)
         self.learn(kinds, api)
         ways, cannot = dict(card.ways), dict(card.cannot)
         for kind in sorted(kinds - {Kind.GENERATE}):
             abilities = self._abilities[kind, api]
-            way = _span_way(abilities, api, is_chat) if kind is Kind.SPAN else _labels_way(abilities, api)
+            way = (
+                _choose_span_method(abilities, api, is_chat)
+                if kind is Kind.SPAN
+                else _choose_labels_method(abilities, api)
+            )
             ways.pop(kind, None)
             cannot.pop(kind, None)
             (ways if way.is_way else cannot)[kind] = way.words
@@ -105,8 +117,8 @@ class ServerScoring:
         return made
 
     async def _span(self, client: HttpClient, ask: Span) -> Likelihood | Failure:
-        api = api_of(ask.prompt, self._asked)
-        way = _span_way(self._abilities[Kind.SPAN, api], api, not isinstance(ask.prompt, str))
+        api = select_api(ask.prompt, self._asked)
+        way = _choose_span_method(self._abilities[Kind.SPAN, api], api, not isinstance(ask.prompt, str))
         if way.way is None:
             return Failure("no_likelihood", way.words)
         fields = {**way.way.fields, **self._asked.scoring}
@@ -114,100 +126,116 @@ class ServerScoring:
         if isinstance(tokens, Failure):
             return tokens
         self._n_spans += 1
-        made = likelihood.by_texts(ask, tokens, way.way.n_lead)
+        made = likelihood.score_by_texts(ask, tokens, way.way.n_lead)
         if made is not None:
             return made
-        context = likelihood.context_of(ask)
+        context = likelihood.build_span_context(ask)
         if context is None:
-            return wrong("the tokens' texts do not add up to what was sent, and nothing stands before it")
+            return make_wrong_reply(
+                "the tokens' texts do not add up to what was sent, and nothing stands before it"
+            )
         before = way.way.read(await self._post(client, context, way.way.fields))
         if isinstance(before, Failure):
             return before
         self._n_by_context += 1
-        return likelihood.by_context(ask, tokens, before)
+        return likelihood.score_by_context(ask, tokens, before)
 
     async def _labels(self, client: HttpClient, ask: Labels) -> LabelProbs | Failure:
-        api = api_of(ask.prompt, self._asked)
+        api = select_api(ask.prompt, self._asked)
         abilities = self._abilities[Kind.LABELS, api]
         if api == "chat" and isinstance(ask.prompt, str):
             # The labels begin the reply to it, and do not go on with what the user says.
             ask = msgspec.structs.replace(ask, prompt=(Message("user", ask.prompt),))
         if api in abilities.by_ids:
-            return await self._by_ids(client, ask, api)
+            return await self._score_by_ids(client, ask, api)
         if api not in abilities.n_top:
-            return Failure("no_probabilities", _labels_way(abilities, api).words)
+            return Failure("no_probabilities", _choose_labels_method(abilities, api).words)
         n = abilities.n_top[api]
-        fields = label_probabilities.top_fields(n, is_chat=api == "chat")
-        reply = await self._post(client, label_probabilities.context_of(ask), fields)
-        shown = next_tokens(reply)
+        fields = label_probabilities.build_top_fields(n, is_chat=api == "chat")
+        reply = await self._post(client, label_probabilities.build_labels_context(ask), fields)
+        shown = read_next_tokens(reply)
         if isinstance(shown, Failure):
             return shown
-        return label_probabilities.by_top_list(ask, shown, n, _n_prompt_tokens(reply))
+        return label_probabilities.read_top_list(ask, shown, n, _n_prompt_tokens(reply))
 
-    async def _by_ids(self, client: HttpClient, ask: Labels, api: Api) -> LabelProbs | Failure:
+    async def _score_by_ids(self, client: HttpClient, ask: Labels, api: Api) -> LabelProbs | Failure:
         """Return exact probabilities: spellings as the server's tokens, each token asked for by its id."""
-        context = label_probabilities.context_of(ask)
+        context = label_probabilities.build_labels_context(ask)
         texts = list(dict.fromkeys(text for spellings in ask.labels for text in spellings))
-        prompts = [context, *(label_probabilities.spelled(context, text) for text in texts)]
+        prompts = [context, *(label_probabilities.append_spelling(context, text) for text in texts)]
         encoded: list[tuple[int, ...]] = []
-        for ids in await asyncio.gather(*(self._tokenized(client, prompt, api) for prompt in prompts)):
+        for ids in await asyncio.gather(*(self._tokenize_prompt(client, prompt, api) for prompt in prompts)):
             if isinstance(ids, Failure):
                 return ids
             encoded.append(ids)
         begin = encoded[0]
-        labels = label_probabilities.spellings_of(ask, begin, dict(zip(texts, encoded[1:], strict=True)))
+        labels = label_probabilities.find_spellings(ask, begin, dict(zip(texts, encoded[1:], strict=True)))
         if isinstance(labels, Failure):
             return labels
         every = [one for spellings in labels for one in spellings]
-        known = await self._probs_of(
+        known = await self._fetch_probs(
             client, context, [one.next_id for one in every if one.next_id is not None]
         )
         if isinstance(known, Failure):
             return known
         longer = {one.text: one for one in every if one.next_id is None}
-        made = await asyncio.gather(*(self._longer(client, context, begin, one) for one in longer.values()))
+        made = await asyncio.gather(
+            *(self._score_long_spelling(client, context, begin, one) for one in longer.values())
+        )
         probs: dict[str, float] = {one.text: known[one.next_id] for one in every if one.next_id is not None}
         for text, prob in zip(longer, made, strict=True):
             if isinstance(prob, Failure):
                 return prob
             probs[text] = prob
         lows = [math.fsum(probs[one.text] for one in spellings) for spellings in labels]
-        return label_probabilities.label_probs(lows, lows, len(begin))
+        return label_probabilities.build_label_probs(lows, lows, len(begin))
 
-    async def _tokenized(self, client: HttpClient, prompt: Prompt, api: Api) -> tuple[int, ...] | Failure:
-        body = {"model": self._model(), **prompt_fields(prompt, api), **self._tools()}
+    async def _tokenize_prompt(
+        self, client: HttpClient, prompt: Prompt, api: Api
+    ) -> tuple[int, ...] | Failure:
+        body = {"model": self._model(), **build_prompt_fields(prompt, api), **self._tools()}
         template = {k: v for k, v in self._asked.extra.items() if k.startswith("chat_template")}
-        return token_ids(await self._root.post(client, {**body, **template}, WholeJson, path=TOKENIZE))
+        return read_token_ids(await self._root.post(client, {**body, **template}, WholeJson, path=TOKENIZE))
 
-    async def _probs_of(
+    async def _fetch_probs(
         self, client: HttpClient, context: Prompt, ids: Sequence[int]
     ) -> dict[int, float] | Failure:
         known: dict[int, float] = {}
-        is_chat = api_of(context, self._asked) == "chat"
+        is_chat = select_api(context, self._asked) == "chat"
         for at in range(0, len(ids), _IDS_PER_CALL):
             some = ids[at : at + _IDS_PER_CALL]
-            reply = await self._post(client, context, label_probabilities.id_fields(some, is_chat=is_chat))
-            shown = next_tokens(reply)
+            reply = await self._post(
+                client, context, label_probabilities.build_id_fields(some, is_chat=is_chat)
+            )
+            shown = read_next_tokens(reply)
             if isinstance(shown, Failure):
                 return shown
-            told = label_probabilities.by_ids(shown)
+            told = label_probabilities.read_probs_by_id(shown)
             if missing := set(some) - told.keys():
-                return wrong(f"the server was asked for {len(some)} tokens and left {len(missing)} out")
+                return make_wrong_reply(
+                    f"the server was asked for {len(some)} tokens and left {len(missing)} out"
+                )
             known |= told
         return known
 
-    async def _longer(
-        self, client: HttpClient, context: Prompt, begin: tuple[int, ...], one: label_probabilities.Spelling
+    async def _score_long_spelling(
+        self,
+        client: HttpClient,
+        context: Prompt,
+        begin: tuple[int, ...],
+        one: label_probabilities.ServerSpelling,
     ) -> float | Failure:
         """Return the probability of a spelling of several tokens: its tokens' after the context's."""
-        way = Way("prompt_logprobs", 1)
+        way = LogprobMethod("prompt_logprobs", 1)
         tokens = way.read(
-            await self._post(client, label_probabilities.spelled(context, one.text), way.fields)
+            await self._post(client, label_probabilities.append_spelling(context, one.text), way.fields)
         )
         if isinstance(tokens, Failure):
             return tokens
         if len(tokens.logprobs) != len(one.ids):
-            return wrong(f"{len(tokens.logprobs)} log-probabilities for {len(one.ids)} tokens of a spelling")
+            return make_wrong_reply(
+                f"{len(tokens.logprobs)} log-probabilities for {len(one.ids)} tokens of a spelling"
+            )
         first = 0
         while first < min(len(begin), len(one.ids)) and begin[first] == one.ids[first]:
             first += 1
@@ -221,53 +249,59 @@ class ServerScoring:
         return {"tools": list(self._asked.tools)} if self._asked.tools else {}
 
     async def _post(self, client: HttpClient, prompt: Prompt, fields: dict[str, Any]) -> Any:
-        api = api_of(prompt, self._asked)
-        if media_of(prompt):
+        api = select_api(prompt, self._asked)
+        if find_media(prompt):
             # Reads files: other calls go on meanwhile.
-            asked = await asyncio.to_thread(prompt_fields, prompt, api)
+            asked = await asyncio.to_thread(build_prompt_fields, prompt, api)
         else:
-            asked = prompt_fields(prompt, api)
+            asked = build_prompt_fields(prompt, api)
         body = {"model": self._model(), **asked, **fields, **self._tools(), **self._asked.extra}
-        return await self._endpoint.post(client, sent_fields(body, self._asked), WholeJson, path=PATHS[api])
+        return await self._endpoint.post(client, adapt_fields(body, self._asked), WholeJson, path=PATHS[api])
 
 
-class _Chosen(NamedTuple):
+class _ChosenMethod(NamedTuple):
     """A way to ask, or why there is none."""
 
     words: str
     is_way: bool = False
-    way: Way | None = None
+    way: LogprobMethod | None = None
 
 
-def _span_way(abilities: Abilities, api: Api, is_chat: bool) -> _Chosen:
+def _choose_span_method(abilities: Abilities, api: Api, is_chat: bool) -> _ChosenMethod:
     if api == "chat" and not is_chat:
-        return _Chosen("with api=chat a text is a message of the user, and what a user says is not scored")
+        return _ChosenMethod(
+            "with api=chat a text is a message of the user, and what a user says is not scored"
+        )
     way = abilities.spans.get(api)
     if way is not None:
-        return _Chosen(f"{way.field} of {PATHS[api]}", True, way)
+        return _ChosenMethod(f"{way.field} of {PATHS[api]}", True, way)
     if api == "completions":
         names = ("prompt_logprobs", "echo with max_tokens 0", "echo with max_tokens 1")
-        return _Chosen(
-            f"{PATHS[api]} gives no log-probabilities of a prompt ({abilities.why_no(api, *names)})"
+        return _ChosenMethod(
+            f"{PATHS[api]} gives no log-probabilities of a prompt ({abilities.explain_rejections(api, *names)})"
         )
     why = (
         f"{PATHS[api]} gives no log-probabilities of a conversation "
-        f"({abilities.why_no(api, 'prompt_logprobs')})"
+        f"({abilities.explain_rejections(api, 'prompt_logprobs')})"
     )
     plain = abilities.spans.get("completions")
-    return _Chosen(why if plain is None else f"{why}; of plain texts it does, by {plain.field}: --chat off")
+    return _ChosenMethod(
+        why if plain is None else f"{why}; of plain texts it does, by {plain.field}: --chat off"
+    )
 
 
-def _labels_way(abilities: Abilities, api: Api) -> _Chosen:
+def _choose_labels_method(abilities: Abilities, api: Api) -> _ChosenMethod:
     if api in abilities.by_ids:
-        return _Chosen(f"logprob_token_ids of {PATHS[api]}, with {TOKENIZE}", True)
+        return _ChosenMethod(f"logprob_token_ids of {PATHS[api]}, with {TOKENIZE}", True)
     n = abilities.n_top.get(api)
     if n is not None:
         listed = f"the {n:,} likeliest next tokens of {PATHS[api]}"
-        return _Chosen(f"{listed}; a label that is not among them has an upper bound", True)
-    return _Chosen(f"{PATHS[api]} does not list the likeliest next tokens ({abilities.why_no(api, 'top 5')})")
+        return _ChosenMethod(f"{listed}; a label that is not among them has an upper bound", True)
+    return _ChosenMethod(
+        f"{PATHS[api]} does not list the likeliest next tokens ({abilities.explain_rejections(api, 'top 5')})"
+    )
 
 
 def _n_prompt_tokens(reply: Any) -> int:
     usage = reply.get("usage") if isinstance(reply, dict) else None
-    return token_count(usage.get("prompt_tokens")) if isinstance(usage, dict) else 0
+    return read_token_count(usage.get("prompt_tokens")) if isinstance(usage, dict) else 0

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 from assay.backends.http.event_stream import EventStream
 from assay.backends.http.post import CallTrouble
-from assay.backends.openai.protocol import Choice, Reply, Said, Usage, decoded, text_in
+from assay.backends.openai.protocol import (
+    Choice,
+    OpenAIReply,
+    ReplyMessage,
+    Usage,
+    decode_reply,
+    join_content,
+)
 from assay.backends.openai.tools import StreamedCalls
 
 _DONE = b"[DONE]"
@@ -18,7 +25,7 @@ class StreamedReply:
 
     def __init__(self) -> None:
         self._events = EventStream()
-        self._texts: dict[int, _Text] = {}
+        self._texts: dict[int, _StreamedText] = {}
         self._usage: Usage | None = None
         self._is_done = False
         self.text_at: list[float] = []
@@ -36,26 +43,26 @@ class StreamedReply:
             if self._take(self.decode(data)):
                 self.text_at.append(now)
 
-    def decode(self, data: bytes) -> Reply:
+    def decode(self, data: bytes) -> OpenAIReply:
         """Return what an event says; raise CallTrouble when it is none."""
-        return decoded(data)
+        return decode_reply(data)
 
-    def whole(self) -> Reply:
+    def whole(self) -> OpenAIReply:
         """Return the reply; raise CallTrouble when the stream ended before the texts did."""
         choices = list(self._choices())
         is_ended = all(choice.finish_reason is not None for choice in choices)
         if not self._is_done and not (choices and is_ended):
             raise CallTrouble("cut_short", "the stream ended before the text did", may_pass=True)
-        return Reply(choices, self._usage)
+        return OpenAIReply(choices, self._usage)
 
-    def _take(self, piece: Reply) -> bool:
+    def _take(self, piece: OpenAIReply) -> bool:
         """Keep a piece; return whether it holds text."""
         self._usage = piece.usage or self._usage
         has_text = False
         for choice in piece.choices:
             index = choice.index or 0
             if (text := self._texts.get(index)) is None:
-                text = self._texts[index] = _Text()
+                text = self._texts[index] = _StreamedText()
             has_text |= text.take(choice)
         return has_text
 
@@ -64,7 +71,7 @@ class StreamedReply:
             yield self._texts[index].choice(index)
 
 
-class _Text:
+class _StreamedText:
     """One text on its way."""
 
     def __init__(self) -> None:
@@ -77,7 +84,7 @@ class _Text:
         has_text = False
         said = choice.delta or choice.message
         if said is not None:
-            has_text = self._add("content", text_in(said.content))
+            has_text = self._add("content", join_content(said.content))
             if said.reasoning_content or said.reasoning or said.refusal:
                 has_text = True
                 for name in _ASIDE:
@@ -93,7 +100,7 @@ class _Text:
     def choice(self, index: int) -> Choice:
         """Return all of it."""
         aside = {name: self._joined(name) for name in _ASIDE}
-        said = Said(self._joined("content"), **aside, tool_calls=self._calls.whole())
+        said = ReplyMessage(self._joined("content"), **aside, tool_calls=self._calls.whole())
         last = self._last
         return Choice(
             index,

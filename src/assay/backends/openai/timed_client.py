@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from assay.backends.http.client import HttpClient
-from assay.backends.http.exchange import Limits, Unreachable
-from assay.backends.http.post import CallTrouble, Endpoint, Patience, encoded
+from assay.backends.http.exchange import ServerUnreachable, TimeLimits
+from assay.backends.http.post import CallTrouble, Endpoint, RetryPolicy, encode_json
 from assay.backends.http.text_protocol import OPENAI, TextProtocol
 from assay.backends.local.media_bytes import MediaTrouble
-from assay.backends.openai.address import first_listed
+from assay.backends.openai.address import fetch_first_model
 from assay.backends.openai.arguments import read_key
-from assay.backends.openai.protocol import n_prompt_tokens, read
-from assay.backends.openai.reply_reader import OpenAIReading
+from assay.backends.openai.protocol import count_prompt_tokens, read_texts
+from assay.backends.openai.reply_reader import OpenAIReplyReader
 from assay.core.request import Generate
 from assay.core.response import Completion, Failure
 from assay.core.timing import CallTimes, TimedCall
@@ -26,20 +26,20 @@ class OpenAITimedClient:
     def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol = OPENAI) -> None:
         """Check the address, the arguments and that a named key is there; connects to nothing."""
         self._protocol = protocol
-        self._asked = protocol.read_asked(args)
+        self._asked = protocol.read_settings(args)
         given = self._asked.args
         self._is_stream = given.stream is not False
         address = protocol.read_address(where)
         self._model, url = address.model, address.url
-        patience = Patience(given.timeout_s, retries=0, wait_s=0.0)
+        patience = RetryPolicy(given.timeout_s, retries=0, wait_s=0.0)
         self._endpoint = Endpoint(url, patience, key=read_key(given), fix=address.fix)
         self._client = HttpClient(url)
-        self._limits = Limits(given.timeout_s)
+        self._limits = TimeLimits(given.timeout_s)
 
     async def __aenter__(self) -> OpenAITimedClient:
         """Find out the model's name where none was given."""
         if not self._model and self._protocol.lists_models:
-            self._model = await first_listed(self._endpoint, self._client)
+            self._model = await fetch_first_model(self._endpoint, self._client)
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -48,7 +48,7 @@ class OpenAITimedClient:
 
     async def connect(self, n: int) -> None:
         """Have so many connections open. A server that takes fewer says so when it is asked."""
-        with suppress(Unreachable):
+        with suppress(ServerUnreachable):
             await self._client.connect(n, self._limits)
 
     async def call(self, ask: Generate) -> TimedCall:
@@ -64,20 +64,20 @@ class OpenAITimedClient:
         except MediaTrouble as trouble:
             now = time.perf_counter()
             return TimedCall(CallTimes(now, now), Failure("media", str(trouble)))
-        body = encoded(said)  # Before the clock of the call starts.
+        body = encode_json(said)  # Before the clock of the call starts.
         reading = self._protocol.reading(ask)
         outcome = await self._outcome(ask, body, reading)
         times = CallTimes(reading.began, reading.ended, tuple(reading.text_at), tuple(reading.event_at))
         return TimedCall(times, outcome)
 
-    async def _outcome(self, ask: Generate, body: bytes, reading: OpenAIReading) -> Completion | Failure:
+    async def _outcome(self, ask: Generate, body: bytes, reading: OpenAIReplyReader) -> Completion | Failure:
         path = self._protocol.path(ask, self._model, self._asked, is_stream=self._is_stream)
         try:
             reply, _ = await self._endpoint.once(self._client, body, reading, path=path)
         except CallTrouble as trouble:
             reading.ended = time.perf_counter()
             return Failure(trouble.kind, str(trouble))
-        written = read(reply, ask, offers_tools=bool(self._asked.tools))
+        written = read_texts(reply, ask, offers_tools=bool(self._asked.tools))
         if isinstance(written, Failure):
             return written
-        return Completion(tuple(one.output for one in written), n_prompt_tokens(reply))
+        return Completion(tuple(one.output for one in written), count_prompt_tokens(reply))

@@ -51,20 +51,20 @@ class NextToken(NamedTuple):
 # --- the forms of replies ---
 
 
-class _Scored(msgspec.Struct):
+class _ScoredToken(msgspec.Struct):
     logprob: float | None = None
     rank: int | None = None
     decoded_token: str | None = None
 
 
-class _Listed(msgspec.Struct):
+class _ListedToken(msgspec.Struct):
     token: str
     logprob: float | None = None
     bytes: list[int] | None = None
 
 
 class _Place(msgspec.Struct):
-    top_logprobs: list[_Listed] | None = None
+    top_logprobs: list[_ListedToken] | None = None
 
 
 class _Logprobs(msgspec.Struct):
@@ -74,7 +74,7 @@ class _Logprobs(msgspec.Struct):
     content: list[_Place] | None = None
 
 
-_PromptLogprobs = list[dict[str, _Scored] | None]
+_PromptLogprobs = list[dict[str, _ScoredToken] | None]
 
 
 class _Choice(msgspec.Struct):
@@ -94,7 +94,7 @@ class _Reply(msgspec.Struct):
     error: Any = None
 
 
-class _Tokenized(msgspec.Struct):
+class _TokenizeReply(msgspec.Struct):
     tokens: list[int]
 
 
@@ -102,13 +102,17 @@ def _reply(document: Any) -> tuple[_Reply, _Choice] | Failure:
     try:
         reply = msgspec.convert(document, _Reply)
     except msgspec.ValidationError as trouble:
-        return wrong(f"the reply is not what the protocol says: {trouble}")
+        return make_wrong_reply(f"the reply is not what the protocol says: {trouble}")
     if reply.error is not None:
-        return wrong(f"the server says: {reply.error}")
-    return (reply, reply.choices[0]) if len(reply.choices) == 1 else wrong("the reply holds no single choice")
+        return make_wrong_reply(f"the server says: {reply.error}")
+    return (
+        (reply, reply.choices[0])
+        if len(reply.choices) == 1
+        else make_wrong_reply("the reply holds no single choice")
+    )
 
 
-def wrong(why: str) -> Failure:
+def make_wrong_reply(why: str) -> Failure:
     """Return the failure of a reply that cannot be scored."""
     return Failure(WRONG, why)
 
@@ -116,7 +120,7 @@ def wrong(why: str) -> Failure:
 # --- the tokens of a prompt ---
 
 
-def prompt_logprobs(document: Any) -> Tokens | Failure:
+def read_prompt_logprobs(document: Any) -> Tokens | Failure:
     """Read a reply that was asked for with `prompt_logprobs: 0`: the token that is there, and no other."""
     found = _reply(document)
     if isinstance(found, Failure):
@@ -124,16 +128,18 @@ def prompt_logprobs(document: Any) -> Tokens | Failure:
     reply, choice = found
     places = choice.prompt_logprobs if choice.prompt_logprobs is not None else reply.prompt_logprobs
     if places is None:
-        return wrong("the reply holds no prompt_logprobs")
+        return make_wrong_reply("the reply holds no prompt_logprobs")
     ids: list[int | None] = []
-    scored: list[_Scored | None] = []
+    scored: list[_ScoredToken | None] = []
     for place in places:
         if place is None:
             ids.append(None)
             scored.append(None)
             continue
         if len(place) != 1 or not (name := next(iter(place))).isdecimal():
-            return wrong(f"a token of the prompt has {len(place)} numbers, or no id: one was asked for")
+            return make_wrong_reply(
+                f"a token of the prompt has {len(place)} numbers, or no id: one was asked for"
+            )
         ids.append(int(name))
         scored.append(place[name])
     tokens = Tokens(
@@ -142,10 +148,10 @@ def prompt_logprobs(document: Any) -> Tokens | Failure:
         tuple(None if one is None or one.rank is None else one.rank == 1 for one in scored),
         tuple(ids),
     )
-    return _checked(tokens, reply.usage, n_written=0)
+    return _check_tokens(tokens, reply.usage, n_written=0)
 
 
-def echoed(document: Any, n_written: int) -> Tokens | Failure:
+def read_echo(document: Any, n_written: int) -> Tokens | Failure:
     """Read a reply that was asked for with `echo`, and with so many tokens behind the prompt."""
     found = _reply(document)
     if isinstance(found, Failure):
@@ -153,18 +159,18 @@ def echoed(document: Any, n_written: int) -> Tokens | Failure:
     reply, choice = found
     said = choice.logprobs
     if said is None or said.tokens is None or said.token_logprobs is None:
-        return wrong("the reply does not repeat the prompt with its log-probabilities")
+        return make_wrong_reply("the reply does not repeat the prompt with its log-probabilities")
     if len(said.tokens) != len(said.token_logprobs):
-        return wrong(f"{len(said.token_logprobs)} log-probabilities for {len(said.tokens)} tokens")
+        return make_wrong_reply(f"{len(said.token_logprobs)} log-probabilities for {len(said.tokens)} tokens")
     tops = said.top_logprobs or [None] * len(said.tokens)
     if len(tops) != len(said.tokens):
-        return wrong(f"{len(tops)} lists of top_logprobs for {len(said.tokens)} tokens")
-    is_top = tuple(_leads(token, top) for token, top in zip(said.tokens, tops, strict=True))
+        return make_wrong_reply(f"{len(tops)} lists of top_logprobs for {len(said.tokens)} tokens")
+    is_top = tuple(_is_first_choice(token, top) for token, top in zip(said.tokens, tops, strict=True))
     tokens = Tokens(tuple(said.tokens), tuple(said.token_logprobs), is_top)
-    return _checked(tokens, reply.usage, n_written=n_written)
+    return _check_tokens(tokens, reply.usage, n_written=n_written)
 
 
-def _leads(token: str, top: Mapping[str, float | None] | None) -> bool | None:
+def _is_first_choice(token: str, top: Mapping[str, float | None] | None) -> bool | None:
     """Whether a token is the first choice, by its name: numbers of two tokens may be equal."""
     known = {name: value for name, value in (top or {}).items() if value is not None}
     if not known or HALF in token:
@@ -172,28 +178,30 @@ def _leads(token: str, top: Mapping[str, float | None] | None) -> bool | None:
     return max(known, key=lambda name: known[name]) == token
 
 
-def _checked(tokens: Tokens, usage: _Usage | None, *, n_written: int) -> Tokens | Failure:
+def _check_tokens(tokens: Tokens, usage: _Usage | None, *, n_written: int) -> Tokens | Failure:
     """Return the prompt's tokens alone, or what is wrong with their number or their numbers."""
     n = len(tokens.logprobs)
     end = usage.prompt_tokens if usage is not None else None
     if end is None:
         if n_written:
-            return wrong("the server does not count the prompt's tokens, so where they end is not known")
+            return make_wrong_reply(
+                "the server does not count the prompt's tokens, so where they end is not known"
+            )
         end = n
     # What ends a text is written but not always shown: then there is one fewer than was asked for.
     if n not in range(end, end + n_written + 1):
-        return wrong(f"{n} log-probabilities for a prompt of {end} tokens and {n_written} written")
+        return make_wrong_reply(f"{n} log-probabilities for a prompt of {end} tokens and {n_written} written")
     if end < 1:
-        return wrong("the reply holds no token of the prompt")
+        return make_wrong_reply("the reply holds no token of the prompt")
     for at, logprob in enumerate(tokens.logprobs[:end]):
         if logprob is None and at == 0:
             continue
-        if (trouble := trouble_of(logprob)) is not None:
-            return wrong(f"token {at + 1} of the prompt: {trouble}")
+        if (trouble := find_logprob_problem(logprob)) is not None:
+            return make_wrong_reply(f"token {at + 1} of the prompt: {trouble}")
     return Tokens(tokens.texts[:end], tokens.logprobs[:end], tokens.is_top[:end], tokens.ids[:end])
 
 
-def trouble_of(logprob: float | None) -> str | None:
+def find_logprob_problem(logprob: float | None) -> str | None:
     """Return what is wrong with a number; None where nothing is."""
     if logprob is None:
         return "its log-probability is missing"
@@ -205,27 +213,29 @@ def trouble_of(logprob: float | None) -> str | None:
 # --- the next token ---
 
 
-def next_tokens(document: Any) -> list[NextToken] | Failure:
+def read_next_tokens(document: Any) -> list[NextToken] | Failure:
     """Read the likeliest next tokens, the likeliest first."""
     found = _reply(document)
     if isinstance(found, Failure):
         return found
     said = found[1].logprobs
     if said is None:
-        return wrong("the reply holds no logprobs, as where the next token is a part of a character")
+        return make_wrong_reply(
+            "the reply holds no logprobs, as where the next token is a part of a character"
+        )
     listed: Iterable[tuple[str, float | None, Sequence[int] | None]]
     if said.content:
         listed = ((one.token, one.logprob, one.bytes) for one in said.content[0].top_logprobs or ())
     elif said.top_logprobs and said.top_logprobs[0]:
         listed = ((token, logprob, None) for token, logprob in said.top_logprobs[0].items())
     else:
-        return wrong("the reply holds no list of the likeliest tokens")
+        return make_wrong_reply("the reply holds no list of the likeliest tokens")
     made: list[NextToken] = []
     for token, logprob, content in listed:
         if logprob is not None and logprob <= _INFINITE:
             continue  # Servers fill up lists with such: it says nothing of the tokens that are not told.
-        if (trouble := trouble_of(logprob)) is not None:
-            return wrong(f"next token {token!r}: {trouble}")
+        if (trouble := find_logprob_problem(logprob)) is not None:
+            return make_wrong_reply(f"next token {token!r}: {trouble}")
         assert logprob is not None
         made.append(NextToken(token, math.exp(min(logprob, 0.0)), _content(token, content)))
     return sorted(made, key=lambda one: -one.prob)
@@ -239,9 +249,9 @@ def _content(text: str, numbers: Sequence[int] | None) -> bytes | None:
     return None if HALF in text and content == text.encode("utf-8", "surrogatepass") else content
 
 
-def token_ids(document: Any) -> tuple[int, ...] | Failure:
+def read_token_ids(document: Any) -> tuple[int, ...] | Failure:
     """Read a reply of /tokenize."""
     try:
-        return tuple(msgspec.convert(document, _Tokenized).tokens)
+        return tuple(msgspec.convert(document, _TokenizeReply).tokens)
     except msgspec.ValidationError as trouble:
-        return wrong(f"this is no reply of /tokenize: {trouble}")
+        return make_wrong_reply(f"this is no reply of /tokenize: {trouble}")

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from assay.backends.problems import wrong_argument
-from assay.core.errors import listing, nearest
+from assay.backends.problems import argument_error
+from assay.core.errors import listing, suggest_name
 from assay.core.response import Call
 
 Tools = tuple[dict[str, Any], ...]
@@ -31,33 +31,33 @@ def read_tools(given: str) -> Tools:
         content = given.encode() if is_inline else Path(given).expanduser().read_bytes()
         tools = msgspec.json.decode(content)
     except OSError as trouble:
-        raise wrong_argument(
+        raise argument_error(
             f"{place} cannot be read: {trouble.strerror}", "give a file, or a list"
         ) from None
     except (msgspec.DecodeError, RecursionError) as trouble:
-        raise wrong_argument(f"{place} is no JSON: {trouble}", f"write {_EXAMPLE}") from None
+        raise argument_error(f"{place} is no JSON: {trouble}", f"write {_EXAMPLE}") from None
     if not isinstance(tools, list) or not tools:
-        raise wrong_argument(f"{place} holds no list of tools", f"write {_EXAMPLE}")
+        raise argument_error(f"{place} holds no list of tools", f"write {_EXAMPLE}")
     for number, tool in enumerate(tools):
         if _name(tool) is None:
-            raise wrong_argument(f"{place}: tool {number + 1} names no function", f"write {_EXAMPLE}")
+            raise argument_error(f"{place}: tool {number + 1} names no function", f"write {_EXAMPLE}")
     names = [_name(tool) for tool in tools]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise wrong_argument(
+        raise argument_error(
             f"{place}: the function {twice[0]!r} stands there twice", "give each its own name"
         )
     return tuple(tools)
 
 
-def read_choice(given: str, tools: Tools) -> str | dict[str, Any]:
+def read_tool_choice(given: str, tools: Tools) -> str | dict[str, Any]:
     """Return which tool is to be called, in the protocol's words: auto, none, required, or one by name."""
     if given in _CHOICES:
         return given
     names = [str(_name(tool)) for tool in tools]
     if given not in names:
         known = (*_CHOICES, *names)
-        raise wrong_argument(
-            f"openai argument tool_choice: there is no {given!r}{nearest(given, known)}",
+        raise argument_error(
+            f"openai argument tool_choice: there is no {given!r}{suggest_name(given, known)}",
             f"use {listing(known)}",
         )
     return {"type": "function", "function": {"name": given}}
@@ -92,8 +92,8 @@ class StreamedCalls:
     """Calls whose pieces come one by one."""
 
     def __init__(self) -> None:
-        self._calls: list[_Pieces] = []
-        self._at: dict[int, _Pieces] = {}
+        self._calls: list[_StreamedCall] = []
+        self._at: dict[int, _StreamedCall] = {}
 
     def take(self, pieces: Iterable[ToolCall]) -> bool:
         """Keep pieces; return whether one of them holds text."""
@@ -103,7 +103,7 @@ class StreamedCalls:
             begun = self._at.get(index)
             # Some servers give every call the same index; each has an id of its own.
             if begun is None or (piece.id and begun.id and piece.id != begun.id):
-                begun = self._at[index] = _Pieces()
+                begun = self._at[index] = _StreamedCall()
                 self._calls.append(begun)
             has_text |= begun.take(piece)
         return has_text
@@ -113,7 +113,7 @@ class StreamedCalls:
         return [one.whole() for one in self._calls] or None
 
 
-class _Pieces:
+class _StreamedCall:
     """One call on its way."""
 
     def __init__(self) -> None:
@@ -134,18 +134,18 @@ class _Pieces:
         return ToolCall(None, self.id, CalledFunction(self._name, "".join(self._arguments)))
 
 
-def calls_in(sent: Sequence[ToolCall] | None) -> tuple[Call, ...]:
+def read_calls(sent: Sequence[ToolCall] | None) -> tuple[Call, ...]:
     """Return the calls of a reply, those that name a function."""
     functions = [one.function for one in sent or () if one.function is not None]
     return tuple(Call(one.name, _arguments(one)) for one in functions if one.name)
 
 
-def calls_text(calls: Sequence[Call]) -> str:
+def format_calls(calls: Sequence[Call]) -> str:
     """Return calls as one text that is the same for the same calls: JSON, keys in order, no needless space.
 
     Arguments that are no JSON, such as those that were cut off, stay the text that they are.
     """
-    listed = [{"arguments": _parsed(call.arguments), "name": call.name} for call in calls]
+    listed = [{"arguments": _parse_arguments(call.arguments), "name": call.name} for call in calls]
     return msgspec.json.encode(listed, order="sorted").decode()
 
 
@@ -154,7 +154,7 @@ def _arguments(function: CalledFunction) -> str:
     return msgspec.json.encode(sent).decode() if isinstance(sent, dict) else sent or ""
 
 
-def _parsed(arguments: str) -> Any:
+def _parse_arguments(arguments: str) -> Any:
     try:
         return msgspec.json.decode(arguments)
     except (msgspec.DecodeError, RecursionError):

@@ -13,8 +13,8 @@ import msgspec
 from assay.backends.arguments import read_arguments
 from assay.backends.hf.arguments import Count
 from assay.backends.local.adapter_files import find_adapter
-from assay.backends.problems import wrong_argument
-from assay.core.errors import nearest
+from assay.backends.problems import argument_error
+from assay.core.errors import suggest_name
 
 ENGINE = "engine."
 """What begins so names an argument of vLLM's engine that Assay does not know."""
@@ -66,14 +66,14 @@ class VllmArgs(msgspec.Struct, frozen=True):
     """Folder of an adapter that is put upon the model."""
 
 
-class VllmAsked(msgspec.Struct, frozen=True):
+class VllmSettings(msgspec.Struct, frozen=True):
     """The arguments as they are used."""
 
     args: VllmArgs
     engine: dict[str, Any]
     """Further arguments of the engine, by vLLM's names."""
 
-    def changing_answers(self) -> dict[str, str | int | float | bool]:
+    def collect_identity_args(self) -> dict[str, str | int | float | bool]:
         """Return what another value of would be another model, as far as answers go."""
         names = ("context_length", "quantization", "kv_cache_dtype")
         changed: dict[str, str | int | float | bool] = {
@@ -89,27 +89,27 @@ class VllmAsked(msgspec.Struct, frozen=True):
         return changed
 
 
-def read_asked(given: Mapping[str, str]) -> VllmAsked:
+def read_vllm_settings(given: Mapping[str, str]) -> VllmSettings:
     """Return the arguments that a person gave, or raise MODEL-002 or MODEL-003."""
     plain = {name: value for name, value in given.items() if not name.startswith(ENGINE)}
     args = read_arguments("vllm", VllmArgs, plain)
     further = {name.removeprefix(ENGINE): given[name] for name in given.keys() - plain.keys()}
     if args.lora is not None:
         find_adapter(args.lora)
-    asked = VllmAsked(args, {name: _further(name, further[name]) for name in sorted(further)})
+    asked = VllmSettings(args, {name: _read_engine_argument(name, further[name]) for name in sorted(further)})
     if further:
         _check_known(further)
     return asked
 
 
-def _further(name: str, value: str) -> Any:
+def _read_engine_argument(name: str, value: str) -> Any:
     """Return the value of an argument of the engine: JSON where it is such, else the text itself."""
     if name in VllmArgs.__struct_fields__:
-        raise wrong_argument(f"vllm argument {ENGINE}{name}: {name!r} has a name", f"write {name}={value}")
+        raise argument_error(f"vllm argument {ENGINE}{name}: {name!r} has a name", f"write {name}={value}")
     if name in _ELSEWHERE:
-        raise wrong_argument(f"vllm argument {ENGINE}{name}: Assay sets {name!r} itself", _ELSEWHERE[name])
+        raise argument_error(f"vllm argument {ENGINE}{name}: Assay sets {name!r} itself", _ELSEWHERE[name])
     if not name:
-        raise wrong_argument(f"vllm argument {ENGINE!r} names nothing", f"write {ENGINE}cpu_offload_gb=8")
+        raise argument_error(f"vllm argument {ENGINE!r} names nothing", f"write {ENGINE}cpu_offload_gb=8")
     try:
         return msgspec.json.decode(value)
     except msgspec.DecodeError:
@@ -121,8 +121,8 @@ def _check_known(names: Mapping[str, str]) -> None:
     known = _engine_arguments()
     for name in names:
         if known and name not in known:
-            raise wrong_argument(
-                f"vllm argument {ENGINE}{name}: vLLM's engine has no argument {name!r}{nearest(name, known)}",
+            raise argument_error(
+                f"vllm argument {ENGINE}{name}: vLLM's engine has no argument {name!r}{suggest_name(name, known)}",
                 "see the engine arguments in vLLM's documentation",
             )
 

@@ -12,21 +12,21 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from assay.backends.hf.batching import windows
+from assay.backends.hf.batching import iter_windows
 from assay.backends.hf.device_placement import resolve_device, resolve_dtype
-from assay.backends.hf.generation import Draft, Ending
+from assay.backends.hf.generation import Draft, EndDetector
 from assay.backends.hf.likelihood import Rows
 from assay.backends.local.adapter_files import find_adapter
-from assay.backends.local.generation_plans import WritingJob
+from assay.backends.local.generation_plans import GenerationJob
 from assay.backends.local.hub_files import HubGgufFiles
 from assay.backends.local.local_model import LocalModel
 from assay.backends.local.model_files import GgufFiles
-from assay.backends.local.request_sizes import n_chars
-from assay.backends.local.scoring_plans import Waiting, finished
-from assay.backends.problems import VLLM_EXTRA, does_not_load, require_packages
-from assay.backends.vllm.arguments import read_asked
+from assay.backends.local.request_sizes import count_ask_chars
+from assay.backends.local.scoring_plans import PendingPlans, complete_requests
+from assay.backends.problems import VLLM_EXTRA, load_error, require_packages
+from assay.backends.vllm.arguments import read_vllm_settings
 from assay.backends.vllm.engine import VllmEngine, open_engine
-from assay.backends.vllm.engine_queue import Flow
+from assay.backends.vllm.engine_queue import EngineQueue
 from assay.backends.vllm.generation_jobs import WriteJob
 from assay.backends.vllm.prefill_jobs import ReadJob, plan_reads
 from assay.core.model import ModelIdentity
@@ -47,26 +47,26 @@ class VllmBackend(LocalModel):
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         """Check arguments, packages and files; load nothing."""
-        self._asked = read_asked(args)
+        self._asked = read_vllm_settings(args)
         require_packages("vllm", needed_by=f"vllm:{where}", fix=VLLM_EXTRA)
         super().__init__(where, self._asked.args)
         if isinstance(self._files, GgufFiles | HubGgufFiles):
-            raise does_not_load(f"{self._name}: vLLM does not read GGUF files", f"write hf:{where}")
+            raise load_error(f"{self._name}: vLLM does not read GGUF files", f"write hf:{where}")
         self._engine: VllmEngine | None = None
 
     # --- the port ---
 
     def identity(self) -> ModelIdentity:
         """Return who the model is: the hash of its files and adapter, its number type, its template."""
-        return self._identity(self._dtype, self._asked.changing_answers())
+        return self._identity(self._dtype, self._asked.collect_identity_args())
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Pull requests while the engine has room, answer them as it gets them done."""
-        source = windows(requests, at_most=WINDOW_REQUESTS, size=_n_chars, total=WINDOW_CHARS)
+        source = iter_windows(requests, at_most=WINDOW_REQUESTS, size=_n_chars, total=WINDOW_CHARS)
         first = next(source, None)
         if first is None:
             return
-        flow = Flow(self._load(), self._counters)
+        flow = EngineQueue(self._load(), self._counters)
         try:
             yield from self._answered(chain([first], source), flow)
         finally:
@@ -106,8 +106,8 @@ class VllmBackend(LocalModel):
         return dtype if dtype != "auto" else resolve_dtype("auto", resolve_device("auto"), self._files.dtype)
 
     @cached_property
-    def _ending(self) -> Ending:
-        return Ending(self._tokenizer, self._load().end_ids)
+    def _ending(self) -> EndDetector:
+        return EndDetector(self._tokenizer, self._load().end_ids)
 
     def _load(self) -> VllmEngine:
         if self._engine is None:
@@ -146,40 +146,44 @@ class VllmBackend(LocalModel):
 
     # --- requests to jobs ---
 
-    def _answered(self, source: Iterator[Sequence[Request]], flow: Flow) -> Iterator[Response]:
-        waiting: Waiting = {}
-        owner: dict[Draft, WritingJob] = {}
+    def _answered(self, source: Iterator[Sequence[Request]], flow: EngineQueue) -> Iterator[Response]:
+        waiting: PendingPlans = {}
+        owner: dict[Draft, GenerationJob] = {}
         while True:
             # One window for a step: many requests may be one job, and would be pulled without end.
             if flow.wants_more and (window := next(source, None)) is not None:
-                yield from self._submitted(window, flow, waiting, owner)
+                yield from self._submit_window(window, flow, waiting, owner)
             elif flow.is_idle:
                 return
             for job in flow.step():
                 if isinstance(job, ReadJob):
-                    yield from finished([row for row in job.own_rows if row.is_done], waiting)
+                    yield from complete_requests([row for row in job.own_rows if row.is_done], waiting)
                 elif isinstance(job, WriteJob):
-                    yield from _written(job.draft, owner)
+                    yield from _finish_draft(job.draft, owner)
 
-    def _submitted(
-        self, window: Sequence[Request], flow: Flow, waiting: Waiting, owner: dict[Draft, WritingJob]
+    def _submit_window(
+        self,
+        window: Sequence[Request],
+        flow: EngineQueue,
+        waiting: PendingPlans,
+        owner: dict[Draft, GenerationJob],
     ) -> Iterator[Response]:
         """Let the jobs of a window wait for the engine; yield the failures of requests that have none."""
         rows = Rows()
         yield from self._planned([r for r in window if not isinstance(r.ask, Generate)], rows, waiting)
         engine = self._load()
         flow.add(plan_reads(list(rows), shares=engine.shares, reads_own=engine.reads_own))
-        new: dict[Draft, WritingJob] = {}
-        yield from self._drafted([r for r in window if isinstance(r.ask, Generate)], new)
+        new: dict[Draft, GenerationJob] = {}
+        yield from self._plan_drafts([r for r in window if isinstance(r.ask, Generate)], new)
         owner.update(new)
         flow.add(WriteJob(draft, self._ending) for draft in new)
 
 
 def _n_chars(request: Request) -> int:
-    return n_chars(request.ask)
+    return count_ask_chars(request.ask)
 
 
-def _written(draft: Draft, owner: dict[Draft, WritingJob]) -> Iterator[Response]:
+def _finish_draft(draft: Draft, owner: dict[Draft, GenerationJob]) -> Iterator[Response]:
     """Yield the responses that wait for nothing but this text."""
     job = owner.pop(draft)
     if not any(other in owner for other in job.drafts):

@@ -16,10 +16,10 @@ from typing import Any
 
 from assay.backends.hf.batching import is_out_of_memory
 from assay.backends.local.adapter_files import Adapter
-from assay.backends.problems import does_not_fit, does_not_load
-from assay.backends.vllm.log_file import EngineLog, engine_log
-from assay.backends.vllm.outputs import read_answer, write_answer
-from assay.backends.vllm.token_engine import EngineAnswer, EngineAsk, ReadAsk, Refused
+from assay.backends.problems import load_error, out_of_memory_error
+from assay.backends.vllm.log_file import EngineLog, open_engine_log
+from assay.backends.vllm.outputs import convert_read_output, convert_write_output
+from assay.backends.vllm.token_engine import AskRejected, EngineAnswer, EngineAsk, ReadAsk
 from assay.core.errors import BackendError
 
 _ENVIRONMENT = {
@@ -45,7 +45,7 @@ class VllmEngine:
         self._lora = lora
         self.reads_own = reads_own
         self._asks: dict[str, EngineAsk] = {}
-        self.room = int(engine.vllm_config.scheduler_config.max_num_seqs)
+        self.max_sequences = int(engine.vllm_config.scheduler_config.max_num_seqs)
         self.shares = bool(engine.vllm_config.cache_config.enable_prefix_caching)
 
     @property
@@ -67,12 +67,12 @@ class VllmEngine:
         try:
             self._engine.add_request(str(number), prompt, _parameters(ask), lora_request=self._lora)
         except ValueError as trouble:  # All of vLLM's checks raise kinds of it.
-            raise Refused(_first_line(trouble)) from trouble
+            raise AskRejected(_first_line(trouble)) from trouble
         self._asks[str(number)] = ask
 
     def step(self) -> Sequence[tuple[int, EngineAnswer]]:
         """Compute once for all that it has; return what is now answered."""
-        with self._telling():
+        with self._translating_errors():
             outputs = [output for output in self._engine.step() if output.finished]
         found: list[tuple[int, EngineAnswer]] = []
         for output in outputs:
@@ -80,7 +80,9 @@ class VllmEngine:
             if ask is None:  # Dropped.
                 continue
             answer: EngineAnswer = (
-                read_answer(output, ask) if isinstance(ask, ReadAsk) else write_answer(output, ask)
+                convert_read_output(output, ask)
+                if isinstance(ask, ReadAsk)
+                else convert_write_output(output, ask)
             )
             found.append((int(output.request_id), answer))
         return found
@@ -100,7 +102,7 @@ class VllmEngine:
         self._engine = None
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         """Turn what the engine raises while it computes into MODEL-005 or MODEL-006."""
         try:
             with warnings.catch_warnings():
@@ -120,11 +122,11 @@ def open_engine(
     adapter: Adapter | None,
 ) -> VllmEngine:
     """Return the engine with the model of a folder. `settings` are arguments of vLLM's engine."""
-    log = engine_log()
+    log = open_engine_log()
     try:
-        with log.holding(), warnings.catch_warnings():
+        with log.capturing_output(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _opened(source, dtype, context_length, settings, adapter, log)
+            return _build_engine(source, dtype, context_length, settings, adapter, log)
     except BackendError:
         raise
     except Exception as trouble:  # Loaders and a checkpoint's own code may raise anything.
@@ -132,7 +134,7 @@ def open_engine(
         raise _problem(f"{source} does not load", trouble, log) from trouble
 
 
-def _opened(
+def _build_engine(
     source: Path,
     dtype: str,
     context_length: int | None,
@@ -269,16 +271,16 @@ def _problem(what: str, trouble: Exception, log: EngineLog) -> BackendError:
     said = f"{what}: {type(trouble).__name__}: {_first_line(trouble)}; vLLM's own log is {log.path}"
     words = str(trouble).lower()
     if is_out_of_memory(trouble) or "memory" in words:
-        return does_not_fit(
+        return out_of_memory_error(
             said,
             "write context_length=N for shorter texts, kv_cache_gib or gpu_memory_utilization for another "
             "share, or tensor_parallel_size for more GPUs",
         )
     if "trust_remote_code" in words:
-        return does_not_load(
+        return load_error(
             said, "the model brings its own code: read it, and if you trust it write trust_remote_code=true"
         )
-    return does_not_load(said, "check that the installed vLLM knows this model and its arguments")
+    return load_error(said, "check that the installed vLLM knows this model and its arguments")
 
 
 def _first_line(trouble: Exception) -> str:

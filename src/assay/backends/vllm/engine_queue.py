@@ -12,7 +12,7 @@ from itertools import count
 from typing import NamedTuple, Protocol
 
 from assay.backends.hf.work_counters import Counters
-from assay.backends.vllm.token_engine import EngineAnswer, EngineAsk, Refused, TokenEngine, WriteAnswer
+from assay.backends.vllm.token_engine import AskRejected, EngineAnswer, EngineAsk, TokenEngine, WriteAnswer
 
 AHEAD = 1.25
 """How many jobs the engine has, of those it computes together: who leaves is followed at once."""
@@ -32,7 +32,7 @@ class Job(Protocol):
     def take(self, answer: EngineAnswer, seconds: float) -> Sequence[Job]:
         """Take the answer and the time it took; return the jobs that follow."""
 
-    def refuse(self, why: str) -> None:
+    def reject(self, why: str) -> None:
         """Take that there will be no answer."""
 
 
@@ -42,7 +42,7 @@ class _Running(NamedTuple):
     """What the clock of shares said."""
 
 
-class Flow:
+class EngineQueue:
     """Jobs on their way through an engine."""
 
     def __init__(self, engine: TokenEngine, counters: Counters) -> None:
@@ -61,7 +61,7 @@ class Flow:
     @property
     def wants_more(self) -> bool:
         """Return whether fewer jobs wait than the engine could begin with."""
-        return len(self._waiting) < self._engine.room
+        return len(self._waiting) < self._engine.max_sequences
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Let jobs wait behind the others."""
@@ -95,13 +95,13 @@ class Flow:
     def _fill(self) -> list[Job]:
         """Give the engine what it has room for; return jobs that it refuses."""
         refused: list[Job] = []
-        while self._waiting and len(self._running) < self._engine.room * AHEAD:
+        while self._waiting and len(self._running) < self._engine.max_sequences * AHEAD:
             job = self._waiting.popleft()
             number = next(_NUMBERS)
             try:
                 self._engine.add(number, job.ask)
-            except Refused as why:
-                job.refuse(str(why))
+            except AskRejected as why:
+                job.reject(str(why))
                 refused.append(job)
             else:
                 self._running[number] = _Running(job, self._clock)

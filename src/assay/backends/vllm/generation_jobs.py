@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.backends.hf.generation import Draft, Ending, stop_length
+from assay.backends.hf.generation import Draft, EndDetector, stop_length
 from assay.backends.vllm.engine_queue import Job
 from assay.backends.vllm.token_engine import EngineAnswer, WriteAnswer, WriteAsk
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.response import Finish, Output
 
 
 class WriteJob:
     """One draft."""
 
-    def __init__(self, draft: Draft, ending: Ending) -> None:
+    def __init__(self, draft: Draft, ending: EndDetector) -> None:
         self.draft = draft
         self._ending = ending
         sampling = draft.sampling
@@ -29,7 +29,9 @@ class WriteJob:
             sampling.temperature,
             sampling.top_p,
             # Its own, so that what is drawn does not depend on the company.
-            draw(sampling.seed or 0, draft.key, str(draft.number)).getrandbits(63) if is_sampled else None,
+            make_random(sampling.seed or 0, draft.key, str(draft.number)).getrandbits(63)
+            if is_sampled
+            else None,
         )
 
     def take(self, answer: EngineAnswer, seconds: float) -> Sequence[Job]:
@@ -49,6 +51,6 @@ class WriteJob:
             draft.output = Output(text, finish, len(draft.ids))
         return ()
 
-    def refuse(self, why: str) -> None:
+    def reject(self, why: str) -> None:
         """Note that there will be no text."""
         self.draft.failure = ("engine", why)

@@ -22,7 +22,7 @@ _VARIABLE = "VLLM_LOGGING_CONFIG_PATH"
 
 
 @cache
-def engine_log() -> EngineLog:
+def open_engine_log() -> EngineLog:
     """Return the file of this process."""
     log = EngineLog()
     atexit.register(log.close)
@@ -52,7 +52,7 @@ class EngineLog:
             os.environ[_VARIABLE] = str(self._config)
 
     @contextmanager
-    def holding(self) -> Iterator[None]:
+    def capturing_output(self) -> Iterator[None]:
         """Let everything that is written meanwhile, by native code too, go into the file."""
         sys.stdout.flush()
         sys.stderr.flush()

@@ -7,7 +7,7 @@ from typing import Any
 from assay.backends.vllm.token_engine import ReadAnswer, ReadAsk, WriteAnswer, WriteAsk
 
 
-def read_answer(output: Any, ask: ReadAsk) -> ReadAnswer:
+def convert_read_output(output: Any, ask: ReadAsk) -> ReadAnswer:
     """Return the log-probabilities in a finished RequestOutput, whose logprobs are flat ones.
 
     Older runners list a row for every token of the prompt and leave those that were cached unwritten, with
@@ -32,7 +32,7 @@ def read_answer(output: Any, ask: ReadAsk) -> ReadAnswer:
     return ReadAnswer(next_logprobs, first_choice, rows.logprobs[-n:], is_top, n_cached)
 
 
-def write_answer(output: Any, ask: WriteAsk) -> WriteAnswer:
+def convert_write_output(output: Any, ask: WriteAsk) -> WriteAnswer:
     """Return the text in a finished RequestOutput."""
     written = output.outputs[0]
     is_stopped = written.finish_reason == "stop" and isinstance(written.stop_reason, str)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count, pairwise
 
 from assay.backends.hf.likelihood import Row
-from assay.backends.hf.prefix_tree import Node, Read, build, within
+from assay.backends.hf.prefix_tree import Node, RowReadRange, build_tree, clip_reads
 from assay.backends.vllm.token_engine import EngineAnswer, ReadAnswer, ReadAsk
 from assay.core.response import Failure
 
@@ -40,7 +40,7 @@ class ReadJob:
     ask: ReadAsk
     begin: int
     """The first position that is read; the last is that of the prompt's last token."""
-    reads: Sequence[Read]
+    reads: Sequence[RowReadRange]
     rows: Sequence[Row]
     """All rows; reads name them by number."""
     followers: list[ReadJob] = field(default_factory=list)
@@ -62,7 +62,7 @@ class ReadJob:
             self._put(answer, begin, end, self.rows[index], number)
         return self.followers
 
-    def refuse(self, why: str) -> None:
+    def reject(self, why: str) -> None:
         """Note that its rows have no answers, nor those of jobs that would follow: they are its own now."""
         waiting = list(self.followers)
         while waiting:
@@ -90,7 +90,7 @@ class ReadJob:
     def _again(self) -> ReadJob:
         """Return the first of the jobs that read the same beside the cache."""
         salt = f"again {next(_SALTS)}"
-        jobs = _chained(self.ask.prompt, self.reads, self.rows, known=0, piece=PIECE, salt=salt)
+        jobs = _chain_jobs(self.ask.prompt, self.reads, self.rows, known=0, piece=PIECE, salt=salt)
         jobs[-1].followers.extend(self.followers)
         return jobs[0]
 
@@ -108,29 +108,29 @@ def plan_reads(rows: Sequence[Row], *, shares: bool, reads_own: bool = True) -> 
         reads = [[(begin, end, n, number) for begin, end, number in row.runs] for n, row in enumerate(rows)]
         piece = max((len(row.inputs) for row in rows), default=1) if reads_own else 1
         return [
-            _chained(row.inputs, mine, rows, known=len(row.inputs), piece=piece)[0]
+            _chain_jobs(row.inputs, mine, rows, known=len(row.inputs), piece=piece)[0]
             for row, mine in zip(rows, reads, strict=True)
         ]
     piece = PIECE if reads_own else 1
     planned: list[ReadJob] = []
     # A node, what stands before it, how much of that was asked for, and where its jobs go.
     waiting: list[tuple[Node, tuple[int, ...], int, list[ReadJob]]] = []
-    if (root := build([row.inputs for row in rows], [row.runs for row in rows])) is not None:
+    if (root := build_tree([row.inputs for row in rows], [row.runs for row in rows])) is not None:
         waiting.append((root, (), 0, planned))
     while waiting:  # Depth first, so that what begins alike is asked for together.
         node, before, known, behind = waiting.pop()
         path = (*before, *node.ids)
         if node.reads:
-            jobs = _chained(path, node.reads, rows, known=known, piece=piece)
+            jobs = _chain_jobs(path, node.reads, rows, known=known, piece=piece)
             behind.append(jobs[0])
             known, behind = len(path), jobs[-1].followers
         waiting.extend((child, path, known, behind) for child in reversed(node.children))
     return planned
 
 
-def _chained(
+def _chain_jobs(
     path: tuple[int, ...],
-    reads: Sequence[Read],
+    reads: Sequence[RowReadRange],
     rows: Sequence[Row],
     *,
     known: int,
@@ -142,7 +142,7 @@ def _chained(
     `known`: how many of its tokens were asked for before.
     """
     jobs = [
-        _job(path[:end], within(reads, begin, end), rows, begin, salt)
+        _job(path[:end], clip_reads(reads, begin, end), rows, begin, salt)
         for begin, end in _parts(_first(reads), len(path), known, piece)
     ]
     for job, following in pairwise(jobs):
@@ -162,11 +162,11 @@ def _parts(first: int, end: int, known: int, piece: int) -> Iterator[tuple[int, 
 
 
 def _job(
-    prompt: tuple[int, ...], reads: Sequence[Read], rows: Sequence[Row], begin: int, salt: str = ""
+    prompt: tuple[int, ...], reads: Sequence[RowReadRange], rows: Sequence[Row], begin: int, salt: str = ""
 ) -> ReadJob:
     """Return the job that reads a prompt from a position on; more follow where many tokens may come next."""
     last = len(prompt) - 1
-    final = within(reads, last, last + 1)
+    final = clip_reads(reads, last, last + 1)
     ids = tuple(dict.fromkeys(rows[row].tokens[number] for _, _, row, number in final))
     ask = ReadAsk(prompt, ids[:MOST_IDS], begin if begin < last else None, salt)
     rest = [ids[at : at + MOST_IDS] for at in range(MOST_IDS, len(ids), MOST_IDS)]
@@ -174,5 +174,5 @@ def _job(
     return ReadJob(ask, begin, reads, rows, more)
 
 
-def _first(reads: Sequence[Read]) -> int:
+def _first(reads: Sequence[RowReadRange]) -> int:
     return min(begin for begin, _, _, _ in reads)

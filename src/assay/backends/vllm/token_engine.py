@@ -73,7 +73,7 @@ EngineAsk = ReadAsk | WriteAsk
 EngineAnswer = ReadAnswer | WriteAnswer
 
 
-class Refused(Exception):
+class AskRejected(Exception):
     """The engine does not take an ask, and why."""
 
 
@@ -81,7 +81,7 @@ class TokenEngine(Protocol):
     """An engine. Nothing is computed but in `step`."""
 
     @property
-    def room(self) -> int:
+    def max_sequences(self) -> int:
         """Return how many sequences it computes together."""
 
     @property

@@ -17,8 +17,16 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from assay.backends.workers.lookahead import FEWEST, Lookahead
-from assay.backends.workers.messages import Answers, Batch, Died, Finished, Message, Raised, Up
-from assay.backends.workers.worker_group import Crew
+from assay.backends.workers.messages import (
+    Batch,
+    BatchFinished,
+    BatchResponses,
+    WorkerDied,
+    WorkerEvent,
+    WorkerFailed,
+    WorkerReady,
+)
+from assay.backends.workers.worker_group import WorkerGroup
 from assay.core.errors import BackendError, Problem
 from assay.core.request import Request
 from assay.core.response import Failure, Response
@@ -42,7 +50,7 @@ _SLOWER_START = 2
 """Once others have answered: how much slower than theirs the start of a worker may be."""
 
 
-class _Sent(msgspec.Struct):
+class _SentBatch(msgspec.Struct):
     """A batch at a worker."""
 
     number: int
@@ -59,7 +67,7 @@ class _Worker(msgspec.Struct):
 
     node: str | None = None
     """None before it is up."""
-    batches: deque[_Sent] = msgspec.field(default_factory=deque)
+    batches: deque[_SentBatch] = msgspec.field(default_factory=deque)
     """The first is under way."""
     last_word: float = 0.0
     given_work: float = 0.0
@@ -72,10 +80,10 @@ class Dispatcher:
 
     def __init__(
         self,
-        crew: Crew,
+        crew: WorkerGroup,
         *,
         silence_s: float,
-        refusal: Callable[[Up], BackendError | None] = lambda up: None,
+        refusal: Callable[[WorkerReady], BackendError | None] = lambda up: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`silence_s`: a worker that has work and says nothing for so long hangs, and is replaced.
@@ -123,11 +131,11 @@ class Dispatcher:
                 if ahead.is_at_end:
                     return
                 continue
-            self._staff(ahead)
+            self._adjust_workers(ahead)
             self._deal(ahead)
             for word in self._crew.listen(0.0 if has_room else _LISTEN_S):
                 yield from self._heard(word.worker, word.said)
-            yield from self._end_the_silent()
+            yield from self._end_silent_workers()
 
     @property
     def n_up(self) -> int:
@@ -177,7 +185,7 @@ class Dispatcher:
         n_busy = sum(bool(worker.batches) for worker in self._workers.values())
         return min(self._crew.n_wanted, n_busy + -(-n_left // FEWEST))
 
-    def _staff(self, ahead: Lookahead) -> None:
+    def _adjust_workers(self, ahead: Lookahead) -> None:
         n_wanted = self._n_wanted(ahead)
         while len(self._workers) < n_wanted:
             self._n_started += 1
@@ -222,31 +230,31 @@ class Dispatcher:
         if not worker.batches:
             worker.last_word = self._clock()
             worker.given_work = worker.last_word
-        worker.batches.append(_Sent(self._n_batches, {one.id: one for one in requests}, is_suspect))
+        worker.batches.append(_SentBatch(self._n_batches, {one.id: one for one in requests}, is_suspect))
         self._crew.send(number, Batch(self._n_batches, requests))
 
     # --- hearing of it ---
 
-    def _heard(self, number: int, said: Message) -> Iterator[Response]:
+    def _heard(self, number: int, said: WorkerEvent) -> Iterator[Response]:
         worker = self._workers.get(number)
         if worker is None:
             return
         worker.last_word = self._clock()
         match said:
-            case Up():
-                self._take_on(number, worker, said)
-            case Answers(batch, responses):
+            case WorkerReady():
+                self._accept_worker(number, worker, said)
+            case BatchResponses(batch, responses):
                 yield from self._taken(worker, batch, responses)
-            case Finished(batch, stats, notes):
+            case BatchFinished(batch, stats, notes):
                 self._stats[number] = stats
                 self._notes.update(dict.fromkeys(notes))
                 yield from self._finished(worker, batch)
-            case Raised():
+            case WorkerFailed():
                 raise said.error()
-            case Died(why, is_blameless):
+            case WorkerDied(why, is_blameless):
                 yield from self._lost(number, why, is_blameless=is_blameless)
 
-    def _take_on(self, number: int, worker: _Worker, up: Up) -> None:
+    def _accept_worker(self, number: int, worker: _Worker, up: WorkerReady) -> None:
         refused = self._refusal(up)
         if refused is not None:
             del self._workers[number]
@@ -271,11 +279,13 @@ class Dispatcher:
         if not worker.batches or worker.batches[0].number != batch:
             return
         for request in worker.batches.popleft().owed.values():
-            yield _failed(request, Failure("no_answer", "the model gave no answer to this request"))
+            yield _make_failed_response(
+                request, Failure("no_answer", "the model gave no answer to this request")
+            )
 
     # --- deaths ---
 
-    def _end_the_silent(self) -> Iterator[Response]:
+    def _end_silent_workers(self) -> Iterator[Response]:
         now = self._clock()
         for number, worker in list(self._workers.items()):
             patience_s = self._patience_s(worker)
@@ -304,14 +314,14 @@ class Dispatcher:
         self._n_in_a_row += 1
         if worker.batches and worker.batches[0].owed:
             under_way, *waiting = lost
-            yield from self._suspect(under_way, why)
+            yield from self._isolate_suspects(under_way, why)
         else:
             waiting = lost
         self._innocent.extend(waiting)
         if self._n_in_a_row >= (_DEATHS_AT_FIRST if self._slowest_start_s is None else _DEATHS_IN_A_ROW):
-            raise _keeps_dying(self._n_in_a_row, why)
+            raise _make_dying_error(self._n_in_a_row, why)
 
-    def _suspect(self, requests: tuple[Request, ...], why: str) -> Iterator[Response]:
+    def _isolate_suspects(self, requests: tuple[Request, ...], why: str) -> Iterator[Response]:
         if len(requests) > 1:
             size = -(-len(requests) // _PIECES)
             self._suspects.extend(requests[at : at + size] for at in range(0, len(requests), size))
@@ -332,14 +342,14 @@ class Dispatcher:
             else f"{n} workers that were asked this alone died"
         )
         message = f"{died}; of the last: {why}"
-        yield _failed(request, Failure(WORKER_DIED, message, attempts=n))
+        yield _make_failed_response(request, Failure(WORKER_DIED, message, attempts=n))
 
 
-def _failed(request: Request, failure: Failure) -> Response:
+def _make_failed_response(request: Request, failure: Failure) -> Response:
     return Response(request.id, request.key, failure)
 
 
-def _keeps_dying(n: int, why: str) -> BackendError:
+def _make_dying_error(n: int, why: str) -> BackendError:
     what = f"{n} workers died one after the other and none of them answered anything; of the last: {why}"
     fix = (
         "try the same command without --workers and --on, to see what goes wrong; what was answered is kept, "

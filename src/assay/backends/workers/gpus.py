@@ -11,7 +11,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 _ASK_S = 20.0
 
 
-def gpus_here() -> list[str]:
+def list_gpus() -> list[str]:
     """Return the GPUs that this process may use, by the names that `CUDA_VISIBLE_DEVICES` takes."""
     named = os.environ.get(VISIBLE)
     if named is not None:
@@ -27,7 +27,7 @@ def gpus_here() -> list[str]:
     return [str(number) for number, line in enumerate(one for one in lines if one.startswith("GPU "))]
 
 
-def share_of(gpus: Sequence[str], place: int, n_each: int) -> list[str]:
+def assign_gpus(gpus: Sequence[str], place: int, n_each: int) -> list[str]:
     """Return the GPUs of the worker in a place; workers share one where there are fewer than workers."""
     if not gpus or not n_each:
         return []

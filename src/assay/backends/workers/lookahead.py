@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 
-from assay.backends.local.request_sizes import n_chars
+from assay.backends.local.request_sizes import count_ask_chars
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Request
 
@@ -56,7 +56,7 @@ class Lookahead:
                 self.is_at_end = True
             else:
                 self._ready.append(request)
-                self._n_chars += n_chars(request.ask)
+                self._n_chars += count_ask_chars(request.ask)
         return True
 
     def take(self, n_workers: int) -> tuple[Request, ...]:
@@ -66,7 +66,7 @@ class Lookahead:
         share = -(-len(self._ready) // (_SHARES * n_workers))
         size = self._cut(min(BATCH_REQUESTS, max(FEWEST, share)))
         taken = tuple(self._ready.popleft() for _ in range(size))
-        self._n_chars -= sum(n_chars(request.ask) for request in taken)
+        self._n_chars -= sum(count_ask_chars(request.ask) for request in taken)
         return taken
 
     def _cut(self, wanted: int) -> int:
@@ -85,7 +85,7 @@ class Lookahead:
             is_full = at >= wanted or chars >= BATCH_CHARS
             if is_full and (best or is_border):
                 return best or at
-            chars += n_chars(request.ask)
+            chars += count_ask_chars(request.ask)
             before = request
         # What is left altogether, or one sample that is too large to wait for.
         return min(len(self._ready), 2 * BATCH_REQUESTS)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from assay.backends.workers.model_check import Opened
+from assay.backends.workers.model_check import OpenedModel
 from assay.core import errors
 from assay.core.errors import AssayError, BackendError, Problem
 from assay.core.request import Request
@@ -21,23 +21,23 @@ class Batch(msgspec.Struct, frozen=True):
     requests: tuple[Request, ...]
 
 
-class Up(msgspec.Struct, frozen=True, tag="up"):
+class WorkerReady(msgspec.Struct, frozen=True, tag="up"):
     """A worker can be given batches. Its weights are read with the first."""
 
     node: str
     """The machine it is on."""
-    model: Opened
+    model: OpenedModel
     """What it found there."""
 
 
-class Answers(msgspec.Struct, frozen=True, tag="answers"):
+class BatchResponses(msgspec.Struct, frozen=True, tag="answers"):
     """Some of a batch's requests are answered."""
 
     batch: int
     responses: tuple[Response, ...]
 
 
-class Finished(msgspec.Struct, frozen=True, tag="finished"):
+class BatchFinished(msgspec.Struct, frozen=True, tag="finished"):
     """All of a batch is answered; with the counters of the worker's model since it began, and its notes."""
 
     batch: int
@@ -45,7 +45,7 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
     notes: tuple[str, ...] = ()
 
 
-class Raised(msgspec.Struct, frozen=True, tag="raised"):
+class WorkerFailed(msgspec.Struct, frozen=True, tag="raised"):
     """The model cannot work, for a reason that a person can mend: another worker would fail alike."""
 
     kind: str
@@ -59,7 +59,7 @@ class Raised(msgspec.Struct, frozen=True, tag="raised"):
         return made
 
 
-class Died(msgspec.Struct, frozen=True, tag="died"):
+class WorkerDied(msgspec.Struct, frozen=True, tag="died"):
     """The worker is gone, with what it was working on. Said by the crew: the dead say nothing."""
 
     why: str
@@ -68,15 +68,15 @@ class Died(msgspec.Struct, frozen=True, tag="died"):
     """Whether something else took it away, such as the loss of its machine: no request is to blame."""
 
 
-FromWorker: TypeAlias = Up | Answers | Finished | Raised
-Message: TypeAlias = FromWorker | Died
+WorkerMessage: TypeAlias = WorkerReady | BatchResponses | BatchFinished | WorkerFailed
+WorkerEvent: TypeAlias = WorkerMessage | WorkerDied
 
 _encoder = msgspec.msgpack.Encoder()
 _batches = msgspec.msgpack.Decoder(Batch)
-_messages: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+_messages: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)
 
 
-def to_bytes(said: Batch | FromWorker) -> bytes:
+def encode_message(said: Batch | WorkerMessage) -> bytes:
     """Return a message for the wire."""
     return _encoder.encode(said)
 
@@ -86,11 +86,11 @@ def read_batch(wire: bytes) -> Batch:
     return _batches.decode(wire)
 
 
-def read_message(wire: bytes) -> FromWorker:
+def read_message(wire: bytes) -> WorkerMessage:
     """Return what a worker said."""
     return _messages.decode(wire)
 
 
-def raised(error: AssayError) -> Raised:
+def make_worker_failed(error: AssayError) -> WorkerFailed:
     """Return the message of an error that ends the run."""
-    return Raised(type(error).__name__, error.problems)
+    return WorkerFailed(type(error).__name__, error.problems)

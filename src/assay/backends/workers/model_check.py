@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from assay.backends.package_versions import package_versions
+from assay.backends.package_versions import read_package_versions
 from assay.core.errors import BackendError, Problem
 from assay.core.model import ModelIdentity
 from assay.core.ports import Backend
@@ -22,7 +22,7 @@ _DIGITS = 12
 """Of a hash that is shown."""
 
 
-class Opened(msgspec.Struct, frozen=True):
+class OpenedModel(msgspec.Struct, frozen=True):
     """A model as it was found on a machine."""
 
     identity: ModelIdentity
@@ -33,7 +33,7 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class _FromFiles(Protocol):
+class _FileModel(Protocol):
     """A model that is computed here, from files."""
 
     @property
@@ -44,14 +44,14 @@ class _FromFiles(Protocol):
         """Return the hash of each file that decides who it is."""
 
 
-def opened(model: Backend) -> Opened:
+def describe_opened_model(model: Backend) -> OpenedModel:
     """Return which model this is, here. May hash weight files; does not load them."""
-    if not isinstance(model, _FromFiles):
-        return Opened(model.identity(), versions=package_versions(()))
-    return Opened(model.identity(), dict(model.file_hashes()), package_versions(model.computed_by))
+    if not isinstance(model, _FileModel):
+        return OpenedModel(model.identity(), versions=read_package_versions(()))
+    return OpenedModel(model.identity(), dict(model.file_hashes()), read_package_versions(model.computed_by))
 
 
-def another_model(ours: Opened, theirs: Opened, node: str) -> BackendError | None:
+def find_model_difference(ours: OpenedModel, theirs: OpenedModel, node: str) -> BackendError | None:
     """Return the error of a worker on a node that has another model than the run; None: it has the same."""
     if ours.identity == theirs.identity:
         return None
@@ -66,14 +66,14 @@ def another_model(ours: Opened, theirs: Opened, node: str) -> BackendError | Non
     return BackendError(Problem("WORKER-009", what, fix))
 
 
-def _differences(ours: Opened, theirs: Opened) -> Iterator[str]:
+def _differences(ours: OpenedModel, theirs: OpenedModel) -> Iterator[str]:
     """Yield what differs, each as half a sentence that says what was found and what was expected."""
     found, expected = _fields(theirs.identity), _fields(ours.identity)
     if ours.files and theirs.files and ours.files != theirs.files:
-        yield from _differing(theirs.files, ours.files)
+        yield from _compare_fields(theirs.files, ours.files)
         # One hash for all of them says no more.
         del found["weights"], expected["weights"]
-    yield from _differing(found, expected)
+    yield from _compare_fields(found, expected)
 
 
 def _fields(identity: ModelIdentity) -> dict[str, str]:
@@ -87,20 +87,20 @@ def _fields(identity: ModelIdentity) -> dict[str, str]:
     return {**fields, **{name: str(value) for name, value in identity.args.items()}}
 
 
-def _differing(found: Mapping[str, str], expected: Mapping[str, str]) -> Iterator[str]:
+def _compare_fields(found: Mapping[str, str], expected: Mapping[str, str]) -> Iterator[str]:
     for name in (*expected, *(name for name in found if name not in expected)):
         if found.get(name) != expected.get(name):
-            yield f"{name} is {_shown(found.get(name))}, in the run {_shown(expected.get(name))}"
+            yield f"{name} is {_format_value(found.get(name))}, in the run {_format_value(expected.get(name))}"
 
 
-def _shown(value: str | None) -> str:
+def _format_value(value: str | None) -> str:
     if not value:
         return "not there"
     is_hash = len(value) > _DIGITS and all(char in "0123456789abcdef" for char in value)
     return value[:_DIGITS] if is_hash else value
 
 
-class OtherVersions:
+class VersionDifferences:
     """Which versions workers have that the run has not."""
 
     def __init__(self) -> None:
@@ -114,13 +114,13 @@ class OtherVersions:
     def notes(self, ours: Mapping[str, str]) -> list[str]:
         """Return what a person should know of it."""
         return [
-            f"{package} is {version} on {_named(list(nodes))} and {ours.get(package, 'not there')} where the "
+            f"{package} is {version} on {_format_nodes(list(nodes))} and {ours.get(package, 'not there')} where the "
             "run was started: numbers may differ in their last digits"
             for (package, version), nodes in self._nodes.items()
             if ours.get(package) != version
         ]
 
 
-def _named(nodes: list[str]) -> str:
+def _format_nodes(nodes: list[str]) -> str:
     shown = ", ".join(nodes[:_SHOWN])
     return f"{shown} and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else shown

@@ -14,14 +14,14 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-from assay.backends.workers.messages import Died
+from assay.backends.workers.messages import WorkerDied
 from assay.backends.workers.worker_process import WorkerProcess, python_path
 
 _LONGEST_S = 30.0
 """A keeper that has nothing to pass on says so after so long."""
 
 
-class Passed(NamedTuple):
+class ProxyReport(NamedTuple):
     """What a keeper passes on."""
 
     node: str
@@ -32,7 +32,7 @@ class Passed(NamedTuple):
     """How the worker ended; None: it lives."""
 
 
-class Keeper:
+class NodeProxy:
     """Starts a worker's process with itself, and ends it."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Keeper:
     ) -> None:
         """`folder`: where the run was started; a worker starts there too, where its node has that folder."""
         self._node = node
-        self._heard: SimpleQueue[bytes | Died] = SimpleQueue()
+        self._heard: SimpleQueue[bytes | WorkerDied] = SimpleQueue()
         self._process = WorkerProcess(
             [sys.executable, *command],
             {**os.environ, **around, "PYTHONPATH": python_path()},
@@ -53,17 +53,17 @@ class Keeper:
         """Pass a batch on to the worker."""
         self._process.send(wire)
 
-    def take(self) -> Passed:
+    def take(self) -> ProxyReport:
         """Wait for the worker to say something; return it, with all that it has said since."""
         wires: list[bytes] = []
         try:
             said = self._heard.get(timeout=_LONGEST_S)
-            while not isinstance(said, Died):
+            while not isinstance(said, WorkerDied):
                 wires.append(said)
                 said = self._heard.get_nowait()
         except Empty:
-            return Passed(self._node, wires, None)
-        return Passed(self._node, wires, said.why)
+            return ProxyReport(self._node, wires, None)
+        return ProxyReport(self._node, wires, said.why)
 
     def end(self) -> None:
         """Kill the worker and all that it started."""

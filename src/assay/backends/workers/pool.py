@@ -6,9 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from assay.backends.workers.dispatch import Dispatcher
-from assay.backends.workers.messages import Up
-from assay.backends.workers.model_check import Opened, OtherVersions, another_model, opened
-from assay.backends.workers.worker_group import Crew
+from assay.backends.workers.messages import WorkerReady
+from assay.backends.workers.model_check import (
+    OpenedModel,
+    VersionDifferences,
+    describe_opened_model,
+    find_model_difference,
+)
+from assay.backends.workers.worker_group import WorkerGroup
 from assay.core.errors import BackendError
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.ports import Backend
@@ -19,21 +24,21 @@ from assay.core.response import Response
 class WorkersBackend:
     """Answers by workers that each have the model; what is known without weights is known here."""
 
-    def __init__(self, model: Backend, crew: Crew, *, silence_s: float) -> None:
+    def __init__(self, model: Backend, crew: WorkerGroup, *, silence_s: float) -> None:
         """`model` is asked who it is and how it reads, and never for an answer."""
         self._model = model
         self._crew = crew
         self._dispatcher = Dispatcher(crew, silence_s=silence_s, refusal=self._refusal)
-        self._versions = OtherVersions()
+        self._versions = VersionDifferences()
 
     @property
     def card(self) -> ModelCard:
         """Return what the model can do."""
         return self._model.card
 
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+    def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return the card, sure of these kinds of ask."""
-        return self._model.probed(kinds, is_chat=is_chat)
+        return self._model.probe_card(kinds, is_chat=is_chat)
 
     def identity(self) -> ModelIdentity:
         """Return who the model is: how many answer for it changes no answer."""
@@ -89,11 +94,11 @@ class WorkersBackend:
         self._model.close()
 
     @cached_property
-    def _opened(self) -> Opened:
+    def _opened(self) -> OpenedModel:
         """What the run is of, once and for all: its files may change while it goes on."""
-        return opened(self._model)
+        return describe_opened_model(self._model)
 
-    def _refusal(self, up: Up) -> BackendError | None:
+    def _refusal(self, up: WorkerReady) -> BackendError | None:
         """Return why a worker has no place in this run, if it has another model."""
         self._versions.take(up.node, up.model.versions)
-        return another_model(self._opened, up.model, up.node)
+        return find_model_difference(self._opened, up.model, up.node)

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 
-from assay.backends.workers.messages import Batch, Died, read_message, to_bytes
-from assay.backends.workers.worker_group import Word
+from assay.backends.workers.messages import Batch, WorkerDied, encode_message, read_message
+from assay.backends.workers.worker_group import ReceivedEvent
 from assay.backends.workers.worker_process import WorkerProcess
 
 
-class ProcessCrew:
+class ProcessWorkerGroup:
     """So many processes, each told the same at its start."""
 
     def __init__(
@@ -32,7 +32,7 @@ class ProcessCrew:
         self._surroundings = surroundings
         self._processes: dict[int, WorkerProcess] = {}
         self._places: dict[int, int] = {}
-        self._heard: SimpleQueue[tuple[int, bytes | Died]] = SimpleQueue()
+        self._heard: SimpleQueue[tuple[int, bytes | WorkerDied]] = SimpleQueue()
 
     @property
     def n_wanted(self) -> int:
@@ -51,9 +51,9 @@ class ProcessCrew:
     def send(self, worker: int, batch: Batch) -> None:
         """Hand a batch over."""
         if worker in self._processes:
-            self._processes[worker].send(to_bytes(batch))
+            self._processes[worker].send(encode_message(batch))
 
-    def listen(self, timeout_s: float) -> Sequence[Word]:
+    def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
         """Return what was said since, or wait for it."""
         try:
             heard = [self._heard.get(timeout=timeout_s) if timeout_s else self._heard.get_nowait()]
@@ -64,8 +64,8 @@ class ProcessCrew:
         for worker, said in heard:
             if worker not in self._processes:
                 continue
-            words.append(Word(worker, said if isinstance(said, Died) else read_message(said)))
-            if isinstance(said, Died):
+            words.append(ReceivedEvent(worker, said if isinstance(said, WorkerDied) else read_message(said)))
+            if isinstance(said, WorkerDied):
                 self._processes.pop(worker).end()
         return words
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.backends.problems import require_packages
-from assay.backends.workers.messages import Died
-from assay.backends.workers.node_proxy import Keeper, Passed
+from assay.backends.workers.messages import WorkerDied
+from assay.backends.workers.node_proxy import NodeProxy, ProxyReport
 from assay.backends.workers.resource_shares import Node, Share
 from assay.core.errors import BackendError, Problem
 
@@ -47,7 +47,7 @@ class RayCluster:
         self.is_own = not self._is_guest and _join(ray, address)
         """Whether it was started for this run, and ends with it."""
         groups = {_HEAR: 1, _SAY: 1, _END: 1}
-        self._keeper = ray.remote(concurrency_groups=groups, max_restarts=0, max_task_retries=0)(_Hired)
+        self._keeper = ray.remote(concurrency_groups=groups, max_restarts=0, max_task_retries=0)(_ActorProxy)
 
     def nodes(self) -> list[Node]:
         """Return the nodes that are alive."""
@@ -62,12 +62,14 @@ class RayCluster:
         told = getattr(self._ray._private.state.state, "get_max_resources_from_cluster_config", None)
         return bool(told is not None and told())
 
-    def hire(self, share: Share, command: Sequence[str], setup: bytes, around: dict[str, str]) -> RayKeeper:
+    def start_proxy(
+        self, share: Share, command: Sequence[str], setup: bytes, around: dict[str, str]
+    ) -> RayNodeProxy:
         """Begin to start a keeper with its worker wherever there is room."""
         placed = self._keeper.options(
             num_cpus=share.num_cpus, num_gpus=share.num_gpus, scheduling_strategy="SPREAD"
         )
-        return RayKeeper(self._ray, placed.remote(tuple(command), setup, around, os.getcwd()))
+        return RayNodeProxy(self._ray, placed.remote(tuple(command), setup, around, os.getcwd()))
 
     def leave(self) -> None:
         """Leave the cluster; one that was started for this run ends."""
@@ -75,7 +77,7 @@ class RayCluster:
             self._ray.shutdown()
 
 
-class RayKeeper:
+class RayNodeProxy:
     """A keeper somewhere on the cluster."""
 
     def __init__(self, ray: Any, actor: Any) -> None:
@@ -88,7 +90,7 @@ class RayKeeper:
         """Pass a batch on. What becomes of it is heard by `take`."""
         self._send.remote(wire)
 
-    def take(self, then: Callable[[Passed | Exception], None]) -> None:
+    def take(self, then: Callable[[ProxyReport | Exception], None]) -> None:
         """Have what the worker says brought to `then`, on another thread, or why nothing more will come."""
 
         def brought(future: Any) -> None:
@@ -106,7 +108,7 @@ class RayKeeper:
         self._ray.kill(self._actor, no_restart=True)
 
 
-class _Hired(Keeper):
+class _ActorProxy(NodeProxy):
     """A keeper that asks its cluster where it is."""
 
     def __init__(self, *told: Any) -> None:
@@ -121,12 +123,12 @@ def require_ray(address: str | None) -> None:
     Imports nothing.
     """
     require_packages("ray", needed_by="--on ray", fix=RAY_EXTRA)
-    named = _named(address)
+    named = _read_address(address)
     if named is not None and named not in _FOUND_BY_RAY:
         try:
-            _see_that_it_answers(named)
+            _check_answers(named)
         except (OSError, ValueError) as error:
-            raise _not_joined(named, error) from error
+            raise _make_join_error(named, error) from error
 
 
 def wait_for(ends: Sequence[Any], timeout_s: float) -> None:
@@ -137,7 +139,7 @@ def wait_for(ends: Sequence[Any], timeout_s: float) -> None:
         ray.wait(list(ends), num_returns=len(ends), timeout=timeout_s)
 
 
-def death_of(error: Exception, node: str | None, alive: Sequence[Node]) -> Died:
+def describe_death(error: Exception, node: str | None, alive: Sequence[Node]) -> WorkerDied:
     """Return how a keeper was lost. With its node, nothing that it worked on is to blame.
 
     A keeper whose node lives was taken away by the cluster, most often since the node's memory was full,
@@ -146,22 +148,22 @@ def death_of(error: Exception, node: str | None, alive: Sequence[Node]) -> Died:
     from ray.exceptions import ActorUnavailableError
 
     if node is not None and node not in {one.id for one in alive}:
-        return Died("its node was lost", is_blameless=True)
+        return WorkerDied("its node was lost", is_blameless=True)
     if isinstance(error, ActorUnavailableError):
-        return Died("its node could not be reached any more", is_blameless=True)
+        return WorkerDied("its node could not be reached any more", is_blameless=True)
     # First the numbers of the actor, each in a line set in; last what usually causes such a thing.
     cause = " ".join(line for line in str(error).splitlines() if line and not line.startswith("\t"))
-    return Died(f"Ray took it away: {cause[:_MOST_WORDS]}")
+    return WorkerDied(f"Ray took it away: {cause[:_MOST_WORDS]}")
 
 
-def cannot_start(error: Exception) -> BackendError | None:
+def find_start_error(error: Exception) -> BackendError | None:
     """Return the error of a keeper that its node could not even start; None where it is none."""
     from ray.exceptions import ActorDiedError, RuntimeEnvSetupError
 
     if isinstance(error, ActorDiedError) and not error.actor_init_failed:
         return None
     if isinstance(error, ActorDiedError | RuntimeEnvSetupError | RuntimeError):
-        what = f"a node of the cluster could not start a worker: {_in_words(error)}"
+        what = f"a node of the cluster could not start a worker: {_format_error(error)}"
         fix = "install the same assay-eval, with the extras of the model, on every node of the cluster"
         return BackendError(Problem("WORKER-008", what, fix))
     return None
@@ -171,13 +173,13 @@ def _join(ray: Any, address: str | None) -> bool:
     """Join a cluster; return whether it had to be started."""
     # Ray would send its statistics to its makers from a cluster that is started here.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    named = _named(address)
+    named = _read_address(address)
     code = {"py_modules": [str(_PACKAGE)], "excludes": ["__pycache__"]}
-    with _signals_kept():
+    with _keeping_signals():
         try:
-            found = _found(ray, named)
+            found = _find_cluster(ray, named)
             ray.init(
-                address=_as_asked(named, found),
+                address=_choose_address(named, found),
                 # All nodes have the code of this very run, whatever else is installed there.
                 runtime_env=code,
                 include_dashboard=False,
@@ -185,11 +187,11 @@ def _join(ray: Any, address: str | None) -> bool:
                 logging_level=logging.CRITICAL,
             )
         except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            raise _not_joined(named, error) from error
+            raise _make_join_error(named, error) from error
     return found is None
 
 
-def _as_asked(named: str | None, found: str | None) -> str:
+def _choose_address(named: str | None, found: str | None) -> str:
     """Return the address to join. Ray shows its token to a cluster that it finds here by itself, and to one
     that is named only where RAY_AUTH_MODE says so: a token is not for whoever listens at an address.
     """
@@ -198,23 +200,23 @@ def _as_asked(named: str | None, found: str | None) -> str:
     return "auto" if named in (None, "auto") else found
 
 
-def _named(address: str | None) -> str | None:
+def _read_address(address: str | None) -> str | None:
     return address or os.environ.get("RAY_ADDRESS") or None
 
 
-def _found(ray: Any, named: str | None) -> str | None:
+def _find_cluster(ray: Any, named: str | None) -> str | None:
     """Return where a cluster answers; None: nowhere, and none was named."""
     found: str | None = ray._private.services.canonicalize_bootstrap_address(named)
     if found is None or named is not None:
         return found
     try:
-        _see_that_it_answers(found)
+        _check_answers(found)
     except OSError:
         return None  # It was started here once, and has ended since.
     return found
 
 
-def _see_that_it_answers(address: str) -> None:
+def _check_answers(address: str) -> None:
     """Raise OSError if nobody does, ValueError if it is no address. Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
@@ -222,8 +224,8 @@ def _see_that_it_answers(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_S).close()
 
 
-def _not_joined(named: str | None, error: Exception) -> BackendError:
-    words = _in_words(error)
+def _make_join_error(named: str | None, error: Exception) -> BackendError:
+    words = _format_error(error)
     if "ersion mismatch" in words:
         fix = "run with the cluster's versions of Ray and Python: most simply on one of its nodes"
         return BackendError(Problem("WORKER-006", f"this Ray does not fit that of the cluster: {words}", fix))
@@ -256,7 +258,7 @@ def _wants_token(error: BaseException | None) -> bool:
 
 
 @contextlib.contextmanager
-def _signals_kept() -> Iterator[None]:
+def _keeping_signals() -> Iterator[None]:
     """Keep how this process is ended: Ray puts a way of its own in its place."""
     before = signal.getsignal(signal.SIGTERM)
     try:
@@ -273,7 +275,7 @@ def _node(told: dict[str, Any]) -> Node:
     return Node(told["NodeID"], name, resources.get("CPU", 0.0), resources.get("GPU", 0.0))
 
 
-def _in_words(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     """Return what Ray says, in one line that is not too long; of a traceback the end."""
     lines = [line.strip(" \t^") for line in _COLOR.sub("", str(error)).splitlines()]
     return " / ".join(line for line in lines if line)[-_MOST_WORDS:]

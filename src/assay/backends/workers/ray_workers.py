@@ -15,15 +15,29 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assay.backends.workers.gpus import VISIBLE
-from assay.backends.workers.messages import Batch, Died, FromWorker, Raised, Up, read_message, to_bytes
-from assay.backends.workers.node_proxy import Passed
-from assay.backends.workers.ray_cluster import RayCluster, cannot_start, death_of, require_ray, wait_for
-from assay.backends.workers.resource_shares import Node, Share, n_held, share_for
-from assay.backends.workers.worker_group import Word
+from assay.backends.workers.messages import (
+    Batch,
+    WorkerDied,
+    WorkerFailed,
+    WorkerMessage,
+    WorkerReady,
+    encode_message,
+    read_message,
+)
+from assay.backends.workers.node_proxy import ProxyReport
+from assay.backends.workers.ray_cluster import (
+    RayCluster,
+    describe_death,
+    find_start_error,
+    require_ray,
+    wait_for,
+)
+from assay.backends.workers.resource_shares import Node, Share, compute_share, count_workers
+from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.errors import BackendError, Problem
 
 if TYPE_CHECKING:
-    from assay.backends.workers.ray_cluster import RayKeeper
+    from assay.backends.workers.ray_cluster import RayNodeProxy
 
 _LOOK_EVERY_S = 1.0
 _ROOM_S = 60.0
@@ -31,7 +45,7 @@ _ROOM_S = 60.0
 _END_S = 5.0
 
 
-class RayCrew:
+class RayWorkerGroup:
     """Workers on a cluster, as many as it holds or fewer."""
 
     def __init__(
@@ -66,10 +80,10 @@ class RayCrew:
         self._share = Share(1.0, 0.0)
         self._looked = 0.0
         self._had_room = 0.0
-        self._keepers: dict[int, RayKeeper] = {}
+        self._keepers: dict[int, RayNodeProxy] = {}
         self._places: dict[int, str] = {}
         """Nodes of the workers that are known to be somewhere."""
-        self._brought: SimpleQueue[tuple[int, Passed | Exception]] = SimpleQueue()
+        self._brought: SimpleQueue[tuple[int, ProxyReport | Exception]] = SimpleQueue()
 
     @property
     def n_wanted(self) -> int:
@@ -78,20 +92,20 @@ class RayCrew:
         Those that find no room wait for it, one at least: that brings nodes where a cluster grows by itself.
         """
         self._look()
-        return max(1, n_held(self._nodes, self._share)) if self._n is None else self._n
+        return max(1, count_workers(self._nodes, self._share)) if self._n is None else self._n
 
     def start(self, worker: int) -> None:
         """Ask for a place on the cluster."""
-        keeper = self._joined().hire(self._share, self._command, self._setup(), self._surroundings())
+        keeper = self._joined().start_proxy(self._share, self._command, self._setup(), self._surroundings())
         self._keepers[worker] = keeper
         self._take(worker)
 
     def send(self, worker: int, batch: Batch) -> None:
         """Hand a batch over."""
         if worker in self._keepers:
-            self._keepers[worker].send(to_bytes(batch))
+            self._keepers[worker].send(encode_message(batch))
 
-    def listen(self, timeout_s: float) -> Sequence[Word]:
+    def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
         """Return what was said since, or wait for it."""
         self._look()
         try:
@@ -131,7 +145,7 @@ class RayCrew:
         if self._cluster is None:
             self._cluster = RayCluster(self._address)
             self._nodes = self._cluster.nodes()
-            self._share = share_for(
+            self._share = compute_share(
                 self._nodes,
                 n=self._n,
                 num_gpus=self._num_gpus,
@@ -140,7 +154,7 @@ class RayCrew:
                 may_grow=self._cluster.may_grow(),
             )
             self._looked = self._had_room = time.monotonic()
-            self._see_room()
+            self._check_capacity()
         return self._cluster
 
     def _look(self) -> None:
@@ -151,11 +165,11 @@ class RayCrew:
             return
         self._looked = now
         self._nodes = cluster.nodes()
-        self._see_room()
+        self._check_capacity()
 
-    def _see_room(self) -> None:
+    def _check_capacity(self) -> None:
         """Raise WORKER-007 if no node can hold a worker, and it is not likely that one comes."""
-        if n_held(self._nodes, self._share):
+        if count_workers(self._nodes, self._share):
             self._had_room = self._looked
             return
         cluster = self._joined()
@@ -180,37 +194,39 @@ class RayCrew:
     def _take(self, worker: int) -> None:
         self._keepers[worker].take(lambda what: self._brought.put((worker, what)))
 
-    def _words(self, worker: int, what: Passed | Exception) -> list[Word]:
+    def _words(self, worker: int, what: ProxyReport | Exception) -> list[ReceivedEvent]:
         if worker not in self._keepers:
             return []
         if isinstance(what, Exception):
-            return [Word(worker, self._lost(worker, what))]
+            return [ReceivedEvent(worker, self._lost(worker, what))]
         self._places[worker] = what.node
-        words = [Word(worker, self._told_with_place(read_message(wire), what.node)) for wire in what.wires]
+        words = [
+            ReceivedEvent(worker, self._add_node_name(read_message(wire), what.node)) for wire in what.wires
+        ]
         if what.why_dead is None:
             self._take(worker)
             return words
         self._places.pop(worker)
         self._keepers.pop(worker).dismiss()
-        return [*words, Word(worker, Died(f"{what.why_dead} (on {self._name_of(what.node)})"))]
+        return [*words, ReceivedEvent(worker, WorkerDied(f"{what.why_dead} (on {self._name_of(what.node)})"))]
 
-    def _lost(self, worker: int, error: Exception) -> Died:
-        refused = cannot_start(error)
+    def _lost(self, worker: int, error: Exception) -> WorkerDied:
+        refused = find_start_error(error)
         if refused is not None:
             raise refused
         self._keepers.pop(worker).dismiss()
         self._nodes = self._joined().nodes()
-        return death_of(error, self._places.pop(worker, None), self._nodes)
+        return describe_death(error, self._places.pop(worker, None), self._nodes)
 
-    def _told_with_place(self, said: FromWorker, node: str) -> FromWorker:
+    def _add_node_name(self, said: WorkerMessage, node: str) -> WorkerMessage:
         """Return what a worker said; of an error a person has to know on which node it is to be mended."""
-        if isinstance(said, Up):
+        if isinstance(said, WorkerReady):
             return msgspec.structs.replace(said, node=self._name_of(node))
-        if not isinstance(said, Raised):
+        if not isinstance(said, WorkerFailed):
             return said
         on = f"on the node {self._name_of(node)}: "
         problems = [msgspec.structs.replace(one, what=on + one.what) for one in said.problems]
-        return Raised(said.kind, tuple(problems))
+        return WorkerFailed(said.kind, tuple(problems))
 
     def _name_of(self, node: str) -> str:
         return next((one.name for one in self._nodes if one.id == node), node)

@@ -33,7 +33,7 @@ class Share(NamedTuple):
         return f"num_gpus={self.num_gpus:g}, num_cpus={self.num_cpus:g}"
 
 
-def share_for(
+def compute_share(
     nodes: Sequence[Node],
     *,
     n: int | None,
@@ -52,33 +52,33 @@ def share_for(
     if num_gpus is None:
         num_gpus = 1.0 if uses_gpu and any(node.n_gpus >= 1 for node in nodes) else 0.0
     if num_cpus is None:
-        num_cpus = 1.0 if num_gpus else _processors_for(nodes, None if may_grow else n)
+        num_cpus = 1.0 if num_gpus else _choose_num_cpus(nodes, None if may_grow else n)
     return Share(num_cpus, num_gpus)
 
 
-def n_held(nodes: Iterable[Node], share: Share) -> int:
+def count_workers(nodes: Iterable[Node], share: Share) -> int:
     """Return how many workers fit into a cluster that does nothing else."""
-    return sum(_n_on(node, share) for node in nodes)
+    return sum(_count_on_node(node, share) for node in nodes)
 
 
-def _n_on(node: Node, share: Share) -> int:
+def _count_on_node(node: Node, share: Share) -> int:
     fits = [node.n_cpus / share.num_cpus]
     if share.num_gpus:
         fits.append(node.n_gpus / share.num_gpus)
     return int(min(fits) + _ROUNDING)
 
 
-def _processors_for(nodes: Sequence[Node], n: int | None) -> float:
+def _choose_num_cpus(nodes: Sequence[Node], n: int | None) -> float:
     sizes = [node.n_cpus for node in nodes if node.n_cpus > 0]
     if not sizes:
         return 1.0
     if n is None:
         return max(1.0, float(int(min(sizes))))
     for whole in range(max(1, int(sum(sizes) / n)), 0, -1):
-        if n_held(nodes, Share(float(whole), 0.0)) >= n:
+        if count_workers(nodes, Share(float(whole), 0.0)) >= n:
             return float(whole)
     # More workers than processors: some to each.
     for several in range(2, _MOST_TO_A_PROCESSOR):
-        if n_held(nodes, Share(1.0 / several, 0.0)) >= n:
+        if count_workers(nodes, Share(1.0 / several, 0.0)) >= n:
             return 1.0 / several
     return 1.0

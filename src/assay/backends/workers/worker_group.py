@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from assay.backends.workers.messages import Batch, Message
+from assay.backends.workers.messages import Batch, WorkerEvent
 
 
-class Word(NamedTuple):
+class ReceivedEvent(NamedTuple):
     """What a worker said, or what was heard of it."""
 
     worker: int
-    said: Message
+    said: WorkerEvent
 
 
-class Crew(Protocol):
+class WorkerGroup(Protocol):
     """Workers somewhere else, each with a model of its own. All but `stats` is called from one thread."""
 
     @property
@@ -31,7 +31,7 @@ class Crew(Protocol):
     def send(self, worker: int, batch: Batch) -> None:
         """Hand a batch to a worker that is up. Does not wait for it, whatever the worker does."""
 
-    def listen(self, timeout_s: float) -> Sequence[Word]:
+    def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
         """Return what was said since; when nothing was, wait for the first word, but no longer than this.
 
         The words of one worker come in their order, and none after its `Died`.

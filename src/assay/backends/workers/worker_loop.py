@@ -15,8 +15,16 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
-from assay.backends.workers.messages import Batch, FromWorker, Raised, Up, raised, read_batch, to_bytes
-from assay.backends.workers.model_check import opened
+from assay.backends.workers.messages import (
+    Batch,
+    WorkerFailed,
+    WorkerMessage,
+    WorkerReady,
+    encode_message,
+    make_worker_failed,
+    read_batch,
+)
+from assay.backends.workers.model_check import describe_opened_model
 from assay.backends.workers.outbox import Outbox
 from assay.core.errors import AssayError
 from assay.core.ports import Backend
@@ -35,13 +43,13 @@ def serve(
     sending.start()
     try:
         model = open_model()
-        outbox.say(Up(platform.node(), opened(model)))
+        outbox.say(WorkerReady(platform.node(), describe_opened_model(model)))
         threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
         while True:
             outbox.answer(model, inbox.get())
             after_batch()
     except AssayError as error:
-        outbox.say(raised(error))
+        outbox.say(make_worker_failed(error))
         sending.join()
 
 
@@ -54,11 +62,11 @@ def _receive(connection: Connection, inbox: SimpleQueue[Batch]) -> None:
 
 
 def _send(connection: Connection, outbox: Outbox) -> None:
-    said: FromWorker | None = None
+    said: WorkerMessage | None = None
     try:
-        while not isinstance(said, Raised):
+        while not isinstance(said, WorkerFailed):
             for said in outbox.take():
-                connection.send_bytes(to_bytes(said))
+                connection.send_bytes(encode_message(said))
     except OSError:
         _end_at_once()
 

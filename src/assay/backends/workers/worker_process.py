@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
 
-from assay.backends.workers.messages import Died
+from assay.backends.workers.messages import WorkerDied
 
 _LAST_WORDS = 600
 """Characters of what a dead worker printed last."""
@@ -34,7 +34,7 @@ class WorkerProcess:
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
-        heard: Callable[[bytes | Died], None],
+        heard: Callable[[bytes | WorkerDied], None],
         folder: str | None = None,
     ) -> None:
         """`command` is started in a folder, with the number of its socket behind it.
@@ -88,14 +88,14 @@ class WorkerProcess:
             while True:
                 self._heard(self._connection.recv_bytes())
         except (EOFError, OSError):
-            self._heard(Died(self._why()))
+            self._heard(WorkerDied(self._describe_end()))
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             # Its own processes too: an engine may keep its weights in others.
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _why(self) -> str:
+    def _describe_end(self) -> str:
         """Return how the process ended, in words, with what it printed last."""
         try:
             status = self._process.wait(_END_S)

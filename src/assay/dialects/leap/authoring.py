@@ -17,13 +17,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from assay.dialects.leap.author_requests import REQUEST_RETURN_LENGTHS, ROLLING, Request, RequestFactory
-from assay.dialects.leap.examples import context_text, examples_for
+from assay.dialects.leap.examples import choose_examples, render_context
 
 rf = RequestFactory()
 classic_rf = RequestFactory(is_classic=True)
 
 
-class Around(NamedTuple):
+class TaskEnvironment(NamedTuple):
     """What a task's object is made in."""
 
     load: Callable[[Task, str | None], None]
@@ -33,7 +33,7 @@ class Around(NamedTuple):
     is_faithful: bool = False
 
 
-class Loaded(NamedTuple):
+class LoadedSplits(NamedTuple):
     """What was loaded for a task."""
 
     files: tuple[Path, ...] = ()
@@ -58,11 +58,11 @@ class Task(ABC):
     DOWNLOAD_OPTIONS: Any = None
     """Arguments for reading them, such as a delimiter."""
 
-    _around: ClassVar[Around]
+    _around: ClassVar[TaskEnvironment]
     """Set on the classes that one file sees."""
     dataset: Any
     """From a split to its rows."""
-    _loaded: Loaded = Loaded()
+    _loaded: LoadedSplits = LoadedSplits()
     """How the rows were found; an author who loads them himself tells nothing."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -154,8 +154,8 @@ class Task(ABC):
         self, doc: Any, num_fewshot: int, rnd: random.Random, description: str | None = None
     ) -> str:
         """Return the description, the examples and the question, as one text."""
-        examples = examples_for(self, doc, num_fewshot, rnd)
-        return context_text(self, doc, examples, description)
+        examples = choose_examples(self, doc, num_fewshot, rnd)
+        return render_context(self, doc, examples, description)
 
 
 class ClassicTask(Task):
@@ -193,7 +193,7 @@ class ClassicTask(Task):
         """Return the description, the examples and the question, as one text."""
         if rnd is None:
             raise ValueError("fewshot_context needs rnd=, a random.Random")
-        return context_text(self, doc, examples_for(self, doc, num_fewshot, rnd), description)
+        return render_context(self, doc, choose_examples(self, doc, num_fewshot, rnd), description)
 
 
 class MultipleChoiceTask(ClassicTask):
@@ -294,11 +294,11 @@ SETTABLE = (
     *sorted({name for cls in _BASES for name in dir(cls) if name[0] != "_"}),
 )
 """The names that an author may define."""
-OWN_CONTEXTS = (Task.fewshot_context, ClassicTask.fewshot_context)
+BUILTIN_CONTEXTS = (Task.fewshot_context, ClassicTask.fewshot_context)
 """The ways of putting a context together that are not an author's own."""
 
 
-def bases_in(around: Around) -> tuple[dict[str, Any], dict[str, Any]]:
+def build_base_modules(around: TaskEnvironment) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the two systems' module `base` holds, for files that are loaded in these surroundings."""
 
     def bound(cls: Any, *extended: Any) -> Any:

@@ -9,14 +9,14 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problems
 from assay.core.origin import Origin
-from assay.dialects.leap.examples import NotAText, TooFewExamples
-from assay.dialects.shared.class_author import ClassAuthor, Trouble
-from assay.dialects.shared.plain_rows import plain
+from assay.dialects.leap.examples import NotTextError, TooFewExamples
+from assay.dialects.shared.class_author import ClassAuthor, HookProblem
+from assay.dialects.shared.plain_rows import to_plain_data
 
 _SHOWN_CHARS = 240
 
 
-class Misfit(Exception):
+class InvalidReturn(Exception):
     """What an author's code returned does not fit; carries its code and the fix."""
 
     def __init__(self, code: str, what: str, fix: str, *, kind: str | None = None) -> None:
@@ -27,7 +27,7 @@ class Misfit(Exception):
         """What documents have in common that are told of together; the words may hold one's own value."""
 
 
-class Author(ClassAuthor):
+class TaskAuthor(ClassAuthor):
     """The author of one Task class."""
 
     row = "document"
@@ -37,31 +37,31 @@ class Author(ClassAuthor):
     name_code = "LEAP-002"
     missing_fix = "put the file there; or give the folder that holds the datasets: --task-dir DIR"
 
-    def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:
+    def explain_own_error(self, error: BaseException, place: Origin) -> HookProblem | None:
         """Return what is wrong with what a method returned, or with the number of examples."""
-        if isinstance(error, Misfit):
-            return Trouble(error.code, str(error), error.fix, place)
+        if isinstance(error, InvalidReturn):
+            return HookProblem(error.code, str(error), error.fix, place)
         if isinstance(error, TooFewExamples):
-            return Trouble("LEAP-006", str(error), "ask for fewer: --shots N, or n_shot()", place)
-        if isinstance(error, NotAText):
-            return Trouble("LEAP-003", str(error), "return a text", place)
+            return HookProblem("LEAP-006", str(error), "ask for fewer: --shots N, or n_shot()", place)
+        if isinstance(error, NotTextError):
+            return HookProblem("LEAP-003", str(error), "return a text", place)
         return None
 
 
 class Troubles:
     """Gathers what is wrong with single documents; those with the same are told together."""
 
-    def __init__(self, author: Author) -> None:
+    def __init__(self, author: TaskAuthor) -> None:
         self._author = author
-        self._found: dict[tuple[str, Origin], tuple[Trouble, str, list[int]]] = {}
+        self._found: dict[tuple[str, Origin], tuple[HookProblem, str, list[int]]] = {}
 
     def add(self, error: BaseException, hook: str, row: int, doc: Any) -> None:
         """Note what a hook raised on a document."""
         if isinstance(error, AuthorError):
             raise error
-        trouble = self._author.trouble(error, hook)
-        kind = error.kind if isinstance(error, Misfit | NotAText) else trouble.what
-        first = self._found.setdefault((kind, trouble.where), (trouble, content(doc), []))
+        trouble = self._author.explain_error(error, hook)
+        kind = error.kind if isinstance(error, InvalidReturn | NotTextError) else trouble.what
+        first = self._found.setdefault((kind, trouble.where), (trouble, format_document(doc), []))
         first[2].append(row)
 
     def raise_if_any(self) -> None:
@@ -73,13 +73,13 @@ class Troubles:
         problems.raise_if_any()
 
 
-def content(doc: Any) -> str:
+def format_document(doc: Any) -> str:
     """Return a document as a person can find it again: its beginning, in one line."""
-    text = msgspec.json.encode(plain(doc)).decode()
+    text = msgspec.json.encode(to_plain_data(doc)).decode()
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]} ..."
 
 
-def takes(function: Any, name: str) -> bool:
+def has_parameter(function: Any, name: str) -> bool:
     """Whether a function of the author's has such an argument."""
     parameters = inspect.signature(function).parameters
     return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, listing, nearest, reraise_interrupt
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    PlanError,
+    listing,
+    reraise_interrupt,
+    suggest_name,
+)
 from assay.dialects.leap.author_requests import GREEDY_UNTIL
 from assay.dialects.leap.authoring import PerplexityTask, Task
-from assay.dialects.leap.calling import Author
-from assay.dialects.leap.evaluation import made_up_results
-from assay.dialects.leap.prepared_task import Prepared
+from assay.dialects.leap.calling import TaskAuthor
+from assay.dialects.leap.evaluation import build_dummy_results
+from assay.dialects.leap.prepared_task import PreparedTask
 
 CODE = "LEAP-008"
 
 
-def checked_shots(task: Task, author: Author, asked: int | None, notes: list[str]) -> int:
+def resolve_shots(task: Task, author: TaskAuthor, asked: int | None, notes: list[str]) -> int:
     """Return how many examples are shown: as many as were asked for, else as the class says."""
     if isinstance(task, PerplexityTask):
         if asked:
@@ -31,7 +38,7 @@ def checked_shots(task: Task, author: Author, asked: int | None, notes: list[str
     return said
 
 
-def checked_methods(prepared: Prepared, asked: Sequence[str] | None) -> tuple[str, ...]:
+def resolve_methods(prepared: PreparedTask, asked: Sequence[str] | None) -> tuple[str, ...]:
     """Return the methods by which a task is evaluated; those that it cannot be are refused."""
     types = prepared.types
     if GREEDY_UNTIL in types:
@@ -56,7 +63,7 @@ def checked_methods(prepared: Prepared, asked: Sequence[str] | None) -> tuple[st
     return tuple(dict.fromkeys(asked or can[:1]))
 
 
-def _check_labels(prepared: Prepared) -> None:
+def _check_labels(prepared: PreparedTask) -> None:
     for asked, row in zip(prepared.asked, prepared.documents.rows, strict=True):
         texts = [option.strip() for option in asked.options]
         twice = next((text for text in texts if texts.count(text) > 1), None)
@@ -65,8 +72,8 @@ def _check_labels(prepared: Prepared) -> None:
             raise PlanError(prepared.author.problem("LEAP-009", what, "use --method ppl", rows=(row,)))
 
 
-def checked_aggregation(
-    task: Task, author: Author, packages_lacking: Callable[[Any], Sequence[str]]
+def read_aggregation(
+    task: Task, author: TaskAuthor, packages_lacking: Callable[[Any], Sequence[str]]
 ) -> Mapping[str, Any]:
     """Return the author's functions by name; each must be one, with all that it needs installed."""
     with author.calling("aggregation"):
@@ -85,7 +92,9 @@ def checked_aggregation(
     return written
 
 
-def check_higher_is_better(task: Task, author: Author, metrics: Mapping[str, Any], notes: list[str]) -> None:
+def check_higher_is_better(
+    task: Task, author: TaskAuthor, metrics: Mapping[str, Any], notes: list[str]
+) -> None:
     """Note the metrics of which nobody says whether more is better."""
     with author.calling("higher_is_better"):
         said: Any = task.higher_is_better() or {}
@@ -97,7 +106,9 @@ def check_higher_is_better(task: Task, author: Author, metrics: Mapping[str, Any
         notes.append(f"higher_is_better() does not say it of {listing(unsaid)}: more is taken to be better")
 
 
-def rehearse(prepared: Prepared, metrics: Mapping[str, Any], headline: str | None, notes: list[str]) -> None:
+def check_process_results(
+    prepared: PreparedTask, metrics: Mapping[str, Any], headline: str | None, notes: list[str]
+) -> None:
     """Call process_results on the first document with made-up results, to see which metrics it returns.
 
     The author's code may not take what is made up: then nothing is known before answers are there.
@@ -105,7 +116,7 @@ def rehearse(prepared: Prepared, metrics: Mapping[str, Any], headline: str | Non
     task, author, first = prepared.task, prepared.author, prepared.asked[0].wishes
     try:
         returned: Any = task.process_results(
-            prepared.doc_for_results(0), made_up_results(first.values, first.every)
+            prepared.doc_for_results(0), build_dummy_results(first.values, first.every)
         )
     except RAISED_BY_AUTHORS as error:
         reraise_interrupt(error)
@@ -117,7 +128,7 @@ def rehearse(prepared: Prepared, metrics: Mapping[str, Any], headline: str | Non
         if name not in metrics:
             what = (
                 f"process_results returns the metric {name!r}, for which aggregation() has no function"
-                f"{nearest(str(name), metrics)}; it has {listing(metrics)}"
+                f"{suggest_name(str(name), metrics)}; it has {listing(metrics)}"
             )
             raise AuthorError(
                 author.problem(CODE, what, f"add {name!r} to aggregation(): a function over all values")

@@ -18,27 +18,27 @@ from assay.core.origin import Origin
 from assay.core.request import Ask, Sampling
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD, ROLLING
-from assay.dialects.leap.authoring import OWN_CONTEXTS, Around, Task
-from assay.dialects.leap.calling import Author, takes
+from assay.dialects.leap.authoring import BUILTIN_CONTEXTS, Task, TaskEnvironment
+from assay.dialects.leap.calling import TaskAuthor, has_parameter
 from assay.dialects.leap.checks import (
     check_higher_is_better,
-    checked_aggregation,
-    checked_methods,
-    checked_shots,
-    rehearse,
+    check_process_results,
+    read_aggregation,
+    resolve_methods,
+    resolve_shots,
 )
-from assay.dialects.leap.contexts import Drawing
+from assay.dialects.leap.contexts import ExampleDraw
 from assay.dialects.leap.data import TaskData
 from assay.dialects.leap.detect import TaskName
-from assay.dialects.leap.differences import Traits, quirks_of
-from assay.dialects.leap.documents import ORIGINAL_SEED, docs_of, documents_of
-from assay.dialects.leap.examples import chooses_itself
-from assay.dialects.leap.model_requests import Asking, unknown_options
+from assay.dialects.leap.differences import TaskTraits, find_differences
+from assay.dialects.leap.documents import ORIGINAL_SEED, load_docs, select_documents
+from assay.dialects.leap.examples import has_own_examples
+from assay.dialects.leap.model_requests import LeapRequestBuilder, format_unknown_options
 from assay.dialects.leap.original_window import OriginalWindow
-from assay.dialects.leap.prepared_task import Prepared
-from assay.dialects.leap.registry import NamedTask, RegisteredDataset, find_tasks, registered
+from assay.dialects.leap.prepared_task import PreparedTask
+from assay.dialects.leap.registry import NamedTask, RegisteredDataset, find_tasks, list_registered
 from assay.dialects.leap.task import LeapTask
-from assay.dialects.shared.author_draws import drawing as author_drawing
+from assay.dialects.shared.author_draws import seeded_draws as author_drawing
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.hub_reads import noting_loads
 
@@ -46,7 +46,7 @@ DIALECT = "leap"
 _KINDS = {GREEDY_UNTIL: "free answer", ROLLING: "text"}
 
 
-class Tools(NamedTuple):
+class LeapTools(NamedTuple):
     """What the app hands over: parts of other rooms, places, and the model as far as a task may see it."""
 
     aggregations: Mapping[str, Any]
@@ -87,17 +87,17 @@ class CompiledTask(msgspec.Struct, frozen=True):
         return rows
 
 
-def compile_tasks(name: str, settings: TaskSettings, tools: Tools) -> list[CompiledTask]:
+def compile_tasks(name: str, settings: TaskSettings, tools: LeapTools) -> list[CompiledTask]:
     """Compile `file.py`, `file.py::Class`, `folder` or `folder:names`."""
     if settings.score_by is not None:
         what = "'score_by' was set, but process_results of a Task class decides between options"
         raise UsageError(Problem("USAGE-007", what, "drop it, or change process_results"))
-    found = find_tasks(name, around_of(name, settings, tools))
-    return _compiled(name, found.tasks, found.notes, settings, tools)
+    found = find_tasks(name, build_task_environment(name, settings, tools))
+    return _compile_found_tasks(name, found.tasks, found.notes, settings, tools)
 
 
-def _compiled(
-    name: str, tasks: Sequence[NamedTask], notes: Sequence[str], settings: TaskSettings, tools: Tools
+def _compile_found_tasks(
+    name: str, tasks: Sequence[NamedTask], notes: Sequence[str], settings: TaskSettings, tools: LeapTools
 ) -> list[CompiledTask]:
     """Compile tasks; those whose data is not here are left out with a note, unless that is all of them."""
     families = _families(tasks)
@@ -119,24 +119,24 @@ def _compiled(
     ]
     there = [task for task in tasks if task.name not in missing]
     # Once more: what is left out is no subset of its dataset.
-    return _compiled(name, there, [*notes, *left_out], settings, tools)
+    return _compile_found_tasks(name, there, [*notes, *left_out], settings, tools)
 
 
-def registered_datasets(folder: Path, tools: Tools) -> list[RegisteredDataset]:
+def list_registered_datasets(folder: Path, tools: LeapTools) -> list[RegisteredDataset]:
     """Return the datasets that a folder's registry names; none when it has no registry."""
-    return registered(folder, around_of(str(folder), TaskSettings(), tools))
+    return list_registered(folder, build_task_environment(str(folder), TaskSettings(), tools))
 
 
-def task_names(name: str, tools: Tools) -> list[str]:
+def list_task_names(name: str, tools: LeapTools) -> list[str]:
     """Return the names of the tasks that a person's words mean."""
-    return [task.name for task in find_tasks(name, around_of(name, TaskSettings(), tools)).tasks]
+    return [task.name for task in find_tasks(name, build_task_environment(name, TaskSettings(), tools)).tasks]
 
 
-def around_of(name: str, settings: TaskSettings, tools: Tools) -> Around:
+def build_task_environment(name: str, settings: TaskSettings, tools: LeapTools) -> TaskEnvironment:
     """Return the surroundings in which the classes of a file or folder are made."""
     path = TaskName.of(name).path
     data = TaskData(tools.data_root or (path if path.is_dir() else path.parent), tools.cache)
-    return Around(data.load, tools.aggregations, settings.is_faithful)
+    return TaskEnvironment(data.load, tools.aggregations, settings.is_faithful)
 
 
 def _families(tasks: Sequence[NamedTask]) -> dict[str, str]:
@@ -156,11 +156,11 @@ def _families(tasks: Sequence[NamedTask]) -> dict[str, str]:
 class _Compilation:
     """One class on its way to a task."""
 
-    def __init__(self, source: str, named: NamedTask, settings: TaskSettings, tools: Tools) -> None:
+    def __init__(self, source: str, named: NamedTask, settings: TaskSettings, tools: LeapTools) -> None:
         self._source = source
         self._name = named.name
         self._cls = named.loaded.cls
-        self._author: Author = named.loaded.author
+        self._author: TaskAuthor = named.loaded.author
         self._files = named.loaded.files
         self._entry = named.entry
         self._settings = settings
@@ -174,17 +174,17 @@ class _Compilation:
         task = self._made()
         shared = random.Random(ORIGINAL_SEED) if settings.is_faithful else None
         with author_drawing(settings.seed, self._name, "rows"):
-            documents = documents_of(task, self._author, settings.limit, settings.seed, shared)
-        n_shots = checked_shots(task, self._author, settings.shots, self._notes)
+            documents = select_documents(task, self._author, settings.limit, settings.seed, shared)
+        n_shots = resolve_shots(task, self._author, settings.shots, self._notes)
         if n_shots:
             self._load_pool(task)
-        metrics = checked_aggregation(task, self._author, self._tools.packages_lacking)
+        metrics = read_aggregation(task, self._author, self._tools.packages_lacking)
         check_higher_is_better(task, self._author, metrics, self._notes)
-        drawing = Drawing(self._name, n_shots, settings.seed, shared)
+        drawing = ExampleDraw(self._name, n_shots, settings.seed, shared)
         is_chat = settings.is_chat and not settings.is_faithful
-        prepared = Prepared(task, self._author, documents, drawing, is_chat=is_chat)
-        methods = checked_methods(prepared, settings.methods)
-        rehearse(prepared, metrics, self._entry.headline, self._notes)
+        prepared = PreparedTask(task, self._author, documents, drawing, is_chat=is_chat)
+        methods = resolve_methods(prepared, settings.methods)
+        check_process_results(prepared, metrics, self._entry.headline, self._notes)
         asking = self._asking(prepared)
         if settings.is_faithful:
             prepared.window = self._window(prepared)
@@ -196,7 +196,7 @@ class _Compilation:
     def _made(self) -> Task:
         """Make the author's object, which loads its rows."""
         root = self._tools.data_root
-        given = {"data_dir": str(root)} if root is not None and takes(self._cls, "data_dir") else {}
+        given = {"data_dir": str(root)} if root is not None and has_parameter(self._cls, "data_dir") else {}
         with (
             self._author.calling("the class"),
             noting_loads(),
@@ -206,28 +206,28 @@ class _Compilation:
 
     def _load_pool(self, task: Task) -> None:
         """Load what examples come from, so that what is missing is told as such."""
-        if chooses_itself(task) or type(task).fewshot_context not in OWN_CONTEXTS:
+        if has_own_examples(task) or type(task).fewshot_context not in BUILTIN_CONTEXTS:
             return
         with self._author.calling("has_training_docs"):
             has_training = task.has_training_docs()
         if has_training:
-            task._training_docs = docs_of(task, self._author, "training_docs")
+            task._training_docs = load_docs(task, self._author, "training_docs")
         else:
             split = "validation" if task.has_validation_docs() else "test"
-            task._fewshot_docs = docs_of(task, self._author, f"{split}_docs")
+            task._fewshot_docs = load_docs(task, self._author, f"{split}_docs")
 
-    def _asking(self, prepared: Prepared) -> Asking:
+    def _asking(self, prepared: PreparedTask) -> LeapRequestBuilder:
         first = prepared.asked[0].wishes.every[0].writing
-        return Asking(self._settings, first.until if first is not None else ())
+        return LeapRequestBuilder(self._settings, first.until if first is not None else ())
 
-    def _window(self, prepared: Prepared) -> OriginalWindow | None:
+    def _window(self, prepared: PreparedTask) -> OriginalWindow | None:
         """Return the original's window; nothing where the model's tokens are not known."""
         wishes = (wish for one in prepared.asked for wish in one.wishes.every)
         texts = [wish.continuation for wish in wishes if wish.type == LOGLIKELIHOOD and not wish.is_classic]
         if not texts:
             return None
         if self._tools.stored is not None:
-            return self._stored_window(self._tools.stored, texts)
+            return self._read_stored_window(self._tools.stored, texts)
         window = None if self._tools.tokens is None else OriginalWindow(self._tools.tokens, texts)
         if window is None or not window.has_tokens:
             self._notes.append(
@@ -239,7 +239,9 @@ class _Compilation:
             return None
         return window
 
-    def _stored_window(self, stored: Mapping[str, TaskSpec], texts: Sequence[str]) -> OriginalWindow | None:
+    def _read_stored_window(
+        self, stored: Mapping[str, TaskSpec], texts: Sequence[str]
+    ) -> OriginalWindow | None:
         """Return the window by which a finished run was scored; None where it was scored without."""
         spec = stored.get(self._name)
         if spec is None or spec.settings.get("window") != "original":
@@ -257,40 +259,40 @@ class _Compilation:
             )
         return window
 
-    def _remarks(self, prepared: Prepared) -> list[str]:
+    def _remarks(self, prepared: PreparedTask) -> list[str]:
         """Return what a person should know about the class and its data."""
         remarks = list(prepared.task._loaded.notes)
-        if self._differs(prepared):
+        if self._has_other_request_type(prepared):
             said = prepared.task.request_type()
             remarks.append(
                 f"{self._name}: request_type() says {said!r}, but its requests are "
                 f"{listing(sorted(prepared.types))}: each is asked as what it is"
             )
-        unknown = unknown_options([one.wishes for one in prepared.asked])
+        unknown = format_unknown_options([one.wishes for one in prepared.asked])
         return [*remarks, *([unknown] if unknown else [])]
 
-    def _differs(self, prepared: Prepared) -> bool:
+    def _has_other_request_type(self, prepared: PreparedTask) -> bool:
         """Whether a LEAP class says another type than its requests are; the classic harness asks no class."""
         is_classic = any(wish.is_classic for one in prepared.asked for wish in one.wishes.every)
         with self._author.calling("request_type"):
             return not is_classic and prepared.types != {prepared.task.request_type()}
 
-    def _kind(self, prepared: Prepared) -> str:
+    def _kind(self, prepared: PreparedTask) -> str:
         if any(one.options for one in prepared.asked):
             return "choice"
         return next((kind for type_, kind in _KINDS.items() if type_ in prepared.types), "likelihood")
 
     def _spec(
         self,
-        prepared: Prepared,
+        prepared: PreparedTask,
         methods: tuple[str, ...],
         metrics: Mapping[str, Any],
         n_shots: int,
-        asking: Asking,
+        asking: LeapRequestBuilder,
         family: str | None,
     ) -> TaskSpec:
         settings, task, documents = self._settings, prepared.task, prepared.documents
-        is_cut = settings.limit is not None and settings.limit.cuts(documents.n_there)
+        is_cut = settings.limit is not None and settings.limit.is_below(documents.n_there)
         recorded = {
             "class": self._author.class_name,
             "version": task.VERSION,
@@ -318,21 +320,21 @@ class _Compilation:
             len(documents.docs),
             documents.n_there,
             msgspec.json.decode(msgspec.json.encode(recorded, enc_hook=str)),
-            quirks_of(self._traits(prepared, n_shots), is_faithful=settings.is_faithful),
+            find_differences(self._traits(prepared, n_shots), is_faithful=settings.is_faithful),
             family=family,
             chosen={} if prepared.window is None else {"window": prepared.window.recorded},
         )
 
     @staticmethod
-    def _samplings(prepared: Prepared, asking: Asking) -> list[Sampling]:
+    def _samplings(prepared: PreparedTask, asking: LeapRequestBuilder) -> list[Sampling]:
         """Return how texts are written; requests may differ in it."""
         wishes = (wish for one in prepared.asked for wish in one.wishes.every)
         return list(dict.fromkeys(asking.sampling(wish) for wish in wishes if wish.writing is not None))
 
-    def _traits(self, prepared: Prepared, n_shots: int) -> Traits:
+    def _traits(self, prepared: PreparedTask, n_shots: int) -> TaskTraits:
         task = prepared.task
         loaded = task._loaded
-        return Traits(
+        return TaskTraits(
             frozenset(prepared.types),
             has_shots=n_shots > 0,
             is_classic=any(wish.is_classic for one in prepared.asked for wish in one.wishes.every),
@@ -345,10 +347,10 @@ class _Compilation:
             and task.DOWNLOAD_OPTIONS is None,
             files_absent=bool(loaded.absent),
             found_by_paths=bool(loaded.files) and task.IN_HF_HUB,
-            request_type_differs=self._differs(prepared),
+            request_type_differs=self._has_other_request_type(prepared),
         )
 
-    def _data_hash(self, prepared: Prepared, n_shots: int) -> str:
+    def _data_hash(self, prepared: PreparedTask, n_shots: int) -> str:
         """Return a hash of the documents, of what examples come from, and of the code."""
         task = prepared.task
         files = [_file_hash(path) for path in task._loaded.files] if n_shots else []

@@ -10,13 +10,19 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.prompt import Message
-from assay.dialects.leap.authoring import OWN_CONTEXTS, Task
-from assay.dialects.leap.calling import takes
-from assay.dialects.leap.examples import NotAText, context_text, examples_for, solved_texts, text_of
-from assay.dialects.shared.conversation import conversation
-from assay.dialects.shared.plain_rows import copied
+from assay.dialects.leap.authoring import BUILTIN_CONTEXTS, Task
+from assay.dialects.leap.calling import has_parameter
+from assay.dialects.leap.examples import (
+    NotTextError,
+    choose_examples,
+    render_context,
+    render_examples,
+    render_text,
+)
+from assay.dialects.shared.conversation import build_chat_messages
+from assay.dialects.shared.plain_rows import copy_data
 
 
 class Context(NamedTuple):
@@ -30,7 +36,7 @@ class Context(NamedTuple):
     n_left_out: int
 
 
-class Drawing(NamedTuple):
+class ExampleDraw(NamedTuple):
     """Where examples are drawn from, and how many."""
 
     task_name: str
@@ -44,7 +50,7 @@ class Contexts:
     """The contexts of a task's documents."""
 
     def __init__(
-        self, task: Task, docs: Sequence[Any], ids: Sequence[str], drawing: Drawing, *, is_chat: bool
+        self, task: Task, docs: Sequence[Any], ids: Sequence[str], drawing: ExampleDraw, *, is_chat: bool
     ) -> None:
         self._task = task
         self._docs = docs
@@ -53,8 +59,8 @@ class Contexts:
         self._is_chat = is_chat
         self.description: str | None = task.description()
         if self.description is not None and not isinstance(self.description, str):
-            raise NotAText("description", self.description)
-        self.is_own = type(task).fewshot_context not in OWN_CONTEXTS
+            raise NotTextError("description", self.description)
+        self.is_own = type(task).fewshot_context not in BUILTIN_CONTEXTS
         """Whether the author's own code puts contexts together."""
         self._drawn: list[Any] = []
         """What the one generator of the faithful way gave to the documents so far: examples, or texts."""
@@ -74,7 +80,7 @@ class Contexts:
             return Context(text, said, wanted, asked - wanted)
         chosen = self._shared(number) if is_shared else self._chosen(number, doc, asked)
         shown = chosen[max(0, len(chosen) - wanted) :]
-        text = context_text(self._task, doc, shown, self.description)
+        text = render_context(self._task, doc, shown, self.description)
         messages = self._messages(doc, shown) if self._is_chat else None
         return Context(text, messages, len(shown), len(chosen) - len(shown))
 
@@ -85,26 +91,26 @@ class Contexts:
             at = len(self._drawn)
             # Its place is kept where the author's code raises too: that is told of this document alone.
             self._drawn.append(None)
-            doc = copied(self._docs[at])
+            doc = copy_data(self._docs[at])
             self._drawn[at] = draw_next(at, doc, self._drawing.n_shots, self._drawing.shared)
         return self._drawn[number]
 
     def _messages(self, doc: Any, shown: Sequence[Any]) -> tuple[Message, ...] | None:
-        solved = [(asked, answered.strip()) for asked, answered in solved_texts(self._task, shown)]
-        question = text_of(self._task, "doc_to_text", doc)
-        return conversation(solved, question, lead=self.description or "") or None
+        solved = [(asked, answered.strip()) for asked, answered in render_examples(self._task, shown)]
+        question = render_text(self._task, "doc_to_text", doc)
+        return build_chat_messages(solved, question, lead=self.description or "") or None
 
     def _chosen(self, number: int, _: Any, n: int, rnd: random.Random | None = None) -> list[Any]:
-        return examples_for(self._task, self._docs[number], n, rnd or self._generator(number))
+        return choose_examples(self._task, self._docs[number], n, rnd or self._generator(number))
 
     def _written(self, number: int, doc: Any, n: int, rnd: random.Random | None = None) -> str:
         """Return what the author's own code puts together."""
         own: Any = self._task.fewshot_context
-        more = {"description": self.description} if takes(own, "description") else {}
+        more = {"description": self.description} if has_parameter(own, "description") else {}
         text = own(doc=doc, num_fewshot=n, rnd=rnd or self._generator(number), **more)
         if not isinstance(text, str):
-            raise NotAText("fewshot_context", text)
+            raise NotTextError("fewshot_context", text)
         return text
 
     def _generator(self, number: int) -> random.Random:
-        return draw(self._drawing.seed, self._drawing.task_name, self._ids[number], "shots")
+        return make_random(self._drawing.seed, self._drawing.task_name, self._ids[number], "shots")

@@ -16,13 +16,13 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
-from assay.dialects.leap.authoring import ClassicTask, Loaded, Task
+from assay.dialects.leap.authoring import ClassicTask, LoadedSplits, Task
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
-from assay.sources.datasets_library import library
-from assay.sources.files import known_suffix
-from assay.sources.hub import Hub
+from assay.sources.datasets_library import quiet_datasets_library
+from assay.sources.files import find_suffix
+from assay.sources.hub import LocalHub
 from assay.sources.hub_files import load_splits
 from assay.sources.hub_name import parse_hub_name
 
@@ -61,19 +61,21 @@ class TaskData:
             try:
                 folder = _folder(task, root, task.DATASET_NAME or None)
             except DatasetMissing as missing:
-                task.dataset = _from_hub(task, missing)
+                task.dataset = _load_from_hub(task, missing)
                 return
-            task.dataset, task._loaded = self._from_hub_layout(task, folder)
+            task.dataset, task._loaded = self._load_hub_layout(task, folder)
         else:
-            task.dataset, task._loaded = self._from_files(task, _folder(task, root).path)
+            task.dataset, task._loaded = self._load_files(task, _folder(task, root).path)
 
-    def _from_hub_layout(self, task: Task, folder: DatasetFolder) -> tuple[Any, Loaded]:
+    def _load_hub_layout(self, task: Task, folder: DatasetFolder) -> tuple[Any, LoadedSplits]:
         name = task.DATASET_NAME
         with _library(task) as datasets:
             try:
-                return datasets.load_dataset(str(folder.path), name, cache_dir=str(self._cache)), Loaded()
+                return datasets.load_dataset(
+                    str(folder.path), name, cache_dir=str(self._cache)
+                ), LoadedSplits()
             except Exception as error:
-                said = _innermost(error)
+                said = _format_root_cause(error)
                 if _has_metadata(folder.path):
                     # It says which files are meant: others in their place would be other rows.
                     what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {said}"
@@ -88,7 +90,7 @@ class TaskData:
                 dataset[usual] = dataset[split]
         note = f"{folder.path.name} has no metadata: the files of {name!r} were found by their paths"
         paths = tuple(path for several in files.values() for path in several)
-        return dataset, Loaded(paths, notes=(note,))
+        return dataset, LoadedSplits(paths, notes=(note,))
 
     @staticmethod
     def _config_files(
@@ -104,7 +106,7 @@ class TaskData:
             fix = f"{missing.problems[0].what}; {missing.problems[0].fix}"
             raise DatasetMissing(_problem(task, what, fix)) from missing
 
-    def _from_files(self, task: Task, folder: Path) -> tuple[Any, Loaded]:
+    def _load_files(self, task: Task, folder: Path) -> tuple[Any, LoadedSplits]:
         if not isinstance(task.DATA_FILES, Mapping) or not task.DATA_FILES:
             what = f"DATA_FILES is {task.DATA_FILES!r}, expected a dict from a split to its file"
             fix = 'write DATA_FILES = {"test": "test.jsonl"}, or set IN_HF_HUB = True'
@@ -130,7 +132,7 @@ class TaskData:
             named = {split: [str(path) for path in paths] for split, paths in there.items()}
             dataset = self._read(datasets, task, builder, named, options)
         note = f"there is no {listing(map(str, absent.values()))}: the other splits were loaded"
-        return dataset, Loaded(tuple(every), absent, (note,) if absent else ())
+        return dataset, LoadedSplits(tuple(every), absent, (note,) if absent else ())
 
     def _read(
         self,
@@ -146,7 +148,7 @@ class TaskData:
             )
         except Exception as error:
             paths = [path for several in files.values() for path in several]
-            what = f"{listing(paths)} could not be read as {builder!r}: {_innermost(error)}"
+            what = f"{listing(paths)} could not be read as {builder!r}: {_format_root_cause(error)}"
             fix = "correct the files, DATASET_TYPE or DOWNLOAD_OPTIONS"
             if builder == "csv":
                 sign = options.get("delimiter", options.get("sep", ","))
@@ -171,7 +173,7 @@ def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
     if (direct := root / path).is_dir():
         return DatasetFolder(direct, name=path)
     try:
-        return Hub(root).folder(path, config)
+        return LocalHub(root).folder(path, config)
     except AuthorError as error:
         problem = error.problems[0]
         what = f"DATASET_PATH {path!r} is no folder in {str(root)!r}"
@@ -179,7 +181,7 @@ def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
         raise DatasetMissing(_problem(task, what, fix)) from error
 
 
-def _from_hub(task: Task, missing: DatasetMissing) -> Any:
+def _load_from_hub(task: Task, missing: DatasetMissing) -> Any:
     """Return the splits of a dataset on the hub; raise what was missing where the hub has no such name."""
     name = parse_hub_name(f"hf://{task.DATASET_PATH}")
     if name is None:
@@ -197,7 +199,7 @@ def _check_builder(task: Task, builder: str, datasets: Any) -> None:
     formats = _formats(datasets)
     if builder in formats or Path(builder).exists():
         return
-    what = f"DATASET_TYPE is {builder!r}{nearest(builder, formats)}, which is no format of the library"
+    what = f"DATASET_TYPE is {builder!r}{suggest_name(builder, formats)}, which is no format of the library"
     raise AuthorError(_problem(task, what, f"write one of {listing(sorted(formats))}"))
 
 
@@ -207,7 +209,7 @@ def _formats(datasets: Any) -> Collection[str]:
 
 
 def _builder(task: Task, files: Sequence[Path]) -> tuple[str, dict[str, Any]]:
-    suffixes = {(known_suffix(path.name) or path.suffix).removesuffix(".gz") for path in files}
+    suffixes = {(find_suffix(path.name) or path.suffix).removesuffix(".gz") for path in files}
     if len(suffixes) == 1 and (found := _BUILDERS.get(next(iter(suffixes)))):
         return found
     what = f"the files of {task.DATASET_NAME!r} are of the formats {listing(sorted(suffixes))}"
@@ -217,7 +219,7 @@ def _builder(task: Task, files: Sequence[Path]) -> tuple[str, dict[str, Any]]:
 @contextmanager
 def _library(task: Task) -> Iterator[Any]:
     try:
-        with library() as datasets:
+        with quiet_datasets_library() as datasets:
             yield datasets
     except ModuleNotFoundError as error:
         what = f"its rows are loaded by the package {error.name!r}, which is not installed"
@@ -229,7 +231,7 @@ def _problem(task: Task, what: str, fix: str) -> Problem:
     return Problem(CODE, f"class {type(task).__name__}: {what}", fix, Origin(file) if file else None)
 
 
-def _innermost(error: BaseException) -> str:
+def _format_root_cause(error: BaseException) -> str:
     """Return what really went wrong: the library wraps it, and tells apart from it which columns differ."""
     while error.__cause__ is not None:
         error = error.__cause__

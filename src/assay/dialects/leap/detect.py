@@ -42,10 +42,10 @@ class TaskName(NamedTuple):
 def is_task(name: str) -> bool:
     """Whether what a person named are tasks of this dialect."""
     path = TaskName.of(name).path
-    return task_folder(path) is not None if path.is_dir() else is_task_file(path)
+    return find_task_folder(path) is not None if path.is_dir() else is_task_file(path)
 
 
-def task_folder(folder: Path) -> Path | None:
+def find_task_folder(folder: Path) -> Path | None:
     """Return the folder that holds the tasks: the one named, or the place in it that a checkout has."""
     for place in (folder, *(folder / inside for inside in CHECKOUT_TASKS)):
         if place.is_dir() and next(task_files(place), None) is not None:
@@ -76,7 +76,9 @@ def _is_task_file(path: Path, _changed: int) -> bool:
     imports = [node for node in every if isinstance(node, ast.ImportFrom)]
     if any(map(_is_base_import, imports)) and (classes or path.stem not in FRAMEWORK_FILES):
         return True
-    return any(map(_tells, classes)) or any(_is_sibling(path, node) for node in imports if classes)
+    return any(map(_is_task_class, classes)) or any(
+        _is_task_file_import(path, node) for node in imports if classes
+    )
 
 
 def _is_base_import(node: ast.ImportFrom) -> bool:
@@ -86,13 +88,13 @@ def _is_base_import(node: ast.ImportFrom) -> bool:
     return _BASE_MODULES.fullmatch(node.module or "") is not None
 
 
-def _tells(node: ast.ClassDef) -> bool:
+def _is_task_class(node: ast.ClassDef) -> bool:
     methods = {statement.name for statement in node.body if isinstance(statement, ast.FunctionDef)}
     extends = any(_last_name(base) in BASE_NAMES for base in node.bases)
     return bool(methods.intersection(_OWN_NAMES)) and (extends or "construct_requests" in methods)
 
 
-def _is_sibling(path: Path, node: ast.ImportFrom) -> bool:
+def _is_task_file_import(path: Path, node: ast.ImportFrom) -> bool:
     """Whether an import names a file beside this one that defines tasks."""
     if node.level != 1 or not node.module or "." in node.module:
         return False

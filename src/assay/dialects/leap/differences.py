@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from assay.core.task import Quirk
+from assay.core.task import OriginalDifference
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD
-from assay.dialects.shared.differences import Difference, always, quirks
+from assay.dialects.shared.differences import Difference, select_differences, touches_every_task
 
 
-class Traits(NamedTuple):
+class TaskTraits(NamedTuple):
     """What of a task tells which differences can touch it."""
 
     types: frozenset[str]
@@ -26,18 +26,18 @@ class Traits(NamedTuple):
     request_type_differs: bool = False
 
 
-def _ranks(one: Traits) -> bool:
+def _has_loglikelihood(one: TaskTraits) -> bool:
     return LOGLIKELIHOOD in one.types
 
 
-def _writes(one: Traits) -> bool:
+def _has_generation(one: TaskTraits) -> bool:
     return GREEDY_UNTIL in one.types
 
 
-_DIFFERENCES: tuple[Difference[Traits], ...] = (
+_DIFFERENCES: tuple[Difference[TaskTraits], ...] = (
     Difference(
         "row_order",
-        always,
+        touches_every_task,
         "documents are shuffled with seed 42, and a limit takes the first of them",
         "documents keep their order, and a limit draws by the seed",
     ),
@@ -56,26 +56,26 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "likelihood_window",
-        lambda one: _ranks(one) and not one.is_classic and one.has_window,
+        lambda one: _has_loglikelihood(one) and not one.is_classic and one.has_window,
         "the last tokens are summed up, as many as the continuation has by itself, less one where all of the "
         "task's continuations begin alike",
         "the tokens behind the join are summed up",
     ),
     Difference(
         "context_blanks",
-        lambda one: _ranks(one) or _writes(one),
+        lambda one: _has_loglikelihood(one) or _has_generation(one),
         "blanks at the end of a context stay there",
         "they belong to the continuation, where tokenizers put them",
     ),
     Difference(
         "greedy_flag",
-        lambda one: _ranks(one) and not one.is_classic,
+        lambda one: _has_loglikelihood(one) and not one.is_classic,
         "every part of a loglikelihood gives the number",
         "index 1 gives whether the continuation is what the model would write",
     ),
     Difference(
         "sampled_text",
-        lambda one: _writes(one) and not one.is_classic,
+        lambda one: _has_generation(one) and not one.is_classic,
         "text is sampled at temperature 1, has 16 tokens at most and ends where the first document's does",
         "the likeliest token is taken, up to 256 tokens, and each request has its own ends",
     ),
@@ -85,7 +85,9 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
         "a model that chats is given plain text",
         "it is given turns by its own template",
     ),
-    Difference("rounding", always, "values are rounded to 4 decimals", "values are kept as they are"),
+    Difference(
+        "rounding", touches_every_task, "values are rounded to 4 decimals", "values are kept as they are"
+    ),
     Difference(
         "request_type",
         lambda one: one.request_type_differs,
@@ -123,14 +125,14 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "numbers_by_name",
-        _writes,
+        _has_generation,
         "a function of aggregation() that returns a dict, such as bert_score, makes the run an error",
         "each of its numbers is a metric: name.key",
         is_reproduced=False,
     ),
     Difference(
         "empty_rouge",
-        _writes,
+        _has_generation,
         "rouge raises on an empty prediction",
         "nothing of the reference is found in it",
         is_reproduced=False,
@@ -138,12 +140,12 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
 )
 
 
-QUIRKS = tuple(difference.name for difference in _DIFFERENCES)
+DIFFERENCE_NAMES = tuple(difference.name for difference in _DIFFERENCES)
 """The names of all."""
 REPRODUCED = frozenset(difference.name for difference in _DIFFERENCES if difference.is_reproduced)
 """The names of those that `--fidelity faithful` does as the original."""
 
 
-def quirks_of(traits: Traits, *, is_faithful: bool) -> tuple[Quirk, ...]:
+def find_differences(traits: TaskTraits, *, is_faithful: bool) -> tuple[OriginalDifference, ...]:
     """Return the differences that can touch a task, and what was done about each."""
-    return quirks(_DIFFERENCES, traits, is_faithful=is_faithful)
+    return select_differences(_DIFFERENCES, traits, is_faithful=is_faithful)

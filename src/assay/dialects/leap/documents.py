@@ -13,9 +13,9 @@ from assay.core.errors import AuthorError
 from assay.core.ids import digest
 from assay.core.limit import Limit
 from assay.dialects.leap.authoring import Task
-from assay.dialects.leap.calling import Author
-from assay.dialects.shared.plain_rows import plain
-from assay.dialects.shared.row_names import named
+from assay.dialects.leap.calling import TaskAuthor
+from assay.dialects.shared.plain_rows import to_plain_data
+from assay.dialects.shared.row_names import name_rows
 from assay.sources.dataset_folder import DatasetMissing
 
 CODE = "LEAP-005"
@@ -36,11 +36,11 @@ class Documents(NamedTuple):
     """Documents of the whole split."""
 
 
-def documents_of(
-    task: Task, author: Author, limit: Limit | None, seed: int, shared: random.Random | None
+def select_documents(
+    task: Task, author: TaskAuthor, limit: Limit | None, seed: int, shared: random.Random | None
 ) -> Documents:
     """Return the documents to evaluate; `shared`: the generator that shuffles them in the faithful way."""
-    split, docs = _split_of(task, author)
+    split, docs = _choose_split(task, author)
     rows = list(range(1, len(docs) + 1))
     if shared is not None:
         # One shuffle of both: a list of equal length takes the same places.
@@ -48,8 +48,8 @@ def documents_of(
         shared.shuffle(pairs)
         docs, rows = [doc for doc, _ in pairs], [row for _, row in pairs]
     fields = [_fields(doc) for doc in docs]
-    ids = named([digest(one) for one in fields])
-    kept = _kept(ids, limit, seed, is_shuffled=shared is not None)
+    ids = name_rows([digest(one) for one in fields])
+    kept = _apply_limit(ids, limit, seed, is_shuffled=shared is not None)
     return Documents(
         split,
         [docs[at] for at in kept],
@@ -60,7 +60,7 @@ def documents_of(
     )
 
 
-def _kept(ids: Sequence[str], limit: Limit | None, seed: int, *, is_shuffled: bool) -> Sequence[int]:
+def _apply_limit(ids: Sequence[str], limit: Limit | None, seed: int, *, is_shuffled: bool) -> Sequence[int]:
     """Return which documents a limit leaves; of shuffled ones, the first are a draw already."""
     every = range(len(ids))
     if limit is None:
@@ -71,7 +71,7 @@ def _kept(ids: Sequence[str], limit: Limit | None, seed: int, *, is_shuffled: bo
     return [at for at in every if ids[at] in chosen]
 
 
-def _split_of(task: Task, author: Author) -> tuple[str, list[Any]]:
+def _choose_split(task: Task, author: TaskAuthor) -> tuple[str, list[Any]]:
     """Return the documents of the test split, or of the validation split where there is none."""
     with author.calling("has_test_docs"):
         has_test = bool(task.has_test_docs())
@@ -81,7 +81,7 @@ def _split_of(task: Task, author: Author) -> tuple[str, list[Any]]:
         what = "has_test_docs() and has_validation_docs() are both False: there is nothing to evaluate"
         raise AuthorError(author.problem(CODE, what, "return True from one of them, and give its documents"))
     split = "test" if has_test else "validation"
-    docs = docs_of(task, author, f"{split}_docs")
+    docs = load_docs(task, author, f"{split}_docs")
     if not docs:
         other = ", or return False from has_test_docs()" if has_test and has_validation else ""
         what = f"has_{split}_docs() is True, but {split}_docs() gives no documents"
@@ -90,7 +90,7 @@ def _split_of(task: Task, author: Author) -> tuple[str, list[Any]]:
     return split, docs
 
 
-def _is_of_splits(error: KeyError, path: Path) -> bool:
+def _is_split_error(error: KeyError, path: Path) -> bool:
     """Whether a KeyError is of the splits of a dataset, and not of a document or any other dict."""
     frames = traceback.extract_tb(error.__traceback__)
     if Path(frames[-1].filename).name == "dataset_dict.py":
@@ -117,7 +117,7 @@ def _columns(splits: Mapping[Any, Any]) -> list[str]:
     return list(found)
 
 
-def docs_of(task: Task, author: Author, method: str) -> list[Any]:
+def load_docs(task: Task, author: TaskAuthor, method: str) -> list[Any]:
     """Return what one of the author's methods gives; a split that does not exist is said to be absent."""
     with author.calling(method):
         try:
@@ -128,11 +128,13 @@ def docs_of(task: Task, author: Author, method: str) -> list[Any]:
             wanted = error.args[0] if error.args else None
             if not isinstance(splits, Mapping) or wanted in splits:
                 raise
-            if not _is_of_splits(error, author.path):
+            if not _is_split_error(error, author.path):
                 columns = _columns(splits)
-                raise AuthorError(author.problem(*author.trouble(error, f"{method}()", columns))) from error
+                raise AuthorError(
+                    author.problem(*author.explain_error(error, f"{method}()", columns))
+                ) from error
             absent = task._loaded.absent.get(str(wanted))
-            what = f"{method}() reads the split {wanted!r}, which does not exist; there are {_listed(splits)}"
+            what = f"{method}() reads the split {wanted!r}, which does not exist; there are {_format_splits(splits)}"
             fix = "correct the split's name, or add its data"
             if absent is not None:
                 what = f"{method}() reads the split {wanted!r}, whose file is not there: {str(absent)!r}"
@@ -141,13 +143,13 @@ def docs_of(task: Task, author: Author, method: str) -> list[Any]:
             raise DatasetMissing(author.problem(CODE, what, fix + also)) from error
 
 
-def _listed(splits: Mapping[str, Any]) -> str:
+def _format_splits(splits: Mapping[str, Any]) -> str:
     return ", ".join(repr(str(name)) for name in splits) or "none"
 
 
 def _fields(doc: Any) -> dict[str, Any]:
     """Return a document as it is stored: its fields, or the whole of one that has none."""
     if isinstance(doc, Mapping):
-        made: dict[str, Any] = plain(doc)
+        made: dict[str, Any] = to_plain_data(doc)
         return made
-    return {"doc": doc if isinstance(doc, str) else plain(doc)}
+    return {"doc": doc if isinstance(doc, str) else to_plain_data(doc)}

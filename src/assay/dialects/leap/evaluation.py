@@ -15,12 +15,12 @@ from assay.core.errors import RAISED_BY_AUTHORS, reraise_interrupt
 from assay.core.request import Generate
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from assay.core.sample import Sample
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.dialects.leap.author_requests import LOGLIKELIHOOD
-from assay.dialects.leap.calling import content
-from assay.dialects.leap.model_requests import Value, Wish, Wishes
-from assay.dialects.leap.prepared_task import Prepared
-from assay.dialects.shared.author_modules import place_in
+from assay.dialects.leap.calling import format_document
+from assay.dialects.leap.model_requests import DocumentRequests, ExpectedResult, ParsedRequest
+from assay.dialects.leap.prepared_task import PreparedTask
+from assay.dialects.shared.author_modules import find_error_line
 from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
 
 ORIGINAL_DIGITS = 4
@@ -29,7 +29,7 @@ ORIGINAL_DIGITS = 4
 class Evaluation:
     """The author's scoring of one track."""
 
-    def __init__(self, prepared: Prepared, *, headline: str | None, is_faithful: bool) -> None:
+    def __init__(self, prepared: PreparedTask, *, headline: str | None, is_faithful: bool) -> None:
         self._prepared = prepared
         self._task = prepared.task
         self._is_faithful = is_faithful
@@ -37,7 +37,7 @@ class Evaluation:
         self.digits = ORIGINAL_DIGITS if is_faithful else None
         self.file = str(prepared.author.path)
 
-    def values(self, sample: Sample, answers: Sequence[Answered]) -> Mapping[str, Any] | Failure:
+    def values(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Mapping[str, Any] | Failure:
         """Return what process_results says of a document, or why there is nothing to say."""
         results = self.results(sample, answers)
         if isinstance(results, Failure):
@@ -48,15 +48,17 @@ class Evaluation:
             returned: Any = self._task.process_results(self._prepared.doc_for_results(number), results)
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
-            where = place_in(error, self._prepared.author.path)
-            what = f"raised {type(error).__name__}: {error} ({where}); the document is {content(doc)}"
+            where = find_error_line(error, self._prepared.author.path)
+            what = f"raised {type(error).__name__}: {error} ({where}); the document is {format_document(doc)}"
             return Failure("process_results", what)
         if not isinstance(returned, Mapping):
-            what = f"returned {type(returned).__name__}, expected a dict; the document is {content(doc)}"
+            what = (
+                f"returned {type(returned).__name__}, expected a dict; the document is {format_document(doc)}"
+            )
             return Failure("process_results", what)
         return {str(name): value for name, value in returned.items()}
 
-    def answer(self, sample: Sample, answers: Sequence[Answered]) -> str | None:
+    def answer(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> str | None:
         """Return what the model wrote; where options are compared, the label of the one that leads."""
         if sample.choices:
             results = self.results(sample, answers)
@@ -83,10 +85,10 @@ class Evaluation:
             said = self._task.higher_is_better()
             return {str(name): bool(is_better) for name, is_better in (said or {}).items()}
 
-    def results(self, sample: Sample, answers: Sequence[Answered]) -> list[Any] | Failure:
+    def results(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> list[Any] | Failure:
         """Return the answers to one document's requests as the author's code expects them."""
         asked = self._prepared.asked[self._prepared.number[sample.id]]
-        outcomes: dict[int, Answered] = {answered.request.index: answered for answered in answers}
+        outcomes: dict[int, AnsweredRequest] = {answered.request.index: answered for answered in answers}
         failed = next((one for one in map(_outcome, answers) if isinstance(one, Failure)), None)
         if failed is not None:
             return failed
@@ -98,13 +100,14 @@ class Evaluation:
                 return UNKNOWN_LABEL
             shares = _log_shares(first)
             return [
-                _part(shares[one.wish], shares[one.wish] == max(shares), one) for one in asked.wishes.values
+                _select_part(shares[one.wish], shares[one.wish] == max(shares), one)
+                for one in asked.wishes.values
             ]
         return [
             self._result(outcomes[one.wish], asked.wishes.every[one.wish], one) for one in asked.wishes.values
         ]
 
-    def _result(self, answered: Answered, wish: Wish, value: Value) -> Any:
+    def _result(self, answered: AnsweredRequest, wish: ParsedRequest, value: ExpectedResult) -> Any:
         outcome, ask = answered.response.outcome, answered.request.ask
         if isinstance(outcome, Completion):
             text = outcome.outputs[0].text
@@ -119,22 +122,22 @@ class Evaluation:
             return window.total(outcome, wish.continuation)
         if not self._needs_flag(value):
             return outcome.sum_logprob
-        return _part(outcome.sum_logprob, bool(outcome.is_greedy), value)
+        return _select_part(outcome.sum_logprob, bool(outcome.is_greedy), value)
 
-    def _lacks_flag(self, wishes: Wishes, answers: Sequence[Answered]) -> bool:
+    def _lacks_flag(self, wishes: DocumentRequests, answers: Sequence[AnsweredRequest]) -> bool:
         """Whether a flag is needed that the model did not give."""
         ranked = [one for one in wishes.values if wishes.every[one.wish].type == LOGLIKELIHOOD]
         unknown = (isinstance(one, Likelihood) and one.is_greedy is None for one in map(_outcome, answers))
         return any(map(self._needs_flag, ranked)) and any(unknown)
 
-    def _needs_flag(self, value: Value) -> bool:
+    def _needs_flag(self, value: ExpectedResult) -> bool:
         """Whether a result tells if the continuation is what the model would write itself."""
         if value.is_classic:
             return value.part != 0
         return value.part == 1 and not self._is_faithful
 
 
-def made_up_results(values: Sequence[Value], wishes: Sequence[Wish]) -> list[Any]:
+def build_dummy_results(values: Sequence[ExpectedResult], wishes: Sequence[ParsedRequest]) -> list[Any]:
     """Return results of the right shape, to rehearse the author's code with."""
     made: list[Any] = []
     for number, value in enumerate(values):
@@ -142,17 +145,17 @@ def made_up_results(values: Sequence[Value], wishes: Sequence[Wish]) -> list[Any
         if wish.writing is not None:
             made.append("text")
         elif wish.type == LOGLIKELIHOOD:
-            made.append(_part(-1.0 - number, number == 0, value))
+            made.append(_select_part(-1.0 - number, number == 0, value))
         else:
             made.append(-1.0 - number)
     return made
 
 
-def _outcome(answered: Answered) -> Outcome:
+def _outcome(answered: AnsweredRequest) -> Outcome:
     return answered.response.outcome
 
 
-def _part(number: float, is_greedy: bool, value: Value) -> Any:
+def _select_part(number: float, is_greedy: bool, value: ExpectedResult) -> Any:
     """Return the part of an answer that a request asks for."""
     if value.part is None:
         return (number, is_greedy) if value.is_classic else number

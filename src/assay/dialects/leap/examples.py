@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.dialects.shared.plain_rows import copied, plain
+from assay.dialects.shared.plain_rows import copy_data, to_plain_data
 
 if TYPE_CHECKING:
     from assay.dialects.leap.authoring import Task
@@ -27,7 +27,7 @@ class TooFewExamples(Exception):
         super().__init__(f"{wanted} examples were asked for; {split} has {there} that can be shown")
 
 
-class NotAText(Exception):
+class NotTextError(Exception):
     """An author's method gives something else than a text."""
 
     def __init__(self, method: str, made: Any) -> None:
@@ -36,20 +36,20 @@ class NotAText(Exception):
         """What documents have in common that are told of together."""
 
 
-def examples_for(task: Task, doc: Any, k: int, rnd: random.Random) -> list[Any]:
+def choose_examples(task: Task, doc: Any, k: int, rnd: random.Random) -> list[Any]:
     """Return k examples for a document; nothing is drawn for none."""
     if not k:
         return []
     faithful = task._around.is_faithful
-    answers = _Answering(task, doc)
+    answers = _AnswerCheck(task, doc)
     if not task.has_training_docs():
         pool, split = _other_docs(task)
         if not faithful:
-            return _without(answers, pool, k, rnd, split)
+            return _draw_examples(answers, pool, k, rnd, split)
         if len(pool) < k + 1:
             raise TooFewExamples(k + 1, len(pool), split)
         return [one for one in rnd.sample(pool, k + 1) if not is_same(one, doc)][:k]
-    if faithful or chooses_itself(task):
+    if faithful or has_own_examples(task):
         drawn = list(task.fewshot_examples(k=k, rnd=rnd))
         kept = drawn if faithful else [one for one in drawn if not answers(one)]
         if len(kept) == len(drawn):
@@ -59,10 +59,10 @@ def examples_for(task: Task, doc: Any, k: int, rnd: random.Random) -> list[Any]:
         return max(kept, [one for one in more if not answers(one)][:k], key=len)
     if task._training_docs is None:
         task._training_docs = list(task.training_docs())
-    return _without(answers, task._training_docs, k, rnd, "training_docs()")
+    return _draw_examples(answers, task._training_docs, k, rnd, "training_docs()")
 
 
-class _Answering:
+class _AnswerCheck:
     """Whether an example answers a document: is the document itself, or has its question and answer.
 
     Equality alone is not enough: two loadings of a row with NaN in it differ, and so do numbered copies.
@@ -77,7 +77,7 @@ class _Answering:
         if is_same(example, self._doc):
             return True
         if self._own is None:
-            self._own = self._read(copied(self._doc))
+            self._own = self._read(copy_data(self._doc))
         return self._read(example) == self._own
 
     def _read(self, doc: Any) -> tuple[Any, Any]:
@@ -85,23 +85,25 @@ class _Answering:
         return self._task.doc_to_text(doc), self._task.doc_to_target(doc)
 
 
-def context_text(task: Task, doc: Any, examples: Sequence[Any], description: str | None) -> str:
+def render_context(task: Task, doc: Any, examples: Sequence[Any], description: str | None) -> str:
     """Return description, examples and question as one text; an example is a question and its answer."""
     lead = f"{description}{AFTER_PART}" if description else ""
-    solved = "".join(f"{asked}{answered}{AFTER_PART}" for asked, answered in solved_texts(task, examples))
-    return f"{lead}{solved}{text_of(task, 'doc_to_text', doc)}"
+    solved = "".join(f"{asked}{answered}{AFTER_PART}" for asked, answered in render_examples(task, examples))
+    return f"{lead}{solved}{render_text(task, 'doc_to_text', doc)}"
 
 
-def solved_texts(task: Task, examples: Sequence[Any]) -> list[tuple[str, str]]:
+def render_examples(task: Task, examples: Sequence[Any]) -> list[tuple[str, str]]:
     """Return the question and the answer of each example."""
-    return [(text_of(task, "doc_to_text", one), text_of(task, "doc_to_target", one)) for one in examples]
+    return [
+        (render_text(task, "doc_to_text", one), render_text(task, "doc_to_target", one)) for one in examples
+    ]
 
 
-def text_of(task: Task, method: str, doc: Any) -> str:
+def render_text(task: Task, method: str, doc: Any) -> str:
     """Return what a method of the author's makes of a document, which must be a text."""
     made = getattr(task, method)(doc)
     if not isinstance(made, str):
-        raise NotAText(method, made)
+        raise NotTextError(method, made)
     return made
 
 
@@ -110,10 +112,10 @@ def is_same(one: Any, other: Any) -> bool:
     try:
         return bool(one == other)
     except ValueError:  # arrays are compared element by element
-        return bool(plain(one) == plain(other))
+        return bool(to_plain_data(one) == to_plain_data(other))
 
 
-def chooses_itself(task: Task) -> bool:
+def has_own_examples(task: Task) -> bool:
     """Whether the author's own code chooses the examples."""
     return getattr(type(task).fewshot_examples, "__module__", "") != "assay.dialects.leap.authoring"
 
@@ -126,7 +128,9 @@ def _other_docs(task: Task) -> tuple[list[Any], str]:
     return task._fewshot_docs, f"{name}()"
 
 
-def _without(answers: _Answering, pool: Sequence[Any], k: int, rnd: random.Random, split: str) -> list[Any]:
+def _draw_examples(
+    answers: _AnswerCheck, pool: Sequence[Any], k: int, rnd: random.Random, split: str
+) -> list[Any]:
     """Draw k documents that do not answer the one they are drawn for."""
     wanted = k + 1
     while True:

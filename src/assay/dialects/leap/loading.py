@@ -14,13 +14,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
-from assay.dialects.leap.authoring import SETTABLE, Around, Task, bases_in
-from assay.dialects.leap.calling import Author
+from assay.dialects.leap.authoring import SETTABLE, Task, TaskEnvironment, build_base_modules
+from assay.dialects.leap.calling import TaskAuthor
 from assay.dialects.leap.library import UTILITIES
 from assay.dialects.shared.author_modules import AuthorModules
-from assay.dialects.shared.misspelt_names import misspelt_names
+from assay.dialects.shared.misspelt_names import find_misspelt_names
 
 PACKAGE = "evaluation.task"
 _ALIASES = {
@@ -37,7 +37,7 @@ class LoadedTask(NamedTuple):
     """A Task class, and where it stands."""
 
     cls: type[Task]
-    author: Author
+    author: TaskAuthor
     files: Callable[[], Sequence[Path]]
     """Returns the files that its code is in; some are imported when they are needed."""
 
@@ -45,9 +45,9 @@ class LoadedTask(NamedTuple):
 class TaskFiles:
     """The files of one folder, run when they are asked for; each sees the others as its siblings."""
 
-    def __init__(self, folder: Path, around: Around) -> None:
+    def __init__(self, folder: Path, around: TaskEnvironment) -> None:
         self.folder = folder
-        leap, classic = bases_in(around)
+        leap, classic = build_base_modules(around)
         self._modules = AuthorModules(
             PACKAGE,
             {
@@ -81,7 +81,7 @@ class TaskFiles:
             if isinstance(value, type) and issubclass(value, Task) and value.__module__ == module.__name__
         }
 
-    def path_of(self, cls: type[Task]) -> Path:
+    def find_class_path(self, cls: type[Task]) -> Path:
         """Return the file that defines a class."""
         return Path(inspect.getfile(cls))
 
@@ -91,23 +91,23 @@ class TaskFiles:
         draws = any(
             word in file.read_bytes() for file in self._modules.files for word in (b"random", b"shuffle")
         )
-        path = self.path_of(cls)
-        author = Author(path, cls.__name__, draws=draws)
-        written_in = {self.path_of(one) for one in cls.__mro__ if issubclass(one, Task)}
+        path = self.find_class_path(cls)
+        author = TaskAuthor(path, cls.__name__, draws=draws)
+        written_in = {self.find_class_path(one) for one in cls.__mro__ if issubclass(one, Task)}
         author.check_names(cls, written_in.intersection(self._modules.files), SETTABLE)
-        return LoadedTask(cls, author, partial(self._modules.files_behind, path))
+        return LoadedTask(cls, author, partial(self._modules.find_imported_files, path))
 
 
-def tasks_among(classes: Mapping[str, type[Task]]) -> dict[str, type[Task]]:
+def filter_task_classes(classes: Mapping[str, type[Task]]) -> dict[str, type[Task]]:
     """Return the classes that are tasks by themselves: no abstract ones, no steps on the way to others."""
     return {
         name: cls
         for name, cls in classes.items()
-        if not inspect.isabstract(cls) and not _is_step(cls, classes.values())
+        if not inspect.isabstract(cls) and not _is_intermediate_class(cls, classes.values())
     }
 
 
-def _is_step(cls: type[Task], every: Iterable[type[Task]]) -> bool:
+def _is_intermediate_class(cls: type[Task], every: Iterable[type[Task]]) -> bool:
     """Whether a class only serves others: it does not say which data it has, and those that extend it do."""
     extending = [other for other in every if other is not cls and issubclass(other, cls)]
     return any(
@@ -116,21 +116,23 @@ def _is_step(cls: type[Task], every: Iterable[type[Task]]) -> bool:
     )
 
 
-def chosen_class(path: Path, classes: Mapping[str, type[Task]], name: str) -> type[Task]:
+def require_class(path: Path, classes: Mapping[str, type[Task]], name: str) -> type[Task]:
     """Return the class of a file that a person named."""
     if name not in classes:
-        what = f"there is no Task class {name!r}{nearest(name, classes)}; "
+        what = f"there is no Task class {name!r}{suggest_name(name, classes)}; "
         what += f"the file has {listing(classes) or 'none'}"
         raise AuthorError(Problem("LEAP-002", what, "name one of these", Origin(str(path))))
     if inspect.isabstract(classes[name]):
-        raise AuthorError(lacking(path, classes[name]))
+        raise AuthorError(build_missing_method_problem(path, classes[name]))
     return classes[name]
 
 
-def no_task(path: Path, classes: Mapping[str, type[Task]]) -> AuthorError:
+def build_no_task_error(path: Path, classes: Mapping[str, type[Task]]) -> AuthorError:
     """Return the error for a file without a task: no class at all, or classes that lack methods."""
     if classes:
-        return AuthorError([lacking(path, cls) for cls in classes.values() if inspect.isabstract(cls)])
+        return AuthorError(
+            [build_missing_method_problem(path, cls) for cls in classes.values() if inspect.isabstract(cls)]
+        )
     what = (
         "the file defines no Task class; expected one that extends Task, MultipleChoiceTask or PerplexityTask"
     )
@@ -138,11 +140,11 @@ def no_task(path: Path, classes: Mapping[str, type[Task]]) -> AuthorError:
     return AuthorError(Problem("LEAP-002", what, fix, Origin(str(path))))
 
 
-def lacking(path: Path, cls: type[Task]) -> Problem:
+def build_missing_method_problem(path: Path, cls: type[Task]) -> Problem:
     """Return what a class lacks that every task has to say."""
     methods: Sequence[str] = sorted(cls.__abstractmethods__)
     what = f"class {cls.__name__} lacks {listing(methods)}"
-    misspelt = misspelt_names(cls, [path], methods, allowed=SETTABLE)
+    misspelt = find_misspelt_names(cls, [path], methods, allowed=SETTABLE)
     if misspelt:
         name, meant, where = misspelt[0]
         return Problem("LEAP-002", f"{what}; it has {name!r}, which nothing reads", f"write {meant}", where)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from assay.core.errors import listing
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Generate, Labels, Sampling, Span, Windows
-from assay.core.sampling_bounds import expected_of
+from assay.core.sampling_bounds import describe_expected_value
 from assay.core.task import TaskSettings
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD, ROLLING, Request
-from assay.dialects.leap.calling import Misfit
+from assay.dialects.leap.calling import InvalidReturn
 from assay.dialects.leap.contexts import Context
 
 CODE = "LEAP-004"
@@ -26,7 +26,7 @@ _LENGTH_KEYS = ("max_gen_toks", "max_length", "max_new_tokens", "max_tokens")
 _USAGE = 'return rf.loglikelihood(ctx, " answer"), rf.greedy_until(ctx, {"until": ["."]}) or a list of these'
 
 
-class Writing(NamedTuple):
+class GenerationOptions(NamedTuple):
     """How an author wants a text to be written."""
 
     until: tuple[str, ...]
@@ -35,17 +35,17 @@ class Writing(NamedTuple):
     """What else was said, which no model is told."""
 
 
-class Wish(NamedTuple):
+class ParsedRequest(NamedTuple):
     """One thing that an author's code asks for."""
 
     type: str
     context: str
     continuation: str = ""
-    writing: Writing | None = None
+    writing: GenerationOptions | None = None
     is_classic: bool = False
 
 
-class Value(NamedTuple):
+class ExpectedResult(NamedTuple):
     """One result that the author's code expects: which wish it belongs to, and which part of its answer."""
 
     wish: int
@@ -54,11 +54,11 @@ class Value(NamedTuple):
     is_classic: bool
 
 
-class Wishes(NamedTuple):
+class DocumentRequests(NamedTuple):
     """What the author's code asks for about one document."""
 
-    every: tuple[Wish, ...]
-    values: tuple[Value, ...]
+    every: tuple[ParsedRequest, ...]
+    values: tuple[ExpectedResult, ...]
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -72,26 +72,26 @@ class Wishes(NamedTuple):
         """The types of request."""
         return {wish.type for wish in self.every}
 
-    def without_contexts(self) -> Wishes:
+    def without_contexts(self) -> DocumentRequests:
         """Return the same without the long texts, of which only the blanks at their ends are kept."""
         bare = (wish._replace(context=wish.context[len(wish.context.rstrip(" ")) :]) for wish in self.every)
-        return Wishes(tuple(bare), self.values)
+        return DocumentRequests(tuple(bare), self.values)
 
 
-def read_requests(returned: Any) -> Wishes:
+def read_requests(returned: Any) -> DocumentRequests:
     """Return what construct_requests asked for; Misfit when it is something else."""
     several = list(returned) if isinstance(returned, list | tuple) else [returned]
     if not several:
-        raise Misfit(CODE, "construct_requests returned no request", _USAGE)
-    wishes: list[Wish] = []
+        raise InvalidReturn(CODE, "construct_requests returned no request", _USAGE)
+    wishes: list[ParsedRequest] = []
     parts: list[set[int | None]] = []
-    values: list[Value] = []
+    values: list[ExpectedResult] = []
     for one in several:
         if not isinstance(one, Request):
             seen = f"{type(one).__name__} ({one!r:.60})"
             what = f"construct_requests returned {seen}, expected requests made by rf"
-            raise Misfit(CODE, what, _USAGE, kind=type(one).__name__)
-        wish = _wish(one)
+            raise InvalidReturn(CODE, what, _USAGE, kind=type(one).__name__)
+        wish = _parse_request(one)
         shared = (at for at, known in enumerate(wishes) if known == wish and one.index not in parts[at])
         at = next(shared, None) if one.index is not None else None
         if at is None:
@@ -99,26 +99,37 @@ def read_requests(returned: Any) -> Wishes:
             wishes.append(wish)
             parts.append(set())
         parts[at].add(one.index)
-        values.append(Value(at, one.index, one.is_classic))
-    return Wishes(tuple(wishes), tuple(values))
+        values.append(ExpectedResult(at, one.index, one.is_classic))
+    return DocumentRequests(tuple(wishes), tuple(values))
 
 
-def _wish(one: Request) -> Wish:
+def _parse_request(one: Request) -> ParsedRequest:
     if one.request_type == GREEDY_UNTIL:
         context, how = _arguments(one, 2)
-        return Wish(GREEDY_UNTIL, _text(one, context), writing=_writing(how), is_classic=one.is_classic)
+        return ParsedRequest(
+            GREEDY_UNTIL,
+            _text(one, context),
+            writing=_parse_generation_options(how),
+            is_classic=one.is_classic,
+        )
     if one.request_type == ROLLING:
         (text,) = _arguments(one, 1)
-        return Wish(ROLLING, "", _text(one, text), is_classic=one.is_classic)
+        return ParsedRequest(ROLLING, "", _text(one, text), is_classic=one.is_classic)
     context, continuation = _arguments(one, 2)
     if continuation == "":
-        raise Misfit(CODE, "loglikelihood was given an empty continuation", "give the text to be scored")
-    return Wish(LOGLIKELIHOOD, _text(one, context), _text(one, continuation), is_classic=one.is_classic)
+        raise InvalidReturn(
+            CODE, "loglikelihood was given an empty continuation", "give the text to be scored"
+        )
+    return ParsedRequest(
+        LOGLIKELIHOOD, _text(one, context), _text(one, continuation), is_classic=one.is_classic
+    )
 
 
 def _arguments(one: Request, n: int) -> tuple[Any, ...]:
     if len(one.args) != n:
-        raise Misfit(CODE, f"{one.request_type} was given {len(one.args)} arguments, expected {n}", _USAGE)
+        raise InvalidReturn(
+            CODE, f"{one.request_type} was given {len(one.args)} arguments, expected {n}", _USAGE
+        )
     return one.args
 
 
@@ -126,26 +137,28 @@ def _text(one: Request, value: Any) -> str:
     if not isinstance(value, str):
         seen = f"{type(value).__name__} ({value!r:.60})"
         what = f"{one.request_type} was given {seen}, expected a text"
-        raise Misfit(CODE, what, _USAGE, kind=one.request_type)
+        raise InvalidReturn(CODE, what, _USAGE, kind=one.request_type)
     return value
 
 
-def _writing(how: Any) -> Writing:
+def _parse_generation_options(how: Any) -> GenerationOptions:
     """Return what greedy_until was told: a dict with `until`, or the texts to stop at themselves."""
     given: dict[str, Any] = dict(how) if isinstance(how, Mapping) else {"until": how}
     until = given.pop("until", None) or ()
     stops = (until,) if isinstance(until, str) else until
     if not isinstance(stops, list | tuple) or not all(isinstance(stop, str) for stop in stops):
-        raise Misfit(CODE, f"greedy_until was given until {until!r:.60}, expected texts", _USAGE)
+        raise InvalidReturn(CODE, f"greedy_until was given until {until!r:.60}, expected texts", _USAGE)
     for key, value in given.items():
-        if (expected := expected_of(key, value)) is not None:
-            raise Misfit(CODE, f"greedy_until was given {key} {value!r:.60}, expected {expected}", _USAGE)
+        if (expected := describe_expected_value(key, value)) is not None:
+            raise InvalidReturn(
+                CODE, f"greedy_until was given {key} {value!r:.60}, expected {expected}", _USAGE
+            )
     lengths = [given.pop(key) for key in _LENGTH_KEYS if key in given]
     length = next((int(length) for length in lengths if length is not None), None)
-    return Writing(tuple(stops), length, tuple(map(str, given)))
+    return GenerationOptions(tuple(stops), length, tuple(map(str, given)))
 
 
-class Asking(NamedTuple):
+class LeapRequestBuilder(NamedTuple):
     """How a task asks."""
 
     settings: TaskSettings
@@ -157,7 +170,7 @@ class Asking(NamedTuple):
         """Whether it asks as the original."""
         return self.settings.is_faithful
 
-    def ask(self, wish: Wish, context: Context) -> Ask:
+    def ask(self, wish: ParsedRequest, context: Context) -> Ask:
         """Return what a model is asked for a wish."""
         if wish.type == ROLLING:
             return Span(wish.continuation, 0, windows=Windows("classic"))
@@ -174,16 +187,16 @@ class Asking(NamedTuple):
             )
         return Span((*prompt, Message("assistant", wish.continuation.strip() or wish.continuation)), 0)
 
-    def labels(self, wishes: Wishes, context: Context) -> Labels:
+    def labels(self, wishes: DocumentRequests, context: Context) -> Labels:
         """Return the options of a document as labels, of which one comes next."""
         prompt = self._prompt(wishes.every[0], context)
         texts = [option.strip() for option in wishes.options]
         before = prompt.rstrip(" ") if isinstance(prompt, str) else prompt
         return Labels(before, tuple((f" {text}", text) for text in texts))
 
-    def sampling(self, wish: Wish) -> Sampling:
+    def sampling(self, wish: ParsedRequest) -> Sampling:
         """Return how a text is written."""
-        asked, writing = self.settings, wish.writing or Writing(())
+        asked, writing = self.settings, wish.writing or GenerationOptions(())
         is_original = self.is_faithful and not wish.is_classic
         usual = _ORIGINAL_MAX_TOKENS if is_original else writing.max_tokens or _MAX_TOKENS
         stops = self.first_until if is_original else writing.until
@@ -198,7 +211,7 @@ class Asking(NamedTuple):
             seed=asked.seed if temperature > 0 else None,
         )
 
-    def _prompt(self, wish: Wish, context: Context) -> Prompt:
+    def _prompt(self, wish: ParsedRequest, context: Context) -> Prompt:
         """Return what stands before the answer; an author may have changed the context."""
         if context.messages is None:
             is_written = wish.type == GREEDY_UNTIL and not self.is_faithful
@@ -210,7 +223,7 @@ class Asking(NamedTuple):
         return (Message("user", wish.context),)
 
 
-def unknown_options(wishes: Sequence[Wishes]) -> str | None:
+def format_unknown_options(wishes: Sequence[DocumentRequests]) -> str | None:
     """Return in words what authors said about writing that no model is told."""
     names = dict.fromkeys(
         name for one in wishes for wish in one.every if wish.writing for name in wish.writing.unknown

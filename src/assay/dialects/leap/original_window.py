@@ -47,7 +47,7 @@ class OriginalWindow:
         """Return the number of tokens of each distinct continuation, in their order: what a run stores."""
         return " ".join(map(str, self._lengths.values()))
 
-    def widened(self, ask: Span, continuation: str) -> Span:
+    def widen_span(self, ask: Span, continuation: str) -> Span:
         """Return an ask that scores at least the tokens of the window."""
         wanted, start = self._lengths[continuation], ask.start
         assert isinstance(ask.prompt, str)

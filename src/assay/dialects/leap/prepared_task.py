@@ -10,31 +10,31 @@ from assay.core.errors import RAISED_BY_AUTHORS, reraise_interrupt
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.leap.authoring import Task
-from assay.dialects.leap.calling import Author, Troubles
-from assay.dialects.leap.contexts import Context, Contexts, Drawing
+from assay.dialects.leap.calling import TaskAuthor, Troubles
+from assay.dialects.leap.contexts import Context, Contexts, ExampleDraw
 from assay.dialects.leap.documents import Documents
 from assay.dialects.leap.examples import is_same
-from assay.dialects.leap.model_requests import Wishes, read_requests
+from assay.dialects.leap.model_requests import DocumentRequests, read_requests
 from assay.dialects.leap.original_window import OriginalWindow
-from assay.dialects.shared.author_draws import drawing as author_drawing
-from assay.dialects.shared.choices import labels_for
-from assay.dialects.shared.plain_rows import copied
+from assay.dialects.shared.author_draws import seeded_draws as author_drawing
+from assay.dialects.shared.choices import build_labels
+from assay.dialects.shared.plain_rows import copy_data
 
 
-class Asked(NamedTuple):
+class PreparedDocument(NamedTuple):
     """What is asked about one document, and what a person sees of it."""
 
-    wishes: Wishes
+    wishes: DocumentRequests
     """Without the contexts."""
     options: tuple[str, ...]
     target: str | None
 
 
-class Prepared:
+class PreparedTask:
     """A task's object, its documents, and what it asks about each."""
 
     def __init__(
-        self, task: Task, author: Author, documents: Documents, drawing: Drawing, *, is_chat: bool
+        self, task: Task, author: TaskAuthor, documents: Documents, drawing: ExampleDraw, *, is_chat: bool
     ) -> None:
         self.task = task
         self.author = author
@@ -46,24 +46,26 @@ class Prepared:
             self.contexts = Contexts(task, documents.docs, documents.ids, drawing, is_chat=is_chat)
         self._changed: set[int] = set()
         """The documents that the author's code changes while it makes requests; its scoring may need that."""
-        self.asked = self._look_at_all()
+        self.asked = self._prepare_documents()
         self.types = set[str]().union(*(wishes.types for wishes in {one.wishes for one in self.asked}))
         """The types of request over all documents."""
         self.window: OriginalWindow | None = None
         """The tokens that count in the faithful way."""
 
-    def wishes(self, number: int, shots: int | None = None) -> tuple[Wishes, Context]:
+    def wishes(self, number: int, shots: int | None = None) -> tuple[DocumentRequests, Context]:
         """Return what the author's code asks about a document, with at most so many examples."""
-        return self._asked_about(number, copied(self.documents.docs[number]), shots)
+        return self._build_requests(number, copy_data(self.documents.docs[number]), shots)
 
     def doc_for_results(self, number: int) -> Any:
         """Return a document as the author's code left it when it made the requests."""
-        doc = copied(self.documents.docs[number])
+        doc = copy_data(self.documents.docs[number])
         if number in self._changed:
-            self._asked_about(number, doc)
+            self._build_requests(number, doc)
         return doc
 
-    def _asked_about(self, number: int, doc: Any, shots: int | None = None) -> tuple[Wishes, Context]:
+    def _build_requests(
+        self, number: int, doc: Any, shots: int | None = None
+    ) -> tuple[DocumentRequests, Context]:
         with self._seeding() as seed_for:
             seed_for(number)
             context = self.contexts.of(number, doc, shots)
@@ -79,23 +81,23 @@ class Prepared:
             )
         ]
 
-    def _look_at_all(self) -> list[Asked]:
+    def _prepare_documents(self) -> list[PreparedDocument]:
         """Call the author's methods on every document; raise for all that go wrong."""
         troubles = Troubles(self.author)
-        found: list[Asked] = []
-        known: dict[Wishes, Wishes] = {}
+        found: list[PreparedDocument] = []
+        known: dict[DocumentRequests, DocumentRequests] = {}
         with self._seeding() as seed_for:
             for number, doc in enumerate(self.documents.docs):
                 hook = "doc_to_target"
                 try:
                     seed_for(number)
-                    target = self.task.doc_to_target(own := copied(doc))
+                    target = self.task.doc_to_target(own := copy_data(doc))
                     hook = "doc_to_text"
                     seed_for(number)
                     self.task.doc_to_text(own)
                     hook = "fewshot_context"
                     seed_for(number)
-                    context = self.contexts.of(number, own := copied(doc))
+                    context = self.contexts.of(number, own := copy_data(doc))
                     hook = "construct_requests"
                     wishes = read_requests(self.task.construct_requests(own, context.text))
                     if not is_same(own, doc):
@@ -106,7 +108,7 @@ class Prepared:
                     continue
                 bare = wishes.without_contexts()
                 found.append(
-                    Asked(
+                    PreparedDocument(
                         known.setdefault(bare, bare),
                         wishes.options,
                         target if isinstance(target, str) else None,
@@ -126,21 +128,21 @@ class Prepared:
             yield lambda number: seed_for(self.documents.ids[number])
 
 
-def _sample(sample_id: str, fields: dict[str, Any], origin: Origin, asked: Asked) -> Sample:
+def _sample(sample_id: str, fields: dict[str, Any], origin: Origin, asked: PreparedDocument) -> Sample:
     target = asked.target
-    right = _right(asked.options, target)
+    right = _find_right_option(asked.options, target)
     return Sample(
         sample_id,
         fields,
         origin,
         choices=tuple(option.strip() for option in asked.options),
-        labels=labels_for(len(asked.options)),
+        labels=build_labels(len(asked.options)),
         gold=right,
         targets=() if right or target is None or not target.strip() else (target.strip(),),
     )
 
 
-def _right(options: Sequence[str], target: str | None) -> tuple[int, ...]:
+def _find_right_option(options: Sequence[str], target: str | None) -> tuple[int, ...]:
     """Return the one option that is the right answer: as it is written, or blanks aside."""
     if target is None:
         return ()

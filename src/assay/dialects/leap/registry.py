@@ -13,13 +13,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest, reraise_interrupt
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    Problem,
+    listing,
+    reraise_interrupt,
+    suggest_name,
+)
 from assay.core.origin import Origin
-from assay.dialects.leap.authoring import Around, Task
-from assay.dialects.leap.detect import TaskName, task_files, task_folder
-from assay.dialects.leap.loading import LoadedTask, TaskFiles, chosen_class, lacking, no_task, tasks_among
+from assay.dialects.leap.authoring import Task, TaskEnvironment
+from assay.dialects.leap.detect import TaskName, find_task_folder, task_files
+from assay.dialects.leap.loading import (
+    LoadedTask,
+    TaskFiles,
+    build_missing_method_problem,
+    build_no_task_error,
+    filter_task_classes,
+    require_class,
+)
 from assay.dialects.shared.author_modules import AuthorModules
-from assay.dialects.shared.selection import chosen_parts
+from assay.dialects.shared.selection import select_parts
 
 CODE = "LEAP-010"
 _DATASETS = "get_eval_datasets"
@@ -30,7 +44,7 @@ _PLACES = ("api/config/dataset.py", "evaluation/config/dataset.py", "config/data
 _LEVELS_UP = 2
 
 
-class Entry(NamedTuple):
+class RegistryEntry(NamedTuple):
     """What a registry says about one dataset."""
 
     explain: str = ""
@@ -44,7 +58,7 @@ class NamedTask(NamedTuple):
 
     name: str
     loaded: LoadedTask
-    entry: Entry
+    entry: RegistryEntry
 
 
 class RegisteredDataset(NamedTuple):
@@ -58,26 +72,26 @@ class RegisteredDataset(NamedTuple):
     class_name: str
 
 
-class Found(NamedTuple):
+class TaskSelection(NamedTuple):
     """The tasks that a person's words mean."""
 
     tasks: tuple[NamedTask, ...]
     notes: tuple[str, ...]
 
 
-def find_tasks(name: str, around: Around) -> Found:
+def find_tasks(name: str, around: TaskEnvironment) -> TaskSelection:
     """Return the tasks of `file.py`, `file.py::Class`, `folder`, `folder:names`."""
     named = TaskName.of(name)
     if named.path.is_dir():
-        return _of_folder(named, around)
-    return _of_file(named, around)
+        return _find_folder_tasks(named, around)
+    return _find_file_tasks(named, around)
 
 
-def registered(folder: Path, around: Around) -> list[RegisteredDataset]:
+def list_registered(folder: Path, around: TaskEnvironment) -> list[RegisteredDataset]:
     """Return the datasets that a folder's registry names; none when it has no registry."""
-    place = task_folder(folder)
+    place = find_task_folder(folder)
     files = None if place is None else TaskFiles(place, around)
-    if files is None or not (entries := _entries(folder, files)):
+    if files is None or not (entries := _read_entries(folder, files)):
         return []
     tasks = _Collection(files, entries).tasks
     return [
@@ -93,93 +107,96 @@ def registered(folder: Path, around: Around) -> list[RegisteredDataset]:
     ]
 
 
-def _of_folder(named: TaskName, around: Around) -> Found:
-    place = task_folder(named.path)
+def _find_folder_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelection:
+    place = find_task_folder(named.path)
     if place is None:
         what = "the folder has no file that defines a Task class"
         raise AuthorError(
             Problem("LEAP-002", what, "name the folder of the task files", Origin(str(named.path)))
         )
     files = TaskFiles(place, around)
-    entries = _entries(named.path, files)
+    entries = _read_entries(named.path, files)
     collection = _Collection(files, entries)
     known = list(collection.tasks)
     wanted = list(entries) or known
     notes = list(collection.notes)
     if named.selection:
-        wanted = chosen_parts(named.selection, known, dataset=str(named.path), noun="task", code=CODE)
+        wanted = select_parts(named.selection, known, dataset=str(named.path), noun="task", code=CODE)
     elif len(wanted) < len(known):
         left = len(known) - len(wanted)
         notes.append(f"{left} tasks are not in the registry and are left out; {named.path}:* means all")
-    tasks = tuple(NamedTask(one, collection.tasks[one], entries.get(one, Entry())) for one in wanted)
-    return Found(tasks, tuple(notes))
+    tasks = tuple(NamedTask(one, collection.tasks[one], entries.get(one, RegistryEntry())) for one in wanted)
+    return TaskSelection(tasks, tuple(notes))
 
 
-def _of_file(named: TaskName, around: Around) -> Found:
+def _find_file_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelection:
     path = named.path
     files = TaskFiles(path.parent, around)
-    entries = _entries(path.parent, files)
+    entries = _read_entries(path.parent, files)
     classes = files.classes(path)
     if named.class_name is not None:
-        wanted = {named.class_name: chosen_class(path, classes, named.class_name)}
+        wanted = {named.class_name: require_class(path, classes, named.class_name)}
     else:
-        wanted = tasks_among(classes)
+        wanted = filter_task_classes(classes)
     if not wanted:
-        raise no_task(path, classes)
-    notes = _unfinished(path, classes) if named.class_name is None else []
-    names = _own_names({path: tasks_among(classes) | wanted}, entries)
+        raise build_no_task_error(path, classes)
+    notes = _note_incomplete_classes(path, classes) if named.class_name is None else []
+    names = _name_classes({path: filter_task_classes(classes) | wanted}, entries)
     try:
-        names |= {cls: name for name, cls in _declared(files).items()}
+        names |= {cls: name for name, cls in _read_declared_classes(files).items()}
     except AuthorError as error:
         notes.append(f"the folder's __init__.py does not run, so tasks are named after the file: {error}")
     tasks = [
-        NamedTask(names[cls], files.loaded(cls), entries.get(names[cls], Entry())) for cls in wanted.values()
+        NamedTask(names[cls], files.loaded(cls), entries.get(names[cls], RegistryEntry()))
+        for cls in wanted.values()
     ]
     if named.selection:
         known = [task.name for task in tasks]
-        meant = chosen_parts(named.selection, known, dataset=path.name, noun="task", code=CODE)
+        meant = select_parts(named.selection, known, dataset=path.name, noun="task", code=CODE)
         tasks = [task for task in tasks if task.name in meant]
-    return Found(tuple(tasks), tuple(notes))
+    return TaskSelection(tuple(tasks), tuple(notes))
 
 
 class _Collection:
     """All tasks of a folder, by name."""
 
-    def __init__(self, files: TaskFiles, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, files: TaskFiles, entries: Mapping[str, RegistryEntry]) -> None:
         self.notes: list[str] = []
-        declared = _declared(files)
+        declared = _read_declared_classes(files)
         if declared:
             found = {name: files.loaded(cls) for name, cls in declared.items()}
         else:
             every = {path: files.classes(path) for path in task_files(files.folder)}
-            tasks = {path: tasks_among(classes) for path, classes in every.items()}
+            tasks = {path: filter_task_classes(classes) for path, classes in every.items()}
             for path, classes in every.items():
-                self.notes += _unfinished(path, classes)
-            names = _own_names(tasks, entries)
+                self.notes += _note_incomplete_classes(path, classes)
+            names = _name_classes(tasks, entries)
             found = {name: files.loaded(cls) for cls, name in names.items()}
         self.tasks = found
         lost = [name for name in entries if name not in found]
         if lost:
             shown = [f"{one.author.path.stem}.{one.cls.__name__}" for one in found.values()]
-            what = f"the registry names {lost[0]!r}{nearest(lost[0], found)}, for which there is no class"
+            what = (
+                f"the registry names {lost[0]!r}{suggest_name(lost[0], found)}, for which there is no class"
+            )
             fix = f"correct the name, or write the class; the classes are {listing(shown, at_most=20)}"
             raise AuthorError(Problem(CODE, what, fix, Origin(str(files.folder))))
 
 
-def _unfinished(path: Path, classes: Mapping[str, type[Task]]) -> list[str]:
+def _note_incomplete_classes(path: Path, classes: Mapping[str, type[Task]]) -> list[str]:
     """Return notes on classes that lack methods and that no other one of the file completes."""
     return [
-        f"{path.name}: {lacking(path, cls).what}, so it is left out"
+        f"{path.name}: {build_missing_method_problem(path, cls).what}, so it is left out"
         for cls in classes.values()
         if inspect.isabstract(cls)
         and not any(other is not cls and issubclass(other, cls) for other in classes.values())
     ]
 
 
-def _declared(files: TaskFiles) -> dict[str, type[Task]]:
+def _read_declared_classes(files: TaskFiles) -> dict[str, type[Task]]:
     """Return the classes that `TASK_REGISTRY` in the folder's `__init__.py` names."""
     path = files.folder / "__init__.py"
-    if not path.is_file() or _CLASSES not in _defined(path):
+    if not path.is_file() or _CLASSES not in _list_defined_names(path):
         return {}
     written = getattr(files.module(path), _CLASSES)
     if not isinstance(written, Mapping):
@@ -192,38 +209,39 @@ def _declared(files: TaskFiles) -> dict[str, type[Task]]:
     return {str(name): cls for name, cls in written.items()}
 
 
-def _own_names(
-    tasks: Mapping[Path, Mapping[str, type[Task]]], entries: Mapping[str, Entry]
+def _name_classes(
+    tasks: Mapping[Path, Mapping[str, type[Task]]], entries: Mapping[str, RegistryEntry]
 ) -> dict[type[Task], str]:
     """Return a name for each class: the registry's, else `file_class`, or `file` for an only one."""
-    spelled = {_bare(name): name for name in entries}
+    spelled = {_normalize_name(name): name for name in entries}
     names: dict[type[Task], str] = {}
     for path, classes in tasks.items():
         for name, cls in classes.items():
             both = f"{path.stem}_{name}"
             own = path.stem if len(classes) == 1 else both
-            fitting = [_bare(one) for one in dict.fromkeys((both, name, own))]
+            fitting = [_normalize_name(one) for one in dict.fromkeys((both, name, own))]
             names[cls] = next((spelled[one] for one in fitting if one in spelled), own.lower())
     return names
 
 
-def _bare(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.casefold().replace("_", "").replace("-", "")
 
 
-def _entries(named: Path, files: TaskFiles) -> dict[str, Entry]:
+def _read_entries(named: Path, files: TaskFiles) -> dict[str, RegistryEntry]:
     """Return what a folder's registry says; nothing when there is none."""
     places = list(_registry_files(named, files.folder))
-    datasets = next((path for path in places if _DATASETS in _defined(path)), None)
-    headlines = next((path for path in places if _HEADLINES in _defined(path)), None)
+    datasets = next((path for path in places if _DATASETS in _list_defined_names(path)), None)
+    headlines = next((path for path in places if _HEADLINES in _list_defined_names(path)), None)
 
     def run(path: Path) -> Any:
         return files.module(path) if path.parent == files.folder else _run(path)
 
-    told = {} if datasets is None else _told(run(datasets), datasets)
-    decided = {} if headlines is None else _decided(run(headlines), headlines)
+    told = {} if datasets is None else _read_eval_datasets(run(datasets), datasets)
+    decided = {} if headlines is None else _read_headline_metrics(run(headlines), headlines)
     return {
-        name: told.get(name, Entry())._replace(headline=decided.get(name)) for name in {**told, **decided}
+        name: told.get(name, RegistryEntry())._replace(headline=decided.get(name))
+        for name in {**told, **decided}
     }
 
 
@@ -234,7 +252,7 @@ def _registry_files(named: Path, folder: Path) -> Iterator[Path]:
     yield from (place / inside for place in above for inside in _PLACES if (place / inside).is_file())
 
 
-def _defined(path: Path) -> frozenset[str]:
+def _list_defined_names(path: Path) -> frozenset[str]:
     """Return the names that a file defines at its top, without running it."""
     try:
         body = ast.parse(path.read_bytes()).body
@@ -259,7 +277,7 @@ def _run(path: Path) -> Any:
     return modules.run(path)
 
 
-def _told(module: Any, path: Path) -> dict[str, Entry]:
+def _read_eval_datasets(module: Any, path: Path) -> dict[str, RegistryEntry]:
     """Return what `get_eval_datasets` says."""
     try:
         written = getattr(module, _DATASETS)()
@@ -271,11 +289,13 @@ def _told(module: Any, path: Path) -> dict[str, Entry]:
     entries = {}
     for name, said in written.items():
         _check_mapping(said, f"{_DATASETS}()[{name!r}]", path)
-        entries[str(name)] = Entry(str(said.get("explain") or ""), _split(said.get("metrics")))
+        entries[str(name)] = RegistryEntry(
+            str(said.get("explain") or ""), _split_metrics(said.get("metrics"))
+        )
     return entries
 
 
-def _decided(module: Any, path: Path) -> dict[str, str]:
+def _read_headline_metrics(module: Any, path: Path) -> dict[str, str]:
     """Return what `EVAL_DATASET_METRIC` says."""
     written = getattr(module, _HEADLINES)
     _check_mapping(written, _HEADLINES, path)
@@ -289,7 +309,7 @@ def _check_mapping(value: Any, what: str, path: Path) -> None:
         raise AuthorError(Problem(CODE, seen, fix, Origin(str(path))))
 
 
-def _split(metrics: Any) -> tuple[str, ...]:
+def _split_metrics(metrics: Any) -> tuple[str, ...]:
     """Return metrics by name; the original writes several into one text: ["acc, macro_f1"]."""
     several: Sequence[Any] = [metrics] if isinstance(metrics, str) else metrics or ()
     return tuple(part.strip() for one in several for part in str(one).split(",") if part.strip())

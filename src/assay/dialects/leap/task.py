@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.core.prompt import Prompt, final_text, with_final_text
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Span, request
+from assay.core.prompt import Prompt, final_text, replace_final_text
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Span, make_request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD
 from assay.dialects.leap.evaluation import Evaluation
-from assay.dialects.leap.model_requests import Asking, Wish
-from assay.dialects.leap.prepared_task import Prepared
+from assay.dialects.leap.model_requests import LeapRequestBuilder, ParsedRequest
+from assay.dialects.leap.prepared_task import PreparedTask
 from assay.dialects.shared.described_task import DescribedTask
 
 _SHOWN_CHARS = 400
@@ -28,8 +28,8 @@ class LeapTask(DescribedTask):
         self,
         spec: TaskSpec,
         samples: Sequence[Sample],
-        prepared: Prepared,
-        asking: Asking,
+        prepared: PreparedTask,
+        asking: LeapRequestBuilder,
         headline: str | None,
     ) -> None:
         super().__init__(spec)
@@ -66,7 +66,7 @@ class LeapTask(DescribedTask):
                 ]
             counts = (context.n_shots, context.n_left_out)
             made += [
-                request(self._spec.name, sample.id, method, role, index, ask, *counts)
+                make_request(self._spec.name, sample.id, method, role, index, ask, *counts)
                 for index, (role, ask) in enumerate(asks)
             ]
         return made
@@ -80,7 +80,7 @@ class LeapTask(DescribedTask):
             text = final_text(ask.prompt)
             more = f" ... ({len(text):,} characters)" if len(text) > _SHOWN_CHARS else ""
             return text[:_SHOWN_CHARS] + more
-        before = with_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
+        before = replace_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
         return before if isinstance(before, str) or final_text(before) else before[:-1]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
@@ -106,14 +106,14 @@ class LeapTask(DescribedTask):
             return ComponentSpec("option_likelihood", {"track": method, "score_by": "sum"})
         return None
 
-    def _windowed(self, wish: Wish, ask: Ask) -> Ask:
+    def _windowed(self, wish: ParsedRequest, ask: Ask) -> Ask:
         window = self._prepared.window
         if window is None or wish.type != LOGLIKELIHOOD or wish.is_classic or not isinstance(ask, Span):
             return ask
-        return window.widened(ask, wish.continuation)
+        return window.widen_span(ask, wish.continuation)
 
 
-def _role(wish: Wish, has_options: bool) -> str:
+def _role(wish: ParsedRequest, has_options: bool) -> str:
     if wish.type == GREEDY_UNTIL:
         return "answer"
     if wish.type != LOGLIKELIHOOD:

@@ -16,16 +16,22 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import AuthorError
-from assay.core.ids import draw, rank
+from assay.core.ids import make_random, rank
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Kind, Sampling
 from assay.core.score import Score
 from assay.core.task import Rehearse
 from assay.dialects.llmbox.example_arguments import ExampleArguments
-from assay.dialects.llmbox.formatted_dataset import Prepared
-from assay.dialects.llmbox.preliminary_tasks import TargetTask, comparable, no_use, rehearsal, written
+from assay.dialects.llmbox.formatted_dataset import FormattedDataset
+from assay.dialects.llmbox.preliminary_tasks import (
+    TargetTask,
+    build_rehearsal,
+    build_search_error,
+    find_comparable_rows,
+    generate_texts,
+)
 from assay.dialects.llmbox.prompts import Shot
-from assay.dialects.llmbox.task import Asking, ClassTask, Found
+from assay.dialects.llmbox.task import ClassTask, RequestSettings, SearchResult
 
 _SAMPLING = Sampling(max_tokens=64, temperature=0.9, top_p=0.9, stop=("\nInput:",))
 _QUOTES = "\"'`“”‘’«» "
@@ -39,8 +45,8 @@ class Ape:
     def __init__(
         self,
         task: str,
-        prepared: Mapping[str, Prepared],
-        asking: Asking,
+        prepared: Mapping[str, FormattedDataset],
+        asking: RequestSettings,
         asked: ExampleArguments,
         *,
         seed: int,
@@ -55,21 +61,23 @@ class Ape:
         self._first = next(iter(prepared.values()))
         self._author = self._first.author
         self._is_free = self._first.dataset.evaluation_type == "generation"
-        rows, self._examples = self._divided(asked)
+        rows, self._examples = self._split_pool(asked)
         self._rows = {method: one.over(rows) for method, one in prepared.items()}
         self._check_targets()
         self.kinds = frozenset({Kind.GENERATE, Kind.SPAN} if self._is_free else {Kind.GENERATE})
 
-    def run(self, rehearse: Rehearse) -> Found:
+    def run(self, rehearse: Rehearse) -> SearchResult:
         """Let the model propose, compare the proposals, and put the best before every prompt."""
-        proposals = written(rehearse, self._task, self._asks(), self._author, "ape", clean=cleaned)
+        proposals = generate_texts(
+            rehearse, self._task, self._asks(), self._author, "ape", clean=clean_instruction
+        )
         chosen: dict[str, Any] = {}
         notes = []
         for method, rows in self._rows.items():
             values, n_rows = self._values(method, rows, proposals, rehearse)
             best = max(range(len(values)), key=values.__getitem__)
-            self._prepared[method].lead = led_by(proposals[best])
-            by = self._measure(rows)
+            self._prepared[method].lead = format_lead(proposals[best])
+            by = self._describe_measure(rows)
             chosen[method] = {
                 "instruction": proposals[best],
                 "by": by,
@@ -83,13 +91,13 @@ class Ape:
                 f"{method}: the instruction found is {proposals[best]!r}: {by} {values[best]:.3f} on "
                 f"{n_rows} rows set aside, {among if len(values) > 1 else 'the only proposal'}"
             )
-        return Found(chosen, notes)
+        return SearchResult(chosen, notes)
 
-    def _divided(self, asked: ExampleArguments) -> tuple[list[int], list[int]]:
+    def _split_pool(self, asked: ExampleArguments) -> tuple[list[int], list[int]]:
         """Return rows of the pool to compare proposals on, and others to make proposals from."""
-        shown = list(self._first.outside(self._first.shown_to_all))
+        shown = list(self._first.filter_unevaluated(self._first.common_examples))
         wanted = asked.ape_rows + asked.ape_proposals * asked.ape_examples
-        spare = list(islice(self._first.spare("ape"), wanted))
+        spare = list(islice(self._first.draw_spare_rows("ape"), wanted))
         # What all prompts show cannot be used to compare, but it can be learned from.
         n_rows = min(asked.ape_rows, len(spare) - max(0, asked.ape_examples - len(shown)))
         if n_rows < 1:
@@ -119,45 +127,47 @@ class Ape:
         """Return what makes the model propose, each time from other rows and with another seed."""
         made = []
         for number in range(self._n_proposals):
-            generator = draw(self._seed, self._task, str(number))
+            generator = make_random(self._seed, self._task, str(number))
             rows = generator.sample(self._examples, min(self._n_examples, len(self._examples)))
             seed = rank(self._seed, self._task, str(number)) % (1 << 31)
-            prompt = proposing([self._first.shot(at, 0) for at in rows], is_chat=self._asking.is_chat)
+            prompt = build_proposal_prompt(
+                [self._first.build_shot(at, 0) for at in rows], is_chat=self._asking.is_chat
+            )
             made.append(Generate(prompt, msgspec.structs.replace(_SAMPLING, seed=seed)))
         return made
 
     def _values(
-        self, method: str, rows: Prepared, proposals: Sequence[str], rehearse: Rehearse
+        self, method: str, rows: FormattedDataset, proposals: Sequence[str], rehearse: Rehearse
     ) -> tuple[list[float], int]:
         """Return how well each proposal serves a method, and on how many rows that was seen."""
         kind = TargetTask if self._is_free else ClassTask
         tasks = [
-            rehearsal(
+            build_rehearsal(
                 kind,
                 f"{self._task}.{method}.{number}",
                 method,
-                rows.variant(lead=led_by(proposal)),
+                rows.copy_with(lead=format_lead(proposal)),
                 self._asking,
             )
             for number, proposal in enumerate(proposals)
         ]
         results = rehearse(tasks)
-        usable = comparable(results, self._author, "ape")
+        usable = find_comparable_rows(results, self._author, "ape")
         if not any(scores[at].value is not None for scores in results for at in usable):
-            why = f"{self._measure(rows)} gives no values of samples to compare instructions by"
-            raise no_use(self._author, "ape", f"{why}: let it set `last_score_lists`")
-        sign = 1.0 if self._is_free or _is_more_better(rows) else -1.0
+            why = f"{self._describe_measure(rows)} gives no values of samples to compare instructions by"
+            raise build_search_error(self._author, "ape", f"{why}: let it set `last_score_lists`")
+        sign = 1.0 if self._is_free or _is_higher_better(rows) else -1.0
         return [sign * _mean([scores[at] for at in usable]) for scores in results], len(usable)
 
-    def _measure(self, rows: Prepared) -> str:
+    def _describe_measure(self, rows: FormattedDataset) -> str:
         """Return what proposals are compared by, in words."""
         if self._is_free:
             return "mean log-likelihood of the answer"
         metric = type(rows.dataset.metrics[0]).__name__ if rows.dataset.metrics else "share of right answers"
-        return metric if _is_more_better(rows) else f"minus {metric}"
+        return metric if _is_higher_better(rows) else f"minus {metric}"
 
 
-def proposing(shots: Sequence[Shot], *, is_chat: bool) -> Prompt:
+def build_proposal_prompt(shots: Sequence[Shot], *, is_chat: bool) -> Prompt:
     """Return the prompt that shows inputs with their outputs and asks for the instruction behind them."""
     pairs = "\n\n".join(f"Input: {shot.source}\nOutput: {shot.target}" for shot in shots)
     told = (
@@ -169,18 +179,18 @@ def proposing(shots: Sequence[Shot], *, is_chat: bool) -> Prompt:
     return f"{told}The instruction was:"
 
 
-def cleaned(text: str) -> str:
+def clean_instruction(text: str) -> str:
     """Return the instruction in what the model wrote: its first line, without quotation marks."""
     first = text.strip().partition("\n")[0]
     return first.strip(_QUOTES)
 
 
-def led_by(instruction: str) -> str:
+def format_lead(instruction: str) -> str:
     """Return an instruction as it stands before a prompt."""
     return f"Instruction: {instruction}"
 
 
-def _is_more_better(rows: Prepared) -> bool:
+def _is_higher_better(rows: FormattedDataset) -> bool:
     return all(getattr(metric, "higher_is_better", True) for metric in rows.dataset.metrics[:1])
 
 

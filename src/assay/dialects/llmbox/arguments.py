@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.dialects.llmbox.authoring import MODEL_TYPES, RANKING_TYPES
 from assay.dialects.llmbox.example_arguments import ExampleArguments, check_arguments
 
@@ -26,7 +26,7 @@ class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
     """What the class sees as `self.model_type`; None: `chat` where prompts are conversations, else `base`."""
 
 
-def class_arguments(given: Mapping[str, str]) -> ClassArguments:
+def read_class_arguments(given: Mapping[str, str]) -> ClassArguments:
     """Read `--dataset-arg` pairs; UsageError when one is unknown or has a wrong value."""
     known = ClassArguments.__struct_fields__
     for key in given:
@@ -34,7 +34,7 @@ def class_arguments(given: Mapping[str, str]) -> ClassArguments:
             raise UsageError(
                 Problem(
                     "USAGE-007",
-                    f"--dataset-arg {key!r} is not known to dataset classes{nearest(key, known)}",
+                    f"--dataset-arg {key!r} is not known to dataset classes{suggest_name(key, known)}",
                     f"use some of {listing(known)}",
                 )
             )
@@ -46,10 +46,10 @@ def class_arguments(given: Mapping[str, str]) -> ClassArguments:
         what = f"--dataset-arg {name} is {given[name]!r}, expected a whole number"
         raise UsageError(Problem("USAGE-007", what, f"write for example {name}=10")) from error
     if args.ranking_type is not None and args.ranking_type not in RANKING_TYPES:
-        what = f"ranking_type is {args.ranking_type!r}{nearest(args.ranking_type, RANKING_TYPES)}"
+        what = f"ranking_type is {args.ranking_type!r}{suggest_name(args.ranking_type, RANKING_TYPES)}"
         raise UsageError(Problem("USAGE-007", what, f"use one of {listing(RANKING_TYPES)}"))
     if args.model_type not in (None, *MODEL_TYPES):
-        what = f"model_type is {args.model_type!r}{nearest(args.model_type, MODEL_TYPES)}"
+        what = f"model_type is {args.model_type!r}{suggest_name(args.model_type, MODEL_TYPES)}"
         raise UsageError(Problem("USAGE-007", what, f"use one of {listing(MODEL_TYPES)}"))
     check_arguments(args)
     return args

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from assay.core.errors import Problems
-from assay.core.sampling_bounds import expected_of
-from assay.dialects.llmbox.calling import Author
+from assay.core.sampling_bounds import describe_expected_value
+from assay.dialects.llmbox.calling import DatasetAuthor
 
 
 class Attribute(NamedTuple):
@@ -25,15 +25,15 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_texts(value: Any) -> bool:
+def _is_text_list(value: Any) -> bool:
     return isinstance(value, (list, tuple, set, frozenset)) and all(map(_is_text, value))
 
 
 def _is_text_or_texts(value: Any) -> bool:
-    return _is_text(value) or _is_texts(value)
+    return _is_text(value) or _is_text_list(value)
 
 
-def _is_switch(value: Any) -> bool:
+def _is_bool(value: Any) -> bool:
     return isinstance(value, bool)
 
 
@@ -69,15 +69,15 @@ ATTRIBUTES: Mapping[str, Attribute] = {
     ),
     "category_column": Attribute(_is_text, "the name of a column", '"kind"'),
     "categorized_subsets": Attribute(
-        lambda value: _is_keyed(value) and all(map(_is_texts, value.values())),
+        lambda value: _is_keyed(value) and all(map(_is_text_list, value.values())),
         "a dict from each category to a list of its subsets",
         '{"stem": ["physics", "algebra"]}',
     ),
     "banned_subsets": Attribute(_is_text_or_texts, "a list of subset names", '["auxiliary_train"]'),
-    "use_normalization": Attribute(_is_switch, "True or False", "True", is_optional=False),
+    "use_normalization": Attribute(_is_bool, "True or False", "True", is_optional=False),
     "normalization_prompt": Attribute(_is_text, "a text", '"Question: \\nAnswer:"'),
     "supported_cot": Attribute(_is_text_or_texts, "a list of names", '["base"]'),
-    "multi_turn": Attribute(_is_switch, "True or False", "True", is_optional=False),
+    "multi_turn": Attribute(_is_bool, "True or False", "True", is_optional=False),
 }
 """The documented attributes."""
 SPELLINGS = {"category_subsets": "categorized_subsets"}
@@ -87,14 +87,14 @@ _STOP = Attribute(_is_text_or_texts, "a text or a list of texts", '["\\n"]')
 _ABSENT = object()
 
 
-def check_attributes(author: Author, holder: Any) -> None:
+def check_attributes(author: DatasetAuthor, holder: Any) -> None:
     """Raise LLMBOX-011 for each attribute of a class or an object that holds a value of the wrong type."""
     problems = Problems()
 
     def check(name: str, value: Any, attribute: Attribute) -> bool:
         if (value is None and attribute.is_optional) or attribute.fits(value):
             return True
-        what, fix = _mismatch(name, value, attribute)
+        what, fix = _describe_mismatch(name, value, attribute)
         problems.add(author.problem("LLMBOX-011", what, fix))
         return False
 
@@ -107,14 +107,14 @@ def check_attributes(author: Author, holder: Any) -> None:
         if check(name, value, attribute) and name == "extra_model_args":
             check(f"{name}['stop']", value.get("stop"), _STOP)
             for key, one in value.items():
-                if (expected := expected_of(key, one)) is not None:
+                if (expected := describe_expected_value(key, one)) is not None:
                     what = f"{name}: {key} is {one!r:.60}, expected {expected}"
                     fix = f"write {name} = dict({key}=...) with such a value"
                     problems.add(author.problem("LLMBOX-011", what, fix))
     problems.raise_if_any()
 
 
-def _mismatch(name: str, value: Any, attribute: Attribute) -> tuple[str, str]:
+def _describe_mismatch(name: str, value: Any, attribute: Attribute) -> tuple[str, str]:
     """Return what is wrong with a value, and the fix."""
     if name == "metrics" and isinstance(value, Sequence) and not isinstance(value, str):
         wrong = next(metric for metric in value if not _is_metric(metric))

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.dialects.llmbox.instruction import environment
+from assay.dialects.llmbox.instruction import build_environment
 from assay.dialects.llmbox.library.conversation import Conversation
 
 RANKING_TYPES = ("ppl_no_option", "ppl", "prob", "generation")
@@ -133,7 +133,7 @@ class Dataset:
         self.max_num_shots = args.num_shots
         self.max_example_tokens = args.max_example_tokens
         self.ranking_type = args.ranking_type
-        self.cot = _supported(args.cot, self)
+        self.cot = _choose_cot(args.cot, self)
         # Each object has its own: in the original they are shared, and one dataset's change reaches others.
         own = getattr(type(self), "metrics", None)
         self.metrics = [copy.copy(metric) for metric in (args.default_metrics if own is None else own)]
@@ -141,7 +141,7 @@ class Dataset:
         self.load_kwargs = dict(getattr(self, "load_kwargs", {}))
         if args.instruction is not None:
             self.instruction = args.instruction
-        self.jinja2_env = environment()
+        self.jinja2_env = build_environment()
         self.real_num_shots: int | None = None
         self.option_nums: list[int] = []
         self.init_arguments()
@@ -336,7 +336,7 @@ class MultipleChoiceDataset(Dataset):
         if method == "generation":
             # All rows come once for each sample.
             sizes = self.option_nums * self.sample_num
-            return [_last_letter(text, n) for text, n in zip(predictions, sizes, strict=True)]
+            return [_find_last_letter(text, n) for text, n in zip(predictions, sizes, strict=True)]
         if self.use_normalization:
             half = len(predictions) // 2
             pairs = zip(predictions[:half], predictions[half:], strict=True)
@@ -351,7 +351,7 @@ class MultipleChoiceDataset(Dataset):
         return chosen
 
 
-def _supported(cot: str | None, dataset: Dataset) -> str | None:
+def _choose_cot(cot: str | None, dataset: Dataset) -> str | None:
     """Return the way of reasoning asked for, or the first that the dataset knows, saying so."""
     known = getattr(dataset, "supported_cot", None) or []
     known = [known] if isinstance(known, str) else list(known)
@@ -369,7 +369,7 @@ _LETTER = "(?<![A-Za-z0-9_])([A-{last}])(?![A-Za-z0-9_])"
 """A capital letter by itself; Chinese and Japanese characters beside it do not make it part of a word."""
 
 
-def _last_letter(text: str, n_options: int) -> int:
+def _find_last_letter(text: str, n_options: int) -> int:
     if n_options <= 0:
         return -1
     found = re.findall(_LETTER.format(last=chr(ord("A") + n_options - 1)), text)

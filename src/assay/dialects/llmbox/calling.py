@@ -5,10 +5,10 @@ from __future__ import annotations
 from assay.core.origin import Origin
 from assay.dialects.llmbox.formatting import BadInstance
 from assay.dialects.llmbox.instruction import InstructionError
-from assay.dialects.shared.class_author import ClassAuthor, Trouble
+from assay.dialects.shared.class_author import ClassAuthor, HookProblem
 
 
-class Author(ClassAuthor):
+class DatasetAuthor(ClassAuthor):
     """The author of one dataset class."""
 
     raised_code = "LLMBOX-003"
@@ -17,10 +17,10 @@ class Author(ClassAuthor):
     name_code = "LLMBOX-011"
     missing_fix = "put the file there; or give the folder that holds it: --dataset-arg dataset_path=FOLDER"
 
-    def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:
+    def explain_own_error(self, error: BaseException, place: Origin) -> HookProblem | None:
         """Return what is wrong with an instance or an instruction."""
         if isinstance(error, BadInstance):
-            return Trouble("LLMBOX-004", str(error), error.fix, place)
+            return HookProblem("LLMBOX-004", str(error), error.fix, place)
         if isinstance(error, InstructionError):
-            return Trouble("LLMBOX-005", f"instruction: {error}", error.fix, place)
+            return HookProblem("LLMBOX-005", f"instruction: {error}", error.fix, place)
         return None

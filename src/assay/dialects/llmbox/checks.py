@@ -7,20 +7,20 @@ from typing import Any
 
 from assay.core.errors import AuthorError, PlanError, Problems
 from assay.dialects.llmbox.authoring import Dataset
-from assay.dialects.llmbox.calling import Author
-from assay.dialects.llmbox.formatted_dataset import Prepared
+from assay.dialects.llmbox.calling import DatasetAuthor
+from assay.dialects.llmbox.formatted_dataset import FormattedDataset
 from assay.dialects.llmbox.samples import is_index
 
 METHODS = {"get_ppl": "ppl", "get_prob": "prob", "generation": "gen"}
 """The original's evaluation methods by our names."""
 
 
-def refused(author: Author, what: str, method: str) -> PlanError:
+def build_method_error(author: DatasetAuthor, what: str, method: str) -> PlanError:
     """Return the error for a method that does not go with a dataset, and the one that does."""
     return PlanError(author.problem("LLMBOX-009", what, f"use --method {method}"))
 
 
-def checked_rows(author: Author, rows: Any, name: str) -> list[dict[str, Any]]:
+def require_rows(author: DatasetAuthor, rows: Any, name: str) -> list[dict[str, Any]]:
     """Return an author's rows as a list of dicts, which they must be."""
     listed = list(rows)
     for number, row in enumerate(listed):
@@ -36,7 +36,7 @@ def checked_rows(author: Author, rows: Any, name: str) -> list[dict[str, Any]]:
     return listed
 
 
-def check_pool(author: Author, dataset: Dataset, notes: list[str]) -> None:
+def check_pool(author: DatasetAuthor, dataset: Dataset, notes: list[str]) -> None:
     """Refuse shots where there are no examples."""
     if not dataset.max_num_shots or type(dataset).construct_examples is not Dataset.construct_examples:
         return
@@ -53,17 +53,19 @@ def check_pool(author: Author, dataset: Dataset, notes: list[str]) -> None:
         notes.append(f"{dataset.max_num_shots} shots were asked for; there are {n} examples")
 
 
-def check_method(one: Prepared, method: str) -> None:
+def check_method(one: FormattedDataset, method: str) -> None:
     """Refuse a method that the class or its rows do not go with."""
     author, dataset = one.author, one.dataset
     if METHODS[dataset.model_evaluation_method] != method:
         does = METHODS[dataset.model_evaluation_method]
         what = f"method {method!r} was asked for, but the class itself changes to {does!r}"
-        raise refused(author, what, does)
+        raise build_method_error(author, what, does)
     contexts = next((at for at, row in enumerate(one.instances) if row.has_contexts), None)
     if contexts is not None and method != "ppl":
         number = one.numbers[contexts] + 1
-        raise refused(author, f"row {number} has several contexts, which only method 'ppl' compares", "ppl")
+        raise build_method_error(
+            author, f"row {number} has several contexts, which only method 'ppl' compares", "ppl"
+        )
     if dataset.evaluation_type == "ranking" and contexts is None:
         for at, row in enumerate(one.instances):
             if not row.options:
@@ -85,9 +87,9 @@ def check_method(one: Prepared, method: str) -> None:
         )
 
 
-def check_references(one: Prepared, references: Sequence[Any]) -> None:
+def check_references(one: FormattedDataset, references: Sequence[Any]) -> None:
     """Find references that no prediction could equal: the answer to a choice is an option's index."""
-    _check_judged(one, references)
+    _check_judge_references(one, references)
     if one.dataset.evaluation_type != "ranking" or any(not is_plain_accuracy(m) for m in one.dataset.metrics):
         return
     problems = Problems()
@@ -104,7 +106,7 @@ def check_references(one: Prepared, references: Sequence[Any]) -> None:
     problems.raise_if_any()
 
 
-def _check_judged(one: Prepared, references: Sequence[Any]) -> None:
+def _check_judge_references(one: FormattedDataset, references: Sequence[Any]) -> None:
     """Find references beside which a judge could not be asked; it is asked when the model has answered."""
     problems = Problems()
     for metric in one.dataset.metrics:

@@ -18,7 +18,7 @@ from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.llmbox.ape import Ape
-from assay.dialects.llmbox.arguments import ClassArguments, class_arguments
+from assay.dialects.llmbox.arguments import ClassArguments, read_class_arguments
 from assay.dialects.llmbox.attributes import check_attributes
 from assay.dialects.llmbox.authoring import (
     METHOD_OF,
@@ -30,29 +30,29 @@ from assay.dialects.llmbox.authoring import (
 )
 from assay.dialects.llmbox.checks import (
     METHODS,
+    build_method_error,
     check_method,
     check_pool,
     check_references,
-    checked_rows,
     is_plain_accuracy,
-    refused,
+    require_rows,
 )
 from assay.dialects.llmbox.detect import ClassName
-from assay.dialects.llmbox.differences import quirks_of
-from assay.dialects.llmbox.evaluation import references_of
+from assay.dialects.llmbox.differences import find_differences
+from assay.dialects.llmbox.evaluation import read_references
 from assay.dialects.llmbox.example_arguments import check_dataset
-from assay.dialects.llmbox.formatted_dataset import ORIGINAL_SEED, Prepared
+from assay.dialects.llmbox.formatted_dataset import ORIGINAL_SEED, FormattedDataset
 from assay.dialects.llmbox.globale import GlobalE
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
-from assay.dialects.llmbox.nearest import Nearest
-from assay.dialects.llmbox.samples import samples_of
-from assay.dialects.llmbox.sampling import sampling_of, stop_tokens
-from assay.dialects.llmbox.subsets import categories_of, subsets_of
-from assay.dialects.llmbox.task import Asking, ClassTask, Search
-from assay.dialects.shared.author_draws import drawing
-from assay.dialects.shared.plain_rows import plain_row
-from assay.dialects.shared.row_names import named
+from assay.dialects.llmbox.nearest import NearestExamples
+from assay.dialects.llmbox.samples import build_samples
+from assay.dialects.llmbox.sampling import build_sampling, find_stop_tokens
+from assay.dialects.llmbox.subsets import find_categories, select_subsets
+from assay.dialects.llmbox.task import ClassTask, RequestSettings, Search
+from assay.dialects.shared.author_draws import seeded_draws
+from assay.dialects.shared.plain_rows import to_plain_row
+from assay.dialects.shared.row_names import name_rows
 from assay.dialects.shared.similarity import Vectors
 
 DIALECT = "llmbox"
@@ -66,7 +66,7 @@ _SEARCHES = {
 }
 
 
-class Tools(NamedTuple):
+class LlmboxTools(NamedTuple):
     """What the app hands over: parts of other rooms, and the model as far as a dataset may see it."""
 
     metrics: Mapping[str, Any]
@@ -102,16 +102,16 @@ class CompiledClass(msgspec.Struct, frozen=True):
         return rows
 
 
-def compile_classes(name: str, settings: TaskSettings, tools: Tools) -> list[CompiledClass]:
+def compile_classes(name: str, settings: TaskSettings, tools: LlmboxTools) -> list[CompiledClass]:
     """Compile `file.py`, `file.py::Class`, `file.py:selection` or `name=file.py`."""
     named = ClassName.of(name)
-    asked = class_arguments(settings.dataset_args)
+    asked = read_class_arguments(settings.dataset_args)
     loaded = load_class(named.path, tools.metrics, tools.raw_data, named.class_name)
     check_attributes(loaded.author, loaded.cls)
     if named.name is not None:
         loaded = loaded._replace(name=named.name)
     notes: list[str] = []
-    subsets = subsets_of(loaded, named.selection, asked, tools.raw_data, notes)
+    subsets = select_subsets(loaded, named.selection, asked, tools.raw_data, notes)
     loaded = loaded._replace(notes=(*loaded.notes, *notes))
     vectors = Vectors(tools.open_embedder(asked.embedder)) if asked.kate else None
     compiled = []
@@ -131,7 +131,7 @@ class _Compilation:
         subset: str | None,
         settings: TaskSettings,
         asked: ClassArguments,
-        tools: Tools,
+        tools: LlmboxTools,
         vectors: Vectors | None = None,
     ) -> None:
         self._source = source
@@ -156,22 +156,22 @@ class _Compilation:
         `subsets`: all that were chosen, this one among them.
         """
         methods = self._methods()
-        prepared: dict[str, Prepared] = {}
+        prepared: dict[str, FormattedDataset] = {}
         samples: list[Sample] = []
         raw_hash = ""
         for method in methods:
             dataset = self._dataset(method)
-            rows = [plain_row(row) for row in dataset.evaluation_data]
+            rows = [to_plain_row(row) for row in dataset.evaluation_data]
             n_rows = len(rows)
-            numbers = self._kept(ids := named([digest(row) for row in rows]))
+            numbers = self._kept(ids := name_rows([digest(row) for row in rows]))
             ids, rows = [ids[at] for at in numbers], [rows[at] for at in numbers]
             dataset.evaluation_data = [dataset.evaluation_data[at] for at in numbers]
             pool = dataset.example_data if dataset.max_num_shots or self._asked.ape else []
-            example_ids = [digest(plain_row(row)) for row in pool]
+            example_ids = [digest(to_plain_row(row)) for row in pool]
             raw_hash = digest((ids, example_ids, _file_hash(self._author.path)), size=16)
             check_pool(self._author, dataset, self._notes)
             check_dataset(self._asked, dataset, self._n_shots)
-            one = Prepared(
+            one = FormattedDataset(
                 dataset,
                 self._author,
                 ids,
@@ -183,23 +183,23 @@ class _Compilation:
                 generator=self._tools.generators.setdefault(method, RandomState(self._seed))
                 if self._settings.is_faithful
                 else None,
-                choose=self._nearest if self._asked.kate else None,
+                choose=self._choose_nearest if self._asked.kate else None,
             )
             check_method(one, method)
             prepared[method] = one
-            references = references_of(one)
+            references = read_references(one)
             check_references(one, references)
             # All methods share the samples of the first.
-            samples = samples or samples_of(one, rows, references)
+            samples = samples or build_samples(one, rows, references)
         first = next(iter(prepared.values()))
-        sampling = sampling_of(prepared.get("gen", first).dataset, self._settings, self._notes)
-        asking = Asking(
+        sampling = build_sampling(prepared.get("gen", first).dataset, self._settings, self._notes)
+        asking = RequestSettings(
             self._settings.is_chat,
             self._settings.is_faithful,
             self._asked.system_prompt,
             {"gen": sampling},
             self._settings.score_by,
-            stop_tokens(sampling.stop, self._model, self._notes)
+            find_stop_tokens(sampling.stop, self._model, self._notes)
             if self._settings.is_faithful and "gen" in methods
             else (),
         )
@@ -230,14 +230,14 @@ class _Compilation:
         asked = self._settings.methods or ((named,) if named and kind == "ranking" else (can[0],))
         for method in asked:
             if method not in can:
-                raise refused(
+                raise build_method_error(
                     self._author,
                     f"method {method!r} was asked for; such a dataset is evaluated by {listing(can)}",
                     can[0],
                 )
         if self._n_samples > 1 and tuple(asked) != ("gen",):
             what = f"{self._n_samples} samples need generated answers, not {listing(asked)}"
-            raise refused(self._author, what, "gen")
+            raise build_method_error(self._author, what, "gen")
         return tuple(dict.fromkeys(asked))
 
     def _dataset(self, method: str) -> Dataset:
@@ -265,10 +265,10 @@ class _Compilation:
             load_rows=self._load_rows,
             check=partial(check_attributes, self._author),
         )
-        with self._author.calling("the class"), drawing(self._settings.seed, self._name, "rows"):
+        with self._author.calling("the class"), seeded_draws(self._settings.seed, self._name, "rows"):
             dataset = self._loaded.cls(self._loaded.name, args, self._model, self._subset)
-        dataset.evaluation_data = checked_rows(self._author, dataset.evaluation_data, "evaluation_data")
-        dataset.example_data = checked_rows(self._author, dataset.example_data, "example_data")
+        dataset.evaluation_data = require_rows(self._author, dataset.evaluation_data, "evaluation_data")
+        dataset.example_data = require_rows(self._author, dataset.example_data, "example_data")
         if not dataset.evaluation_data:
             raise AuthorError(
                 self._author.problem("LLMBOX-007", "evaluation_data is empty", "load at least one row")
@@ -324,18 +324,20 @@ class _Compilation:
         chosen = limit.chosen(ids, self._settings.seed)
         return [at for at, sample_id in enumerate(ids) if sample_id in chosen]
 
-    def _nearest(self, prepared: Prepared) -> Nearest:
+    def _choose_nearest(self, prepared: FormattedDataset) -> NearestExamples:
         """Return the choice of examples by KATE; the whole pool is formatted for it."""
         assert self._vectors is not None
         is_first = self._kate_order == "nearest_first"
-        return Nearest(prepared.pool_questions(), prepared.questions, self._vectors, nearest_first=is_first)
+        return NearestExamples(
+            prepared.pool_questions(), prepared.questions, self._vectors, nearest_first=is_first
+        )
 
     @property
     def _kate_order(self) -> str:
         """Where the nearest example stands: by default next to the question, in the original furthest."""
         return self._asked.kate_order or ("nearest_first" if self._settings.is_faithful else "nearest_last")
 
-    def _searched(self) -> dict[str, Any]:
+    def _record_searches(self) -> dict[str, Any]:
         """Return what decides how examples and instruction are found, for those ways that were asked for."""
         asked, made = self._asked, dict[str, Any]()
         if asked.kate and self._vectors is not None:
@@ -346,7 +348,7 @@ class _Compilation:
                 made[way] = {name.partition("_")[2]: getattr(asked, name) for name in sizes}
         return made
 
-    def _searches(self, prepared: Mapping[str, Prepared], asking: Asking) -> list[Search]:
+    def _searches(self, prepared: Mapping[str, FormattedDataset], asking: RequestSettings) -> list[Search]:
         """Return what has to be asked before the samples: the instruction, then the order below it."""
         asked, seed = self._asked, self._settings.seed
         made: list[Search] = []
@@ -360,7 +362,7 @@ class _Compilation:
     def _spec(
         self,
         methods: tuple[str, ...],
-        prepared: Mapping[str, Prepared],
+        prepared: Mapping[str, FormattedDataset],
         sampling: Sampling,
         samples: Sequence[Sample],
         n_rows: int,
@@ -369,10 +371,10 @@ class _Compilation:
     ) -> TaskSpec:
         first = next(iter(prepared.values()))
         dataset, settings = first.dataset, self._settings
-        is_cut = settings.limit is not None and settings.limit.cuts(n_rows)
+        is_cut = settings.limit is not None and settings.limit.is_below(n_rows)
         recorded = {
             "class": self._author.class_name,
-            "metrics": [_described(metric) for metric in dataset.metrics],
+            "metrics": [_describe_metric(metric) for metric in dataset.metrics],
             "instruction": dataset.instruction,
             "ranking": {method: one.dataset.ranking_type for method, one in prepared.items()},
             "form": "chat" if settings.is_chat else "text",
@@ -393,12 +395,12 @@ class _Compilation:
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": self._seed,
             "limit": settings.limit if is_cut else None,
-            **self._searched(),
+            **self._record_searches(),
         }
         # A mean over a part of a category would pass for one over all of it.
         categories = tuple(
             name
-            for name, members in (categories_of(self._loaded.cls) or {}).items()
+            for name, members in (find_categories(self._loaded.cls) or {}).items()
             if self._subset in members and set(members) <= set(subsets)
         )
         return TaskSpec(
@@ -410,13 +412,13 @@ class _Compilation:
             len(samples),
             n_rows,
             msgspec.json.decode(msgspec.json.encode(recorded)),
-            quirks_of(first, methods, settings),
+            find_differences(first, methods, settings),
             family=self._loaded.name if len(subsets) > 1 or categories else None,
             categories=categories,
         )
 
 
-def _described(metric: Any) -> str:
+def _describe_metric(metric: Any) -> str:
     """Return a metric by its name and what it was made with."""
     made = ", ".join(
         f"{name}={value!r}"

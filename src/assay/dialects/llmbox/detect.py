@@ -52,7 +52,7 @@ def is_class_file(path: Path) -> bool:
         # Whose mistake it is depends on what the file was meant to be.
         return _CLASS_LINE.search(path.read_bytes()) is not None
     every = list(ast.walk(tree))
-    return any(map(_tells, every)) or _extends_a_sibling(every)
+    return any(map(_is_dataset_sign, every)) or _has_sibling_base(every)
 
 
 def is_framework_file(path: Path) -> bool:
@@ -74,19 +74,19 @@ def class_files(folder: Path) -> list[Path]:
     return [file for file in files if is_class_file(file) and not is_framework_file(file)]
 
 
-def _tells(node: ast.AST) -> bool:
+def _is_dataset_sign(node: ast.AST) -> bool:
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
         return module.partition(".")[0] == _PACKAGE or (node.level > 0 and module.endswith("_dataset"))
     if isinstance(node, ast.ClassDef):
         return any(_last_name(base) in BASE_NAMES for base in node.bases) or any(
-            name in _OWN_NAMES for statement in node.body for name in _defined(statement)
+            name in _OWN_NAMES for statement in node.body for name in _list_defined_names(statement)
         )
     # The document once writes `def` for `class`, which deserves an answer of its own.
     return isinstance(node, ast.FunctionDef) and any(arg.arg in BASE_NAMES for arg in node.args.args)
 
 
-def _extends_a_sibling(every: Sequence[ast.AST]) -> bool:
+def _has_sibling_base(every: Sequence[ast.AST]) -> bool:
     """Whether a class extends what a file beside this one defines; configs import, but define no classes."""
     imported = {
         alias.asname or alias.name
@@ -102,7 +102,7 @@ def _extends_a_sibling(every: Sequence[ast.AST]) -> bool:
     )
 
 
-def _defined(node: ast.stmt) -> list[str]:
+def _list_defined_names(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.FunctionDef):
         return [node.name]
     if isinstance(node, ast.Assign):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from assay.core.task import Quirk, TaskSettings
+from assay.core.task import OriginalDifference, TaskSettings
 from assay.dialects.llmbox.authoring import Dataset
-from assay.dialects.llmbox.formatted_dataset import Prepared
-from assay.dialects.shared.differences import Difference, always, quirks
+from assay.dialects.llmbox.formatted_dataset import FormattedDataset
+from assay.dialects.shared.differences import Difference, select_differences, touches_every_task
 
 
-class Traits(NamedTuple):
+class ClassTraits(NamedTuple):
     """What of a task tells which differences can touch it."""
 
-    prepared: Prepared
+    prepared: FormattedDataset
     methods: Sequence[str]
     has_shots: bool
     is_chat: bool
@@ -27,51 +27,51 @@ class Traits(NamedTuple):
         return self.prepared.dataset
 
 
-def _by(method: str) -> Callable[[Traits], bool]:
+def _has_method(method: str) -> Callable[[ClassTraits], bool]:
     return lambda one: method in one.methods and one.dataset.evaluation_type == "ranking"
 
 
-def _with_shots(one: Traits) -> bool:
+def _has_shots(one: ClassTraits) -> bool:
     return one.has_shots
 
 
-def _has_contexts(one: Traits) -> bool:
+def _has_contexts(one: ClassTraits) -> bool:
     return any(row.has_contexts for row in one.prepared.instances)
 
 
-def _generates(one: Traits) -> bool:
+def _generates(one: ClassTraits) -> bool:
     return "gen" in one.methods
 
 
-def _stops(one: Traits) -> bool:
+def _has_stops(one: ClassTraits) -> bool:
     return "gen" in one.methods and bool(one.dataset.extra_model_args.get("stop") or one.has_stops)
 
 
-def _is_chat(one: Traits) -> bool:
+def _is_chat(one: ClassTraits) -> bool:
     return one.is_chat
 
 
-def _draws(one: Traits) -> bool:
+def _has_random_draws(one: ClassTraits) -> bool:
     return one.prepared.author.draws
 
 
-def _is_told_the_instruction(one: Traits) -> bool:
+def _has_instruction_argument(one: ClassTraits) -> bool:
     return one.dataset.args.instruction is not None
 
 
-def _is_grouped(one: Traits) -> bool:
+def _is_grouped(one: ClassTraits) -> bool:
     return one.dataset.category_column is not None
 
 
-def _builds_examples(one: Traits) -> bool:
+def _builds_examples(one: ClassTraits) -> bool:
     return one.has_shots and type(one.dataset).construct_examples is not Dataset.construct_examples
 
 
-def _asks_for(way: str) -> Callable[[Traits], bool]:
+def _has_argument(way: str) -> Callable[[ClassTraits], bool]:
     return lambda one: bool(getattr(one.dataset.args, way))
 
 
-_DIFFERENCES: tuple[Difference[Traits], ...] = (
+_DIFFERENCES: tuple[Difference[ClassTraits], ...] = (
     Difference(
         "context_instruction",
         _has_contexts,
@@ -80,51 +80,51 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "turn_keys",
-        always,
+        touches_every_task,
         "the document says num_turns 0 for a single turn and turn_idx -1 in examples; the code says 1 and 0",
         "as documented",
     ),
     Difference(
         "real_num_shots",
-        _with_shots,
+        _has_shots,
         "real_num_shots is None in examples and in the first row",
         "it is the number of examples everywhere",
         is_reproduced=False,
     ),
     Difference(
         "undefined_field",
-        always,
+        touches_every_task,
         "a field that a Jinja instruction names and the row lacks prints as nothing",
         "it is an error before the model is loaded; `if field` may ask for it",
     ),
     Difference(
         "shots_draw",
-        _with_shots,
+        _has_shots,
         "one numpy generator draws the examples of all subsets in turn; a row may see itself",
         "the draw depends on seed and task; a row never sees itself",
     ),
     Difference(
         "example_tokens",
-        _with_shots,
+        _has_shots,
         "examples beyond 1,024 tokens are left out; a prompt too long for the model is cut from the left",
         "whole examples are left out only where the model's context requires it",
     ),
     Difference(
         "kate",
-        _asks_for("kate"),
+        _has_argument("kate"),
         "the nearest example stands first; a row of the pool may be the row itself; another encoder",
         "the nearest stands next to the question; never the row itself",
     ),
     Difference(
         "globale",
-        _asks_for("globale"),
+        _has_argument("globale"),
         "it crashes; probes would be 50 rows drawn from the pool, shown examples and all",
         "probes are rows that are neither shown nor evaluated, or are written by the model",
         is_reproduced=False,
     ),
     Difference(
         "ape",
-        _asks_for("ape"),
+        _has_argument("ape"),
         "it crashes; another model would propose, and the instruction with the worst likelihood would win",
         "the model itself proposes; the instruction with the best score on rows set aside wins",
         is_reproduced=False,
@@ -138,19 +138,19 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "last_letter",
-        _by("gen"),
+        _has_method("gen"),
         "the last capital letter that stands alone is the answer",
         "the answer is extracted by rules that are tried in order; without any it is unanswered",
     ),
     Difference(
         "label_spellings",
-        _by("prob"),
+        _has_method("prob"),
         "`A` with a space before it and without are two candidates; the likeliest of all decides",
         "the probabilities of a letter's two spellings add up",
     ),
     Difference(
         "option_room",
-        _by("gen"),
+        _has_method("gen"),
         "an answer to a choice may have 1,024 tokens",
         "256 tokens, unless the class or a flag says otherwise",
     ),
@@ -163,7 +163,7 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "stop_tokens",
-        _stops,
+        _has_stops,
         "a stop string is tokenized behind the text `text ` and compared with the answer's tokens, so with "
         "many tokenizers a line break never ends an answer; one text counts as its single characters",
         "an answer ends where the text of a stop string begins",
@@ -177,14 +177,14 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "row_draws",
-        _draws,
+        _has_random_draws,
         "what a class draws at random depends on all that was drawn before",
         "on the seed and the row alone",
         is_reproduced=False,
     ),
     Difference(
         "instruction_flag",
-        _is_told_the_instruction,
+        _has_instruction_argument,
         "an instruction that the class sets while it loads wins over the command line's",
         "the command line's wins",
         is_reproduced=False,
@@ -198,7 +198,7 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "prefix_token",
-        _by("ppl"),
+        _has_method("ppl"),
         "no beginning-of-text token; with an empty source the first token is scored against padding",
         "one beginning-of-text token where the tokenizer has one",
         is_reproduced=False,
@@ -206,11 +206,13 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
 )
 
 
-QUIRKS = tuple(difference.name for difference in _DIFFERENCES)
+DIFFERENCE_NAMES = tuple(difference.name for difference in _DIFFERENCES)
 """The names of all."""
 
 
-def quirks_of(one: Prepared, methods: Sequence[str], settings: TaskSettings) -> tuple[Quirk, ...]:
+def find_differences(
+    one: FormattedDataset, methods: Sequence[str], settings: TaskSettings
+) -> tuple[OriginalDifference, ...]:
     """Return the differences that can touch a task, and what was done about each."""
-    traits = Traits(one, methods, bool(settings.shots), settings.is_chat, bool(settings.stop))
-    return quirks(_DIFFERENCES, traits, is_faithful=settings.is_faithful)
+    traits = ClassTraits(one, methods, bool(settings.shots), settings.is_chat, bool(settings.stop))
+    return select_differences(_DIFFERENCES, traits, is_faithful=settings.is_faithful)

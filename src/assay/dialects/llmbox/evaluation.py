@@ -13,13 +13,13 @@ from typing import Any
 
 from assay.core.errors import AuthorError
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Output
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
-from assay.dialects.llmbox.formatted_dataset import ORIGINAL_SEED, Prepared
-from assay.dialects.shared.author_draws import drawing
+from assay.dialects.llmbox.formatted_dataset import ORIGINAL_SEED, FormattedDataset
+from assay.dialects.shared.author_draws import seeded_draws
 from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
 
-Raw = tuple[Any, ...]
+RawPredictions = tuple[Any, ...]
 """The raw predictions of one row: one for each option, or one for each sample."""
 
 _REFERENCES = ("references", "reference")
@@ -32,7 +32,7 @@ class AuthorEvaluation:
     rule = "post_processing"
     """The author's own code finds the answers."""
 
-    def __init__(self, prepared: Prepared, *, is_faithful: bool) -> None:
+    def __init__(self, prepared: FormattedDataset, *, is_faithful: bool) -> None:
         self._prepared = prepared
         self._dataset = prepared.dataset
         self._author = prepared.author
@@ -60,7 +60,7 @@ class AuthorEvaluation:
         """Return the number of a sample's row."""
         return self._prepared.index[sample_id]
 
-    def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
+    def raw(self, answers: Sequence[AnsweredRequest]) -> RawPredictions | Failure:
         """Return the answers to one row's requests as raw predictions; the failure, if one failed."""
         found: list[Any] = []
         alone: list[Any] = []
@@ -74,12 +74,12 @@ class AuthorEvaluation:
             elif isinstance(outcome, LabelProbs):
                 if outcome.at_most:
                     return UNKNOWN_LABEL
-                found.append(self._shares(outcome.probs))
+                found.append(self._compute_shares(outcome.probs))
             elif isinstance(outcome, Completion):
                 found += map(self._written, outcome.outputs)
         return (*found, *alone)
 
-    def _shares(self, probs: Sequence[float]) -> list[float]:
+    def _compute_shares(self, probs: Sequence[float]) -> list[float]:
         """Return the labels' probabilities; in the faithful way as shares of all candidates."""
         total = sum(probs) if self._is_faithful else 0.0
         return [one / total for one in probs] if total > 0 else list(probs)
@@ -90,7 +90,7 @@ class AuthorEvaluation:
             return output.text
         return tuple(output.turns) or (output.text,)
 
-    def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
+    def predictions(self, raws: Sequence[RawPredictions | None]) -> list[Any]:
         """Return what the class makes of the raw predictions of all rows; rows that failed are None."""
         dataset = self._dataset
         n_samples = 1 if dataset.model_evaluation_method != "generation" else dataset.sample_num
@@ -98,10 +98,10 @@ class AuthorEvaluation:
         answer = next((raw[0] for raw in raws if raw), "")
         filled = [self._filled(raw, number, n_samples, answer) for number, raw in enumerate(raws)]
         if dataset.model_evaluation_method == "get_ppl":
-            flat = self._flat_pairs(filled)
+            flat = self._flatten_pairs(filled)
         else:
             flat = [raw[sample] for sample in range(n_samples) for raw in filled]
-        with self._author.calling("post_processing"), drawing(ORIGINAL_SEED):
+        with self._author.calling("post_processing"), seeded_draws(ORIGINAL_SEED):
             returned: Any = dataset.post_processing(flat)
         made = list(returned) if isinstance(returned, Iterable) else None
         expected = self.n_rows * n_samples
@@ -125,7 +125,7 @@ class AuthorEvaluation:
         if n_samples == 1:
             return [[one] for one in made] if self.groups_samples else made
         by_row = [made[number :: self.n_rows] for number in range(self.n_rows)]
-        return by_row if self.groups_samples else [_most_frequent(several) for several in by_row]
+        return by_row if self.groups_samples else [_find_most_frequent(several) for several in by_row]
 
     def chosen(self, number: int, option: int) -> int:
         """Return the index of an option, which is what metrics of classes compare."""
@@ -133,7 +133,7 @@ class AuthorEvaluation:
 
     def references(self) -> list[Any]:
         """Return the right answers, one for each row."""
-        return references_of(self._prepared)
+        return read_references(self._prepared)
 
     def target(self, reference: Any) -> Any:
         """Return the right answer as it is."""
@@ -143,7 +143,7 @@ class AuthorEvaluation:
         """Say no: the author's code alone knows what it takes for an answer."""
         return False
 
-    def _filled(self, raw: Raw | None, number: int, n_samples: int, answer: Any) -> Raw:
+    def _filled(self, raw: RawPredictions | None, number: int, n_samples: int, answer: Any) -> RawPredictions:
         """Return stand-ins of the right shape for a row that failed; what is made of them is dropped."""
         if raw is not None:
             return raw
@@ -157,19 +157,19 @@ class AuthorEvaluation:
             answer = (answer[-1],) * len(self._prepared.instances[number].sources)
         return (answer,) * n_samples
 
-    def _flat_pairs(self, filled: Sequence[Raw]) -> list[Any]:
+    def _flatten_pairs(self, filled: Sequence[RawPredictions]) -> list[Any]:
         if not self._dataset.use_normalization:
             return [pair for raw in filled for pair in raw]
         halves = [(raw[: len(raw) // 2], raw[len(raw) // 2 :]) for raw in filled]
         return [pair for half in (0, 1) for both in halves for pair in both[half]]
 
 
-def references_of(prepared: Prepared) -> list[Any]:
+def read_references(prepared: FormattedDataset) -> list[Any]:
     """Return the author's references; where the class defines none, what the rows say themselves."""
     dataset, author = prepared.dataset, prepared.author
     columns = next(iter(dataset.evaluation_data), {})
-    with author.calling("references", values=columns), drawing(ORIGINAL_SEED):
-        given = _given_references(dataset)
+    with author.calling("references", values=columns), seeded_draws(ORIGINAL_SEED):
+        given = _get_references(dataset)
         references = None if given is None else list(given)
     if references is None and _defines_references(dataset):
         what = "references returned None"
@@ -188,7 +188,7 @@ def references_of(prepared: Prepared) -> list[Any]:
     return references
 
 
-def _given_references(dataset: Dataset) -> Any:
+def _get_references(dataset: Dataset) -> Any:
     """Return `references`, or `reference` as the document once writes it: a property, or a method."""
     for name in _REFERENCES:
         found = getattr(dataset, name, None)
@@ -202,6 +202,6 @@ def _defines_references(dataset: Dataset) -> bool:
     return any(name in vars(cls) for cls in type(dataset).__mro__ for name in _REFERENCES)
 
 
-def _most_frequent(several: Sequence[Any]) -> Any:
+def _find_most_frequent(several: Sequence[Any]) -> Any:
     """Return the prediction that most samples agree on; the first of equals."""
     return max(several, key=lambda one: (several.count(one), -several.index(one)))

@@ -57,11 +57,11 @@ def check_arguments(asked: ExampleArguments) -> None:
     ]
     if idle:
         switch = _BELONGS_TO[idle[0]]
-        raise _wrong(
+        raise _build_usage_error(
             f"{idle[0]} says how to do {switch}, which is not asked for", f"add --dataset-arg {switch}=true"
         )
     if asked.kate and asked.globale:
-        raise _wrong(
+        raise _build_usage_error(
             "kate chooses other examples for every row, globale one order for all rows",
             "ask for one of the two",
         )
@@ -74,23 +74,25 @@ def check_dataset(asked: ExampleArguments, dataset: Dataset, shots: int) -> None
         return
     kind, name = dataset.evaluation_type, type(dataset).__name__
     if kind == "perplexity":
-        raise _wrong(f"{name} holds plain texts, which have no use for {listing(wished)}", "leave it away")
+        raise _build_usage_error(
+            f"{name} holds plain texts, which have no use for {listing(wished)}", "leave it away"
+        )
     if asked.globale and kind != "ranking":
-        raise _wrong(
+        raise _build_usage_error(
             f"globale compares how often each option is chosen; {name} has no options",
             "use it on a MultipleChoiceDataset",
         )
     needed = 2 if asked.globale else 1 if asked.kate else 0
     if shots < needed:
-        raise _wrong(
+        raise _build_usage_error(
             f"{wished[0]} needs {needed} examples or more, not {shots}", f"--shots {needed}, or more"
         )
     if needed and type(dataset).construct_examples is not Dataset.construct_examples:
-        raise _wrong(
+        raise _build_usage_error(
             f"{name} builds its examples itself, in construct_examples, so {wished[0]} cannot choose them",
             "leave it away",
         )
 
 
-def _wrong(what: str, fix: str) -> UsageError:
+def _build_usage_error(what: str, fix: str) -> UsageError:
     return UsageError(Problem("USAGE-007", f"--dataset-arg: {what}", fix))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 
-class Choice(Protocol):
+class ExampleChoice(Protocol):
     """A way of choosing examples."""
 
     drops_last: bool
@@ -18,14 +18,14 @@ class Choice(Protocol):
     is_reversed: bool
     """Whether the example that is preferred most stands last, next to the question."""
 
-    def preferred(self, number: int) -> Iterable[int]:
+    def rank_pool(self, number: int) -> Iterable[int]:
         """Yield rows of the pool for a row of the evaluation, those to take first coming first."""
 
     def __hash__(self) -> int:
         """Tell choices apart: each is its own."""
 
 
-class OneOrder:
+class FixedOrder:
     """The same examples in the same order for every row."""
 
     is_reversed = False
@@ -34,6 +34,6 @@ class OneOrder:
         self.order = order
         self.drops_last = drops_last
 
-    def preferred(self, number: int) -> Iterable[int]:
+    def rank_pool(self, number: int) -> Iterable[int]:
         """Return the order."""
         return self.order

@@ -11,27 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problems, reraise_interrupt
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
-from assay.dialects.llmbox.calling import Author
-from assay.dialects.llmbox.examples import Choice, OneOrder
-from assay.dialects.llmbox.formatting import Instance, Shape, format_row
-from assay.dialects.llmbox.instruction import compile_instruction, environment
+from assay.dialects.llmbox.calling import DatasetAuthor
+from assay.dialects.llmbox.examples import ExampleChoice, FixedOrder
+from assay.dialects.llmbox.formatting import Instance, RowFormat, format_row
+from assay.dialects.llmbox.instruction import build_environment, compile_instruction
 from assay.dialects.llmbox.library.conversation import Conversation
-from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shot, Shown, example_text
-from assay.dialects.shared.author_draws import drawing
-from assay.dialects.shared.class_author import Trouble
-from assay.dialects.shared.fewshot import question_key
-from assay.dialects.shared.row_names import content_of, named
+from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, PromptExamples, Shot, render_example
+from assay.dialects.shared.author_draws import seeded_draws
+from assay.dialects.shared.class_author import HookProblem
+from assay.dialects.shared.fewshot import normalize_question
+from assay.dialects.shared.row_names import get_content_hash, name_rows
 
 ORIGINAL_SEED = 2023
 """What the original seeds its generators with."""
 
 
-Choose = Callable[["Prepared"], Choice]
+ChoiceFactory = Callable[["FormattedDataset"], ExampleChoice]
 
 
-class _Usual(NamedTuple):
+class _SharedExamples(NamedTuple):
     """Examples that most rows share, and what a row must not have in common with them."""
 
     rows: tuple[int, ...]
@@ -39,13 +39,13 @@ class _Usual(NamedTuple):
     words: frozenset[str]
 
 
-class Prepared:
+class FormattedDataset:
     """Rows formatted once, and the examples that stand before each."""
 
     def __init__(
         self,
         dataset: Dataset,
-        author: Author,
+        author: DatasetAuthor,
         ids: list[str],
         example_ids: list[str],
         *,
@@ -53,7 +53,7 @@ class Prepared:
         seed: int,
         is_faithful: bool,
         numbers: Sequence[int],
-        choose: Choose | None = None,
+        choose: ChoiceFactory | None = None,
         generator: np.random.RandomState | None = None,
     ) -> None:
         """Format all rows.
@@ -70,14 +70,14 @@ class Prepared:
         self._seed = seed
         self._is_faithful = is_faithful
         self.numbers = numbers
-        _part(dataset)
+        _copy_shared_rows(dataset)
         if is_faithful:
             globals_ = dataset.jinja2_env.globals
-            dataset.jinja2_env = environment(is_lenient=True)
+            dataset.jinja2_env = build_environment(is_lenient=True)
             dataset.jinja2_env.globals.update(globals_)
         self._draws = author.draws
         with author.calling("instruction"):
-            self._shape = Shape(
+            self._shape = RowFormat(
                 compile_instruction(getattr(dataset, "instruction", None), dataset.jinja2_env), is_faithful
             )
         self._order = self._shot_order(generator or np.random.RandomState(seed))
@@ -85,23 +85,23 @@ class Prepared:
         self._builds_own = type(dataset).construct_examples is not Dataset.construct_examples
         dataset._examples = self._conversation
         dataset.real_num_shots = self.n_shots
-        self.example = lru_cache(maxsize=256)(self._formatted_example)
-        self._asked_by = lru_cache(maxsize=None)(lambda at: _asked_by(self.example(at, 0)))
+        self.example = lru_cache(maxsize=256)(self._format_example)
+        self._asked_by = lru_cache(maxsize=None)(lambda at: _collect_example_questions(self.example(at, 0)))
         self._words_of = lru_cache(maxsize=None)(
             lambda at: frozenset(words for words, _ in self._asked_by(at))
         )
         # Most rows are shown the same examples: they are put together and counted once.
         self._made = lru_cache(maxsize=256)(self._shown)
-        self._usual_of = lru_cache(maxsize=64)(self._usual)
-        self.instances = self._formatted()
+        self._usual_of = lru_cache(maxsize=64)(self._find_shared_examples)
+        self.instances = self._format_rows()
         self._row_of = {id(row): number for number, row in enumerate(dataset.evaluation_data)}
         self.index = {sample_id: number for number, sample_id in enumerate(ids)}
         dataset.option_nums = [
             len(one.sources) if one.has_contexts else len(one.options) for one in self.instances
         ]
         self._choose = choose
-        drawn = OneOrder(self._order, drops_last=is_faithful)
-        self.choice: Choice = drawn if choose is None else choose(self)
+        drawn = FixedOrder(self._order, drops_last=is_faithful)
+        self.choice: ExampleChoice = drawn if choose is None else choose(self)
         """Which examples stand before a row."""
         self.lead = ""
         """What stands before examples and question: an instruction that was found for the dataset."""
@@ -109,15 +109,15 @@ class Prepared:
             # What is wrong with the examples is said now, and not when the model is asked.
             self.shown(0)
 
-    def shown(self, number: int) -> Shown:
+    def shown(self, number: int) -> PromptExamples:
         """Return the examples before a row."""
         if not self.dataset.max_num_shots:
-            return Shown()
+            return PromptExamples()
         if self._builds_own:
-            return self._own_examples(number)
+            return self._call_construct_examples(number)
         return self._made(self._chosen(number), self.choice.is_reversed)
 
-    def shot(self, at: int, place: int) -> Shot:
+    def build_shot(self, at: int, place: int) -> Shot:
         """Return a row of the pool as the example at some place of a prompt."""
         one = self.example(at, place)
         return Shot(one.sources[0], one.target or "")
@@ -131,14 +131,14 @@ class Prepared:
         """Return the questions of the whole pool as they are rendered; formats every row of it."""
         return ["\n".join(self.example(at, 0).sources) for at in range(len(self.dataset.example_data))]
 
-    def variant(self, *, choice: Choice | None = None, lead: str | None = None) -> Prepared:
+    def copy_with(self, *, choice: ExampleChoice | None = None, lead: str | None = None) -> FormattedDataset:
         """Return the same rows with other examples or another instruction before them."""
         other = copy.copy(self)
         other.choice = self.choice if choice is None else choice
         other.lead = self.lead if lead is None else lead
         return other
 
-    def over(self, rows: Sequence[int]) -> Prepared:
+    def over(self, rows: Sequence[int]) -> FormattedDataset:
         """Return the same dataset with some rows of its pool in the place of the rows to evaluate."""
         dataset = copy.copy(self.dataset)
         for name in list(vars(dataset)):
@@ -147,8 +147,8 @@ class Prepared:
             if isinstance(kept, cached_property) or name in ("references", "reference"):
                 delattr(dataset, name)
         dataset.evaluation_data = [copy.deepcopy(self.dataset.example_data[at]) for at in rows]
-        ids = named([self._example_ids[at] for at in rows])
-        prepared = Prepared(
+        ids = name_rows([self._example_ids[at] for at in rows])
+        prepared = FormattedDataset(
             dataset,
             self.author,
             ids,
@@ -162,7 +162,7 @@ class Prepared:
         prepared.lead = self.lead
         return prepared
 
-    def with_instances(self, instances: Sequence[Instance]) -> Prepared:
+    def copy_with_instances(self, instances: Sequence[Instance]) -> FormattedDataset:
         """Return the same dataset with other rows, already formatted."""
         other = copy.copy(self)
         other.instances = list(instances)
@@ -171,62 +171,66 @@ class Prepared:
         return other
 
     @property
-    def shown_to_all(self) -> list[int]:
+    def common_examples(self) -> list[int]:
         """The rows of the pool that are every row's examples; none when each row has its own."""
-        return list(self.choice.order[: self.n_shots]) if isinstance(self.choice, OneOrder) else []
+        return list(self.choice.order[: self.n_shots]) if isinstance(self.choice, FixedOrder) else []
 
-    def outside(self, rows: Iterable[int]) -> Iterator[int]:
+    def filter_unevaluated(self, rows: Iterable[int]) -> Iterator[int]:
         """Yield those rows of the pool that ask nothing that is evaluated."""
-        contents = set(map(content_of, self._ids))
-        asked = frozenset[_Question]().union(*map(_asked, self.instances))
+        contents = set(map(get_content_hash, self._ids))
+        asked = frozenset[_Question]().union(*map(_collect_questions, self.instances))
         for at in rows:
             if self._example_ids[at] not in contents and asked.isdisjoint(self._asked_by(at)):
                 yield at
 
-    def spare(self, purpose: str) -> Iterator[int]:
+    def draw_spare_rows(self, purpose: str) -> Iterator[int]:
         """Yield rows of the pool in a drawn order, none that all rows see or that asks what is evaluated."""
-        shown = {self._example_ids[at] for at in self.shown_to_all}
-        asked = frozenset[_Question]().union(*map(self._asked_by, self.shown_to_all))
+        shown = {self._example_ids[at] for at in self.common_examples}
+        asked = frozenset[_Question]().union(*map(self._asked_by, self.common_examples))
         order = list(range(len(self._example_ids)))
-        draw(self._seed, self._task, purpose).shuffle(order)
-        for at in self.outside(order):
-            if self._example_ids[at] not in shown and asked.isdisjoint(_asked(self.example(at, 0))):
+        make_random(self._seed, self._task, purpose).shuffle(order)
+        for at in self.filter_unevaluated(order):
+            if self._example_ids[at] not in shown and asked.isdisjoint(
+                _collect_questions(self.example(at, 0))
+            ):
                 yield at
 
-    def _shown(self, chosen: Sequence[int], is_reversed: bool) -> Shown:
+    def _shown(self, chosen: Sequence[int], is_reversed: bool) -> PromptExamples:
         """Return rows of the pool as examples, the one that is preferred most first."""
         places = range(len(chosen))[:: -1 if is_reversed else 1]
-        shots = [self.shot(at, place) for at, place in zip(chosen, places, strict=True)]
+        shots = [self.build_shot(at, place) for at, place in zip(chosen, places, strict=True)]
         kept = self._count_fitting(shots)
-        return Shown(tuple(shots[:kept][:: -1 if is_reversed else 1]), n_left_out=len(shots) - kept)
+        return PromptExamples(tuple(shots[:kept][:: -1 if is_reversed else 1]), n_left_out=len(shots) - kept)
 
     def _chosen(self, number: int) -> tuple[int, ...]:
         """Return the rows of the pool that are shown before a row."""
         if self._is_faithful:
-            return tuple(islice(self.choice.preferred(number), self.n_shots))
-        content, row = content_of(self._ids[number]), self.instances[number]
-        words = {question_key(source) for source in row.sources}
+            return tuple(islice(self.choice.rank_pool(number), self.n_shots))
+        content, row = get_content_hash(self._ids[number]), self.instances[number]
+        words = {normalize_question(source) for source in row.sources}
         usual = self._usual_of(self.choice)
         if usual is not None and content not in usual.contents and words.isdisjoint(usual.words):
             return usual.rows
-        return tuple(islice(self._others(number, content, words), self.n_shots))
+        return tuple(islice(self._list_other_rows(number, content, words), self.n_shots))
 
-    def _others(self, number: int, content: str, words: Set[str]) -> Iterator[int]:
+    def _list_other_rows(self, number: int, content: str, words: Set[str]) -> Iterator[int]:
         """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
         row = self.instances[number]
-        for at in self.choice.preferred(number):
+        for at in self.choice.rank_pool(number):
             # Other words are another question: most rows need no closer look.
-            is_other = words.isdisjoint(self._words_of(at)) or _asked(row).isdisjoint(self._asked_by(at))
+            is_other = words.isdisjoint(self._words_of(at)) or _collect_questions(row).isdisjoint(
+                self._asked_by(at)
+            )
             if self._example_ids[at] != content and is_other:
                 yield at
 
-    def _usual(self, choice: Choice) -> _Usual | None:
+    def _find_shared_examples(self, choice: ExampleChoice) -> _SharedExamples | None:
         """Return what nearly all rows are shown, when there is one order for all."""
-        if not isinstance(choice, OneOrder):
+        if not isinstance(choice, FixedOrder):
             return None
         rows = tuple(choice.order[: self.n_shots])
         words = frozenset[str]().union(*map(self._words_of, rows))
-        return _Usual(rows, frozenset(self._example_ids[at] for at in rows), words)
+        return _SharedExamples(rows, frozenset(self._example_ids[at] for at in rows), words)
 
     def _shot_order(self, generator: np.random.RandomState) -> list[int]:
         """Return the rows of the pool in the order in which they are drawn."""
@@ -237,15 +241,15 @@ class Prepared:
             return [int(at) for at in generator.choice(n, wanted, replace=False)]
         order = list(range(n))
         if n > wanted:
-            draw(self._seed, self._task, "shots").shuffle(order)
+            make_random(self._seed, self._task, "shots").shuffle(order)
         return order
 
-    def _formatted(self) -> list[Instance]:
-        troubles: dict[Trouble, list[int]] = {}
+    def _format_rows(self) -> list[Instance]:
+        troubles: dict[HookProblem, list[int]] = {}
         instances: list[Instance] = []
         dataset = self.dataset
         n_shots = dataset.real_num_shots
-        with drawing(self._seed, self._task) as seed_for:
+        with seeded_draws(self._seed, self._task) as seed_for:
             for number, (row, sample_id) in enumerate(zip(dataset.evaluation_data, self._ids, strict=True)):
                 if self._draws:
                     seed_for(sample_id)
@@ -255,7 +259,7 @@ class Prepared:
                     raise
                 except RAISED_BY_AUTHORS as error:
                     reraise_interrupt(error)
-                    trouble = self.author.trouble(error, "format_instance", tuple(row))
+                    trouble = self.author.explain_error(error, "format_instance", tuple(row))
                     troubles.setdefault(trouble, []).append(self.numbers[number] + 1)
         problems = Problems()
         for trouble, rows in troubles.items():
@@ -263,10 +267,10 @@ class Prepared:
         problems.raise_if_any()
         return instances
 
-    def _formatted_example(self, at: int, place: int) -> Instance:
+    def _format_example(self, at: int, place: int) -> Instance:
         row = copy.deepcopy(self.dataset.example_data[at])
         name = self._example_ids[at]
-        with self.author.calling("format_instance", row=at + 1), drawing(self._seed, self._task, name):
+        with self.author.calling("format_instance", row=at + 1), seeded_draws(self._seed, self._task, name):
             return format_row(
                 self.dataset, row, self._shape, example_idx=place, real_num_shots=self.dataset.real_num_shots
             )
@@ -277,7 +281,7 @@ class Prepared:
             return len(shots)
         kept, text = 0, ""
         for shot in shots:
-            text += example_text(shot)
+            text += render_example(shot)
             if self.dataset.prompt_token_nums(text) > self.dataset.max_example_tokens:
                 break
             kept += 1
@@ -292,26 +296,26 @@ class Prepared:
             made.add_(user=shot.source, assistant=shot.target)
         return made
 
-    def _own_examples(self, number: int) -> Shown:
+    def _call_construct_examples(self, number: int) -> PromptExamples:
         row = self.dataset.evaluation_data[number]
         with (
             self.author.calling("construct_examples", row=self.numbers[number] + 1),
-            drawing(self._seed, self._task, "examples"),
+            seeded_draws(self._seed, self._task, "examples"),
         ):
             made: Any = self.dataset.construct_examples(row)
         if isinstance(made, str):
             text = made if not made or made[-1].isspace() else made + AFTER_EXAMPLE
-            return Shown(preface=text)
+            return PromptExamples(preface=text)
         if not isinstance(made, Conversation):
-            raise self._bad_examples(type(made).__name__)
+            raise self._build_examples_error(type(made).__name__)
         messages = [*made.messages]
         roles = [message["role"] for message in messages]
         if roles != ["user", "assistant"] * (len(messages) // 2):
-            raise self._bad_examples(f"messages of the roles {roles}")
+            raise self._build_examples_error(f"messages of the roles {roles}")
         pairs = zip(messages[::2], messages[1::2], strict=True)
-        return Shown(tuple(Shot(user["content"], assistant["content"]) for user, assistant in pairs))
+        return PromptExamples(tuple(Shot(user["content"], assistant["content"]) for user, assistant in pairs))
 
-    def _bad_examples(self, seen: str) -> AuthorError:
+    def _build_examples_error(self, seen: str) -> AuthorError:
         return AuthorError(
             self.author.problem(
                 "LLMBOX-003",
@@ -321,7 +325,7 @@ class Prepared:
         )
 
 
-def _part(dataset: Dataset) -> None:
+def _copy_shared_rows(dataset: Dataset) -> None:
     """Give the examples rows of their own where they are the evaluation rows, which formatting changes."""
     shared = {id(row) for row in dataset.evaluation_data}
     dataset.example_data = [copy.deepcopy(row) if id(row) in shared else row for row in dataset.example_data]
@@ -331,16 +335,18 @@ _Question = tuple[str, frozenset[str]]
 """What is asked, and what it is asked about: the options, or the answer that is sought."""
 
 
-def _asked(one: Instance) -> frozenset[_Question]:
+def _collect_questions(one: Instance) -> frozenset[_Question]:
     """Return what a row asks, in a form that rows which ask the same share, whatever their options' order.
 
     The words alone do not say it: many a dataset asks `Which is right?` of all its rows.
     """
     about = one.choices if one.choices and not one.has_contexts else (one.target,)
-    known = frozenset(question_key(text) for text in about if text is not None)
-    return frozenset((question_key(source), known) for source in one.sources)
+    known = frozenset(normalize_question(text) for text in about if text is not None)
+    return frozenset((normalize_question(source), known) for source in one.sources)
 
 
-def _asked_by(one: Instance) -> frozenset[_Question]:
+def _collect_example_questions(one: Instance) -> frozenset[_Question]:
     """Return what an example asks; it gives away also a row of the same words whose answer is hidden."""
-    return _asked(one) | {(question_key(source), frozenset[str]()) for source in one.sources}
+    return _collect_questions(one) | {
+        (normalize_question(source), frozenset[str]()) for source in one.sources
+    }

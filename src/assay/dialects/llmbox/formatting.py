@@ -17,7 +17,7 @@ from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
 from assay.dialects.llmbox.instruction import Render
 
 _LETTERS = string.ascii_uppercase
-_OWN = ("dataset_name", "subset_name", "display_name", "real_num_shots")
+_RESERVED_KEYS = ("dataset_name", "subset_name", "display_name", "real_num_shots")
 """Keys that an author may read and not set."""
 
 
@@ -45,7 +45,7 @@ class Instance(NamedTuple):
     """Whether the sources are contexts of one completion, compared with each other."""
 
 
-class Shape(NamedTuple):
+class RowFormat(NamedTuple):
     """How rows are formatted in one run."""
 
     render: Render
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
     """Keys and contexts as the original's code has them, where its document says otherwise."""
 
 
-class _Given(NamedTuple):
+class _InstanceFields(NamedTuple):
     """What `format_instance` returned of the framework's keys, taken out of its dict and checked."""
 
     source: Any
@@ -63,34 +63,34 @@ class _Given(NamedTuple):
     gold: int | None
 
     @classmethod
-    def taken(cls, given: dict[str, Any], *, is_ranking: bool) -> _Given:
+    def taken(cls, given: dict[str, Any], *, is_ranking: bool) -> _InstanceFields:
         source = given.pop("source", None)
-        source_idx = _index(given.pop("source_idx", None), "source_idx")
+        source_idx = _parse_index(given.pop("source_idx", None), "source_idx")
         target = given.pop("target", None)
-        gold = _index(given.pop("target_idx", None), "target_idx")
-        options = _options(given.pop("options", None))
+        gold = _parse_index(given.pop("target_idx", None), "target_idx")
+        options = _parse_options(given.pop("options", None))
         if gold is None and is_ranking:
             # A generation task may have any field called label.
-            gold = _label(given.get("label"), options)
+            gold = _parse_label(given.get("label"), options)
         return cls(source, source_idx, target, options, gold)
 
 
 def format_row(
     dataset: Dataset,
     row: dict[str, Any],
-    shape: Shape,
+    shape: RowFormat,
     *,
     example_idx: int = -1,
     real_num_shots: int | None = None,
 ) -> Instance:
     """Format one row, of the evaluation data or (with an index) of the examples."""
-    given = _returned(dataset, row)
+    given = _call_format_instance(dataset, row)
     is_example = example_idx >= 0
     is_ranking = dataset.evaluation_type == "ranking"
-    taken = _Given.taken(given, is_ranking=is_ranking)
+    taken = _InstanceFields.taken(given, is_ranking=is_ranking)
     source, target, options = taken.source, taken.target, taken.options
     choices = tuple(options or ())
-    shown = _labelled(dataset, taken) if is_ranking and options else None
+    shown = _label_options(dataset, taken) if is_ranking and options else None
     if is_ranking and options and taken.gold is not None:
         by_text = dataset.model_evaluation_method == "get_ppl"
         target = options[taken.gold] if by_text else letter(taken.gold)
@@ -133,19 +133,19 @@ def format_row(
     return Instance((shape.render(given),), target, tuple(options or ()), choices, taken.gold)
 
 
-def _returned(dataset: Dataset, row: dict[str, Any]) -> dict[str, Any]:
+def _call_format_instance(dataset: Dataset, row: dict[str, Any]) -> dict[str, Any]:
     given: Any = dataset.format_instance(row)
     if not isinstance(given, dict):
         what = f"format_instance returned {type(given).__name__}, expected a dict"
         raise BadInstance(what, "return dict(source=..., ...)")
-    for key in _OWN:
+    for key in _RESERVED_KEYS:
         if key in given:
             what = f"format_instance returned the key {key!r}, which is the framework's own"
             raise BadInstance(what, f"drop {key!r}")
     return given
 
 
-def _labelled(dataset: Dataset, taken: _Given) -> str | None:
+def _label_options(dataset: Dataset, taken: _InstanceFields) -> str | None:
     """Put labels before the options, in place as the original does; return them as they are shown, if so."""
     options = taken.options or []
     if taken.gold is not None and not 0 <= taken.gold < len(options):
@@ -172,7 +172,7 @@ def letters(n: int) -> tuple[str, ...]:
     return tuple(map(letter, range(n)))
 
 
-def _index(value: Any, name: str) -> int | None:
+def _parse_index(value: Any, name: str) -> int | None:
     """Return an index given as a number of any kind, or as digits."""
     if value is None:
         return None
@@ -188,16 +188,16 @@ def _index(value: Any, name: str) -> int | None:
         ) from None
 
 
-def _label(value: Any, options: Sequence[str] | None) -> int | None:
+def _parse_label(value: Any, options: Sequence[str] | None) -> int | None:
     """Return `label` as an index where it is one; a row may mean something else by that name."""
     if value is None or options is None or (isinstance(value, str) and not value.strip().isdecimal()):
         return None
-    index = _index(value, "label")
+    index = _parse_index(value, "label")
     # Datasets write -1 for a hidden answer.
     return index if index is not None and index >= 0 else None
 
 
-def _options(value: Any) -> list[str] | None:
+def _parse_options(value: Any) -> list[str] | None:
     if value is None:
         return None
     if not isinstance(value, (list, tuple)):

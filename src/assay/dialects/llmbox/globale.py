@@ -16,18 +16,23 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 
 from assay.core.errors import AuthorError
-from assay.core.ids import draw, rank
+from assay.core.ids import make_random, rank
 from assay.core.request import Generate, Kind, Sampling
 from assay.core.score import Score
 from assay.core.task import Rehearse
 from assay.dialects.llmbox.example_arguments import ExampleArguments
-from assay.dialects.llmbox.examples import OneOrder
-from assay.dialects.llmbox.formatted_dataset import Prepared
+from assay.dialects.llmbox.examples import FixedOrder
+from assay.dialects.llmbox.formatted_dataset import FormattedDataset
 from assay.dialects.llmbox.formatting import Instance
-from assay.dialects.llmbox.preliminary_tasks import ProbeTask, comparable, rehearsal, written
-from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shown, examples_text
-from assay.dialects.llmbox.task import Asking, Found
-from assay.dialects.shared.described_task import KINDS
+from assay.dialects.llmbox.preliminary_tasks import (
+    ProbeTask,
+    build_rehearsal,
+    find_comparable_rows,
+    generate_texts,
+)
+from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, PromptExamples, render_examples
+from assay.dialects.llmbox.task import RequestSettings, SearchResult
+from assay.dialects.shared.described_task import METHOD_KINDS
 
 _PROBE_TOKENS = 128
 _PROBE_TEMPERATURE = 1.0
@@ -40,8 +45,8 @@ class GlobalE:
         self,
         task: str,
         method: str,
-        prepared: Prepared,
-        asking: Asking,
+        prepared: FormattedDataset,
+        asking: RequestSettings,
         asked: ExampleArguments,
         *,
         seed: int,
@@ -53,35 +58,37 @@ class GlobalE:
         self._prepared = prepared
         self._asking = asking
         self._seed = seed
-        self._shots = prepared.shown_to_all
-        self._orders = list(orders(len(self._shots), asked.globale_orders, draw(seed, task, "globale")))
+        self._shots = prepared.common_examples
+        self._orders = list(
+            draw_orders(len(self._shots), asked.globale_orders, make_random(seed, task, "globale"))
+        )
         self._n_rows = asked.globale_rows
         self._is_written = asked.globale_probes == "generated"
-        self._rows: Prepared | None = None
+        self._rows: FormattedDataset | None = None
         if self._is_written:
             self._check_options()
         else:
-            self._rows = self._from_pool()
-        self.kinds = frozenset({Kind.GENERATE}) if self._is_written else frozenset({KINDS[method]})
+            self._rows = self._build_pool_probes()
+        self.kinds = frozenset({Kind.GENERATE}) if self._is_written else frozenset({METHOD_KINDS[method]})
 
-    def run(self, rehearse: Rehearse) -> Found:
+    def run(self, rehearse: Rehearse) -> SearchResult:
         """Try every order on every probe, and keep the best for the samples."""
         probes = self._rows if self._rows is not None else self._written(rehearse)
         tasks = [
-            rehearsal(
+            build_rehearsal(
                 ProbeTask,
                 f"{self._task}.{number}",
                 self._method,
-                probes.variant(choice=self._choice(order), lead=self._prepared.lead),
+                probes.copy_with(choice=self._build_choice(order), lead=self._prepared.lead),
                 self._asking,
             )
             for number, order in enumerate(self._orders)
         ]
         results = rehearse(tasks)
-        usable = comparable(results, self._prepared.author, "globale")
+        usable = find_comparable_rows(results, self._prepared.author, "globale")
         entropies = [entropy([scores[at] for at in usable]) for scores in results]
         best = max(range(len(entropies)), key=entropies.__getitem__)
-        self._prepared.choice = self._choice(self._orders[best])
+        self._prepared.choice = self._build_choice(self._orders[best])
         rows = [self._shots[at] + 1 for at in self._orders[best]]
         chosen = {
             "rows_of_pool": rows,
@@ -95,17 +102,17 @@ class GlobalE:
             f"over {len(usable)} probes the entropy of the answers is {entropies[best]:.3f} bits, "
             f"the highest of {len(self._orders)} orders (lowest {min(entropies):.3f})"
         )
-        return Found(chosen, [note])
+        return SearchResult(chosen, [note])
 
-    def _choice(self, order: Sequence[int]) -> OneOrder:
+    def _build_choice(self, order: Sequence[int]) -> FixedOrder:
         """Return the examples in an order; what follows them stays, for rows that are among them."""
         drawn = self._prepared.choice
-        assert isinstance(drawn, OneOrder)
+        assert isinstance(drawn, FixedOrder)
         rest = drawn.order[len(self._shots) :]
-        return OneOrder([*(self._shots[at] for at in order), *rest], drops_last=drawn.drops_last)
+        return FixedOrder([*(self._shots[at] for at in order), *rest], drops_last=drawn.drops_last)
 
-    def _from_pool(self) -> Prepared:
-        rows = list(islice(self._prepared.spare("globale"), self._n_rows))
+    def _build_pool_probes(self) -> FormattedDataset:
+        rows = list(islice(self._prepared.draw_spare_rows("globale"), self._n_rows))
         if not rows:
             n = len(self._prepared.dataset.example_data)
             raise AuthorError(
@@ -137,25 +144,28 @@ class GlobalE:
             )
         )
 
-    def _written(self, rehearse: Rehearse) -> Prepared:
+    def _written(self, rehearse: Rehearse) -> FormattedDataset:
         """Return what the model writes after the examples, in each of their orders, as rows to probe with."""
-        shots = [self._prepared.shot(at, place) for place, at in enumerate(self._shots)]
-        before, after = around([shot.source for shot in shots])
+        shots = [self._prepared.build_shot(at, place) for place, at in enumerate(self._shots)]
+        before, after = find_shared_ends([shot.source for shot in shots])
         asks = []
         for number in range(self._n_rows):
             order = self._orders[number % len(self._orders)]
-            prompt = examples_text(Shown(tuple(shots[at] for at in order))) + before
+            prompt = render_examples(PromptExamples(tuple(shots[at] for at in order))) + before
             seed = rank(self._seed, self._task, str(number)) % (1 << 31)
             sampling = Sampling(_PROBE_TOKENS, _PROBE_TEMPERATURE, stop=(AFTER_EXAMPLE,), seed=seed)
             asks.append(Generate(prompt.rstrip() if before else prompt, sampling))
-        texts = written(rehearse, self._task, asks, self._prepared.author, "globale")
+        texts = generate_texts(rehearse, self._task, asks, self._prepared.author, "globale")
         like = self._prepared.example(self._shots[0], 0)
-        return self._prepared.with_instances(
-            [Instance((question(before, text, after),), None, like.options, like.choices) for text in texts]
+        return self._prepared.copy_with_instances(
+            [
+                Instance((build_question(before, text, after),), None, like.options, like.choices)
+                for text in texts
+            ]
         )
 
 
-def orders(n: int, at_most: int, generator: random.Random) -> Iterator[tuple[int, ...]]:
+def draw_orders(n: int, at_most: int, generator: random.Random) -> Iterator[tuple[int, ...]]:
     """Yield orders of n things, first as they stand: all of them, or as many different ones as may be."""
     if math.factorial(n) <= at_most:
         yield from permutations(range(n))
@@ -176,23 +186,23 @@ def entropy(scores: Sequence[Score]) -> float:
     return math.fsum(-share * math.log2(share) for share in shares)
 
 
-def around(sources: Sequence[str]) -> tuple[str, str]:
+def find_shared_ends(sources: Sequence[str]) -> tuple[str, str]:
     """Return the whole words that all questions begin and end with, with the spaces beside them."""
-    before = _shared(sources)
-    after = _shared([source[::-1] for source in sources])[::-1]
+    before = _find_shared_start(sources)
+    after = _find_shared_start([source[::-1] for source in sources])[::-1]
     begin = max((at + 1 for at, char in enumerate(before) if char.isspace()), default=0)
     end = next((at for at, char in enumerate(after) if char.isspace()), len(after))
     return before[:begin], after[end:]
 
 
-def _shared(texts: Sequence[str]) -> str:
+def _find_shared_start(texts: Sequence[str]) -> str:
     """Return what all texts begin with."""
     columns = enumerate(zip(*texts, strict=False))
     shortest = min(map(len, texts))
     return texts[0][: next((at for at, chars in columns if len(set(chars)) > 1), shortest)]
 
 
-def question(before: str, text: str, after: str) -> str:
+def build_question(before: str, text: str, after: str) -> str:
     """Return the question in what a model wrote, ending as the examples' questions end."""
     ending = after.strip()
     if ending and ending in text:

@@ -29,8 +29,8 @@ from assay.core.bounded_jinja import (
     render_jinja,
     spec_width,
 )
-from assay.core.errors import nearest
-from assay.dialects.shared.template import literal_fields
+from assay.core.errors import suggest_name
+from assay.dialects.shared.template import find_literal_fields
 
 _MAY_BE_NONE = {
     "source": "let format_instance return source",
@@ -48,19 +48,19 @@ class InstructionError(Exception):
         self.fix = fix
 
 
-class Missing(StrictUndefined):
+class MissingField(StrictUndefined):
     """A name that the row does not have: it may be asked about (`if passage`), but not printed."""
 
     def __bool__(self) -> bool:  # type: ignore[override]  # jinja2's own refuses, and says so in its type
         return False
 
 
-def environment(*, is_lenient: bool = False) -> Environment:
+def build_environment(*, is_lenient: bool = False) -> Environment:
     """Return the environment of one dataset, to which its author may add globals.
 
     With `is_lenient` a name that is missing prints as nothing, as in the original.
     """
-    made = BoundedEnvironment(undefined=Undefined if is_lenient else Missing)
+    made = BoundedEnvironment(undefined=Undefined if is_lenient else MissingField)
     made.globals["zip"] = zip
     return made
 
@@ -80,13 +80,13 @@ def compile_instruction(text: Any, env: Environment) -> Render:
         raise InstructionError(f"it {what}: {error.what}{place}") from error
     is_jinja = bool(template.debug_info) and not _is_constant(template, text)
     # In a lenient environment these print as "None", as in the original.
-    is_strict = issubclass(env.undefined, Missing)
-    bare = _shown_bare(text, env, is_jinja=is_jinja) if is_strict else ()
+    is_strict = issubclass(env.undefined, MissingField)
+    bare = _find_bare_fields(text, env, is_jinja=is_jinja) if is_strict else ()
     if is_jinja:
-        literals = literal_fields(env, text) if is_strict else frozenset[str]()
+        literals = find_literal_fields(env, text) if is_strict else frozenset[str]()
 
         def filled(values: Mapping[str, Any]) -> str:
-            _check_shown(bare, values)
+            _check_bare_fields(bare, values)
             for name in literals:
                 _check_literal(name, values)
             try:
@@ -94,18 +94,18 @@ def compile_instruction(text: Any, env: Environment) -> Render:
             except JinjaFailure as error:
                 found = _UNDEFINED.match(error.what) if isinstance(error.error, UndefinedError) else None
                 if found is not None:
-                    raise _missing(found[1], values) from error
+                    raise _build_missing_error(found[1], values) from error
                 raise InstructionError(f"its line {error.line or 1}: {error.what}") from error
 
         return filled
-    has_specs = any(spec for _, _, spec, _ in _parsed(text))
+    has_specs = any(spec for _, _, spec, _ in _parse_format(text))
 
     def formatted(values: Mapping[str, Any]) -> str:
-        _check_shown(bare, values)
+        _check_bare_fields(bare, values)
         try:
             return _BoundedFormatter().vformat(text, (), values) if has_specs else text.format_map(values)
         except KeyError as error:
-            raise _missing(str(error.args[0]), values) from error
+            raise _build_missing_error(str(error.args[0]), values) from error
         except InstructionError:
             raise
         except Exception as error:  # `{x.y}` and `{x:5}` call methods of what the row holds
@@ -138,24 +138,24 @@ class _BoundedFormatter(Formatter):
         return super().format_field(value, format_spec)
 
 
-def _parsed(text: str) -> list[tuple[str, str | None, str | None, str | None]]:
+def _parse_format(text: str) -> list[tuple[str, str | None, str | None, str | None]]:
     try:
         return list(Formatter().parse(text))
     except ValueError as error:
         raise InstructionError(f"it does not parse: {error}") from error
 
 
-def _shown_bare(text: str, env: Environment, *, is_jinja: bool) -> Sequence[str]:
+def _find_bare_fields(text: str, env: Environment, *, is_jinja: bool) -> Sequence[str]:
     """Return which of the framework's texts an instruction shows whatever they are."""
     if is_jinja:
         outputs = [node for node in env.parse(text).body if isinstance(node, nodes.Output)]
         names = {part.name for output in outputs for part in output.nodes if isinstance(part, nodes.Name)}
     else:
-        names = {name for _, name, _, _ in _parsed(text) if name}
+        names = {name for _, name, _, _ in _parse_format(text) if name}
     return [name for name in _MAY_BE_NONE if name in names]
 
 
-def _check_shown(bare: Sequence[str], values: Mapping[str, Any]) -> None:
+def _check_bare_fields(bare: Sequence[str], values: Mapping[str, Any]) -> None:
     for name in bare:
         if name in values and values[name] is None:
             raise InstructionError(f"it shows {name!r}, of which there is none here", _MAY_BE_NONE[name])
@@ -168,8 +168,8 @@ def _check_literal(name: str, values: Mapping[str, Any]) -> None:
         raise InstructionError(what, f"write {{{{ {name} }}}}; for braces as text {{{{ '{{{name}}}' }}}}")
 
 
-def _missing(name: str, values: Mapping[str, Any]) -> InstructionError:
+def _build_missing_error(name: str, values: Mapping[str, Any]) -> InstructionError:
     return InstructionError(
-        f"it names {name!r}, which is not there{nearest(name, values)}",
+        f"it names {name!r}, which is not there{suggest_name(name, values)}",
         f"correct the instruction, or let format_instance return {name!r}",
     )

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing
-from assay.core.names import composed
+from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.dialects.llmbox import authoring
 from assay.dialects.llmbox.attributes import ATTRIBUTES, SPELLINGS
@@ -29,7 +29,7 @@ from assay.dialects.llmbox.authoring import (
     MultipleChoiceDataset,
     ValidationPerplexityDataset,
 )
-from assay.dialects.llmbox.calling import Author
+from assay.dialects.llmbox.calling import DatasetAuthor
 from assay.dialects.llmbox.library import conversation, dataset_enum
 from assay.dialects.llmbox.library.download_config import DownloadConfig
 from assay.dialects.llmbox.library.raw_data import RawData
@@ -47,7 +47,7 @@ class LoadedClass(NamedTuple):
     """A dataset class, and where it stands."""
 
     cls: type[Dataset]
-    author: Author
+    author: DatasetAuthor
     name: str
     """The dataset's name: the file's, or the one it was registered under."""
     notes: tuple[str, ...]
@@ -81,8 +81,8 @@ def load_class(
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, Dataset) and value.__module__ == module.__name__
     }
-    cls, notes = _chosen(found, path, class_name)
-    author = Author(path, cls.__name__)
+    cls, notes = _choose_class(found, path, class_name)
+    author = DatasetAuthor(path, cls.__name__)
     author.check_names(
         cls,
         modules.files,
@@ -92,10 +92,10 @@ def load_class(
     # Imports inside functions count too, so the text is asked and not the module.
     texts = [file.read_bytes() for file in modules.files]
     author.draws = any(word in text for text in texts for word in (b"random", b"shuffle"))
-    return LoadedClass(cls, author, names.get(id(cls), composed(path.stem)), notes)
+    return LoadedClass(cls, author, names.get(id(cls), compose_name(path.stem)), notes)
 
 
-def _chosen(
+def _choose_class(
     found: Mapping[str, type[Dataset]], path: Path, class_name: str | None
 ) -> tuple[type[Dataset], tuple[str, ...]]:
     where = Origin(str(path))
@@ -111,7 +111,7 @@ def _chosen(
             )
         return found[class_name], ()
     if not found:
-        raise AuthorError(_no_class(path))
+        raise AuthorError(_build_no_class_problem(path))
     # A class that another one of the file extends is a step on the way.
     leaves = [
         cls
@@ -127,7 +127,7 @@ def _chosen(
     return leaves[0], (f"{note}, {hint}",) if others else ()
 
 
-def _no_class(path: Path) -> Problem:
+def _build_no_class_problem(path: Path) -> Problem:
     """Return what is wrong with a file that has no class; a `def` in place of `class` is easily written."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.FunctionDef) and any(arg.arg in BASES for arg in node.args.args):

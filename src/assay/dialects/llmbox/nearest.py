@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.dialects.shared.similarity import Vectors, best, similarity
+from assay.dialects.shared.similarity import Vectors, compute_similarity, rank_best
 
 
-class Nearest:
+class NearestExamples:
     """A choice of examples by similarity."""
 
     def __init__(
@@ -29,9 +29,9 @@ class Nearest:
         # Of a prompt that is too long, the examples least alike go.
         self.drops_last = nearest_first
 
-    def preferred(self, number: int) -> Iterable[int]:
+    def rank_pool(self, number: int) -> Iterable[int]:
         """Return the pool by similarity to a row; of equally near ones the earlier first."""
-        return best(similarity(self._pool, self._rows[number]), len(self._pool))
+        return rank_best(compute_similarity(self._pool, self._rows[number]), len(self._pool))
 
     @cached_property
     def _pool(self) -> NDArray[np.float64]:

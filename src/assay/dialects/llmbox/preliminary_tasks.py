@@ -10,21 +10,23 @@ from typing import TypeVar
 
 from assay.core.errors import BackendError
 from assay.core.origin import Origin
-from assay.core.request import Ask, Generate, Kind, Request, Span, request
+from assay.core.request import Ask, Generate, Kind, Request, Span, make_request
 from assay.core.response import Completion, Failure, Likelihood
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, ComponentSpec, Rehearse, Scorer, TaskSpec
-from assay.dialects.llmbox.calling import Author
-from assay.dialects.llmbox.formatted_dataset import Prepared
+from assay.core.task import AnsweredRequest, ComponentSpec, Rehearse, Scorer, TaskSpec
+from assay.dialects.llmbox.calling import DatasetAuthor
+from assay.dialects.llmbox.formatted_dataset import FormattedDataset
 from assay.dialects.llmbox.formatting import Instance, letters
-from assay.dialects.llmbox.prompts import Shown
-from assay.dialects.llmbox.task import Asking, ClassTask
+from assay.dialects.llmbox.prompts import PromptExamples
+from assay.dialects.llmbox.task import ClassTask, RequestSettings
 
 TaskT = TypeVar("TaskT", bound=ClassTask)
 
 
-def rehearsal(kind: type[TaskT], name: str, method: str, prepared: Prepared, asking: Asking) -> TaskT:
+def build_rehearsal(
+    kind: type[TaskT], name: str, method: str, prepared: FormattedDataset, asking: RequestSettings
+) -> TaskT:
     """Return a task over prepared rows that are no part of the evaluation."""
     where = Origin(str(prepared.author.path))
     samples = [
@@ -58,27 +60,27 @@ class TargetTask(ClassTask):
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return the scorer that hands the likelihood on."""
-        return [_LogLikelihood(method) for method in self._prepared]
+        return [_LogLikelihoodScorer(method) for method in self._prepared]
 
     def _asks(
-        self, method: str, prepared: Prepared, one: Instance, shown: Shown
+        self, method: str, prepared: FormattedDataset, one: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         before = self._opening(shown, one.sources[0], prepared.lead)
         yield "target", 0, Span(*before.followed_by(one.target or ""))
 
 
-class _LogLikelihood:
+class _LogLikelihoodScorer:
     def __init__(self, track: str) -> None:
         self.track = track
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the log-probability of the right answer."""
         ((asked, response),) = answers
         outcome = response.outcome
         known = (asked.task, sample.id, self.track, "log_likelihood")
         if isinstance(outcome, Likelihood):
             return Score(*known, Verdict.SCORED, outcome.sum_logprob)
-        return Score(*known, Verdict.FAILED, why=_why(outcome))
+        return Score(*known, Verdict.FAILED, why=_format_failure(outcome))
 
 
 class WritingTask:
@@ -87,7 +89,7 @@ class WritingTask:
     def __init__(self, name: str, source: str, asks: Sequence[Generate]) -> None:
         self._asks = asks
         self._source = source
-        self._spec = _spec(name, source, _Written.track, len(asks))
+        self._spec = _spec(name, source, _TextScorer.track, len(asks))
 
     @property
     def spec(self) -> TaskSpec:
@@ -106,27 +108,27 @@ class WritingTask:
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return the request for one text; what it shows is part of it and cannot be left out."""
         number = int(sample.id)
-        return [request(self._spec.name, sample.id, "gen", "answer", number, self._asks[number])]
+        return [make_request(self._spec.name, sample.id, "gen", "answer", number, self._asks[number])]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return the scorer that hands the text on."""
-        return [_Written()]
+        return [_TextScorer()]
 
 
-class _Written:
+class _TextScorer:
     track = "gen"
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return what was written."""
         ((asked, response),) = answers
         outcome = response.outcome
         known = (asked.task, sample.id, self.track, "text")
         if isinstance(outcome, Completion):
             return Score(*known, Verdict.UNGRADED, answer=outcome.outputs[0].text)
-        return Score(*known, Verdict.FAILED, why=_why(outcome))
+        return Score(*known, Verdict.FAILED, why=_format_failure(outcome))
 
 
-def comparable(results: Sequence[Sequence[Score]], author: Author, way: str) -> list[int]:
+def find_comparable_rows(results: Sequence[Sequence[Score]], author: DatasetAuthor, way: str) -> list[int]:
     """Return the rows that failed in no result: on those alone can results be compared."""
     failed = [score for scores in results for score in scores if score.verdict is Verdict.FAILED]
     rows = [
@@ -136,29 +138,29 @@ def comparable(results: Sequence[Sequence[Score]], author: Author, way: str) -> 
     ]
     if rows:
         return rows
-    raise no_use(author, way, str(failed[0].why))
+    raise build_search_error(author, way, str(failed[0].why))
 
 
-def written(
+def generate_texts(
     rehearse: Rehearse,
     name: str,
     asks: Sequence[Generate],
-    author: Author,
+    author: DatasetAuthor,
     way: str,
     *,
     clean: Callable[[str], str] = str.strip,
 ) -> list[str]:
     """Return the different texts that the model writes when it is asked so, without empty ones."""
     (scores,) = rehearse([WritingTask(name, str(author.path), asks)])
-    usable = comparable([scores], author, way)
+    usable = find_comparable_rows([scores], author, way)
     texts = (clean(scores[at].answer or "") for at in usable)
     found = [text for text in dict.fromkeys(texts) if text]
     if not found:
-        raise no_use(author, way, "it wrote nothing")
+        raise build_search_error(author, way, "it wrote nothing")
     return found
 
 
-def no_use(author: Author, way: str, why: str) -> BackendError:
+def build_search_error(author: DatasetAuthor, way: str, why: str) -> BackendError:
     """Return the error that what was asked before the samples leads to nothing."""
     return BackendError(
         author.problem(
@@ -169,7 +171,7 @@ def no_use(author: Author, way: str, why: str) -> BackendError:
     )
 
 
-def _why(outcome: object) -> str:
+def _format_failure(outcome: object) -> str:
     if isinstance(outcome, Failure):
         return f"{outcome.kind}: {outcome.message}"
     return f"an answer of another kind: {type(outcome).__name__}"

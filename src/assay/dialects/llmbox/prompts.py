@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt
-from assay.dialects.shared.conversation import conversation
+from assay.dialects.shared.conversation import build_chat_messages
 
 AFTER_EXAMPLE = "\n\n"
 
@@ -22,7 +22,7 @@ class Shot(NamedTuple):
     target: str
 
 
-class Shown(NamedTuple):
+class PromptExamples(NamedTuple):
     """The examples of one prompt."""
 
     shots: tuple[Shot, ...] = ()
@@ -30,19 +30,19 @@ class Shown(NamedTuple):
     """Examples that the author wrote as one text."""
     n_left_out: int = 0
 
-    def at_most(self, n: int | None, *, drops_last: bool) -> Shown:
+    def at_most(self, n: int | None, *, drops_last: bool) -> PromptExamples:
         """Return so many of them, whole. A preface cannot be divided: it stays or goes."""
         if n is None:
             return self
         preface = self.preface if n else ""
         excess = max(0, len(self.shots) - n)
         if not excess:
-            return Shown(self.shots, preface, self.n_left_out)
+            return PromptExamples(self.shots, preface, self.n_left_out)
         shots = self.shots[:-excess] if drops_last else self.shots[excess:]
-        return Shown(shots, preface, self.n_left_out + excess)
+        return PromptExamples(shots, preface, self.n_left_out + excess)
 
 
-class Opening(NamedTuple):
+class PromptOpening(NamedTuple):
     """A prompt up to the answer."""
 
     before: tuple[Message, ...] | str
@@ -64,23 +64,25 @@ class Opening(NamedTuple):
         return self.before + gap(self.before, target) + target, len(self.before)
 
 
-def opening(
-    shown: Shown, source: str, *, is_chat: bool, system: str | None = None, lead: str = ""
-) -> Opening:
+def build_opening(
+    shown: PromptExamples, source: str, *, is_chat: bool, system: str | None = None, lead: str = ""
+) -> PromptOpening:
     """Put examples before a question, and before those what leads to all of them."""
     if not is_chat:
         first = "".join(f"{text}{AFTER_EXAMPLE}" for text in (system, lead) if text)
-        return Opening(first + examples_text(shown) + source)
-    return Opening(conversation(shown.shots, f"{shown.preface}{source}", system=system, lead=lead))
+        return PromptOpening(first + render_examples(shown) + source)
+    return PromptOpening(
+        build_chat_messages(shown.shots, f"{shown.preface}{source}", system=system, lead=lead)
+    )
 
 
 @lru_cache(maxsize=256)
-def examples_text(shown: Shown) -> str:
+def render_examples(shown: PromptExamples) -> str:
     """Return the examples as a base model reads them; most rows are shown the same."""
-    return shown.preface + "".join(example_text(shot) + AFTER_EXAMPLE for shot in shown.shots)
+    return shown.preface + "".join(render_example(shot) + AFTER_EXAMPLE for shot in shown.shots)
 
 
-def example_text(shot: Shot) -> str:
+def render_example(shot: Shot) -> str:
     """Return one example as a base model reads it."""
     return f"{shot.source}{gap(shot.source, shot.target)}{shot.target}"
 

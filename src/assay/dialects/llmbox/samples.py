@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.core.errors import AuthorError, listing, nearest
-from assay.core.names import composed
+from assay.core.errors import AuthorError, listing, suggest_name
+from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.core.sample import Sample
-from assay.dialects.llmbox.formatted_dataset import Prepared
+from assay.dialects.llmbox.formatted_dataset import FormattedDataset
 from assay.dialects.llmbox.formatting import letters
 
 
-def samples_of(one: Prepared, rows: Sequence[dict[str, Any]], references: Sequence[Any]) -> list[Sample]:
+def build_samples(
+    one: FormattedDataset, rows: Sequence[dict[str, Any]], references: Sequence[Any]
+) -> list[Sample]:
     """Return a sample for each row; `rows` are those of `plain_row`, as they were before formatting."""
     dataset = one.dataset
     made = []
@@ -38,7 +40,7 @@ def samples_of(one: Prepared, rows: Sequence[dict[str, Any]], references: Sequen
     return made
 
 
-def _group(one: Prepared, fields: Mapping[str, Any]) -> str | None:
+def _group(one: FormattedDataset, fields: Mapping[str, Any]) -> str | None:
     column = one.dataset.category_column
     if column is None:
         return None
@@ -46,11 +48,11 @@ def _group(one: Prepared, fields: Mapping[str, Any]) -> str | None:
         raise AuthorError(
             one.author.problem(
                 "LLMBOX-011",
-                f"category_column is {column!r}, which the rows do not have{nearest(column, fields)}",
+                f"category_column is {column!r}, which the rows do not have{suggest_name(column, fields)}",
                 f"name one of {listing(fields)}",
             )
         )
-    return composed(str(fields[column]))
+    return compose_name(str(fields[column]))
 
 
 def is_index(value: Any) -> bool:

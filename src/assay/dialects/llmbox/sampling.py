@@ -14,13 +14,13 @@ _OPTION_MAX_TOKENS = 256
 """A model that answers by a letter and has not done so by then is not going to."""
 
 
-def sampling_of(dataset: Dataset, settings: TaskSettings, notes: list[str]) -> Sampling:
+def build_sampling(dataset: Dataset, settings: TaskSettings, notes: list[str]) -> Sampling:
     """Return how a dataset's answers are generated; adds what a person should hear to the notes."""
     given = dict(dataset.extra_model_args)
     is_choice = dataset.evaluation_type == "ranking"
     default = _OPTION_MAX_TOKENS if is_choice and not settings.is_faithful else _ORIGINAL_MAX_TOKENS
     max_tokens = given.pop("max_tokens", None) or given.pop("max_new_tokens", None) or default
-    stop = _stops(given.pop("stop", None) or (), is_faithful=settings.is_faithful)
+    stop = _list_stops(given.pop("stop", None) or (), is_faithful=settings.is_faithful)
     temperature = given.pop("temperature", None)
     top_p = given.pop("top_p", None)
     given.pop("multi_turn", None)
@@ -42,14 +42,14 @@ def sampling_of(dataset: Dataset, settings: TaskSettings, notes: list[str]) -> S
     )
 
 
-def _stops(stop: str | Iterable[str], *, is_faithful: bool) -> tuple[str, ...]:
+def _list_stops(stop: str | Iterable[str], *, is_faithful: bool) -> tuple[str, ...]:
     """Return the stop strings of a class; of a single text the original takes each character as one."""
     if isinstance(stop, str) and not is_faithful:
         return (stop,)
     return tuple(dict.fromkeys(stop))
 
 
-def stop_tokens(stops: Sequence[str], model: ModelView, notes: list[str]) -> tuple[tuple[int, ...], ...]:
+def find_stop_tokens(stops: Sequence[str], model: ModelView, notes: list[str]) -> tuple[tuple[int, ...], ...]:
     """Return the token sequences at which the original ends a text, for stop strings; none if not known.
 
     It reads each stop string behind the text `text `, and keeps the tokens from the one on that holds its
@@ -57,7 +57,7 @@ def stop_tokens(stops: Sequence[str], model: ModelView, notes: list[str]) -> tup
     """
     if not stops:
         return ()
-    found = [_behind(stop, model) for stop in stops]
+    found = [_tokenize_stop(stop, model) for stop in stops]
     if any(ids is None for ids in found):
         notes.append(
             "an answer ends where the text of a stop string appears: the original compares tokens, "
@@ -70,7 +70,7 @@ def stop_tokens(stops: Sequence[str], model: ModelView, notes: list[str]) -> tup
 _BEFORE_STOP = "text "
 
 
-def _behind(stop: str, model: ModelView) -> tuple[int, ...] | None:
+def _tokenize_stop(stop: str, model: ModelView) -> tuple[int, ...] | None:
     whole = _BEFORE_STOP + stop
     pieces = [] if model.pieces is None else list(model.pieces(whole))
     # A token that only begins a text has no part in it.

@@ -10,11 +10,11 @@ from assay.dialects.llmbox.arguments import ClassArguments
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass
-from assay.dialects.shared.misspelt_names import nearest_known
-from assay.dialects.shared.selection import chosen_parts
+from assay.dialects.shared.misspelt_names import find_nearest_name
+from assay.dialects.shared.selection import select_parts
 
 
-def subsets_of(
+def select_subsets(
     loaded: LoadedClass, selection: str, asked: ClassArguments, raw_data: RawData, notes: list[str]
 ) -> Sequence[str | None]:
     """Return the subsets that a selection means; [None] for a dataset that has none.
@@ -23,7 +23,7 @@ def subsets_of(
     """
     cls = loaded.cls
     load_args = getattr(cls, "load_args", None)
-    categories = categories_of(cls)
+    categories = find_categories(cls)
     banned = getattr(cls, "banned_subsets", None) or ()
     banned = (banned,) if isinstance(banned, str) else tuple(banned)
     own = load_args[1] if load_args is not None and len(load_args) > 1 else None
@@ -34,8 +34,8 @@ def subsets_of(
         return [None]
     known = _known_subsets(loaded, load_args, asked, raw_data)
     if known:
-        _check_named(loaded, categories or {}, banned, known, notes)
-    meant = chosen_parts(
+        _check_subset_names(loaded, categories or {}, banned, known, notes)
+    meant = select_parts(
         selection,
         known,
         dataset=loaded.name,
@@ -49,7 +49,7 @@ def subsets_of(
     return meant or [None]
 
 
-def _check_named(
+def _check_subset_names(
     loaded: LoadedClass,
     categories: Mapping[str, Sequence[str]],
     banned: Sequence[str],
@@ -69,7 +69,7 @@ def _check_named(
             if subset in known:
                 continue
             what = f"{place} names {subset!r}, which is not among the subsets of the data"
-            if (meant := nearest_known(subset, unnamed)) is not None:
+            if (meant := find_nearest_name(subset, unnamed)) is not None:
                 what += f" (did you mean {meant!r}?)"
                 problems.add(loaded.author.problem("LLMBOX-011", what, f"write one of {listing(known)}"))
             elif place != "banned_subsets":
@@ -91,7 +91,7 @@ def _known_subsets(
         return []
 
 
-def categories_of(cls: type[Dataset]) -> Mapping[str, Sequence[str]] | None:
+def find_categories(cls: type[Dataset]) -> Mapping[str, Sequence[str]] | None:
     """Return the subsets of each category, by either of the document's two spellings."""
     found = getattr(cls, "categorized_subsets", None) or getattr(cls, "category_subsets", None)
     return found if isinstance(found, Mapping) else None

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from assay.core.prompt import Prompt
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, make_request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Rehearse, Scorer, TaskSpec
 from assay.dialects.llmbox.evaluation import AuthorEvaluation
-from assay.dialects.llmbox.formatted_dataset import Prepared
+from assay.dialects.llmbox.formatted_dataset import FormattedDataset
 from assay.dialects.llmbox.formatting import Instance, letters
-from assay.dialects.llmbox.prompts import Opening, Shown, opening
+from assay.dialects.llmbox.prompts import PromptExamples, PromptOpening, build_opening
 from assay.dialects.shared.described_task import DescribedTask
 
 
-class Asking(NamedTuple):
+class RequestSettings(NamedTuple):
     """How the task asks."""
 
     is_chat: bool
@@ -31,7 +31,7 @@ class Asking(NamedTuple):
     """Token sequences that end an answer, in place of the stop strings."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search found."""
 
     chosen: dict[str, Any]
@@ -47,7 +47,7 @@ class Search(Protocol):
     kinds: frozenset[Kind]
     """The kinds of ask it makes."""
 
-    def run(self, rehearse: Rehearse) -> Found:
+    def run(self, rehearse: Rehearse) -> SearchResult:
         """Find it, and put it where the prompts are made."""
 
 
@@ -58,8 +58,8 @@ class ClassTask(DescribedTask):
         self,
         spec: TaskSpec,
         samples: Sequence[Sample],
-        prepared: Mapping[str, Prepared],
-        asking: Asking,
+        prepared: Mapping[str, FormattedDataset],
+        asking: RequestSettings,
         searches: Sequence[Search] = (),
     ) -> None:
         self._searches = searches
@@ -99,7 +99,7 @@ class ClassTask(DescribedTask):
             for role, index, ask in asks:
                 # An option alone is asked without examples.
                 counts = (0, 0) if role == "unconditional" else (n_shots, n_left_out)
-                made.append(request(task, sample.id, method, role, index, ask, *counts))
+                made.append(make_request(task, sample.id, method, role, index, ask, *counts))
         return made
 
     def shown(self, sample: Sample, method: str) -> Prompt:
@@ -119,7 +119,7 @@ class ClassTask(DescribedTask):
             named.append(ComponentSpec("author_metrics", args))
         return named
 
-    def _inner(self, method: str, prepared: Prepared) -> ComponentSpec | None:
+    def _inner(self, method: str, prepared: FormattedDataset) -> ComponentSpec | None:
         """Name the scorer that says which option was chosen, and why."""
         dataset = prepared.dataset
         if dataset.evaluation_type != "ranking":
@@ -134,16 +134,20 @@ class ClassTask(DescribedTask):
         own = "pmi" if dataset.use_normalization else "per_token"
         return ComponentSpec("option_likelihood", {"track": method, "score_by": self._asking.score_by or own})
 
-    def _opening(self, shown: Shown, source: str, lead: str) -> Opening:
-        return opening(shown, source, is_chat=self._asking.is_chat, system=self._asking.system, lead=lead)
+    def _opening(self, shown: PromptExamples, source: str, lead: str) -> PromptOpening:
+        return build_opening(
+            shown, source, is_chat=self._asking.is_chat, system=self._asking.system, lead=lead
+        )
 
     def _asks(
-        self, method: str, prepared: Prepared, one: Instance, shown: Shown
+        self, method: str, prepared: FormattedDataset, one: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         """Yield what a method asks about a row: the role of each ask, its index, and the ask."""
         return _ASKS[method](self, prepared, one, shown)
 
-    def _ppl(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
+    def _ppl(
+        self, prepared: FormattedDataset, one: Instance, shown: PromptExamples
+    ) -> Iterator[tuple[str, int, Ask]]:
         if prepared.dataset.evaluation_type == "perplexity":
             text = one.options[0] if one.options else one.sources[0]
             yield "option", 0, Span(text, 0)
@@ -160,11 +164,13 @@ class ClassTask(DescribedTask):
         for index, text in enumerate(one.options):
             yield "option", index, Span(*before.followed_by(text))
         if prepared.dataset.use_normalization:
-            bare = self._opening(Shown(), prepared.dataset.normalization_prompt, lead="")
+            bare = self._opening(PromptExamples(), prepared.dataset.normalization_prompt, lead="")
             for index, text in enumerate(one.options):
                 yield "unconditional", index, Span(*bare.followed_by(text))
 
-    def _prob(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
+    def _prob(
+        self, prepared: FormattedDataset, one: Instance, shown: PromptExamples
+    ) -> Iterator[tuple[str, int, Ask]]:
         names = letters(len(one.options))
         labels: tuple[tuple[str, ...], ...] = tuple((f" {name}", name) for name in names)
         if self._asking.is_faithful:
@@ -172,7 +178,9 @@ class ClassTask(DescribedTask):
             labels = tuple((spelling,) for spelling in (*(f" {name}" for name in names), *names))
         yield "labels", 0, Labels(self._opening(shown, one.sources[0], prepared.lead).asked, labels)
 
-    def _gen(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
+    def _gen(
+        self, prepared: FormattedDataset, one: Instance, shown: PromptExamples
+    ) -> Iterator[tuple[str, int, Ask]]:
         prompt = self._opening(shown, one.sources[0], prepared.lead).asked
         sampling = self._asking.sampling["gen"]
         stop_ids = self._asking.stop_ids

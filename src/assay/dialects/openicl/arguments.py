@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, nearest
-from assay.dialects.openicl.config.places import checkout_above
-from assay.dialects.openicl.templates.meta import MetaTemplate, meta_template
-from assay.dialects.openicl.templates.template_problems import Fault
+from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.dialects.openicl.config.places import find_checkout
+from assay.dialects.openicl.templates.meta import MetaTemplate, read_meta_template
+from assay.dialects.openicl.templates.template_problems import TemplateFault
 
 OPENICL_ROOT = "openicl_root"
 META_TEMPLATE = "meta_template"
@@ -21,8 +21,16 @@ EMBEDDER = "embedder"
 MODEL_LENGTH = "max_out_len"
 MODEL_STOPS = "stop_words"
 UNSCORED = "unscored"
-KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS, UNSCORED)
-OF_TABLES = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, MODEL_LENGTH, MODEL_STOPS)
+ARGUMENT_NAMES = (
+    OPENICL_ROOT,
+    META_TEMPLATE,
+    MODEL_POSTPROCESSOR,
+    EMBEDDER,
+    MODEL_LENGTH,
+    MODEL_STOPS,
+    UNSCORED,
+)
+TABLE_ARGUMENT_NAMES = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, MODEL_LENGTH, MODEL_STOPS)
 """Those that mean something to a table: what the config of the model says."""
 
 
@@ -47,8 +55,12 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """Whether answers are not scored, so that nothing of how they would be needs to be there."""
 
 
-def config_arguments(
-    said: Mapping[str, str], config: Path, *, noun: str = "a config dataset", known: Sequence[str] = KNOWN
+def parse_config_arguments(
+    said: Mapping[str, str],
+    config: Path,
+    *,
+    noun: str = "a config dataset",
+    known: Sequence[str] = ARGUMENT_NAMES,
 ) -> ConfigArguments:
     """Read what is said of a config; UsageError for what is not known or cannot be read.
 
@@ -56,10 +68,10 @@ def config_arguments(
     """
     for name in said:
         if name not in known:
-            what = f"{noun} has no argument {name!r}{nearest(name, known)}"
+            what = f"{noun} has no argument {name!r}{suggest_name(name, known)}"
             raise UsageError(Problem("USAGE-007", what, f"use some of {listing(known)}"))
     return ConfigArguments(
-        _folder(said.get(OPENICL_ROOT)) or checkout_above(config),
+        _folder(said.get(OPENICL_ROOT)) or find_checkout(config),
         _meta(said.get(META_TEMPLATE)),
         said.get(META_TEMPLATE) == NO_META_TEMPLATE,
         said.get(MODEL_POSTPROCESSOR),
@@ -111,8 +123,8 @@ def _meta(said: str | None) -> MetaTemplate | None:
     except (msgspec.DecodeError, RecursionError) as error:
         what = f"{META_TEMPLATE} cannot be read: {error}"
         raise UsageError(Problem("USAGE-007", what, "give it as JSON, or a file that holds it")) from error
-    faults: list[Fault] = []
-    found = meta_template(said_here, faults)
+    faults: list[TemplateFault] = []
+    found = read_meta_template(said_here, faults)
     if faults:
         raise UsageError([Problem("USAGE-007", what, fix) for what, fix in faults])
     return found

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Literal
 
-Pattern = Literal["circular", "all_possible"]
+CircularPattern = Literal["circular", "all_possible"]
 MoveAnswer = Callable[[dict[str, Any], tuple[str, ...]], Mapping[str, Any]]
 """An author's function that moves the answer of a turned row: it is given the row and where options went."""
 
-QUESTION = "qid"
+QUESTION_COLUMN = "qid"
 """The column that says which rows are one question."""
-ORDER = "circular_pattern"
+ORDER_COLUMN = "circular_pattern"
 """The column that says where options went: the key of each one's new place, in the order of the keys."""
 
 
-def circular_rows(
+def build_circular_rows(
     rows: Iterable[Mapping[str, Any]],
     option_keys: Sequence[str],
     answer_key: str | None,
-    pattern: Pattern = "circular",
+    pattern: CircularPattern = "circular",
     *,
     move_answer: MoveAnswer | None = None,
 ) -> Iterator[dict[str, Any]]:
@@ -49,10 +49,10 @@ def circular_rows(
                 turned[answer_key] = order[keys.index(row[answer_key])]
             elif move_answer is not None:
                 turned = {**move_answer(turned, order)}
-            yield {**turned, QUESTION: number, ORDER: order}
+            yield {**turned, QUESTION_COLUMN: number, ORDER_COLUMN: order}
 
 
-def _orders(keys: tuple[str, ...], pattern: Pattern) -> list[tuple[str, ...]]:
+def _orders(keys: tuple[str, ...], pattern: CircularPattern) -> list[tuple[str, ...]]:
     if pattern == "circular":
         return [keys[at:] + keys[:at] for at in range(len(keys))]
     if pattern == "all_possible":

@@ -12,26 +12,31 @@ from assay.core.errors import Problem, Problems, listing
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.code import Code
-from assay.dialects.openicl.circular import ORDER, QUESTION
+from assay.dialects.openicl.authored.code import AuthorCode
+from assay.dialects.openicl.circular import ORDER_COLUMN, QUESTION_COLUMN
 from assay.dialects.openicl.config.entry import DatasetEntry
-from assay.dialects.openicl.conversation_columns import Conversation, UnreadableTurns, conversation_in
-from assay.dialects.openicl.dataset_rows import COLUMNS
-from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.entry_manifest import recorded
-from assay.dialects.openicl.entry_validation import TEMPLATE, Asked, Tools, read_parts
-from assay.dialects.openicl.evaluation import Evaluation
-from assay.dialects.openicl.example_selection import asked_rows, corpus_for, picked
-from assay.dialects.openicl.labels import labels_of
-from assay.dialects.openicl.model_chosen_examples import ChoosingTask
+from assay.dialects.openicl.conversation_columns import RowConversation, UnreadableTurns, read_conversation
+from assay.dialects.openicl.dataset_rows import COLUMN_CODE
+from assay.dialects.openicl.entries import ConfigEntry
+from assay.dialects.openicl.entry_manifest import build_task_spec
+from assay.dialects.openicl.entry_validation import (
+    TEMPLATE_CODE,
+    EntryContext,
+    OpenIclTools,
+    read_entry_parts,
+)
+from assay.dialects.openicl.evaluation import EntryEvaluation
+from assay.dialects.openicl.example_selection import build_entry_corpus, list_selected_rows, pick_examples
+from assay.dialects.openicl.labels import find_labels
+from assay.dialects.openicl.model_chosen_examples import ExampleChoosingTask
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
-from assay.dialects.openicl.reading_summary import facts_of
+from assay.dialects.openicl.reading_summary import describe_settings
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
-from assay.dialects.openicl.task import Asking, ConfigTask
-from assay.dialects.shared.lazy_rows import PerRow
+from assay.dialects.openicl.task import ConfigTask, RequestInputs
+from assay.dialects.shared.lazy_rows import LazyRows
 
 _PLAIN_ACCURACY = ("AccEvaluator", "AccwithDetailsEvaluator")
-_OWN_LENGTH = "max_out_len"
+_LENGTH_COLUMN = "max_out_len"
 _KINDS = {"answer": "free answer", "chat": "conversation", "text": "text"}
 
 
@@ -44,24 +49,26 @@ class CompiledEntry(msgspec.Struct, frozen=True):
 
     def facts(self) -> list[tuple[str, str]]:
         """Return in words how the entry was understood."""
-        return facts_of(self.task.spec.settings)
+        return describe_settings(self.task.spec.settings)
 
 
-def code_for(found: Sequence[Found], asked: ConfigArguments, tools: Tools) -> Code:
+def build_author_code(
+    found: Sequence[ConfigEntry], asked: ConfigArguments, tools: OpenIclTools
+) -> AuthorCode:
     """Return the code that the entries of one config can name."""
     folders = [path.absolute().parent for one in found for path in reversed(one.config.files)]
-    own = [folder for folder in dict.fromkeys(folders) if not _is_of_checkout(folder, asked.root)]
-    return Code(own, asked.root, tools.data_root, tools.offered)
+    own = [folder for folder in dict.fromkeys(folders) if not _is_checkout_config_folder(folder, asked.root)]
+    return AuthorCode(own, asked.root, tools.data_root, tools.offered)
 
 
-def _is_of_checkout(folder: Path, root: Path | None) -> bool:
+def _is_checkout_config_folder(folder: Path, root: Path | None) -> bool:
     """Whether a folder holds a checkout's configs: files there are called like modules and hold no code."""
     if root is None or not folder.is_relative_to(root.absolute()):
         return False
     return "configs" in folder.relative_to(root.absolute()).parts
 
 
-def compile_entry(found: Found, source: str, asked: Asked) -> CompiledEntry:
+def compile_entry(found: ConfigEntry, source: str, asked: EntryContext) -> CompiledEntry:
     """Compile one entry; `source`: the dataset as the person named it."""
     return _Compilation(found, source, asked).compiled()
 
@@ -69,44 +76,44 @@ def compile_entry(found: Found, source: str, asked: Asked) -> CompiledEntry:
 class _Compilation:
     """One entry on its way."""
 
-    def __init__(self, found: Found, source: str, asked: Asked) -> None:
+    def __init__(self, found: ConfigEntry, source: str, asked: EntryContext) -> None:
         assert isinstance(found.entry, DatasetEntry)
         self._found = found
         self._entry = found.entry
         self._source = source
         self._asked = asked
         self._settings = asked.settings
-        self._parts = read_parts(found, asked)
+        self._parts = read_entry_parts(found, asked)
         self._test = self._parts.data.test
         self._inference = self._parts.inference
 
     def compiled(self) -> CompiledEntry:
         """Put the task together."""
         parts, is_faithful = self._parts, self._settings.is_faithful
-        labels = labels_of(parts, self._entry.reader_cfg.output_column, self._found.where)
-        corpus = corpus_for(self._entry, parts, labels, self._asked, self._found.where)
-        asking = Asking(
+        labels = find_labels(parts, self._entry.reader_cfg.output_column, self._found.where)
+        corpus = build_entry_corpus(self._entry, parts, labels, self._asked, self._found.where)
+        asking = RequestInputs(
             parts.inference,
             parts.templates,
             parts.data.test,
             parts.data.train,
-            picked(parts, corpus, self._asked),
+            pick_examples(parts, corpus, self._asked),
             labels,
             self._conversation(),
             is_chat=self._settings.is_chat,
             is_whole=self._settings.score_by is None and not self._settings.is_chat,
             keeps_spaces=is_faithful,
             has_own_length=self._has_own_length(),
-            asks_one_by_one=self._is_blanked and parts.inference.sampling.temperature > 0,
+            asks_one_by_one=self._has_blank_failures and parts.inference.sampling.temperature > 0,
         )
         self._check_turns(asking)
         samples = self._samples(labels)
-        spec = recorded(self._found, self._source, parts, self._asked)
+        spec = build_task_spec(self._found, self._source, parts, self._asked)
         scorers = [self._scorer(labels, samples)]
         task = ConfigTask(spec, samples, asking, scorers)
         if isinstance(parts.retriever, MDLRetriever) and corpus is not None:
-            rows = asked_rows(parts, self._asked)
-            task = ChoosingTask(
+            rows = list_selected_rows(parts, self._asked)
+            task = ExampleChoosingTask(
                 spec, samples, asking, scorers, parts.retriever, corpus, rows, is_faithful=is_faithful
             )
         if not isinstance(parts.templates, MultimodalPrompts):
@@ -114,22 +121,22 @@ class _Compilation:
         kind = _KINDS.get(parts.inference.form, "choice")
         return CompiledEntry(task, tuple(dict.fromkeys(parts.notes)), kind)
 
-    def _conversation(self) -> Callable[[Mapping[str, Any]], Conversation]:
+    def _conversation(self) -> Callable[[Mapping[str, Any]], RowConversation]:
         """Return what reads the turns of a row: the template's, or a column's."""
         templates = self._parts.templates
         column = self._entry.reader_cfg.input_columns[0] if self._entry.reader_cfg.input_columns else ""
 
-        def read(row: Mapping[str, Any]) -> Conversation:
+        def read(row: Mapping[str, Any]) -> RowConversation:
             turns = templates.turns(row)
             if turns:
-                return Conversation(
+                return RowConversation(
                     (), tuple(one.user for one in turns), tuple(one.reference for one in turns)
                 )
-            return conversation_in(row.get(column))
+            return read_conversation(row.get(column))
 
         return read
 
-    def _check_turns(self, asking: Asking) -> None:
+    def _check_turns(self, asking: RequestInputs) -> None:
         if self._inference.form != "chat":
             return
         problems = Problems()
@@ -140,26 +147,28 @@ class _Compilation:
                     turn = said.references.index(None) + 1
                     raise UnreadableTurns(f"turn {turn} has no right answer, which stands before the next")
             except UnreadableTurns as error:
-                problems.add(Problem(COLUMNS, str(error), "correct the row", origin))
+                problems.add(Problem(COLUMN_CODE, str(error), "correct the row", origin))
         problems.raise_if_any()
 
     def _check_prompts(self, task: ConfigTask) -> None:
         """Raise for all rows of which no prompt can be made, before a model is loaded."""
         problems = Problems()
         for origin, why in task.troubles():
-            problems.add(Problem(TEMPLATE, why, "correct the row, or the template", origin))
+            problems.add(Problem(TEMPLATE_CODE, why, "correct the row, or the template", origin))
         problems.raise_if_any()
 
     def _has_own_length(self) -> bool:
-        is_read = _OWN_LENGTH in self._entry.reader_cfg.input_columns and _OWN_LENGTH in self._test.columns
+        is_read = (
+            _LENGTH_COLUMN in self._entry.reader_cfg.input_columns and _LENGTH_COLUMN in self._test.columns
+        )
         if not is_read or self._settings.max_tokens is not None:
             return False
         problems = Problems()
         for row, origin in zip(self._test.rows, self._test.origins, strict=True):
-            value = row.get(_OWN_LENGTH)
+            value = row.get(_LENGTH_COLUMN)
             if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < 1:
                 what = f"found {value!r:.60}, expected a number of tokens from 1 on"
-                problems.add(Problem(COLUMNS, what, "correct the value", origin.at(_OWN_LENGTH)))
+                problems.add(Problem(COLUMN_CODE, what, "correct the value", origin.at(_LENGTH_COLUMN)))
         problems.raise_if_any()
         return True
 
@@ -182,12 +191,14 @@ class _Compilation:
                 right,
                 targets,
                 # All orders of a question's options are one question.
-                cluster=str(fields[QUESTION]) if ORDER in fields and QUESTION in fields else None,
+                cluster=str(fields[QUESTION_COLUMN])
+                if ORDER_COLUMN in fields and QUESTION_COLUMN in fields
+                else None,
             )
 
-        return PerRow(range(len(test)), made)
+        return LazyRows(range(len(test)), made)
 
-    def _evaluation(self, labels: Sequence[tuple[Any, ...]]) -> Evaluation:
+    def _evaluation(self, labels: Sequence[tuple[Any, ...]]) -> EntryEvaluation:
         golds, rows = self._parts.golds, self._test.rows
         reference = self._asked.tools.scoring.reference
         part = f"{self._entry.abbr}_{self._test.name}" if self._test.name else self._entry.abbr
@@ -197,30 +208,30 @@ class _Compilation:
             added = {"subdivision": part, "idx": self._test.numbers[number]}
             return reference(golds[number], {**added, **rows[number]}, prompt)
 
-        return Evaluation(
+        return EntryEvaluation(
             self._parts.scoring,
             self._test,
             golds,
             labels,
             self._inference,
             referred,
-            blanks_failures=self._is_blanked,
+            blanks_failures=self._has_blank_failures,
         )
 
     @property
-    def _is_blanked(self) -> bool:
+    def _has_blank_failures(self) -> bool:
         """Whether an answer that failed counts as an empty one, as in AISBench."""
-        is_aisbenchs = self._settings.is_faithful and self._entry.is_aisbenchs
+        is_aisbenchs = self._settings.is_faithful and self._entry.is_aisbench
         return is_aisbenchs and self._inference.form == "answer"
 
-    def _is_each_a_label(self, samples: Sequence[Sample]) -> bool:
+    def _are_golds_labels(self, samples: Sequence[Sample]) -> bool:
         """Whether every right answer is one of the labels; else an error, unless the original is followed."""
         problems = Problems()
         for sample, gold in zip(samples, self._parts.golds, strict=True):
             if gold is not None and not sample.gold:
                 what = f"the right answer {gold!r:.60} is none of the labels {listing(sample.labels)}"
                 fix = "correct the row, the labels, or what dataset_postprocessor makes of it"
-                problems.add(Problem(COLUMNS, what, fix, sample.origin))
+                problems.add(Problem(COLUMN_CODE, what, fix, sample.origin))
         is_each = not problems.total
         if self._settings.is_faithful and self._inference.form != "choices":
             return is_each  # There it is a wrong answer.
@@ -228,14 +239,14 @@ class _Compilation:
         return True
 
     def _scorer(self, labels: Sequence[tuple[Any, ...]], samples: Sequence[Sample]) -> ComponentSpec:
-        inner, evaluation = self._chooser(), self._evaluation(labels)
+        inner, evaluation = self._name_choice_scorer(), self._evaluation(labels)
         is_plain = self._parts.scoring.evaluator_name in _PLAIN_ACCURACY and not evaluation.found_labels
-        if inner is not None and is_plain and self._is_each_a_label(samples):
+        if inner is not None and is_plain and self._are_golds_labels(samples):
             return inner
         args = {"track": self._inference.method, "author": evaluation, "inner": inner}
         return ComponentSpec("author_metrics", args)
 
-    def _chooser(self) -> ComponentSpec | None:
+    def _name_choice_scorer(self) -> ComponentSpec | None:
         """Name the scorer that chooses between options; None where a text is written."""
         inference, settings = self._inference, self._settings
         args: dict[str, Any] = {"track": inference.method}

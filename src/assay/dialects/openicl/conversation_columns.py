@@ -28,7 +28,7 @@ class UnreadableTurns(ValueError):
     """A row that holds no conversation."""
 
 
-class Conversation(NamedTuple):
+class RowConversation(NamedTuple):
     """What is said in a row."""
 
     system: tuple[str, ...]
@@ -37,14 +37,14 @@ class Conversation(NamedTuple):
     """What should be answered to each, where the dataset says it."""
 
 
-def conversation_in(value: Any) -> Conversation:
+def read_conversation(value: Any) -> RowConversation:
     """Read a column: one text, several texts one for each turn, or messages with roles."""
     if isinstance(value, str):
-        return Conversation((), (value,), (None,))
+        return RowConversation((), (value,), (None,))
     if not isinstance(value, Sequence) or not value:
         raise UnreadableTurns(f"found {value!r:.80}, expected a text, several texts, or messages with roles")
     if all(isinstance(one, str) for one in value):
-        return Conversation((), tuple(value), (None,) * len(value))
+        return RowConversation((), tuple(value), (None,) * len(value))
     messages = [_message(one) for one in value]
     users = [at for at, (role, _) in enumerate(messages) if role == "user"]
     if not users:
@@ -54,7 +54,7 @@ def conversation_in(value: Any) -> Conversation:
         for at in users
     ]
     system = tuple(text for role, text in messages if role == "system")
-    return Conversation(system, tuple(messages[at][1] for at in users), tuple(answers))
+    return RowConversation(system, tuple(messages[at][1] for at in users), tuple(answers))
 
 
 def _message(value: Any) -> tuple[Role, str]:
@@ -65,7 +65,9 @@ def _message(value: Any) -> tuple[Role, str]:
     return _ROLES[cast(str, role)], text
 
 
-def asks_of(said: Conversation, mode: TurnMode, sampling: Sampling, *, is_chat: bool) -> list[Generate]:
+def build_turn_requests(
+    said: RowConversation, mode: TurnMode, sampling: Sampling, *, is_chat: bool
+) -> list[Generate]:
     """Return what the model is asked: all turns in one conversation, or each by itself.
 
     `every`: the model's own answers stand before a turn. `every_with_gt`: one ask for each turn, before which
@@ -77,7 +79,7 @@ def asks_of(said: Conversation, mode: TurnMode, sampling: Sampling, *, is_chat: 
     return [Generate(_prompt(said, turn, is_chat), sampling) for turn in wanted]
 
 
-def _prompt(said: Conversation, turn: int, is_chat: bool) -> Prompt:
+def _prompt(said: RowConversation, turn: int, is_chat: bool) -> Prompt:
     """Return the prompt for one turn: what stands before it with its right answers."""
     messages = [Message("system", text) for text in said.system]
     for number in range(turn):

@@ -8,27 +8,33 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.dialects.openicl.authored.author import RAISED, Author, author_of, check_arguments, check_own_names
+from assay.dialects.openicl.authored.author import (
+    AUTHOR_RAISED_CODE,
+    Author,
+    build_author,
+    check_arguments,
+    check_own_names,
+)
 from assay.dialects.openicl.authored.base_classes import BaseDataset
-from assay.dialects.openicl.authored.code import Code
+from assay.dialects.openicl.authored.code import AuthorCode
 from assay.dialects.openicl.authored.own_datasets import MAX_OUT_LEN, FileRows
-from assay.dialects.openicl.config.entry import DatasetEntry, Range
-from assay.dialects.openicl.ranges import rows_in
-from assay.dialects.shared.lazy_rows import PerRow
-from assay.dialects.shared.plain_rows import plain_row
+from assay.dialects.openicl.config.entry import DatasetEntry, RowRange
+from assay.dialects.openicl.ranges import select_range_rows
+from assay.dialects.shared.lazy_rows import LazyRows
+from assay.dialects.shared.plain_rows import to_plain_row
 from assay.dialects.shared.row_names import RowNames
 from assay.sources.hub_reads import noting_loads
-from assay.sources.mapped_rows import MappedRows, rows_of
+from assay.sources.mapped_rows import MappedRows, read_dataset_rows
 
-COLUMNS = "OPENICL-013"
+COLUMN_CODE = "OPENICL-013"
 _PATH = "path"
 CONTENT = "content"
 """The column that holds a row's texts and media in their order."""
-_OF_MEDIA = ("image", "video", "audio")
-_OF_JUDGING = ("mode", "infer_order", "base_models", "given_pred", "summarizer")
+_MEDIA_COLUMNS = ("image", "video", "audio")
+_JUDGE_ARGUMENTS = ("mode", "infer_order", "base_models", "given_pred", "summarizer")
 """What an entry says of how answers are judged, beside its `eval_cfg`."""
 
 
@@ -51,7 +57,7 @@ class Split:
     @property
     def fields(self) -> Sequence[dict[str, Any]]:
         """The rows as plain data."""
-        return PerRow(self.rows, plain_row)
+        return LazyRows(self.rows, to_plain_row)
 
     @cached_property
     def ids(self) -> RowNames:
@@ -83,21 +89,21 @@ class LoadedData(NamedTuple):
         return self.test.name == self.train.name
 
 
-def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> LoadedData:
+def load_data(entry: DatasetEntry, code: AuthorCode, config: Path, where: Origin) -> LoadedData:
     """Load a dataset by its class."""
     cls: Any = code.require(entry.type, "dataset class", where)
-    author = author_of(cls, config)
+    author = build_author(cls, config)
     if isinstance(cls, type):
         check_own_names(author, cls, code)
     if not isinstance(cls, type) or getattr(cls, "load", BaseDataset.load) is BaseDataset.load:
         what = "it has no method load(...), so it is no dataset class"
         fix = "write class NAME(BaseDataset) with a static method load(...)"
-        raise AuthorError(author.problem(RAISED, what, fix))
+        raise AuthorError(author.problem(AUTHOR_RAISED_CODE, what, fix))
     _check_repeats(cls, entry, where)
-    arguments, notes = _placed(_taken(cls, entry.load_arguments), code, config)
+    arguments, notes = _resolve_path(_select_load_arguments(cls, entry.load_arguments), code, config)
     _check_arguments(cls, arguments, where)
     with noting_loads(), author.calling("load"):
-        loaded = _loaded(cls, entry, arguments)
+        loaded = _call_load(cls, entry, arguments)
     splits = _splits(loaded, author)
     reader = entry.reader_cfg
     problems = Problems()
@@ -115,7 +121,7 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
         author,
         cls.__name__,
         notes,
-        None if has_train else _not_there("train", reader.train_split, splits),
+        None if has_train else _describe_missing_split("train", reader.train_split, splits),
     )
 
 
@@ -127,17 +133,17 @@ def _check_repeats(cls: Any, entry: DatasetEntry, where: Origin) -> None:
             what = f"{name} says how often every row is asked; {cls.__name__}.load has a parameter {name!r}, "
             what += "which never gets it"
             fix = f"rename the parameter of load and the key, for example to {name}_rows"
-            raise AuthorError(Problem(RAISED, what, fix, where))
+            raise AuthorError(Problem(AUTHOR_RAISED_CODE, what, fix, where))
 
 
 def _check_arguments(cls: Any, arguments: Mapping[str, Any], where: Origin) -> None:
     """Raise where an entry does not give what `load` takes; a class that is made otherwise knows itself."""
     if cls.__init__ in (BaseDataset.__init__, object.__init__):
         is_bound = isinstance(inspect.getattr_static(cls, "load"), staticmethod | classmethod)
-        check_arguments(cls.load, arguments, RAISED, where, n_before=0 if is_bound else 1)
+        check_arguments(cls.load, arguments, AUTHOR_RAISED_CODE, where, n_before=0 if is_bound else 1)
 
 
-def _loaded(cls: Any, entry: DatasetEntry, arguments: Mapping[str, Any]) -> Any:
+def _call_load(cls: Any, entry: DatasetEntry, arguments: Mapping[str, Any]) -> Any:
     if issubclass(cls, BaseDataset):
         return cls(reader_cfg=_reader(entry), abbr=entry.abbr, **arguments).dataset
     return cls.load(**arguments)
@@ -148,7 +154,7 @@ def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_s
     problems = Problems()
     reader = entry.reader_cfg
     # How long answers may be need not be said; media that stand in the text have no columns of their own.
-    optional = (MAX_OUT_LEN, *(_OF_MEDIA if CONTENT in data.test.columns else ()))
+    optional = (MAX_OUT_LEN, *(_MEDIA_COLUMNS if CONTENT in data.test.columns else ()))
     asked = [(name, "input_columns") for name in reader.input_columns if name not in optional]
     if reader.output_column is not None:
         asked.append((reader.output_column, "output_column"))
@@ -157,10 +163,10 @@ def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_s
             if name in split.columns:
                 continue
             of = f" in the split {split.name!r}" if split.name else ""
-            what = f"{key} names the column {name!r}, which is not there{of}{nearest(name, split.columns)}; "
+            what = f"{key} names the column {name!r}, which is not there{of}{suggest_name(name, split.columns)}; "
             what += f"there are {listing(split.columns)}"
             fix = f"correct reader_cfg, or what {data.author.class_name}.load returns"
-            problems.add(Problem(COLUMNS, what, fix, where))
+            problems.add(Problem(COLUMN_CODE, what, fix, where))
             break
     problems.raise_if_any()
 
@@ -170,18 +176,20 @@ def _reader(entry: DatasetEntry) -> dict[str, Any]:
     return {name: getattr(reader, name) for name in reader.__struct_fields__}
 
 
-def _taken(cls: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _select_load_arguments(cls: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the arguments that the loader takes; what says how a judge compares, it need not know."""
     parameters = inspect.signature(cls.load).parameters
     takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     return {
         name: value
         for name, value in arguments.items()
-        if name not in _OF_JUDGING or name in parameters or takes_all
+        if name not in _JUDGE_ARGUMENTS or name in parameters or takes_all
     }
 
 
-def _placed(arguments: Mapping[str, Any], code: Code, config: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _resolve_path(
+    arguments: Mapping[str, Any], code: AuthorCode, config: Path
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the arguments with a path that counts from another folder than this one where it lies."""
     made = dict(arguments)
     path = made.get(_PATH)
@@ -199,9 +207,9 @@ def _splits(loaded: Any, author: Author) -> dict[str, Any]:
         return {"": loaded}
     if isinstance(loaded, Mapping) and loaded and all(map(_is_rows, loaded.values())):
         return {str(name): rows for name, rows in loaded.items()}
-    what = f"load returned {_seen(loaded)}, expected a datasets.Dataset or a DatasetDict of them"
+    what = f"load returned {_describe_loaded(loaded)}, expected a datasets.Dataset or a DatasetDict of them"
     fix = "write return datasets.Dataset.from_list(rows)"
-    raise AuthorError(author.problem(RAISED, what, fix))
+    raise AuthorError(author.problem(AUTHOR_RAISED_CODE, what, fix))
 
 
 def _is_dataset(value: Any) -> bool:
@@ -213,7 +221,7 @@ def _is_rows(value: Any) -> bool:
     return _is_dataset(value) or is_list
 
 
-def _seen(value: Any) -> str:
+def _describe_loaded(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, Mapping) and value:
@@ -222,15 +230,15 @@ def _seen(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def _not_there(of: str, name: str, splits: Mapping[str, Any]) -> str:
-    near = nearest(name, splits)
+def _describe_missing_split(of: str, name: str, splits: Mapping[str, Any]) -> str:
+    near = suggest_name(name, splits)
     return f"{of}_split is {name!r}, which is not there{near}; there are {listing(splits)}"
 
 
 def _split(
     splits: Mapping[str, Any],
     name: str,
-    wanted: Range,
+    wanted: RowRange,
     of: str,
     where: Origin,
     problems: Problems,
@@ -239,15 +247,15 @@ def _split(
     if "" in splits:
         name = ""
     if name not in splits:
-        what = _not_there(of, name, splits)
-        problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_split", where))
+        what = _describe_missing_split(of, name, splits)
+        problems.add(Problem(COLUMN_CODE, what, f"correct reader_cfg.{of}_split", where))
         return None
     loaded = splits[name]
     try:
-        numbers = rows_in(wanted, len(loaded))
+        numbers = select_range_rows(wanted, len(loaded))
     except ValueError as error:
         what = f"{of}_range is {wanted!r}: {error}"
-        problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_range", where))
+        problems.add(Problem(COLUMN_CODE, what, f"correct reader_cfg.{of}_range", where))
         return None
     if not numbers:
         reason = (
@@ -256,13 +264,17 @@ def _split(
             else "load returned no rows"
         )
         what = f"there is nothing to evaluate: {reason}"
-        problems.add(Problem(COLUMNS, what, "correct the data, or reader_cfg", where))
+        problems.add(Problem(COLUMN_CODE, what, "correct the data, or reader_cfg", where))
         return None
-    rows = [loaded[number] for number in numbers] if isinstance(loaded, list) else rows_of(loaded, numbers)
-    return Split(name, rows, numbers, PerRow(numbers, _origin_in(loaded, name, author)))
+    rows = (
+        [loaded[number] for number in numbers]
+        if isinstance(loaded, list)
+        else read_dataset_rows(loaded, numbers)
+    )
+    return Split(name, rows, numbers, LazyRows(numbers, _build_origin_finder(loaded, name, author)))
 
 
-def _origin_in(loaded: Any, split: str, author: Author) -> Callable[[int], Origin]:
+def _build_origin_finder(loaded: Any, split: str, author: Author) -> Callable[[int], Origin]:
     """Return what tells where a row of a split stands."""
     if isinstance(loaded, FileRows):
         return loaded.origins.__getitem__

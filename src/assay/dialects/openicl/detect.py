@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_LIST = re.compile(r"(?:\w*_)?datasets")
+_DATASETS_VARIABLE = re.compile(r"(?:\w*_)?datasets")
 _READ_BASE = "read_base"
-_OF_CODE = re.compile(rb"read_base|infer_cfg|\btype\s*=|['\"]type['\"]\s*:")
+_CODE_MARKS = re.compile(rb"read_base|infer_cfg|\btype\s*=|['\"]type['\"]\s*:")
 """What a config has that names code; one without it only lists tables."""
 _LOADER = re.compile(rb"^class \w+\((?:.*\W)?BaseDataset\b", re.MULTILINE)
 """A class as configs of both systems name them."""
 _INFERENCE = b"infer_cfg"
-_NAMED = re.compile(r"(?P<path>.*?\.py)(?:/(?P<suffix>\w+))?(?::(?P<abbrs>.*))?")
+_CONFIG_NAME = re.compile(r"(?P<path>.*?\.py)(?:/(?P<suffix>\w+))?(?::(?P<abbrs>.*))?")
 
 
 class ConfigName(NamedTuple):
@@ -30,7 +30,7 @@ class ConfigName(NamedTuple):
     @classmethod
     def of(cls, text: str) -> ConfigName:
         """Divide a name."""
-        found = _NAMED.fullmatch(text)
+        found = _CONFIG_NAME.fullmatch(text)
         if found is None:
             return cls(Path(text))
         abbrs = tuple(part.strip() for part in (found["abbrs"] or "").split(",") if part.strip())
@@ -49,7 +49,7 @@ def is_loader(name: str) -> bool:
     return path.suffix == ".py" and path.is_file() and _LOADER.search(path.read_bytes()) is not None
 
 
-def config_files(folder: Path) -> list[Path]:
+def find_config_files(folder: Path) -> list[Path]:
     """Return the configs in a folder, and in folders of it."""
     if not folder.is_dir():
         return []
@@ -59,7 +59,7 @@ def config_files(folder: Path) -> list[Path]:
 def _is_config_file(path: Path) -> bool:
     try:
         content = path.read_bytes()
-        if not _OF_CODE.search(content):
+        if not _CODE_MARKS.search(content):
             return False
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
@@ -68,17 +68,17 @@ def _is_config_file(path: Path) -> bool:
         return False
     # A file of classes may call something `datasets`; no class says how a model is asked about a dict's rows.
     is_code = any(isinstance(node, ast.ClassDef) for node in tree.body) and _INFERENCE not in content
-    return any(map(_is_list, _names(tree))) and (not is_code or _asks_for_bases(tree))
+    return any(map(_is_datasets_variable, _names(tree))) and (not is_code or _has_base_block(tree))
 
 
-def _is_list(name: str) -> bool:
-    return _LIST.fullmatch(name) is not None
+def _is_datasets_variable(name: str) -> bool:
+    return _DATASETS_VARIABLE.fullmatch(name) is not None
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
     """Yield the names that a file assigns at its top, and those that it has from bases."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.With) and _asks(node):
+        if isinstance(node, ast.With) and _is_read_base(node):
             for one in node.body:
                 if isinstance(one, ast.ImportFrom):
                     yield from (alias.asname or alias.name for alias in one.names)
@@ -90,11 +90,11 @@ def _names(tree: ast.Module) -> Iterator[str]:
         yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
-def _asks_for_bases(tree: ast.Module) -> bool:
-    return any(isinstance(node, ast.With) and _asks(node) for node in tree.body)
+def _has_base_block(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.With) and _is_read_base(node) for node in tree.body)
 
 
-def _asks(node: ast.With) -> bool:
+def _is_read_base(node: ast.With) -> bool:
     calls = [item.context_expr for item in node.items]
     return any(
         isinstance(call, ast.Call)

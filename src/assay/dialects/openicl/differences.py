@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from assay.core.task import Quirk
+from assay.core.task import OriginalDifference
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.retrievers.differences import DIFFERENCES as RETRIEVER_DIFFERENCES
 from assay.dialects.openicl.retrievers.retriever import Retriever
 from assay.dialects.openicl.templates.templates import Templates
-from assay.dialects.shared.differences import Difference, always, quirks
+from assay.dialects.shared.differences import Difference, select_differences, touches_every_task
 
 
-class Traits(NamedTuple):
+class EntryTraits(NamedTuple):
     """What of a task tells which differences can touch it."""
 
     inference: Inference
@@ -42,7 +42,7 @@ class Traits(NamedTuple):
         return self.inference.sampling.n if self.inference.method == "gen" else 1
 
 
-DIFFERENCES: tuple[Difference[Traits], ...] = (
+DIFFERENCES: tuple[Difference[EntryTraits], ...] = (
     Difference(
         "ppl_mean",
         lambda one: one.inference.form == "options" and one.inference.normalizing_str is None,
@@ -153,19 +153,22 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
 """In asking; those of templates and retrievers stand with them, those of scoring are handed over."""
 
 
-def quirks_of(
-    one: Traits, corrected: Mapping[str, tuple[str, str]], *, is_faithful: bool
-) -> tuple[Quirk, ...]:
+def find_differences(
+    one: EntryTraits, corrected: Mapping[str, tuple[str, str]], *, is_faithful: bool
+) -> tuple[OriginalDifference, ...]:
     """Return the differences that touch a task, and what this run did about them."""
-    of_scoring: list[Difference[Traits]] = [
-        Difference(name, always, *corrected[name]) for name in sorted(one.scoring & corrected.keys())
+    of_scoring: list[Difference[EntryTraits]] = [
+        Difference(name, touches_every_task, *corrected[name])
+        for name in sorted(one.scoring & corrected.keys())
     ]
-    of_templates: list[Difference[Traits]] = [
-        Difference(told.name, always, told.original, told.corrected, told.is_reproduced, told.faithful)
+    of_templates: list[Difference[EntryTraits]] = [
+        Difference(
+            told.name, touches_every_task, told.original, told.corrected, told.is_reproduced, told.faithful
+        )
         for told in one.templates.differences(is_labelled=one.is_labelled)
     ]
     return (
-        *quirks((*DIFFERENCES, *of_scoring), one, is_faithful=is_faithful),
-        *quirks(of_templates, one, is_faithful=is_faithful),
-        *quirks(RETRIEVER_DIFFERENCES, one.retriever, is_faithful=is_faithful),
+        *select_differences((*DIFFERENCES, *of_scoring), one, is_faithful=is_faithful),
+        *select_differences(of_templates, one, is_faithful=is_faithful),
+        *select_differences(RETRIEVER_DIFFERENCES, one.retriever, is_faithful=is_faithful),
     )

@@ -8,20 +8,20 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
-from assay.dialects.openicl.config.checking import checked_entries
+from assay.dialects.openicl.config.checking import check_entries
 from assay.dialects.openicl.config.entry import DatasetEntry, Entry
-from assay.dialects.openicl.config.lists import dataset_lists
+from assay.dialects.openicl.config.lists import find_dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
-from assay.dialects.openicl.config.prompt_hash import prompt_hash
+from assay.dialects.openicl.config.prompt_hash import hash_prompt
 from assay.dialects.openicl.detect import ConfigName, is_config, is_loader
 
 MadeT = TypeVar("MadeT")
-CODE = "OPENICL-008"
+ENTRY_CODE = "OPENICL-008"
 
 
-class Found(NamedTuple):
+class ConfigEntry(NamedTuple):
     """One entry, and the config that it stands in."""
 
     entry: Entry
@@ -31,7 +31,7 @@ class Found(NamedTuple):
     """The six digits of what the model is asked; None where the entry cannot be written down."""
 
 
-def entries_of(name: str, root: Path | None, same_names: list[Problem] | None = None) -> list[Found]:
+def load_entries(name: str, root: Path | None, same_names: list[Problem] | None = None) -> list[ConfigEntry]:
     """Load a config and return those of its entries that a person named; without names, all.
 
     With `same_names`, entries that share a name are returned too, and the problem is added there.
@@ -40,27 +40,27 @@ def entries_of(name: str, root: Path | None, same_names: list[Problem] | None = 
     if is_loader(name) and not is_config(name):
         what = "the file holds dataset classes, and no config that says how they are asked and scored"
         fix = "name the config; or write one: `assay new NAME --like aisbench` shows how"
-        raise AuthorError(Problem(CODE, what, fix, Origin(str(wanted.path))))
+        raise AuthorError(Problem(ENTRY_CODE, what, fix, Origin(str(wanted.path))))
     config = ConfigFiles(root).load(wanted.path)
-    placed = checked_entries(config, dataset_lists(config, wanted.suffix), same_names)
-    every = [Found(one.entry, one.where, config, prompt_hash(one.written)) for one in placed]
+    placed = check_entries(config, find_dataset_lists(config, wanted.suffix), same_names)
+    every = [ConfigEntry(one.entry, one.where, config, hash_prompt(one.written)) for one in placed]
     known = {one.entry.name: one for one in every}
     unknown = next((abbr for abbr in wanted.abbrs if abbr not in known), None)
     if unknown is not None:
-        what = f"there is no dataset {unknown!r}{nearest(unknown, known)}; there are {listing(known)}"
-        raise AuthorError(Problem(CODE, what, "name some of these", Origin(str(config.path))))
+        what = f"there is no dataset {unknown!r}{suggest_name(unknown, known)}; there are {listing(known)}"
+        raise AuthorError(Problem(ENTRY_CODE, what, "name some of these", Origin(str(config.path))))
     return [known[abbr] for abbr in wanted.abbrs] if wanted.abbrs else every
 
 
-def unscored(found: Found) -> Found:
+def drop_scoring(found: ConfigEntry) -> ConfigEntry:
     """Return an entry whose answers are collected, and judged by nobody."""
     if not isinstance(found.entry, DatasetEntry):
         return found
     return found._replace(entry=msgspec.structs.replace(found.entry, eval_cfg=None, judge_infer_cfg=None))
 
 
-def of_all(
-    found: Sequence[Found], make: Callable[[Found], MadeT], same_names: Sequence[Problem] = ()
+def apply_to_entries(
+    found: Sequence[ConfigEntry], make: Callable[[ConfigEntry], MadeT], same_names: Sequence[Problem] = ()
 ) -> list[MadeT]:
     """Return what is made of every entry, or raise what is wrong with all of them and with their names.
 
@@ -86,11 +86,11 @@ def of_all(
     for problem in (problem for error in raised for problem in error.problems):
         nowhere = msgspec.structs.replace(problem, where=None)
         places.setdefault(nowhere, {})[problem.where] = None
-    told = [_placed(problem, list(where)) for problem, where in places.items()]
+    told = [_merge_places(problem, list(where)) for problem, where in places.items()]
     left = sum(error.total - len(error.problems) for error in raised)
     raise kind(told, total=len(told) + left) from raised[0]
 
 
-def _placed(problem: Problem, where: Sequence[Origin | None]) -> Problem:
+def _merge_places(problem: Problem, where: Sequence[Origin | None]) -> Problem:
     more = f" (so in {len(where):,} places)" if len(where) > 1 else ""
     return msgspec.structs.replace(problem, where=where[0], what=f"{problem.what}{more}")

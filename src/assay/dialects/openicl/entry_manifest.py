@@ -10,19 +10,19 @@ from typing import Any
 import msgspec
 
 from assay.core.task import TaskSpec
-from assay.dialects.openicl.authored.code import Code, last_name
+from assay.dialects.openicl.authored.code import AuthorCode, get_short_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
-from assay.dialects.openicl.differences import Traits, quirks_of
-from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.entry_validation import Asked, EntryParts
+from assay.dialects.openicl.differences import EntryTraits, find_differences
+from assay.dialects.openicl.entries import ConfigEntry
+from assay.dialects.openicl.entry_validation import EntryContext, EntryParts
 from assay.dialects.openicl.judge_prompts import REFERENCE
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
-from assay.dialects.shared.row_names import hash_of_contents
+from assay.dialects.shared.row_names import hash_contents
 
 DIALECT = "openicl"
 
 
-def recorded(found: Found, source: str, parts: EntryParts, asked: Asked) -> TaskSpec:
+def build_task_spec(found: ConfigEntry, source: str, parts: EntryParts, asked: EntryContext) -> TaskSpec:
     """Return the spec of an entry's task; `source`: the dataset as the person named it."""
     entry, settings = found.entry, asked.settings
     assert isinstance(entry, DatasetEntry)
@@ -31,12 +31,12 @@ def recorded(found: Found, source: str, parts: EntryParts, asked: Asked) -> Task
         entry.name,
         DIALECT,
         source,
-        hash_of_contents(parts.data.test.ids.contents, train),
+        hash_contents(parts.data.test.ids.contents, train),
         (parts.inference.method,),
         len(parts.data.test),
         len(parts.data.test),
         _settings(found, entry, parts, asked),
-        quirks_of(
+        find_differences(
             _traits(entry, parts, is_chat=settings.is_chat),
             asked.tools.scoring.corrected,
             is_faithful=settings.is_faithful,
@@ -44,7 +44,9 @@ def recorded(found: Found, source: str, parts: EntryParts, asked: Asked) -> Task
     )
 
 
-def _settings(found: Found, entry: DatasetEntry, parts: EntryParts, asked: Asked) -> dict[str, Any]:
+def _settings(
+    found: ConfigEntry, entry: DatasetEntry, parts: EntryParts, asked: EntryContext
+) -> dict[str, Any]:
     inference, retriever, scoring = parts.inference, parts.retriever, parts.scoring
     templates, settings = parts.templates, asked.settings
     return {
@@ -53,26 +55,26 @@ def _settings(found: Found, entry: DatasetEntry, parts: EntryParts, asked: Asked
         "dataset_class": parts.data.dataset_class,
         "prompt_hash": found.prompt_hash,
         "code": _code(found, parts, asked.code),
-        "load": _written(entry.load_arguments),
-        "reader": _written(msgspec.to_builtins(entry.reader_cfg)),
+        "load": _encode_value(entry.load_arguments),
+        "reader": _encode_value(msgspec.to_builtins(entry.reader_cfg)),
         **({"split": parts.data.test.name} if parts.data.test.name else {}),
         "prompt_format": templates.format,
         "prompt_template": _component(entry.infer_cfg.prompt_template),
         "ice_template": _component(entry.infer_cfg.ice_template),
-        "retriever": {"name": type(retriever).__name__, **_written(msgspec.to_builtins(retriever))},
+        "retriever": {"name": type(retriever).__name__, **_encode_value(msgspec.to_builtins(retriever))},
         "inferencer": {
             "name": inference.name,
             "turns": inference.turn_mode,
-            "labels": _written(inference.labels),
+            "labels": _encode_value(inference.labels),
         },
         "sampling": msgspec.to_builtins(inference.sampling),
         "shots": retriever.count,
         "evaluator": scoring.evaluator_name,
-        "evaluator_arguments": _written(entry.eval_cfg.evaluator.arguments) if entry.eval_cfg else {},
+        "evaluator_arguments": _encode_value(entry.eval_cfg.evaluator.arguments) if entry.eval_cfg else {},
         "postprocessors": [one.name for one in scoring.predictions],
         "dataset_postprocessor": scoring.golds.name if scoring.golds else None,
         "n": inference.sampling.n,
-        "k": list(entry.counted(inference.sampling.n)),
+        "k": list(entry.resolve_k(inference.sampling.n)),
         "form": "chat" if settings.is_chat else "text",
         **({"joins_turns": True} if asked.arguments.joins_turns and settings.is_faithful else {}),
         "seed": settings.seed,
@@ -82,10 +84,10 @@ def _settings(found: Found, entry: DatasetEntry, parts: EntryParts, asked: Asked
     }
 
 
-def _code(found: Found, parts: EntryParts, code: Code) -> dict[str, str]:
+def _code(found: ConfigEntry, parts: EntryParts, code: AuthorCode) -> dict[str, str]:
     """Return a hash of every file that the entry is written in, whatever else the config names."""
     named = {parts.data.author.path, *parts.scoring.files}
-    behind = {path for one in named for path in code.modules.files_behind(one)}
+    behind = {path for one in named for path in code.modules.find_imported_files(one)}
     files = sorted({*found.config.files, *(path for path in behind if path.is_file())})
     return {_name(path, files): hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files}
 
@@ -96,12 +98,12 @@ def _name(path: Path, files: list[Path]) -> str:
     return path.name if len(alike) == 1 else f"{path.parent.name}/{path.name}"
 
 
-def _traits(entry: DatasetEntry, parts: EntryParts, *, is_chat: bool) -> Traits:
+def _traits(entry: DatasetEntry, parts: EntryParts, *, is_chat: bool) -> EntryTraits:
     scoring = parts.scoring
     named = {scoring.evaluator_name, *(one.name for one in scoring.predictions)}
     if scoring.golds is not None:
         named.add(scoring.golds.name)
-    return Traits(
+    return EntryTraits(
         parts.inference,
         parts.templates,
         parts.retriever,
@@ -119,13 +121,13 @@ def _traits(entry: DatasetEntry, parts: EntryParts, *, is_chat: bool) -> Traits:
 def _component(component: Component | None) -> dict[str, Any] | None:
     if component is None:
         return None
-    return {"type": last_name(component.type), **_written(component.arguments)}
+    return {"type": get_short_name(component.type), **_encode_value(component.arguments)}
 
 
-def _written(value: Any) -> Any:
+def _encode_value(value: Any) -> Any:
     """Return a value of a config as it is stored: code by its name."""
     if isinstance(value, Mapping):
-        return {str(key): _written(one) for key, one in value.items()}
+        return {str(key): _encode_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_written(one) for one in value]
-    return value if isinstance(value, str | int | float | bool | None) else last_name(value)
+        return [_encode_value(one) for one in value]
+    return value if isinstance(value, str | int | float | bool | None) else get_short_name(value)

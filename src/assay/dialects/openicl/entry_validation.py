@@ -12,48 +12,48 @@ from assay.core.errors import AuthorError, Problem, Problems, listing
 from assay.core.ports import Embedder
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.code import Code, Offered, last_name
+from assay.dialects.openicl.authored.code import AuthorCode, LibraryParts, get_short_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
-from assay.dialects.openicl.dataset_rows import LoadedData, check_columns, load
-from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.evaluation import Scoring
-from assay.dialects.openicl.evaluators import Evaluators
-from assay.dialects.openicl.inferencing import CODE as INFERENCE
-from assay.dialects.openicl.inferencing import Inference, inference_of
-from assay.dialects.openicl.media import CONTENT, STARTS
-from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.dataset_rows import LoadedData, check_columns, load_data
+from assay.dialects.openicl.entries import ConfigEntry
+from assay.dialects.openicl.evaluation import EntryScoring
+from assay.dialects.openicl.evaluators import EvaluatorBuilder
+from assay.dialects.openicl.inferencing import INFERENCE_CODE as INFERENCE
+from assay.dialects.openicl.inferencing import Inference, read_inference
+from assay.dialects.openicl.media import CONTENT, START_MARKS
+from assay.dialects.openicl.multimodal_prompts import MULTIMODAL_TEMPLATE as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.retrievers.registry import make_retriever
 from assay.dialects.openicl.retrievers.retriever import Retriever, ZeroRetriever
 from assay.dialects.openicl.scoring_parts import ScoringParts
-from assay.dialects.openicl.templates.meta import CHAT, LOCAL_CHAT_OF_OPENCOMPASS
-from assay.dialects.openicl.templates.multimodal import SHAPE
-from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.meta import CHAT_META_TEMPLATE, OPENCOMPASS_LOCAL_CHAT
+from assay.dialects.openicl.templates.multimodal import PART_EXAMPLE
+from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
 
-TEMPLATE = "OPENICL-015"
-_REHEARSED = ("answer", "options", "continuation")
+TEMPLATE_CODE = "OPENICL-015"
+_REHEARSED_FORMS = ("answer", "options", "continuation")
 """Forms in which a prediction is such as a right answer is."""
 _MULTI_TURN = "MultiTurnPromptTemplate"
 
 
-class Tools(NamedTuple):
+class OpenIclTools(NamedTuple):
     """What the app hands over from other rooms."""
 
-    offered: Offered
+    offered: LibraryParts
     scoring: ScoringParts
     open_embedder: Callable[[str | None], Embedder]
     data_root: Path | None = None
 
 
-class Asked(NamedTuple):
+class EntryContext(NamedTuple):
     """What an entry is read with."""
 
     settings: TaskSettings
     arguments: ConfigArguments
-    tools: Tools
-    code: Code
+    tools: OpenIclTools
+    code: AuthorCode
 
 
 class EntryParts(NamedTuple):
@@ -63,21 +63,21 @@ class EntryParts(NamedTuple):
     retriever: Retriever
     data: LoadedData
     templates: Templates | MultimodalPrompts
-    scoring: Scoring
+    scoring: EntryScoring
     golds: Sequence[Any]
     """The right answer of each row, post-processed."""
     notes: tuple[str, ...]
 
 
-def read_parts(found: Found, asked: Asked) -> EntryParts:
+def read_entry_parts(found: ConfigEntry, asked: EntryContext) -> EntryParts:
     """Read every part of an entry, or raise all that is wrong with them."""
-    return _Reading(found, asked).parts()
+    return _EntryReader(found, asked).parts()
 
 
-class _Reading:
+class _EntryReader:
     """One entry on its way."""
 
-    def __init__(self, found: Found, asked: Asked) -> None:
+    def __init__(self, found: ConfigEntry, asked: EntryContext) -> None:
         assert isinstance(found.entry, DatasetEntry)
         self._found = found
         self._entry = found.entry
@@ -87,10 +87,10 @@ class _Reading:
 
     def parts(self) -> EntryParts:
         found, problems = self._found, Problems()
-        inference = problems.noted(self._read_inference)
-        retriever = problems.noted(self._read_retriever)
-        data = problems.noted(partial(load, self._entry, self._code, self._config, found.where))
-        evaluators = Evaluators(
+        inference = problems.collect(self._read_inference)
+        retriever = problems.collect(self._read_retriever)
+        data = problems.collect(partial(load_data, self._entry, self._code, self._config, found.where))
+        evaluators = EvaluatorBuilder(
             found,
             self._code,
             self._tools.scoring,
@@ -100,19 +100,19 @@ class _Reading:
             is_faithful=self._settings.is_faithful,
         )
         n = 1 if inference is None else inference.n_compared
-        scoring = problems.noted(partial(evaluators.scoring, n))
+        scoring = problems.collect(partial(evaluators.scoring, n))
         golds: Sequence[Any] | None = None
         templates: Templates | MultimodalPrompts | None = None
         if data is not None:
             has_shots = retriever is not None and retriever.count > 0
-            problems.noted(partial(check_columns, data, self._entry, found.where, has_shots=has_shots))
+            problems.collect(partial(check_columns, data, self._entry, found.where, has_shots=has_shots))
             if scoring is not None:
-                golds = problems.noted(partial(evaluators.golds, data.test, scoring.golds))
-                if golds is not None and inference is not None and inference.form in _REHEARSED:
-                    rehearse = partial(evaluators.rehearsed, data.test, golds, scoring)
-                    self._notes += problems.noted(rehearse) or ()
+                golds = problems.collect(partial(evaluators.golds, data.test, scoring.golds))
+                if golds is not None and inference is not None and inference.form in _REHEARSED_FORMS:
+                    rehearse = partial(evaluators.rehearse_own, data.test, golds, scoring)
+                    self._notes += problems.collect(rehearse) or ()
             read = partial(self._read_templates, data, retriever or ZeroRetriever(), inference)
-            templates = problems.noted(read)
+            templates = problems.collect(read)
         problems.raise_if_any()
         assert inference is not None
         assert retriever is not None
@@ -133,7 +133,7 @@ class _Reading:
                 yield f"{column!r} has no value in {n:,} of {total:,} rows: a prompt shows None there"
 
     def _read_inference(self) -> Inference:
-        inference = inference_of(self._entry, self._settings, self._found.where, self._asked)
+        inference = read_inference(self._entry, self._settings, self._found.where, self._asked)
         asked = self._settings.methods
         if asked and inference.method not in asked:
             what = f"method {listing(asked)} was asked for, and {inference.name} is for {inference.method}"
@@ -147,7 +147,7 @@ class _Reading:
     def _read_retriever(self) -> Retriever:
         component = self._entry.infer_cfg.retriever
         arguments = {key: value for key, value in component.arguments.items() if key != "ice_template"}
-        made = make_retriever(last_name(component.type), arguments, where=self._found.where)
+        made = make_retriever(get_short_name(component.type), arguments, where=self._found.where)
         if self._settings.shots is not None and self._settings.shots != made.count:
             made = made.with_count(self._settings.shots)
         return made
@@ -157,18 +157,18 @@ class _Reading:
     ) -> Templates | MultimodalPrompts:
         replace_token = "" if inference is None else inference.replace_token
         reader, infer = self._entry.reader_cfg, self._entry.infer_cfg
-        spec = _spec_of(infer.prompt_template)
+        spec = _build_template_spec(infer.prompt_template)
         if spec is not None and spec.name == MULTIMODAL:
-            return self._multimodal(spec, data, replace_token)
+            return self._build_multimodal(spec, data, replace_token)
         templates = Templates(
             spec,
-            _spec_of(infer.ice_template),
+            _build_template_spec(infer.ice_template),
             output_column=reader.output_column,
-            rendering=Rendering(
+            rendering=RenderOptions(
                 self._settings.is_chat,
                 self._asked.meta_template,
                 self._settings.is_faithful,
-                CHAT if self._entry.is_aisbenchs else LOCAL_CHAT_OF_OPENCOMPASS,
+                CHAT_META_TEMPLATE if self._entry.is_aisbench else OPENCOMPASS_LOCAL_CHAT,
                 self._asked.joins_turns,
             ),
             ice_separator=retriever.ice_separator,
@@ -182,15 +182,17 @@ class _Reading:
         problems = Problems()
         columns, of_examples = data.test.columns, data.train.columns
         for what, fix in templates.problems(columns, of_examples, has_shots=retriever.count > 0):
-            problems.add(Problem(TEMPLATE, what, fix, self._found.where))
-        if not self._settings.is_faithful and (marked := _marked_content(spec, data)) is not None:
+            problems.add(Problem(TEMPLATE_CODE, what, fix, self._found.where))
+        if not self._settings.is_faithful and (marked := _find_content_mark(spec, data)) is not None:
             what = f"the prompt shows {{{CONTENT}}}, whose marks such as {marked} are not read here"
-            fix = f"use type=MMPromptTemplate, and in its round {SHAPE}"
-            problems.add(Problem(TEMPLATE, what, fix, self._found.where))
+            fix = f"use type=MMPromptTemplate, and in its round {PART_EXAMPLE}"
+            problems.add(Problem(TEMPLATE_CODE, what, fix, self._found.where))
         problems.raise_if_any()
         return templates
 
-    def _multimodal(self, spec: TemplateSpec, data: LoadedData, replace_token: str) -> MultimodalPrompts:
+    def _build_multimodal(
+        self, spec: TemplateSpec, data: LoadedData, replace_token: str
+    ) -> MultimodalPrompts:
         path = self._entry.load_arguments.get("path")
         found = self._code.data.find(path) if isinstance(path, str) else None
         beside = [] if found is None else [found if found.is_dir() else found.parent]
@@ -205,13 +207,13 @@ class _Reading:
         )
 
 
-def _marked_content(spec: TemplateSpec | None, data: LoadedData) -> str | None:
+def _find_content_mark(spec: TemplateSpec | None, data: LoadedData) -> str | None:
     """Return the mark in the column of marked parts where a template of text shows that column."""
     if spec is None or CONTENT not in data.test.columns or f"{{{CONTENT}}}" not in str(spec.arguments):
         return None
     first = next((str(row.get(CONTENT)) for row in data.test.rows), "")
-    return next((mark for mark in STARTS if mark in first), None)
+    return next((mark for mark in START_MARKS if mark in first), None)
 
 
-def _spec_of(component: Component | None) -> TemplateSpec | None:
-    return None if component is None else TemplateSpec(last_name(component.type), component.arguments)
+def _build_template_spec(component: Component | None) -> TemplateSpec | None:
+    return None if component is None else TemplateSpec(get_short_name(component.type), component.arguments)

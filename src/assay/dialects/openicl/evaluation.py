@@ -11,24 +11,24 @@ from assay.core.errors import (
     RAISED_BY_AUTHORS,
     AuthorError,
     Problem,
+    find_raise_origin,
     listing,
-    raised_at,
     reraise_interrupt,
 )
 from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.scoring_parts import PostProcess
 from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
 
-CODE = "OPENICL-016"
-Raw = tuple[Any, ...]
+EVALUATION_CODE = "OPENICL-016"
+RowPredictions = tuple[Any, ...]
 """The predictions of one row: one for each time that it was asked."""
 
 
-class Scoring(NamedTuple):
+class EntryScoring(NamedTuple):
     """How the answers of a dataset are scored."""
 
     evaluator: Any
@@ -47,12 +47,12 @@ class Scoring(NamedTuple):
     """Where the authors' own code for it stands."""
 
 
-class Evaluation:
+class EntryEvaluation:
     """The lists that an evaluator compares: the protocol `AuthorLists` of the room of scoring."""
 
     def __init__(
         self,
-        scoring: Scoring,
+        scoring: EntryScoring,
         test: Split,
         golds: Sequence[Any],
         labels: Sequence[Sequence[Any]],
@@ -78,7 +78,7 @@ class Evaluation:
         self._prompts: dict[int, str] = {}
         self.chooses_itself = inference.form == "choices"
         """Whether the evaluator takes the probabilities of all options, and not the one that was chosen."""
-        self.found_labels = {} if self.chooses_itself else self._found_in_labels()
+        self.found_labels = {} if self.chooses_itself else self._process_labels()
         """What the post-processors make of each label, by its name; of those alone that they change."""
 
     @property
@@ -95,12 +95,12 @@ class Evaluation:
         """Return the number of a sample's row."""
         return self._ids.number(sample_id)
 
-    def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
+    def raw(self, answers: Sequence[AnsweredRequest]) -> RowPredictions | Failure:
         """Return what was found in the answers to one row; the failure, if a request failed."""
         found: list[Any] = []
         if self._scoring.sees_prompts and answers:
             first = answers[0].request
-            self._prompts[self.row(first.sample_id)] = shown_text(first.ask.prompt)
+            self._prompts[self.row(first.sample_id)] = format_prompt_text(first.ask.prompt)
         came = sorted(answers, key=lambda one: one.request.index)
         if self._blanks_failures:
             came = [one for one in came if not isinstance(one.response.outcome, Failure)]
@@ -112,10 +112,10 @@ class Evaluation:
                 for output in outcome.outputs:
                     texts = output.turns or (output.text,)
                     try:
-                        made = [found_in(text, self._scoring.predictions) for text in texts]
+                        made = [extract_answer(text, self._scoring.predictions) for text in texts]
                     except RAISED_BY_AUTHORS as error:
                         reraise_interrupt(error)
-                        what = f"raised {type(error).__name__}: {error} ({raised_at(error)})"
+                        what = f"raised {type(error).__name__}: {error} ({find_raise_origin(error)})"
                         return Failure("post_processor", what)
                     found.append(made if output.turns else made[0])
             elif isinstance(outcome, LabelProbs):
@@ -131,22 +131,22 @@ class Evaluation:
             return tuple(found[at : at + n_turns] for at in range(0, len(found), n_turns))
         # AISBench puts an empty answer for each that failed behind those that came.
         n_lost = self._inference.sampling.n - len(found) if len(came) < len(answers) else 0
-        return (*found, *(found_in("", self._scoring.predictions) for _ in range(n_lost)))
+        return (*found, *(extract_answer("", self._scoring.predictions) for _ in range(n_lost)))
 
-    def _found_in_labels(self) -> dict[str, Any]:
+    def _process_labels(self) -> dict[str, Any]:
         different = dict.fromkeys(map(tuple, self._labels))
         names = dict.fromkeys(str(label) for labels in different for label in labels)
         try:
-            found = {name: found_in(name, self._scoring.predictions) for name in names}
+            found = {name: extract_answer(name, self._scoring.predictions) for name in names}
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
             said = f"{self.rule} raised {type(error).__name__}: {error}"
             what = f"{said}; it is given the labels {listing(names)}"
             fix = "correct the function, or drop pred_postprocessor"
-            raise AuthorError(Problem(CODE, what, fix)) from error
+            raise AuthorError(Problem(EVALUATION_CODE, what, fix)) from error
         return {name: one for name, one in found.items() if one != name}
 
-    def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
+    def predictions(self, raws: Sequence[RowPredictions | None]) -> list[Any]:
         """Return the predictions of all rows; those that failed are None."""
         made: list[Any] = []
         self._unanswered.clear()
@@ -157,7 +157,7 @@ class Evaluation:
             if given is None or self._scoring.is_repeated:
                 made.append(given)
             else:
-                made.append(_most_frequent(given) if self._inference.is_voted else given[0])
+                made.append(_find_majority(given) if self._inference.is_voted else given[0])
         return made
 
     def _given(self, prediction: Any) -> Any:
@@ -190,7 +190,7 @@ class Evaluation:
         return number in self._unanswered
 
 
-def found_in(text: str, processes: Sequence[PostProcess]) -> Any:
+def extract_answer(text: str, processes: Sequence[PostProcess]) -> Any:
     """Return what post-processors find in a text, one after the other; None where there is nothing."""
     found: Any = text
     for process in processes:
@@ -198,7 +198,7 @@ def found_in(text: str, processes: Sequence[PostProcess]) -> Any:
     return found
 
 
-def _most_frequent(several: Sequence[Any]) -> Any:
+def _find_majority(several: Sequence[Any]) -> Any:
     """Return the prediction that most answers agree on, the first of equals; no answer has no vote."""
     counts = Counter(map(_key, (one for one in several if one is not None)))
     return max(several, key=lambda one: counts[_key(one)]) if counts else None
@@ -208,6 +208,6 @@ def _key(value: Any) -> str:
     return repr(value) if isinstance(value, list | dict | Mapping) else str(value)
 
 
-def shown_text(prompt: Prompt) -> str:
+def format_prompt_text(prompt: Prompt) -> str:
     """Return a prompt as one text: a conversation with a line break between its messages."""
     return prompt if isinstance(prompt, str) else "\n".join(message.shown for message in prompt)

@@ -22,36 +22,36 @@ from assay.core.errors import (
 )
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.author import author_of, check_arguments, check_own_names
-from assay.dialects.openicl.authored.code import Code, file_of, last_name
+from assay.dialects.openicl.authored.author import build_author, check_arguments, check_own_names
+from assay.dialects.openicl.authored.code import AuthorCode, find_source_file, get_short_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.dataset_rows import Split
-from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.evaluation import CODE, Scoring, found_in
-from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
-from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess, ScoringParts
-from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.entries import ConfigEntry
+from assay.dialects.openicl.evaluation import EVALUATION_CODE, EntryScoring, extract_answer
+from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, render_judge_prompt
+from assay.dialects.openicl.scoring_parts import JudgeConfig, PairwiseJudgeConfig, PostProcess, ScoringParts
+from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
-from assay.dialects.shared.lazy_rows import PerRow
+from assay.dialects.shared.lazy_rows import LazyRows
 
-_GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
-_JUDGED = (_GENERIC_JUDGE, _GRADED)
+_GENERIC_JUDGE, _GRADING_JUDGE, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
+_JUDGE_EVALUATORS = (_GENERIC_JUDGE, _GRADING_JUDGE)
 _POSTPROCESSOR = "pred_postprocessor"
-RIVALS = ("rival", "prediction2", "output")
+RIVAL_COLUMNS = ("rival", "prediction2", "output")
 """Columns that may hold the answers of a rival."""
-_PROMPTS = "origin_prompt"
+_PROMPT_ARGUMENT = "origin_prompt"
 """What an author's `score` calls the prompts."""
 _REHEARSED_ROWS = 2
 
 
-class Evaluators:
+class EvaluatorBuilder:
     """Makes what scores the answers of one entry."""
 
     def __init__(
         self,
-        found: Found,
-        code: Code,
+        found: ConfigEntry,
+        code: AuthorCode,
         parts: ScoringParts,
         asked: ConfigArguments,
         columns: Sequence[str] | None,
@@ -76,7 +76,7 @@ class Evaluators:
         self._own: dict[str, Callable[[], Any]] = {}
         """What makes the person's own evaluators anew, by their names."""
 
-    def scoring(self, n: int) -> Scoring:
+    def scoring(self, n: int) -> EntryScoring:
         """Return how answers are scored, of which there are `n` to each row.
 
         Without an `eval_cfg` they are collected and not scored.
@@ -84,34 +84,34 @@ class Evaluators:
         config = self._entry.eval_cfg
         before = [self._named(self._asked.model_postprocessor, {})] if self._asked.model_postprocessor else []
         if config is None:
-            return Scoring(
+            return EntryScoring(
                 None, "none", is_own=False, is_repeated=False, predictions=tuple(before), golds=None
             )
         component = config.evaluator
         problems, predictions = Problems(), list(before)
         gold = config.dataset_postprocessor
-        golds = None if gold is None else problems.noted(partial(self._postprocess, gold))
+        golds = None if gold is None else problems.collect(partial(self._postprocess, gold))
         judge = self._entry.judge_infer_cfg
         if judge is not None:
             reading = config.pred_postprocessor or component
-            asked = (judge.get("prompt_template"), last_name(reading.type), reading.arguments)
-            evaluator = problems.noted(partial(self._judged, _GENERIC_JUDGE, *asked))
+            asked = (judge.get("prompt_template"), get_short_name(reading.type), reading.arguments)
+            evaluator = problems.collect(partial(self._judged, _GENERIC_JUDGE, *asked))
         else:
-            evaluator = problems.noted(partial(self._evaluator, component))
+            evaluator = problems.collect(partial(self._evaluator, component))
             for one in self._written(config):
-                process = problems.noted(partial(self._postprocess, one))
+                process = problems.collect(partial(self._postprocess, one))
                 predictions += [] if process is None else [process]
         problems.raise_if_any()
         if n > 1:
             named = repr(config.evaluator.type)
-            of_aisbench = "ais_bench" in named or ("opencompass" not in named and self._entry.is_aisbenchs)
-            ks = self._entry.counted(n)
+            of_aisbench = "ais_bench" in named or ("opencompass" not in named and self._entry.is_aisbench)
+            ks = self._entry.resolve_k(n)
             evaluator = self._parts.repeated(
                 evaluator, n, ks, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
-        return Scoring(
+        return EntryScoring(
             evaluator,
-            last_name(component.type),
+            get_short_name(component.type),
             self._is_own,
             n > 1,
             tuple(predictions),
@@ -126,7 +126,7 @@ class Evaluators:
         several = (config.pred_postprocessor, None if own is None else _component(own))
         return [one for one in several if one is not None]
 
-    def rehearsed(self, test: Split, golds: Sequence[Any], scoring: Scoring) -> list[str]:
+    def rehearse_own(self, test: Split, golds: Sequence[Any], scoring: EntryScoring) -> list[str]:
         """Let the person's own evaluators score the first right answers; return what is odd.
 
         What they return is wrong before any answer of a model is there. What they raise may be due to the
@@ -135,10 +135,10 @@ class Evaluators:
         notes, problems = [], Problems()
         rows = range(min(_REHEARSED_ROWS, len(test)))
         references = [self._parts.reference(golds[row], test.rows[row], "") for row in rows]
-        predictions = [_as_prediction(golds[row], scoring.predictions) for row in rows]
+        predictions = [_to_prediction(golds[row], scoring.predictions) for row in rows]
         for name, make in self._own.items():
             try:
-                problems.noted(partial(make(), predictions, references))
+                problems.collect(partial(make(), predictions, references))
             except RAISED_BY_AUTHORS as error:
                 reraise_interrupt(error)
                 said = f"{type(error).__name__} for the right answers of the first rows: {error}"
@@ -151,10 +151,10 @@ class Evaluators:
         column = self._entry.reader_cfg.output_column
         if column is None:
             return [None] * len(test)
-        written = PerRow(test.rows, lambda row: _known(row.get(column)))
+        written = LazyRows(test.rows, lambda row: _drop_nan(row.get(column)))
         if process is None:
             return written
-        find = process.find_gold or partial(_each, process.find)
+        find = process.find_gold or partial(_process_gold, process.find)
         made, problems = [], Problems()
         for gold, origin in zip(written, test.origins, strict=True):
             try:
@@ -163,22 +163,24 @@ class Evaluators:
                 reraise_interrupt(error)
                 what = f"dataset_postprocessor {process.name} raised {type(error).__name__}: {error}; "
                 what += f"found {gold!r:.80}"
-                problems.add(Problem(CODE, what, "correct the function, or the row", origin.at(column)))
+                problems.add(
+                    Problem(EVALUATION_CODE, what, "correct the function, or the row", origin.at(column))
+                )
         problems.raise_if_any()
         return made
 
     def _evaluator(self, component: Component) -> Any:
-        name = last_name(component.type)
+        name = get_short_name(component.type)
         arguments = {key: value for key, value in component.arguments.items() if key != _POSTPROCESSOR}
         if not self._code.is_own(component.type):
-            if name in _JUDGED:
+            if name in _JUDGE_EVALUATORS:
                 reading = arguments.get("dict_postprocessor") or {}
                 rest = {key: value for key, value in reading.items() if key != "type"}
-                read_by = last_name(reading["type"]) if reading else None
+                read_by = get_short_name(reading["type"]) if reading else None
                 return self._judged(name, arguments.get("prompt_template"), read_by, rest)
             if name == _CASCADE:
                 return self._cascade(arguments)
-            with _Placed(self._where):
+            with _ErrorOrigin(self._where):
                 module = getattr(component.type, "module", "")
                 known = self._parts.evaluator(name, module, arguments, is_faithful=self._is_faithful)
             if known is not None:
@@ -187,12 +189,15 @@ class Evaluators:
 
     def _own_evaluator(self, component: Component, arguments: Mapping[str, Any]) -> Any:
         cls = self._code.require(
-            component.type, "evaluator", self._where, (*self._parts.evaluator_names, *_JUDGED, _CASCADE)
+            component.type,
+            "evaluator",
+            self._where,
+            (*self._parts.evaluator_names, *_JUDGE_EVALUATORS, _CASCADE),
         )
-        author = author_of(cls, self._config)
+        author = build_author(cls, self._config)
         if inspect.isfunction(cls):
             # Some register a function that makes one of several evaluators.
-            check_arguments(cls, arguments, CODE, self._where)
+            check_arguments(cls, arguments, EVALUATION_CODE, self._where)
             with author.calling(cls.__name__):
                 made_by = type(cls(**arguments))
         else:
@@ -201,12 +206,12 @@ class Evaluators:
         if not callable(getattr(made_by, "score", None)):
             what = "it has no method score(predictions, references), so it is no evaluator"
             fix = "write class NAME(BaseEvaluator) with a method score"
-            raise AuthorError(author.problem(CODE, what, fix))
-        check_arguments(cls, arguments, CODE, self._where)
+            raise AuthorError(author.problem(EVALUATION_CODE, what, fix))
+        check_arguments(cls, arguments, EVALUATION_CODE, self._where)
         self._is_own = True
-        self._sees_prompts = _PROMPTS in inspect.signature(made_by.score).parameters
-        self._files |= {path for path in (file_of(cls),) if path is not None}
-        file = str(file_of(cls) or self._config)
+        self._sees_prompts = _PROMPT_ARGUMENT in inspect.signature(made_by.score).parameters
+        self._files |= {path for path in (find_source_file(cls),) if path is not None}
+        file = str(find_source_file(cls) or self._config)
 
         def make() -> Any:
             with author.calling("__init__"):
@@ -224,7 +229,7 @@ class Evaluators:
             said = arguments.get(key)
             if not isinstance(said, Mapping) or "type" not in said:
                 what = f"{_CASCADE}: {key} is {said!r:.60}, expected a dict with a 'type'"
-                raise AuthorError(Problem(CODE, what, f"write {key}=dict(type=...)", self._where))
+                raise AuthorError(Problem(EVALUATION_CODE, what, f"write {key}=dict(type=...)", self._where))
             parts[key] = self._evaluator(_component(said))
         return self._parts.cascade(
             parts["rule_evaluator"],
@@ -237,27 +242,27 @@ class Evaluators:
         if not isinstance(template, Mapping) or "type" not in template:
             what = f"the judge's prompt_template is {template!r:.60}, expected a dict with a 'type'"
             fix = "write prompt_template=dict(type=PromptTemplate, template=...)"
-            raise AuthorError(Problem(CODE, what, fix, self._where))
+            raise AuthorError(Problem(EVALUATION_CODE, what, fix, self._where))
         component = _component(template)
         templates = Templates(
-            TemplateSpec(last_name(component.type), component.arguments),
+            TemplateSpec(get_short_name(component.type), component.arguments),
             None,
             output_column=None,
-            rendering=Rendering(is_chat=True, meta=None, is_faithful=False),
+            rendering=RenderOptions(is_chat=True, meta=None, is_faithful=False),
         )
         problems = Problems()
         columns = None if self._columns is None else [*self._columns, *JUDGE_FIELDS]
         for what, fix in () if columns is None else templates.problems(columns, has_shots=False):
-            problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
+            problems.add(Problem(EVALUATION_CODE, f"the judge's prompt: {what}", fix, self._where))
         problems.raise_if_any()
-        render = partial(judge_prompt, templates, is_faithful=self._is_faithful)
-        judging = Judging(render, reading, arguments)
-        with _Placed(self._where):
-            if name == _GRADED and (self._parts.compares(reading) or self._order is not None):
-                comparing = Comparing(render, self._rival(), reading, arguments, self._order)
+        render = partial(render_judge_prompt, templates, is_faithful=self._is_faithful)
+        judging = JudgeConfig(render, reading, arguments)
+        with _ErrorOrigin(self._where):
+            if name == _GRADING_JUDGE and (self._parts.is_pair_reader(reading) or self._order is not None):
+                comparing = PairwiseJudgeConfig(render, self._rival(), reading, arguments, self._order)
                 return self._parts.compared(comparing, seed=self._seed, is_faithful=self._is_faithful)
-            if name == _GRADED and self._parts.grades(reading):
-                return self._parts.graded(judging, is_faithful=self._is_faithful)
+            if name == _GRADING_JUDGE and self._parts.is_grade_reader(reading):
+                return self._parts.build_grading_evaluator(judging, is_faithful=self._is_faithful)
             return self._parts.judged(judging, is_faithful=self._is_faithful)
 
     @property
@@ -269,11 +274,11 @@ class Evaluators:
     def _rival(self) -> Callable[[Mapping[str, Any]], str | None]:
         """Return what finds the rival's answer in a row."""
         columns = self._columns
-        column = next((name for name in RIVALS if columns is None or name in columns), None)
+        column = next((name for name in RIVAL_COLUMNS if columns is None or name in columns), None)
         if column is None:
-            what = f"the judge compares answers with a rival's, and no column is {listing(RIVALS)}"
-            fix = f"let load return the rival's answers in {RIVALS[0]!r}"
-            raise AuthorError(Problem(CODE, what, fix, self._where))
+            what = f"the judge compares answers with a rival's, and no column is {listing(RIVAL_COLUMNS)}"
+            fix = f"let load return the rival's answers in {RIVAL_COLUMNS[0]!r}"
+            raise AuthorError(Problem(EVALUATION_CODE, what, fix, self._where))
 
         def rival(row: Mapping[str, Any]) -> str | None:
             return None if row.get(column) is None else str(row[column])
@@ -281,9 +286,9 @@ class Evaluators:
         return rival
 
     def _postprocess(self, component: Component) -> PostProcess:
-        name = last_name(component.type)
+        name = get_short_name(component.type)
         if not self._code.is_own(component.type):
-            with _Placed(self._where):
+            with _ErrorOrigin(self._where):
                 known = self._parts.postprocessor(name, component.arguments, is_faithful=self._is_faithful)
             if known is not None:
                 return known
@@ -292,17 +297,17 @@ class Evaluators:
         )
         if not callable(function):
             what = f"the post-processor {name!r} is {type(function).__name__}, expected a function"
-            raise AuthorError(Problem(CODE, what, "write def NAME(text): ...", self._where))
-        self._files |= {path for path in (file_of(function),) if path is not None}
+            raise AuthorError(Problem(EVALUATION_CODE, what, "write def NAME(text): ...", self._where))
+        self._files |= {path for path in (find_source_file(function),) if path is not None}
         given = partial(function, **component.arguments) if component.arguments else function
-        check_arguments(function, component.arguments, CODE, self._where, n_before=1)
+        check_arguments(function, component.arguments, EVALUATION_CODE, self._where, n_before=1)
         return self._parts.own_postprocessor(name, given, is_faithful=self._is_faithful)
 
     def _named(self, name: str, arguments: Mapping[str, Any]) -> PostProcess:
         return self._postprocess(Component(name, dict(arguments)))
 
 
-class _Placed:
+class _ErrorOrigin:
     """Gives what is wrong with a named part, or its arguments, its place."""
 
     def __init__(self, where: Origin) -> None:
@@ -313,7 +318,9 @@ class _Placed:
 
     def __exit__(self, kind: object, error: object, _: object) -> None:
         if isinstance(error, ValueError):
-            raise AuthorError(Problem(CODE, str(error), "correct the value", self._where)) from error
+            raise AuthorError(
+                Problem(EVALUATION_CODE, str(error), "correct the value", self._where)
+            ) from error
         if isinstance(error, PlanError):
             placed = [msgspec.structs.replace(one, where=self._where) for one in error.problems]
             raise AuthorError(placed, total=error.total) from error
@@ -323,13 +330,13 @@ def _component(said: Mapping[str, Any]) -> Component:
     return Component(said["type"], {key: value for key, value in said.items() if key != "type"})
 
 
-def _as_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
+def _to_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
     """Return what a prediction would be if the model wrote a right answer and nothing else."""
     if isinstance(gold, list | tuple):
-        return _as_prediction(gold[0] if gold else None, processes)
+        return _to_prediction(gold[0] if gold else None, processes)
     text = "" if gold is None else str(gold)
     try:
-        found = found_in(text, processes)
+        found = extract_answer(text, processes)
     except RAISED_BY_AUTHORS as error:
         reraise_interrupt(error)
         # It is for what models write: a bare answer may be too little for it.
@@ -337,13 +344,13 @@ def _as_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
     return "" if found is None else found
 
 
-def _known(gold: Any) -> Any:
+def _drop_nan(gold: Any) -> Any:
     """Return a right answer; a gap in a column of numbers, which is nan there, is none."""
     return None if isinstance(gold, float) and math.isnan(gold) else gold
 
 
-def _each(find: Callable[[str], Any], gold: Any) -> Any:
+def _process_gold(find: Callable[[str], Any], gold: Any) -> Any:
     """Return a right answer post-processed; each of several by itself."""
     if isinstance(gold, list | tuple):
-        return [_each(find, one) for one in gold]
+        return [_process_gold(find, one) for one in gold]
     return find(gold) if isinstance(gold, str) else gold

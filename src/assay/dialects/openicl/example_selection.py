@@ -9,16 +9,20 @@ from typing import Any
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.entry import DatasetEntry
-from assay.dialects.openicl.dataset_rows import COLUMNS
-from assay.dialects.openicl.entry_validation import TEMPLATE, Asked, EntryParts
-from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.dataset_rows import COLUMN_CODE
+from assay.dialects.openicl.entry_validation import TEMPLATE_CODE, EntryContext, EntryParts
+from assay.dialects.openicl.multimodal_prompts import MULTIMODAL_TEMPLATE as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
-from assay.dialects.openicl.retrievers.corpus import Corpus, corpus_of, joined
-from assay.dialects.shared.lazy_rows import PerRow
+from assay.dialects.openicl.retrievers.corpus import Corpus, build_corpus, build_text_joiner
+from assay.dialects.shared.lazy_rows import LazyRows
 
 
-def corpus_for(
-    entry: DatasetEntry, parts: EntryParts, labels: Sequence[tuple[Any, ...]], asked: Asked, where: Origin
+def build_entry_corpus(
+    entry: DatasetEntry,
+    parts: EntryParts,
+    labels: Sequence[tuple[Any, ...]],
+    asked: EntryContext,
+    where: Origin,
 ) -> Corpus | None:
     """Return what examples are picked from; None where none are shown."""
     retriever, test, train = parts.retriever, parts.data.test, parts.data.train
@@ -26,22 +30,22 @@ def corpus_for(
         return None
     if isinstance(parts.templates, MultimodalPrompts):
         what = f"{type(retriever).__name__} shows examples, and {MULTIMODAL} has no place for them"
-        raise AuthorError(Problem(TEMPLATE, what, "write retriever=dict(type=ZeroRetriever)", where))
+        raise AuthorError(Problem(TEMPLATE_CODE, what, "write retriever=dict(type=ZeroRetriever)", where))
     if parts.data.lacks_train is not None:
         what = f"{type(retriever).__name__} shows examples, and {parts.data.lacks_train}"
-        raise AuthorError(Problem(COLUMNS, what, "correct reader_cfg.train_split", where))
+        raise AuthorError(Problem(COLUMN_CODE, what, "correct reader_cfg.train_split", where))
     encoder = _encoder(parts, asked)
-    rows = asked_rows(parts, asked)
-    return corpus_of(
+    rows = list_selected_rows(parts, asked)
+    return build_corpus(
         train.rows,
-        PerRow(rows, test.rows.__getitem__),
-        text=joined(entry.reader_cfg.input_columns),
-        question=joined(_asked_columns(entry, parts)),
+        LazyRows(rows, test.rows.__getitem__),
+        text=build_text_joiner(entry.reader_cfg.input_columns),
+        question=build_text_joiner(_list_question_columns(entry, parts)),
         output_column=entry.reader_cfg.output_column,
-        sample_ids=PerRow(rows, test.ids.__getitem__),
+        sample_ids=LazyRows(rows, test.ids.__getitem__),
         task=entry.name,
         seed=asked.settings.seed,
-        places=PerRow(rows, test.numbers.__getitem__),
+        places=LazyRows(rows, test.numbers.__getitem__),
         labels=labels[0],
         train_split=train.name or entry.reader_cfg.train_split,
         where=where,
@@ -49,14 +53,14 @@ def corpus_for(
     )
 
 
-def _asked_columns(entry: DatasetEntry, parts: EntryParts) -> list[str]:
+def _list_question_columns(entry: DatasetEntry, parts: EntryParts) -> list[str]:
     """Return the columns that tell rows apart: the input, and what the template shows beside the answer."""
     known = parts.data.test.columns
     shown = {*entry.reader_cfg.input_columns, *parts.templates.columns} - {entry.reader_cfg.output_column}
     return [name for name in known if name in shown and name in parts.data.train.columns]
 
 
-def asked_rows(parts: EntryParts, asked: Asked) -> Sequence[int]:
+def list_selected_rows(parts: EntryParts, asked: EntryContext) -> Sequence[int]:
     """Return the rows that examples are picked for: those that a limit leaves.
 
     The originals' draws walk over all rows, so following them needs all.
@@ -68,7 +72,7 @@ def asked_rows(parts: EntryParts, asked: Asked) -> Sequence[int]:
     return [at for at, row_id in enumerate(ids) if row_id in chosen]
 
 
-def picked(parts: EntryParts, corpus: Corpus | None, asked: Asked) -> Sequence[tuple[int, ...]]:
+def pick_examples(parts: EntryParts, corpus: Corpus | None, asked: EntryContext) -> Sequence[tuple[int, ...]]:
     """Return the examples of each row; those that the model has a say in are chosen before the run."""
     is_faithful = asked.settings.is_faithful
     every: list[tuple[int, ...]] = [()] * len(parts.data.test)
@@ -78,12 +82,12 @@ def picked(parts: EntryParts, corpus: Corpus | None, asked: Asked) -> Sequence[t
         parts.retriever.check(corpus, is_faithful=is_faithful)
         return every
     found = parts.retriever.pick(corpus, is_faithful=is_faithful)
-    for row, shots in zip(asked_rows(parts, asked), found, strict=True):
+    for row, shots in zip(list_selected_rows(parts, asked), found, strict=True):
         every[row] = shots
     return every
 
 
-def _encoder(parts: EntryParts, asked: Asked) -> str | None:
+def _encoder(parts: EntryParts, asked: EntryContext) -> str | None:
     """Return the folder of the encoder that was named, by the person or by the config."""
     named = parts.retriever.encoder
     return asked.arguments.embedder or (named if named and Path(named).is_dir() else None)

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.request import Sampling
-from assay.core.sampling_bounds import expected_of
+from assay.core.sampling_bounds import describe_expected_value
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.code import get_short_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 
-CODE = "OPENICL-014"
+INFERENCE_CODE = "OPENICL-014"
 
-Form: TypeAlias = Literal["answer", "chat", "options", "continuation", "choices", "text"]
+InferenceForm: TypeAlias = Literal["answer", "chat", "options", "continuation", "choices", "text"]
 """`answer`: one text is written. `chat`: a conversation of several turns. `options`: the label whose prompt
 is the most likely. `continuation`: the label after whose prompt one text is the most likely. `choices`: what
 the next token is shared between. `text`: how likely a text is."""
 TurnMode: TypeAlias = Literal["every", "every_with_gt", "last"]
-_METHODS: Mapping[Form, str] = {
+_METHODS: Mapping[InferenceForm, str] = {
     "answer": "gen",
     "chat": "gen",
     "options": "ppl",
@@ -29,7 +29,7 @@ _METHODS: Mapping[Form, str] = {
     "choices": "prob",
     "text": "ppl",
 }
-FORMS: Mapping[str, Form] = {
+INFERENCER_FORMS: Mapping[str, InferenceForm] = {
     "GenInferencer": "answer",
     "ParallelGenInferencer": "answer",
     "SCInferencer": "answer",
@@ -41,7 +41,7 @@ FORMS: Mapping[str, Form] = {
     "CLPInferencer": "choices",
     "PPLOnlyInferencer": "text",
 }
-NOT_DONE: Mapping[str, str] = {
+UNSUPPORTED_INFERENCERS: Mapping[str, str] = {
     "AgentInferencer": "an agent that calls tools",
     "AttackInferencer": "prompts that are changed until the model errs",
     "BFCLV3FunctionCallInferencer": "function calls",
@@ -53,30 +53,37 @@ NOT_DONE: Mapping[str, str] = {
     "ToTInferencer": "a search over steps of thought",
 }
 """Inferencers of the originals that Assay does not have, and what they are for."""
-_OF_THE_MACHINE = (
+_MACHINE_ARGUMENTS = (
     *("batch_size", "max_seq_len", "save_every", "max_infer_workers", "output_json_filepath"),
     *("output_json_filename", "model", "model_cfg", "mode", "pressure_time", "min_out_len"),
 )
 """What says how the original works and not what the model is asked."""
-_OF_WRITING = ("max_out_len", "stopping_criteria", "gen_field_replace_token", "generation_kwargs")
-_OF_SAMPLING = ("temperature", "top_p", "do_sample")
-_KNOWN: Mapping[Form, Sequence[str]] = {
-    "answer": (*_OF_WRITING, *_OF_SAMPLING, "sc_size", "infer_type", "multiround", "labels"),
-    "chat": (*_OF_WRITING, *_OF_SAMPLING, "infer_mode"),
+_GENERATION_ARGUMENTS = ("max_out_len", "stopping_criteria", "gen_field_replace_token", "generation_kwargs")
+_SAMPLING_ARGUMENTS = ("temperature", "top_p", "do_sample")
+_KNOWN_ARGUMENTS: Mapping[InferenceForm, Sequence[str]] = {
+    "answer": (*_GENERATION_ARGUMENTS, *_SAMPLING_ARGUMENTS, "sc_size", "infer_type", "multiround", "labels"),
+    "chat": (*_GENERATION_ARGUMENTS, *_SAMPLING_ARGUMENTS, "infer_mode"),
     "options": ("labels", "normalizing_str", "max_out_len"),
     "continuation": ("labels",),
     "choices": ("single_token",),
     "text": (),
 }
 TURN_MODES = ("every", "every_with_gt", "last")
-_GENERATION = ("temperature", "top_p", "do_sample", "num_return_sequences", "max_out_len", "max_new_tokens")
+_GENERATION_KWARGS = (
+    "temperature",
+    "top_p",
+    "do_sample",
+    "num_return_sequences",
+    "max_out_len",
+    "max_new_tokens",
+)
 
 
 class Inference(NamedTuple):
     """How the model is asked."""
 
     name: str
-    form: Form
+    form: InferenceForm
     sampling: Sampling
     """How texts are written; `n` is how often each row is asked."""
     turn_mode: TurnMode = "every"
@@ -101,13 +108,13 @@ class Inference(NamedTuple):
         return self.sampling.n if self.method == "gen" and not self.is_voted else 1
 
 
-def method_of(name: str) -> str | None:
+def find_method(name: str) -> str | None:
     """Return the method of an inferencer; None where it is not one that Assay has."""
-    form = FORMS.get(name)
+    form = INFERENCER_FORMS.get(name)
     return None if form is None else _METHODS[form]
 
 
-def inference_of(
+def read_inference(
     entry: DatasetEntry, settings: TaskSettings, where: Origin, asked: ConfigArguments | None = None
 ) -> Inference:
     """Read the inferencer of an entry; all that is wrong with it is raised together.
@@ -115,17 +122,17 @@ def inference_of(
     `asked`: what the model's own config says.
     """
     component = entry.infer_cfg.inferencer
-    name = last_name(component.type)
-    form = FORMS.get(name)
+    name = get_short_name(component.type)
+    form = INFERENCER_FORMS.get(name)
     if form is None:
-        raise AuthorError(_unknown(name, where))
+        raise AuthorError(_describe_unknown(name, where))
     said, problems = component.arguments, Problems()
     for key in said:
-        if key not in _KNOWN[form] and key not in _OF_THE_MACHINE:
-            what = f"inferencer {name} has the unknown argument {key!r}{nearest(key, _KNOWN[form])}"
-            fix = f"use some of {listing(_KNOWN[form])}" if _KNOWN[form] else "drop it"
-            problems.add(Problem(CODE, what, fix, where))
-    reading = _Reading(component, problems, where)
+        if key not in _KNOWN_ARGUMENTS[form] and key not in _MACHINE_ARGUMENTS:
+            what = f"inferencer {name} has the unknown argument {key!r}{suggest_name(key, _KNOWN_ARGUMENTS[form])}"
+            fix = f"use some of {listing(_KNOWN_ARGUMENTS[form])}" if _KNOWN_ARGUMENTS[form] else "drop it"
+            problems.add(Problem(INFERENCE_CODE, what, fix, where))
+    reading = _ArgumentReader(component, problems, where)
     mode = reading.one_of("infer_mode", TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
     sampling, notes = _sampling(reading, entry, settings, asked or ConfigArguments())
     problems.raise_if_any()
@@ -142,19 +149,19 @@ def inference_of(
     )
 
 
-def _unknown(name: str, where: Origin) -> Problem:
-    if name in NOT_DONE:
-        what = f"the inferencer {name} ({NOT_DONE[name]}) is not one that Assay has"
-        return Problem(CODE, what, f"use one of {listing(FORMS)}", where)
-    what = f"there is no inferencer {name!r}{nearest(name, FORMS)}"
-    return Problem(CODE, what, f"use one of {listing(FORMS)}", where)
+def _describe_unknown(name: str, where: Origin) -> Problem:
+    if name in UNSUPPORTED_INFERENCERS:
+        what = f"the inferencer {name} ({UNSUPPORTED_INFERENCERS[name]}) is not one that Assay has"
+        return Problem(INFERENCE_CODE, what, f"use one of {listing(INFERENCER_FORMS)}", where)
+    what = f"there is no inferencer {name!r}{suggest_name(name, INFERENCER_FORMS)}"
+    return Problem(INFERENCE_CODE, what, f"use one of {listing(INFERENCER_FORMS)}", where)
 
 
-class _Reading:
+class _ArgumentReader:
     """The arguments of an inferencer, each read as what it must be."""
 
     def __init__(self, component: Component, problems: Problems, where: Origin) -> None:
-        self._name = last_name(component.type)
+        self._name = get_short_name(component.type)
         self._said = component.arguments
         self._problems = problems
         self._where = where
@@ -179,7 +186,7 @@ class _Reading:
                 continue
             value = max(value) if isinstance(value, list | tuple) and value else value
             is_right = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
-            expected = expected_of(key, value)
+            expected = describe_expected_value(key, value)
             if not is_right or value < least or expected is not None:
                 self._wrong(key, value, expected or f"a number from {least:g} on")
                 return None
@@ -200,11 +207,11 @@ class _Reading:
 
     def _wrong(self, key: str, value: Any, expected: str) -> None:
         what = f"inferencer {self._name}: {key} is {value!r:.60}, expected {expected}"
-        self._problems.add(Problem(CODE, what, "correct the value", self._where))
+        self._problems.add(Problem(INFERENCE_CODE, what, "correct the value", self._where))
 
 
 def _sampling(
-    reading: _Reading, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
+    reading: _ArgumentReader, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
 ) -> tuple[Sampling, tuple[str, ...]]:
     """Return how texts are written: what the person says, then the dataset's config, then the model's."""
     usual = Sampling()
@@ -214,16 +221,18 @@ def _sampling(
         written_temperature = 0.0
     elif reading.flag("do_sample") and written_temperature is None:
         written_temperature = 1.0
-    temperature = _first(settings.temperature, written_temperature, usual.temperature)
-    n = _first(settings.samples, reading.number("sc_size"), reading.number("num_return_sequences"), entry.n)
+    temperature = _pick_first_set(settings.temperature, written_temperature, usual.temperature)
+    n = _pick_first_set(
+        settings.samples, reading.number("sc_size"), reading.number("num_return_sequences"), entry.n
+    )
     if n > 1 and not temperature:
         notes.append(f"every row is asked {n} times at temperature 0: all answers will be the same")
-    without = [key for key in reading.generation if key not in _GENERATION]
+    without = [key for key in reading.generation if key not in _GENERATION_KWARGS]
     if without:
         notes.append(f"generation_kwargs: {listing(without)} has no effect here")
     return (
         Sampling(
-            max_tokens=_first(
+            max_tokens=_pick_first_set(
                 settings.max_tokens,
                 reading.number("max_out_len"),
                 reading.number("max_new_tokens"),
@@ -231,7 +240,9 @@ def _sampling(
                 usual.max_tokens,
             ),
             temperature=float(temperature),
-            top_p=float(_first(settings.top_p, reading.number("top_p", kind=float, least=0), usual.top_p)),
+            top_p=float(
+                _pick_first_set(settings.top_p, reading.number("top_p", kind=float, least=0), usual.top_p)
+            ),
             stop=settings.stop if settings.stop is not None else _stops(reading, entry, settings, model),
             seed=settings.seed if temperature else None,
             n=n,
@@ -241,13 +252,13 @@ def _sampling(
 
 
 def _stops(
-    reading: _Reading, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
+    reading: _ArgumentReader, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
 ) -> tuple[str, ...]:
     of_dataset = reading.texts("stopping_criteria")
-    if settings.is_faithful and entry.is_aisbenchs:
+    if settings.is_faithful and entry.is_aisbench:
         of_dataset = ()  # AISBench reads them and does not pass them on.
     return tuple(dict.fromkeys((*of_dataset, *model.stop_words)))
 
 
-def _first(*values: Any) -> Any:
+def _pick_first_set(*values: Any) -> Any:
     return next(value for value in values if value is not None)

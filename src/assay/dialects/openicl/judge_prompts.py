@@ -34,7 +34,7 @@ _ANY_HOLE = re.compile(r"\{(\w+)\}")
 _HOLE = re.compile(r"\{(" + "|".join(JUDGE_FIELDS) + r")\}")
 
 
-def judge_prompt(
+def render_judge_prompt(
     templates: Templates,
     fields: Mapping[str, Any],
     gold: Any,
@@ -45,8 +45,8 @@ def judge_prompt(
 ) -> Prompt:
     """Return what a judge is shown of a row; `answer`: a text, or one for each turn; `second`: another's."""
     own = {name: value for name, value in fields.items() if name not in JUDGE_FIELDS}
-    shown = templates.generation({name: _as_prompt(value, own) for name, value in own.items()}, ())
-    told = _told(gold, answer) | ({} if second is None else {_RIVAL: second})
+    shown = templates.generation({name: _fill_prompt_column(value, own) for name, value in own.items()}, ())
+    told = _build_judge_values(gold, answer) | ({} if second is None else {_RIVAL: second})
     if not is_faithful:
         known = fields.get(REFERENCE)
         told[REFERENCE] = told[_GOLD[0]] if known is None else str(known)
@@ -59,14 +59,14 @@ def judge_prompt(
     return tuple(Message(message.role, filled(message.text)) for message in shown)
 
 
-def _as_prompt(value: Any, columns: Mapping[str, Any]) -> Any:
+def _fill_prompt_column(value: Any, columns: Mapping[str, Any]) -> Any:
     """Return a column's value; one that has a place for the answer is a prompt itself, to be filled in."""
     if not isinstance(value, str) or not _HOLE.search(value):
         return value
     return _ANY_HOLE.sub(lambda hole: str(columns[hole[1]]) if hole[1] in columns else hole[0], value)
 
 
-def _told(gold: Any, answer: Any) -> dict[str, str]:
+def _build_judge_values(gold: Any, answer: Any) -> dict[str, str]:
     turns: Sequence[Any] = answer if isinstance(answer, list | tuple) else (answer,)
     whole = "\n\n".join(map(str, turns))
     told = {**dict.fromkeys(_ANSWER, whole), **dict.fromkeys(_GOLD, "" if gold is None else str(gold))}

@@ -9,14 +9,14 @@ from typing import Any
 
 from assay.core.errors import AuthorError, Problem, Problems
 from assay.core.origin import Origin
-from assay.dialects.openicl.dataset_rows import COLUMNS, LoadedData
-from assay.dialects.openicl.entry_validation import TEMPLATE, EntryParts
-from assay.dialects.shared.lazy_rows import PerRow
+from assay.dialects.openicl.dataset_rows import COLUMN_CODE, LoadedData
+from assay.dialects.openicl.entry_validation import TEMPLATE_CODE, EntryParts
+from assay.dialects.shared.lazy_rows import LazyRows
 
 _CHOICES, _CONTINUATION = "choices", "cont"
 
 
-def labels_of(parts: EntryParts, output_column: str | None, where: Origin) -> Sequence[tuple[Any, ...]]:
+def find_labels(parts: EntryParts, output_column: str | None, where: Origin) -> Sequence[tuple[Any, ...]]:
     """Return for each row the labels that are compared; none where a text is written."""
     inference, test = parts.inference, parts.data.test
     if inference.form == "choices":
@@ -29,11 +29,11 @@ def labels_of(parts: EntryParts, output_column: str | None, where: Origin) -> Se
     if not labels:
         what = f"{inference.name} compares labels, and neither the template nor a column names any"
         fix = "write the template as a dict from each label to its text"
-        raise AuthorError(Problem(TEMPLATE, what, fix, where))
+        raise AuthorError(Problem(TEMPLATE_CODE, what, fix, where))
     names = Counter(map(str, labels))
     if len(names) < len(labels):
         what = f"two labels are called {names.most_common(1)[0][0]!r}"
-        raise AuthorError(Problem(TEMPLATE, what, "give each label a name of its own", where))
+        raise AuthorError(Problem(TEMPLATE_CODE, what, "give each label a name of its own", where))
     return [labels] * len(test)
 
 
@@ -44,7 +44,7 @@ def _check_continuations(parts: EntryParts) -> None:
         value = row.get(_CONTINUATION)
         if not isinstance(value, str) or not value:
             what = f"{parts.inference.name} scores the column {_CONTINUATION!r}, which has {value!r:.60}"
-            problems.add(Problem(COLUMNS, what, "let load return a text there", origin))
+            problems.add(Problem(COLUMN_CODE, what, "let load return a text there", origin))
     problems.raise_if_any()
 
 
@@ -55,8 +55,8 @@ def _choices(parts: EntryParts) -> Sequence[tuple[Any, ...]]:
     if not isinstance(first, list | tuple) or not first:
         what = f"{parts.inference.name} compares the column {_CHOICES!r}, which has {first!r:.60}"
         fix = f"let load return the options of each row in {_CHOICES!r}"
-        raise AuthorError(Problem(COLUMNS, what, fix, test.origins[0]))
-    return PerRow(test.rows, lambda row: tuple(row.get(_CHOICES) or first))
+        raise AuthorError(Problem(COLUMN_CODE, what, fix, test.origins[0]))
+    return LazyRows(test.rows, lambda row: tuple(row.get(_CHOICES) or first))
 
 
 def _answers(data: LoadedData, column: str | None) -> tuple[Any, ...]:

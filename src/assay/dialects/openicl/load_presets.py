@@ -24,9 +24,9 @@ _TOKEN_IDS: Mapping[str, Any] = {
     "TokenIdConfig": {"RequestSize": 10, "PrefixLen": 0},
 }
 
-NAME = "synthetic"
+LOAD_PRESET_NAME = "synthetic"
 """What results of each of them are filed under."""
-LOADS: Mapping[str, Mapping[str, Any]] = {
+LOAD_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "synthetic_gen_string": _STRING,
     "synthetic_gen_tokenid": _TOKEN_IDS,
 }

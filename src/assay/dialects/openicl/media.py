@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from assay.core.media import Medium
-from assay.dialects.shared.differences import Difference, always
+from assay.dialects.shared.differences import Difference, touches_every_task
 
 CONTENT = "content"
 """The column that holds the marked text."""
 CONTENT_TAG = "<AIS_CONTENT_TAG>"
 TEXT_START = "<AIS_TEXT_START>"
-STARTS: dict[str, Medium | None] = {
+START_MARKS: dict[str, Medium | None] = {
     TEXT_START: None,
     "<AIS_IMAGE_START>": Medium.IMAGE,
     "<AIS_VIDEO_START>": Medium.VIDEO,
@@ -27,19 +27,19 @@ STARTS: dict[str, Medium | None] = {
 MEDIA_DIFFERENCES: tuple[Difference[object], ...] = (
     Difference(
         "unmarked_text",
-        always,
+        touches_every_task,
         "a stretch of `content` without a mark is left out; a row of unmarked text asks nothing",
         "it is text",
     ),
     Difference(
         "media_types",
-        always,
+        touches_every_task,
         "base64 is sent under the type that the config writes, whatever the data are",
         "it is sent under the type that its content says",
     ),
     Difference(
         "media_files",
-        always,
+        touches_every_task,
         "`file://` addresses go to the server, which must be able to read the same paths",
         "files are read here and sent as base64, WAV and MP3 as `input_audio`; the model sees the same",
         is_reproduced=False,
@@ -48,7 +48,7 @@ MEDIA_DIFFERENCES: tuple[Difference[object], ...] = (
 """Where the original and Assay differ about media."""
 
 
-class Stretch(NamedTuple):
+class ContentPart(NamedTuple):
     """One part of a row's content."""
 
     medium: Medium | None
@@ -57,15 +57,15 @@ class Stretch(NamedTuple):
     """The text, or where the medium is."""
 
 
-def stretches(content: str, *, is_faithful: bool = False) -> list[Stretch]:
+def split_content(content: str, *, is_faithful: bool = False) -> list[ContentPart]:
     """Return the parts of a marked text, in their order. The last need not be closed."""
-    found: list[Stretch] = []
+    found: list[ContentPart] = []
     for piece in content.split(CONTENT_TAG):
-        mark = next((start for start in STARTS if piece.startswith(start)), None)
+        mark = next((start for start in START_MARKS if piece.startswith(start)), None)
         if mark is not None:
             # The original takes every repetition of the mark out, not the first alone.
             value = piece.replace(mark, "") if is_faithful else piece[len(mark) :]
-            found.append(Stretch(STARTS[mark], value))
+            found.append(ContentPart(START_MARKS[mark], value))
         elif piece.strip() and not is_faithful:
-            found.append(Stretch(None, piece))
+            found.append(ContentPart(None, piece))
     return found

@@ -8,23 +8,23 @@ from typing import Any
 import msgspec
 
 from assay.core.origin import Origin
-from assay.core.request import Request, Span, request
+from assay.core.request import Request, Span, make_request
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import ComponentSpec, Rehearse, TaskSpec
 from assay.dialects.openicl.retrievers.corpus import Corpus, Trial
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
-from assay.dialects.openicl.task import Asking, ConfigTask
+from assay.dialects.openicl.task import ConfigTask, RequestInputs
 from assay.dialects.shared.described_task import DescribedTask
 
 _TRACK = "ppl"
 
 
-class _Trials(DescribedTask):
+class _TrialTask(DescribedTask):
     """Asks how likely each label is behind the examples of each trial."""
 
     def __init__(
-        self, name: str, source: str, asking: Asking, trials: Sequence[Trial], labels: Sequence[Any]
+        self, name: str, source: str, asking: RequestInputs, trials: Sequence[Trial], labels: Sequence[Any]
     ):
         spec = TaskSpec(name, "openicl", source, "", (_TRACK,), len(trials), len(trials))
         super().__init__(spec)
@@ -46,7 +46,7 @@ class _Trials(DescribedTask):
         for index, label in enumerate(self._labels):
             prompt, start, _ = self._asking.templates.labelled(self._asking.test.rows[row], shown, label)
             ask = Span(prompt, start)
-            made.append(request(self._spec.name, sample.id, _TRACK, "option", index, ask, len(shown)))
+            made.append(make_request(self._spec.name, sample.id, _TRACK, "option", index, ask, len(shown)))
         return made
 
     def scorers(self) -> Sequence[ComponentSpec]:
@@ -54,14 +54,14 @@ class _Trials(DescribedTask):
         return [ComponentSpec("option_likelihood", {"track": _TRACK, "score_by": "sum"})]
 
 
-class ChoosingTask(ConfigTask):
+class ExampleChoosingTask(ConfigTask):
     """An entry whose retriever compares sets of examples by what the model makes of them."""
 
     def __init__(
         self,
         spec: TaskSpec,
         samples: Sequence[Sample],
-        asking: Asking,
+        asking: RequestInputs,
         scorers: Sequence[ComponentSpec],
         retriever: MDLRetriever,
         corpus: Corpus,
@@ -81,7 +81,7 @@ class ChoosingTask(ConfigTask):
 
         def losses(trials: Sequence[Trial], labels: Sequence[Any]) -> list[Sequence[float] | None]:
             placed = [Trial(self._rows[trial.row], trial.shots) for trial in trials]
-            asked = _Trials(f"{self._spec.name}~mdl", self._spec.source, self._asking, placed, labels)
+            asked = _TrialTask(f"{self._spec.name}~mdl", self._spec.source, self._asking, placed, labels)
             (scores,) = rehearse([asked])
             found = {score.sample_id: _losses(score) for score in scores}
             return [found.get(_trial_id(self._asking, trial)) for trial in placed]
@@ -102,7 +102,7 @@ class ChoosingTask(ConfigTask):
         ]
 
 
-def _trial_id(asking: Asking, trial: Trial) -> str:
+def _trial_id(asking: RequestInputs, trial: Trial) -> str:
     return f"{asking.test.ids[trial.row]}:{','.join(map(str, trial.shots))}"
 
 

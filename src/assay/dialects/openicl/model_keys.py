@@ -30,7 +30,7 @@ FAMILIES: Mapping[str, tuple[Family, bool | None]] = {
     "Assay": ("assay", None),
 }
 """The classes that are read, and whether each is spoken to in turns."""
-STREAMING = (
+STREAMING_CLASSES = (
     "VLLMCustomAPIStream",
     "VLLMCustomAPIChatStream",
     "VllmMultiturnAPIChatStream",
@@ -39,12 +39,12 @@ STREAMING = (
     "MindieStreamApi",
     "OpenAISDKStreaming",
 )
-TGI = ("TGICustomAPI", "TGICustomAPIStream")
-TRITON = ("TritonCustomAPI", "TritonCustomAPIStream")
-BY_OPENAI: Mapping[str, str] = {"MindieStreamApi": "/infer", "VITAGenerateAPI": "/generate"}
+TGI_CLASSES = ("TGICustomAPI", "TGICustomAPIStream")
+TRITON_CLASSES = ("TritonCustomAPI", "TritonCustomAPIStream")
+OPENAI_COMPATIBLE_CLASSES: Mapping[str, str] = {"MindieStreamApi": "/infer", "VITAGenerateAPI": "/generate"}
 """Classes with a protocol of their own, whose servers have an OpenAI-compatible address as well, and the
 path that the original calls."""
-REFUSED: Mapping[str, str] = {
+REJECTED_CLASSES: Mapping[str, str] = {
     "VLLMFunctionCallAPIChat": "function calls are not asked for here; name VLLMCustomAPIChat",
     "VLLM": "give the model on the command line, --model vllm:PATH; or serve it (`vllm serve`), and name "
     "VLLMCustomAPI",
@@ -59,7 +59,7 @@ REFUSED: Mapping[str, str] = {
 }
 """Classes of the originals that are known and not there, and what to do instead."""
 
-USED: Mapping[Family, Sequence[str]] = {
+USED_KEYS: Mapping[Family, Sequence[str]] = {
     "vllm_service": (
         *("path", "model", "host_ip", "host_port", "url", "enable_ssl", "api_key", "stream", "retry"),
         *("max_out_len", "batch_size", "generation_kwargs", "meta_template", "pred_postprocessor"),
@@ -82,8 +82,8 @@ USED: Mapping[Family, Sequence[str]] = {
         "pred_postprocessor",
     ),
 }
-ALWAYS = ("type", "abbr", "attr", "summarizer_abbr")
-WITHOUT_EFFECT = (
+COMMON_KEYS = ("type", "abbr", "attr", "summarizer_abbr")
+IGNORED_KEYS = (
     *(
         "run_cfg",
         "request_rate",
@@ -105,14 +105,14 @@ WITHOUT_EFFECT = (
     ),
 )
 """What says how the original works, and nothing of what the model is asked or answers."""
-CHANGES_ANSWERS = ("peft_path", "peft_kwargs", "openai_proxy_url", "lora_path")
+ANSWER_CHANGING_KEYS = ("peft_path", "peft_kwargs", "openai_proxy_url", "lora_path")
 """What would make another model of it and is not followed: an error, where it is set."""
-DRAWING = ("temperature", "top_p", "do_sample", "seed", "stop", "num_return_sequences", "max_tokens")
-LENGTHS = ("max_tokens", "max_completion_tokens")
-REASONING = ("o1", "o3", "o4", "gpt-5")
+SAMPLING_KEYS = ("temperature", "top_p", "do_sample", "seed", "stop", "num_return_sequences", "max_tokens")
+LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
+REASONING_MODEL_NAMES = ("o1", "o3", "o4", "gpt-5")
 """Parts of the names of models whose length OpenCompass sends as `max_completion_tokens`."""
-OF_SERVERS = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+SERVER_KEYS = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
 """Arguments that the model behind an address takes by these names."""
-USUAL = {"ignore_eos": False, "lora_data_map_file": None}
+SERVER_DEFAULTS = {"ignore_eos": False, "lora_data_map_file": None}
 """What every server does anyway, and is not sent."""
-OFFICIAL = "https://api.openai.com/v1"
+OPENAI_URL = "https://api.openai.com/v1"

@@ -22,7 +22,7 @@ _SERVICE: Mapping[str, Any] = {
     "trust_remote_code": False,
     "generation_kwargs": {"temperature": 0.01, "ignore_eos": False},
 }
-_WITHOUT_THOUGHT: Mapping[str, Any] = {"pred_postprocessor": {"type": "extract_non_reasoning_content"}}
+_DROP_REASONING: Mapping[str, Any] = {"pred_postprocessor": {"type": "extract_non_reasoning_content"}}
 _LOCAL: Mapping[str, Any] = {
     "attr": "local",
     "path": "",
@@ -41,7 +41,7 @@ _LOCAL: Mapping[str, Any] = {
 
 
 def _service(abbr: str, kind: str, *, stream: bool) -> dict[str, Any]:
-    more = _WITHOUT_THOUGHT if kind.endswith("Chat") else {}
+    more = _DROP_REASONING if kind.endswith("Chat") else {}
     return {**_SERVICE, "type": kind, "abbr": abbr, "stream": stream, **more}
 
 
@@ -56,7 +56,7 @@ def _local(abbr: str, kind: str, **more: Any) -> dict[str, Any]:
     return {**_LOCAL, "type": kind, "abbr": abbr, **more}
 
 
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+MODEL_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "vllm_api_general": _service("vllm-api-general", "VLLMCustomAPI", stream=False),
     "vllm_api_general_stream": _service("vllm-api-general-stream", "VLLMCustomAPI", stream=True),
     "vllm_api_general_chat": _service("vllm-api-general-chat", "VLLMCustomAPIChat", stream=False),

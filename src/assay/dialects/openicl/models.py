@@ -14,35 +14,34 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import Problem, Problems, listing, nearest
+from assay.core.errors import Problem, Problems, listing, suggest_name
 from assay.core.origin import Origin
-from assay.core.sampling_bounds import expected_of
-from assay.dialects.openicl.authored.code import last_name
+from assay.core.sampling_bounds import describe_expected_value
+from assay.dialects.openicl.authored.code import get_short_name
 from assay.dialects.openicl.model_keys import (
-    ALWAYS,
-    BY_OPENAI,
-    CHANGES_ANSWERS,
-    DRAWING,
+    ANSWER_CHANGING_KEYS,
+    COMMON_KEYS,
     FAMILIES,
-    LENGTHS,
-    OF_SERVERS,
-    OFFICIAL,
-    REASONING,
-    REFUSED,
-    STREAMING,
-    TGI,
-    TRITON,
-    USED,
-    USUAL,
-    WITHOUT_EFFECT,
+    IGNORED_KEYS,
+    LENGTH_KEYS,
+    OPENAI_COMPATIBLE_CLASSES,
+    OPENAI_URL,
+    REASONING_MODEL_NAMES,
+    REJECTED_CLASSES,
+    SAMPLING_KEYS,
+    SERVER_DEFAULTS,
+    SERVER_KEYS,
+    STREAMING_CLASSES,
+    TGI_CLASSES,
+    TRITON_CLASSES,
+    USED_KEYS,
     Family,
 )
-from assay.dialects.openicl.pacing import KEYS as PACING_KEYS
-from assay.dialects.openicl.pacing import Pacing, read_pacing
+from assay.dialects.openicl.pacing import PACING_KEYS, Pacing, read_pacing
 
-CODE = "OPENICL-040"
+MODEL_CODE = "OPENICL-040"
 _ADAPTERS = "lora_data_map_file"
-_OF_THE_PROGRAM = ("num_return_sequences", "max_tokens", _ADAPTERS)
+_PROGRAM_KEYS = ("num_return_sequences", "max_tokens", _ADAPTERS)
 """Keys of generation_kwargs that say what AISBench itself does."""
 _DEFAULT_LENGTH = 4096
 """The tokens that AISBench asks a service for where neither model nor dataset names a length."""
@@ -50,7 +49,7 @@ _DEFAULT_TEMPERATURE = 0.7
 """What OpenCompass's classes send without a temperature, `OpenAISDK` excepted."""
 
 
-class Drawing(NamedTuple):
+class ModelSampling(NamedTuple):
     """How texts are drawn; None: the dataset's config says."""
 
     temperature: float | None = None
@@ -70,7 +69,7 @@ class ModelConfig(msgspec.Struct, frozen=True):
     model_args: dict[str, str]
     is_chat: bool | None
     """Whether it is spoken to in turns; None: as the model itself is made."""
-    drawing: Drawing
+    drawing: ModelSampling
     max_tokens: int | None = None
     """The longest text, where a dataset names no length of its own."""
     meta_template: Any = None
@@ -109,13 +108,13 @@ def read_models(
     taken: dict[str, Mapping[str, Any]] = {}
     for index, entry in enumerate(entries):
         where = Origin(f"{source} models[{index}]")
-        found = _Reading(entry, where, problems, is_timed=is_timed).model()
+        found = _ModelReader(entry, where, problems, is_timed=is_timed).model()
         if found is None:
             continue
         if found.abbr in taken:
             if taken[found.abbr] != entry:
                 what = f"the abbr {found.abbr!r} is another model's, and results are filed under it"
-                problems.add(Problem(CODE, what, "give each model an abbr of its own", where))
+                problems.add(Problem(MODEL_CODE, what, "give each model an abbr of its own", where))
             continue
         taken[found.abbr] = entry
         models.append(found)
@@ -123,12 +122,12 @@ def read_models(
     return models
 
 
-def family_of(entry: Mapping[str, Any]) -> Family | None:
+def find_family(entry: Mapping[str, Any]) -> Family | None:
     """Return what kind of model an entry names; None where it names none that is read."""
-    return FAMILIES.get(last_name(entry.get("type", "")), (None, None))[0]
+    return FAMILIES.get(get_short_name(entry.get("type", "")), (None, None))[0]
 
 
-class _Reading:
+class _ModelReader:
     """One model on its way."""
 
     def __init__(
@@ -150,9 +149,9 @@ class _Reading:
             return None
         family, is_chat = FAMILIES[kind]
         self._check_keys(kind, family)
-        named, secret = _WHERE[family](self)
+        named, secret = _ADDRESS_READERS[family](self)
         drawing = self._drawing(family)
-        self._machine(family, kind)
+        self._set_concurrency(family, kind)
         pacing = self._pacing(family, kind) if self._is_timed else None
         entry = self._entry
         post = self._postprocessor()
@@ -188,43 +187,43 @@ class _Reading:
 
     def _kind(self) -> str | None:
         if "type" not in self._entry:
-            self._problem(f"the model has no 'type'{self._near('type')}", f"use one of {listing(FAMILIES)}")
+            self._problem(
+                f"the model has no 'type'{self._suggest_key('type')}", f"use one of {listing(FAMILIES)}"
+            )
             return None
-        kind = last_name(self._entry["type"])
+        kind = get_short_name(self._entry["type"])
         if kind in FAMILIES:
             return kind
-        if kind in REFUSED:
-            self._problem(f"models of the class {kind} are not opened here", REFUSED[kind])
+        if kind in REJECTED_CLASSES:
+            self._problem(f"models of the class {kind} are not opened here", REJECTED_CLASSES[kind])
         else:
-            what = f"there is no model class {kind!r} here{nearest(kind, FAMILIES)}"
+            what = f"there is no model class {kind!r} here{suggest_name(kind, FAMILIES)}"
             self._problem(what, f"use one of {listing(FAMILIES, at_most=20)}")
         return None
 
-    def _near(self, key: str) -> str:
-        return nearest(key, [one for one in self._entry if one not in ALWAYS])
+    def _suggest_key(self, key: str) -> str:
+        return suggest_name(key, [one for one in self._entry if one not in COMMON_KEYS])
 
     def _check_keys(self, kind: str, family: Family) -> None:
-        used = (*USED[family], "model_name") if kind in TRITON else USED[family]
-        known = (*ALWAYS, *used, *WITHOUT_EFFECT, *CHANGES_ANSWERS)
+        used = (*USED_KEYS[family], "model_name") if kind in TRITON_CLASSES else USED_KEYS[family]
+        known = (*COMMON_KEYS, *used, *IGNORED_KEYS, *ANSWER_CHANGING_KEYS)
         for key, value in self._entry.items():
-            if key in CHANGES_ANSWERS and value:
+            if key in ANSWER_CHANGING_KEYS and value:
                 what = f"{key} is {value!r:.60}, which is not followed here and would change the answers"
                 self._problem(what, "leave it away, or name a model that has it built in")
             elif key not in known:
-                of_others = any(key in others for others in USED.values())
+                of_others = any(key in others for others in USED_KEYS.values())
                 what = (
                     f"{key!r} means nothing to {kind}"
                     if of_others
-                    else f"{kind} has the unknown key {key!r}{nearest(key, known)}"
+                    else f"{kind} has the unknown key {key!r}{suggest_name(key, known)}"
                 )
                 self._problem(what, f"use some of {listing(used, at_most=30)}")
         counted = (*used, *PACING_KEYS, "tokenizer_path") if self._is_timed else used
         quiet = [
             key
             for key in self._entry
-            if key in WITHOUT_EFFECT
-            and key not in counted
-            and self._entry[key] not in (None, False, "", {}, 0)
+            if key in IGNORED_KEYS and key not in counted and self._entry[key] not in (None, False, "", {}, 0)
         ]
         if quiet:
             self._notes.append(f"{', '.join(quiet)}: no effect here")
@@ -242,28 +241,28 @@ class _Reading:
 
     def vllm_service(self) -> tuple[str, str | None]:
         """Return the model behind an address of AISBench's kind, and its key."""
-        kind = last_name(self._entry["type"])
+        kind = get_short_name(self._entry["type"])
         name, key = self._text("model"), self._text("api_key") or None
-        if kind in TGI:
-            return f"tgi:{name}@{_before_endpoint(self._base())}", key
-        if kind in TRITON:
+        if kind in TGI_CLASSES:
+            return f"tgi:{name}@{_strip_endpoint(self._base())}", key
+        if kind in TRITON_CLASSES:
             name = name or self._text("model_name")
             if not name:
                 what = "there is no 'model_name', which is part of the address of Triton's models"
                 self._problem(what, "write model_name='NAME', or --model-name NAME")
             # The original's name for it; models differ in theirs.
             self._args["max_tokens_name"] = "max_new_tokens"
-            return f"triton:{name}@{_before_endpoint(self._base())}", key
-        if kind in BY_OPENAI:
+            return f"triton:{name}@{_strip_endpoint(self._base())}", key
+        if kind in OPENAI_COMPATIBLE_CLASSES:
             self._notes.append(
-                f"{kind}: the original calls {BY_OPENAI[kind]}; Assay calls the OpenAI-compatible address of "
+                f"{kind}: the original calls {OPENAI_COMPATIBLE_CLASSES[kind]}; Assay calls the OpenAI-compatible address of "
                 "the same server, /v1"
             )
         return f"openai:{name}@{self._address()}", key
 
     def _address(self) -> str:
         # The originals join `v1/chat/completions` to it; an address that has it already is meant as it is.
-        url = _before_endpoint(self._base())
+        url = _strip_endpoint(self._base())
         return url if url.endswith("/v1") else f"{url}/v1"
 
     def _base(self) -> str:
@@ -281,14 +280,14 @@ class _Reading:
     def openai_service(self) -> tuple[str, str | None]:
         """Return the model behind an address of OpenCompass's kind, and its key."""
         name = self._text("path")
-        base = self._entry.get("openai_api_base") or OFFICIAL
+        base = self._entry.get("openai_api_base") or OPENAI_URL
         if isinstance(base, list | tuple) and base:
             if len(base) > 1:
                 self._notes.append(f"openai_api_base: the first of {len(base)} addresses is asked")
             base = base[0]
         if not isinstance(base, str):
             self._wrong("openai_api_base", base, "an address")
-            base = OFFICIAL
+            base = OPENAI_URL
         key = self._entry.get("key", "ENV")
         if isinstance(key, list | tuple) and key:
             self._notes.append(f"key: the first of {len(key)} is used")
@@ -298,7 +297,7 @@ class _Reading:
             key = "ENV"
         if (timeout := self._number("timeout", least=0)) is not None:
             self._args["timeout_s"] = f"{timeout:g}"
-        return f"openai:{name}@{_before_endpoint(base)}", None if key in ("ENV", "") else key
+        return f"openai:{name}@{_strip_endpoint(base)}", None if key in ("ENV", "") else key
 
     def local(self) -> tuple[str, None]:
         """Return the folder or hub name of weights."""
@@ -311,7 +310,7 @@ class _Reading:
             more = {}
         if self._entry.get("trust_remote_code") or more.get("trust_remote_code"):
             self._args["trust_remote_code"] = "true"
-        dtype = last_name(more.get("torch_dtype") or more.get("dtype") or "auto")
+        dtype = get_short_name(more.get("torch_dtype") or more.get("dtype") or "auto")
         if dtype in ("float32", "float16", "bfloat16"):
             self._args["dtype"] = dtype
         if attention := more.get("attn_implementation"):
@@ -337,7 +336,7 @@ class _Reading:
 
     # --- how texts are drawn ---
 
-    def _drawing(self, family: Family) -> Drawing:
+    def _drawing(self, family: Family) -> ModelSampling:
         said = self._entry.get("generation_kwargs") or {}
         if not isinstance(said, Mapping):
             self._wrong("generation_kwargs", said, "a dict")
@@ -350,9 +349,9 @@ class _Reading:
         elif family == "openai_service":
             said |= self._added_fields()
             self._decoding_of_service(said)
-            self._extra(said)
+            self._set_extra_fields(said)
         else:
-            self._unfollowed(said, family)
+            self._note_ignored_kwargs(said, family)
         of = "generation_kwargs."
         temperature = self._number("temperature", said, of=of)
         if family == "vllm_service" and temperature is None:
@@ -371,7 +370,7 @@ class _Reading:
                 1.0  # Equal requests would be sent once; the original sends them all.
             )
         seed = self._number("seed", said, of=of)
-        return Drawing(
+        return ModelSampling(
             temperature,
             self._number("top_p", said, of=of),
             None if seed is None else int(seed),
@@ -386,14 +385,14 @@ class _Reading:
             self._problem(what, "name the adapter as the model, one run each")
         try:
             whole = json.dumps({key: value for key, value in said.items() if key != "max_tokens"})
-            sent = json.dumps({key: value for key, value in said.items() if key not in _OF_THE_PROGRAM})
+            sent = json.dumps({key: value for key, value in said.items() if key not in _PROGRAM_KEYS})
         except TypeError as error:
             self._problem(f"generation_kwargs cannot be sent: {error}", "use plain values")
             return
         self._args["decoding"] = sent
         # The original sends num_return_sequences too, and retries lost connections alone.
         self._faithful_args = {"decoding": whole, "retry_statuses": "false"}
-        if last_name(self._entry["type"]) not in (*TGI, *TRITON):
+        if get_short_name(self._entry["type"]) not in (*TGI_CLASSES, *TRITON_CLASSES):
             # It asks for likelihoods as for texts, and has the server write as much.
             length = self._entry.get("max_out_len")
             length = length if isinstance(length, int) and length > 0 else _DEFAULT_LENGTH
@@ -412,7 +411,7 @@ class _Reading:
         arguments, body = found.values()
         inner = arguments.pop("extra_body", None)
         added = {**arguments, **(inner if isinstance(inner, Mapping) else body)}
-        for key in LENGTHS:
+        for key in LENGTH_KEYS:
             if key in added:
                 what = (
                     f"{key} in extra_body or openai_extra_kwargs replaces the length that each dataset sets"
@@ -422,12 +421,12 @@ class _Reading:
 
     def _decoding_of_service(self, said: Mapping[str, Any]) -> None:
         """Set what a faithful run sends: the fields of the original's class, null for the server's choice."""
-        kind, name = last_name(self._entry["type"]), self._text("path")
-        added = {key: value for key, value in said.items() if key not in _OF_THE_PROGRAM}
+        kind, name = get_short_name(self._entry["type"]), self._text("path")
+        added = {key: value for key, value in said.items() if key not in _PROGRAM_KEYS}
         temperature = added.pop("temperature", None)
         if temperature is None and kind != "OpenAISDK":
             temperature = _DEFAULT_TEMPERATURE
-        is_reasoning = any(part in name for part in REASONING)
+        is_reasoning = any(part in name for part in REASONING_MODEL_NAMES)
         fields: dict[str, Any] = {"n": 1}
         if kind == "OpenAI":
             asked = {key: self._entry.get(key) for key in ("logprobs", "top_logprobs")}
@@ -441,7 +440,7 @@ class _Reading:
         except TypeError as error:
             self._problem(f"extra_body cannot be sent: {error}", "use plain values")
             return
-        is_stream = kind in STREAMING
+        is_stream = kind in STREAMING_CLASSES
         self._faithful_args = {
             "decoding": decoding,
             "stream": "true" if is_stream else "false",
@@ -451,27 +450,31 @@ class _Reading:
             self._faithful_args["max_tokens_name"] = "max_completion_tokens"
         self._faithful_temperature = temperature if isinstance(temperature, int | float) else 1.0
 
-    def _extra(self, said: Mapping[str, Any]) -> None:
+    def _set_extra_fields(self, said: Mapping[str, Any]) -> None:
         """Hand on what only the server knows, as fields of its calls."""
         for key, value in said.items():
-            if key in DRAWING or value is None or (key in USUAL and value == USUAL[key]):
+            if (
+                key in SAMPLING_KEYS
+                or value is None
+                or (key in SERVER_DEFAULTS and value == SERVER_DEFAULTS[key])
+            ):
                 continue
             if key == "lora_data_map_file":
                 what = "lora_data_map_file is set: adapters by row are not asked for here"
                 self._problem(what, "name the adapter as the model, one run each")
-            elif key in OF_SERVERS:
+            elif key in SERVER_KEYS:
                 self._args[key] = _argument(value)
             elif isinstance(value, Mapping) and key == "extra_body":
-                self._extra(value)
+                self._set_extra_fields(value)
             else:
                 try:
                     self._args[f"extra.{key}"] = json.dumps(value)
                 except TypeError:
                     self._wrong(f"generation_kwargs.{key}", value, "a plain value")
 
-    def _unfollowed(self, said: Mapping[str, Any], family: Family) -> None:
+    def _note_ignored_kwargs(self, said: Mapping[str, Any], family: Family) -> None:
         is_drawn = bool(said.get("do_sample")) or family == "assay"
-        others = [key for key, value in said.items() if key not in DRAWING and value is not None]
+        others = [key for key, value in said.items() if key not in SAMPLING_KEYS and value is not None]
         if others and (is_drawn or set(others) - {"top_k", "typical_p"}):
             self._notes.append(
                 f"generation_kwargs: {', '.join(others)}: not followed here, so texts may differ from the "
@@ -480,7 +483,7 @@ class _Reading:
 
     # --- how it is asked ---
 
-    def _machine(self, family: Family, kind: str) -> None:
+    def _set_concurrency(self, family: Family, kind: str) -> None:
         batch = self._number("batch_size", least=1)
         if batch is None:
             batch = self._number("max_workers", least=1)
@@ -490,7 +493,7 @@ class _Reading:
             if (retry := self._number("retry", least=0)) is not None:
                 # The originals count attempts; the first is none that is made again.
                 self._args["retries"] = str(max(0, int(retry) - 1))
-            is_stream = bool(self._entry.get("stream")) or kind in STREAMING
+            is_stream = bool(self._entry.get("stream")) or kind in STREAMING_CLASSES
             if is_stream or family == "vllm_service":
                 self._args["stream"] = "true" if is_stream else "false"
         elif family == "hf" and batch is not None:
@@ -504,10 +507,12 @@ class _Reading:
             self._problem(what, "serve the model, and name VLLMCustomAPIChat with its address")
         if family in ("vllm_service", "openai_service"):
             # Without a word a measured server is asked for a stream; here the config says.
-            self._args["stream"] = "true" if self._entry.get("stream") or kind in STREAMING else "false"
+            self._args["stream"] = (
+                "true" if self._entry.get("stream") or kind in STREAMING_CLASSES else "false"
+            )
         if (self._number("retry", least=0) or 0) > 1:
             self._notes.append("retry: a request whose time is measured is sent once")
-        if (self._number("num_return_sequences", self._sampled(), least=1) or 1) > 1:
+        if (self._number("num_return_sequences", self._read_generation_kwargs(), least=1) or 1) > 1:
             what = "generation_kwargs.num_return_sequences asks for several answers to each request"
             self._problem(what, "leave it away where speed is measured")
         entry = dict(self._entry)
@@ -515,7 +520,7 @@ class _Reading:
             entry["batch_size"] = int(self._args["concurrency"])
         return read_pacing(entry, self._problem)
 
-    def _sampled(self) -> Mapping[str, Any]:
+    def _read_generation_kwargs(self) -> Mapping[str, Any]:
         said = self._entry.get("generation_kwargs")
         return said if isinstance(said, Mapping) else {}
 
@@ -538,7 +543,7 @@ class _Reading:
             what = f"pred_postprocessor has the arguments {listing(others)}, which are not handed on here"
             self._problem(what, "leave them away, or say it in the datasets' configs")
             return None
-        return last_name(said["type"])
+        return get_short_name(said["type"])
 
     # --- values ---
 
@@ -555,7 +560,7 @@ class _Reading:
         value = (self._entry if said is None else said).get(key)
         if value is None:
             return None
-        expected = expected_of(key, value)
+        expected = describe_expected_value(key, value)
         is_right = isinstance(value, int | float) and not isinstance(value, bool) and value >= least
         if not is_right or expected is not None:
             self._wrong(f"{of}{key}", value, expected or f"a number from {least:g} on")
@@ -568,18 +573,18 @@ class _Reading:
         self._problem(f"{key} is {seen}, expected {expected}", "correct the value")
 
     def _problem(self, what: str, fix: str) -> None:
-        self._problems.add(Problem(CODE, what, fix, self._where))
+        self._problems.add(Problem(MODEL_CODE, what, fix, self._where))
 
 
-_WHERE: Mapping[Family, Callable[[_Reading], tuple[str, str | None]]] = {
-    "vllm_service": _Reading.vllm_service,
-    "openai_service": _Reading.openai_service,
-    "hf": _Reading.local,
-    "assay": _Reading.own,
+_ADDRESS_READERS: Mapping[Family, Callable[[_ModelReader], tuple[str, str | None]]] = {
+    "vllm_service": _ModelReader.vllm_service,
+    "openai_service": _ModelReader.openai_service,
+    "hf": _ModelReader.local,
+    "assay": _ModelReader.own,
 }
 
 
-def _before_endpoint(url: str) -> str:
+def _strip_endpoint(url: str) -> str:
     """Return an address up to the endpoint that is joined to it."""
     url = url.rstrip("/")
     for ending in ("/chat/completions", "/completions", "/generate", "/generate_stream", "/infer"):

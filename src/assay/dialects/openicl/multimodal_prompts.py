@@ -12,11 +12,11 @@ from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.templates.multi_turn import Exchange
 from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
-from assay.dialects.openicl.templates.templates import Labelled
+from assay.dialects.openicl.templates.templates import LabelledPrompt
 from assay.dialects.shared.differences import Difference
 from assay.dialects.shared.template import TemplateFailure
 
-NAME = "MMPromptTemplate"
+MULTIMODAL_TEMPLATE = "MMPromptTemplate"
 
 
 class MultimodalPrompts:
@@ -55,9 +55,9 @@ class MultimodalPrompts:
 
     def labelled(
         self, row: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], label: Hashable
-    ) -> Labelled:
+    ) -> LabelledPrompt:
         """Refuse: a template of media is for answers that are written."""
-        raise TemplateFailure(f"{NAME} has no labels: ask by GenInferencer")
+        raise TemplateFailure(f"{MULTIMODAL_TEMPLATE} has no labels: ask by GenInferencer")
 
     def turns(self, row: Mapping[str, Any]) -> list[Exchange]:
         """Return none: it has one turn."""

@@ -12,15 +12,15 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 
-KEYS = ("request_rate", "use_timestamp", "traffic_cfg")
+PACING_KEYS = ("request_rate", "use_timestamp", "traffic_cfg")
 """Keys of a service's config that mean something only where its speed is measured."""
-UNPACED_BELOW = 0.001
+MIN_RATE = 0.001
 """Requests per second below which the original does not wait at all."""
-_MOST_AT_ONCE = 100_000
-_HIGHEST_RATE = 64_000.0
-_TRAFFIC = ("burstiness", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
+_MAX_CONCURRENCY = 100_000
+_MAX_RATE = 64_000.0
+_TRAFFIC_KEYS = ("burstiness", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
 
 RampForm: TypeAlias = Literal["linear", "exponential"]
 OnProblem: TypeAlias = Callable[[str, str], None]
@@ -53,25 +53,25 @@ class Pacing(msgspec.Struct, frozen=True):
 
 def read_pacing(entry: Mapping[str, Any], on_problem: OnProblem) -> Pacing:
     """Return how a model's entry wants it to be loaded; what is wrong is handed to `on_problem`."""
-    reading = _Reading(entry, on_problem)
-    batch = reading.number(entry, "batch_size", 1, least=1, most=_MOST_AT_ONCE)
+    reading = _PacingReader(entry, on_problem)
+    batch = reading.number(entry, "batch_size", 1, least=1, most=_MAX_CONCURRENCY)
     if batch != int(batch):
         on_problem(f"batch_size is {batch:g}, expected a whole number", "correct the value")
-    rate = reading.number(entry, "request_rate", 0, least=0, most=_HIGHEST_RATE)
+    rate = reading.number(entry, "request_rate", 0, least=0, most=_MAX_RATE)
     uses_timestamps = entry.get("use_timestamp") or False
     if not isinstance(uses_timestamps, bool):
         on_problem(f"use_timestamp is {uses_timestamps!r:.60}, expected True or False", "correct the value")
     traffic = reading.traffic()
     return Pacing(
         int(batch),
-        None if rate < UNPACED_BELOW else rate,
+        None if rate < MIN_RATE else rate,
         reading.number(traffic, "burstiness", 1.0, least=0, of="traffic_cfg."),
         reading.ramp(traffic),
         uses_timestamps is True,
     )
 
 
-class _Reading:
+class _PacingReader:
     """An entry on its way."""
 
     def __init__(self, entry: Mapping[str, Any], on_problem: OnProblem) -> None:
@@ -84,14 +84,14 @@ class _Reading:
             self._problem(f"traffic_cfg is {said!r:.60}, expected a dict", "write traffic_cfg=dict(...)")
             return {}
         for key in said:
-            if key not in _TRAFFIC:
-                what = f"traffic_cfg has the unknown key {key!r}{nearest(str(key), _TRAFFIC)}"
-                self._problem(what, f"use some of {listing(_TRAFFIC)}")
+            if key not in _TRAFFIC_KEYS:
+                what = f"traffic_cfg has the unknown key {key!r}{suggest_name(str(key), _TRAFFIC_KEYS)}"
+                self._problem(what, f"use some of {listing(_TRAFFIC_KEYS)}")
         return said
 
     def ramp(self, traffic: Mapping[str, Any]) -> RampUp | None:
         form = traffic.get("ramp_up_strategy")
-        ends = [traffic.get(key) for key in _TRAFFIC[2:]]
+        ends = [traffic.get(key) for key in _TRAFFIC_KEYS[2:]]
         if not form:
             if any(end is not None for end in ends):
                 what = "traffic_cfg has an end of a ramp and no ramp_up_strategy"
@@ -106,8 +106,8 @@ class _Reading:
             self._problem(what, "write ramp_up_start_rps=1 and ramp_up_end_rps=10")
             return None
         start, end = (
-            self.number(traffic, key, 1, least=UNPACED_BELOW, most=_HIGHEST_RATE, of="traffic_cfg.")
-            for key in _TRAFFIC[2:]
+            self.number(traffic, key, 1, least=MIN_RATE, most=_MAX_RATE, of="traffic_cfg.")
+            for key in _TRAFFIC_KEYS[2:]
         )
         return RampUp(form, start, end)
 

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
-from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.code import get_short_name
 
-PRESETS = ("default_perf", "stable_stage")
+SUMMARY_PRESETS = ("default_perf", "stable_stage")
 _CODE = "OPENICL-041"
 _STABLE = "StablePerfMetricCalculator"
 _CALCULATORS = ("DefaultPerfMetricCalculator", _STABLE)
 _STATS = re.compile(r"Average|Min|Max|Median|P[1-9][0-9]?")
-_MOST_STATS = 8
+_MAX_STATS = 8
 
 
 class PerformanceSummary(NamedTuple):
@@ -27,9 +27,9 @@ class PerformanceSummary(NamedTuple):
     """None: the usual ones."""
 
 
-def named_summary(name: str) -> PerformanceSummary | None:
+def find_summary_preset(name: str) -> PerformanceSummary | None:
     """Return a summary that is known without a file."""
-    return PerformanceSummary(name == "stable_stage") if name in PRESETS else None
+    return PerformanceSummary(name == "stable_stage") if name in SUMMARY_PRESETS else None
 
 
 def read_performance_summary(said: Mapping[str, Any], where: Origin) -> PerformanceSummary:
@@ -37,18 +37,18 @@ def read_performance_summary(said: Mapping[str, Any], where: Origin) -> Performa
     if said.get("attr") != "performance":
         return PerformanceSummary()
     calculator = said.get("calculator")
-    if not isinstance(calculator, Mapping) or last_name(calculator.get("type", "")) not in _CALCULATORS:
+    if not isinstance(calculator, Mapping) or get_short_name(calculator.get("type", "")) not in _CALCULATORS:
         what = f"summarizer.calculator is {calculator!r:.80}, expected a dict whose type is one of "
-        raise _wrong(what + listing(_CALCULATORS), where)
+        raise _build_error(what + listing(_CALCULATORS), where)
     stats = calculator.get("stats_list")
     if stats is not None:
-        is_list = isinstance(stats, list | tuple) and 1 <= len(stats) <= _MOST_STATS
+        is_list = isinstance(stats, list | tuple) and 1 <= len(stats) <= _MAX_STATS
         if not is_list or not all(isinstance(one, str) and _STATS.fullmatch(one) for one in stats):
-            expected = f"at most {_MOST_STATS} of Average, Min, Max, Median and P1 to P99"
-            raise _wrong(f"stats_list is {stats!r:.80}, expected {expected}", where)
-    is_stable = last_name(calculator["type"]) == _STABLE
+            expected = f"at most {_MAX_STATS} of Average, Min, Max, Median and P1 to P99"
+            raise _build_error(f"stats_list is {stats!r:.80}, expected {expected}", where)
+    is_stable = get_short_name(calculator["type"]) == _STABLE
     return PerformanceSummary(is_stable, None if stats is None else tuple(stats))
 
 
-def _wrong(what: str, where: Origin) -> AuthorError:
+def _build_error(what: str, where: Origin) -> AuthorError:
     return AuthorError(Problem(_CODE, what, "correct the summarizer", where))

@@ -6,13 +6,13 @@ import random
 import re
 from collections.abc import Sequence
 
-from assay.dialects.openicl.config.entry import Range
+from assay.dialects.openicl.config.entry import RowRange
 
 _SLICES = re.compile(r"(?:\[\s*-?\d*\s*(?::\s*-?\d*\s*){1,2}\])+")
 _SLICE = re.compile(r"\[([^\]]*)\]")
 
 
-def rows_in(wanted: Range, total: int) -> Sequence[int]:
+def select_range_rows(wanted: RowRange, total: int) -> Sequence[int]:
     """Return the numbers of the rows that are read, from 0 on; ValueError where the range says none.
 
     A number is so many rows drawn at random, a fraction that share of them; the draw depends on the number
@@ -21,7 +21,7 @@ def rows_in(wanted: Range, total: int) -> Sequence[int]:
     if wanted is None:
         return range(total)
     if isinstance(wanted, str):
-        return _sliced(wanted.strip(), total)
+        return _slice_rows(wanted.strip(), total)
     if wanted <= 0 or wanted >= total:
         return range(total)
     size = max(1, int(wanted * total)) if wanted < 1 else int(wanted)
@@ -30,7 +30,7 @@ def rows_in(wanted: Range, total: int) -> Sequence[int]:
     return rows[:size]
 
 
-def _sliced(text: str, total: int) -> Sequence[int]:
+def _slice_rows(text: str, total: int) -> Sequence[int]:
     rows: Sequence[int] = range(total)
     if not text:
         return rows

@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.code import get_short_name
 from assay.dialects.openicl.authored.definitions import Definitions
 from assay.dialects.openicl.authored.modules import OPENCOMPASS, PACKAGES
-from assay.dialects.openicl.authored.returned_names import ReadClass, read_class
+from assay.dialects.openicl.authored.returned_names import EvaluatorClass, read_evaluator_class
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.config.loading import LoadedConfig
-from assay.dialects.openicl.config.places import checkout_above
-from assay.dialects.openicl.config.prompt_hash import config_hash
-from assay.dialects.openicl.entries import Found, entries_of
-from assay.dialects.openicl.inferencing import method_of
-from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.config.places import find_checkout
+from assay.dialects.openicl.config.prompt_hash import hash_config
+from assay.dialects.openicl.entries import ConfigEntry, load_entries
+from assay.dialects.openicl.inferencing import find_method
+from assay.dialects.openicl.multimodal_prompts import MULTIMODAL_TEMPLATE as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.retrievers.registry import make_retriever
-from assay.dialects.openicl.templates.inline_examples import written_examples
+from assay.dialects.openicl.templates.inline_examples import count_inline_examples
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec, read_template
 
 ValueNames = Callable[[str, str, Mapping[str, Any]], Sequence[str] | None]
@@ -33,7 +33,7 @@ _OWN_DEPTH = 1
 _One = TypeVar("_One")
 
 
-class Described(NamedTuple):
+class ConfigDescription(NamedTuple):
     """What a config says of its task. Of several entries that differ, what each says, in order."""
 
     path: Path
@@ -54,7 +54,7 @@ class Described(NamedTuple):
     """The configs that it is from, where the file only names others; None: it says something itself."""
 
 
-class Describer:
+class ConfigDescriber:
     """Describes configs; the files of a checkout are looked through once."""
 
     def __init__(self, root: Path | None, value_names: ValueNames) -> None:
@@ -62,52 +62,61 @@ class Describer:
         self._root = root
         self._value_names = value_names
         self._definitions: dict[tuple[Path, int | None], Definitions] = {}
-        self._classes: dict[tuple[Path, str], ReadClass | None] = {}
+        self._classes: dict[tuple[Path, str], EvaluatorClass | None] = {}
 
-    def describe(self, path: Path) -> Described:
+    def describe(self, path: Path) -> ConfigDescription:
         """Load a config and say what is in it; all that is wrong with it is raised."""
-        found = entries_of(str(path), self._root)
+        found = load_entries(str(path), self._root)
         entries = [(one, one.entry) for one in found if isinstance(one.entry, DatasetEntry)]
         templates = [_template(entry) for _, entry in entries]
         scored = [entry.eval_cfg.evaluator for _, entry in entries if entry.eval_cfg is not None]
         # Hundreds of entries may share one.
         evaluators = {str(component): component for component in scored}.values()
-        shots = [_retrieved(one, entry) for one, entry in entries]
-        return Described(
+        shots = [_count_retrieved(one, entry) for one, entry in entries]
+        return ConfigDescription(
             path,
-            _distinct(
-                filter(None, (method_of(last_name(entry.infer_cfg.inferencer.type)) for _, entry in entries))
+            _keep_distinct(
+                filter(
+                    None,
+                    (find_method(get_short_name(entry.infer_cfg.inferencer.type)) for _, entry in entries),
+                )
             ),
-            _distinct(name for component in evaluators for name in self._values(component, found[0].config)),
-            _distinct(last_name(component.type) for component in evaluators),
-            _distinct(
+            _keep_distinct(
+                name for component in evaluators for name in self._values(component, found[0].config)
+            ),
+            _keep_distinct(get_short_name(component.type) for component in evaluators),
+            _keep_distinct(
                 retrieved + template.n_examples for retrieved, template in zip(shots, templates, strict=True)
             ),
-            _distinct(filter(None, (template.format for template in templates))),
-            config_hash(found[0].config),
+            _keep_distinct(filter(None, (template.format for template in templates))),
+            hash_config(found[0].config),
             any(_module(entry.infer_cfg.retriever).startswith(OPENCOMPASS) for _, entry in entries),
-            found[0].config.files[:-1] if _says_nothing(path) else None,
+            found[0].config.files[:-1] if _is_import_only(path) else None,
         )
 
     def _values(self, component: Component, config: LoadedConfig) -> Sequence[str]:
         """Return the names of the values of an evaluator: the person's own, Assay's, or a checkout's."""
-        name = last_name(component.type)
+        name = get_short_name(component.type)
         folders = dict.fromkeys(file.absolute().parent for file in reversed(config.files))
         for folder in folders:
             if (own := self._read(folder, _OWN_DEPTH, name)) is not None:
-                return self._returned(own, folder, _OWN_DEPTH)
+                return self._find_value_names(own, folder, _OWN_DEPTH)
         known = self._value_names(name, getattr(component.type, "module", ""), component.arguments)
         if known is not None:
             return known
-        root = self._root or checkout_above(config.path)
+        root = self._root or find_checkout(config.path)
         for top in dict.fromkeys(package.partition(".")[0] for package in PACKAGES) if root else ():
             assert root is not None
             if (one := self._read(root / top, None, name)) is not None:
-                return self._returned(one, root / top, None)
+                return self._find_value_names(one, root / top, None)
         return ()
 
-    def _returned(
-        self, one: ReadClass, folder: Path, depth: int | None, seen: frozenset[ReadClass] = frozenset()
+    def _find_value_names(
+        self,
+        one: EvaluatorClass,
+        folder: Path,
+        depth: int | None,
+        seen: frozenset[EvaluatorClass] = frozenset(),
     ) -> Sequence[str]:
         """Return the names of a class's values, or of the first class that it extends and that has some."""
         if one.values:
@@ -118,18 +127,18 @@ class Describer:
             if extended is None or extended == one or extended in seen:
                 values = self._value_names(base, "", {})
             else:
-                values = self._returned(extended, folder, depth, seen | {one})
+                values = self._find_value_names(extended, folder, depth, seen | {one})
             if values:
                 return values
         return ()
 
-    def _read(self, folder: Path, depth: int | None, name: str) -> ReadClass | None:
+    def _read(self, folder: Path, depth: int | None, name: str) -> EvaluatorClass | None:
         definitions = self._definitions.setdefault((folder, depth), Definitions(folder, depth=depth))
-        file = definitions.file_of(name)
+        file = definitions.find_file(name)
         if file is None:
             return None
         if (file, name) not in self._classes:
-            self._classes[file, name] = read_class(file, name)
+            self._classes[file, name] = read_evaluator_class(file, name)
         return self._classes[file, name]
 
 
@@ -145,31 +154,31 @@ def _template(entry: DatasetEntry) -> _Template:
     component = infer.prompt_template or infer.ice_template
     if component is None:
         return _Template(None, 0)
-    spec = TemplateSpec(last_name(component.type), component.arguments)
+    spec = TemplateSpec(get_short_name(component.type), component.arguments)
     if spec.name == MULTIMODAL:
         return _Template(MultimodalPrompts.format, 0)
     read = read_template(spec, is_faithful=False, faults=[])
     shown = next(iter(read.values()), None) if isinstance(read, dict) else read
     return _Template(
-        None if shown is None else shown.format, written_examples(read, entry.reader_cfg.input_columns)
+        None if shown is None else shown.format, count_inline_examples(read, entry.reader_cfg.input_columns)
     )
 
 
-def _retrieved(found: Found, entry: DatasetEntry) -> int:
+def _count_retrieved(found: ConfigEntry, entry: DatasetEntry) -> int:
     retriever = entry.infer_cfg.retriever
     arguments = {key: value for key, value in retriever.arguments.items() if key != "ice_template"}
-    return make_retriever(last_name(retriever.type), arguments, where=found.where).count
+    return make_retriever(get_short_name(retriever.type), arguments, where=found.where).count
 
 
 def _module(component: Component) -> str:
     return str(getattr(component.type, "module", component.type))
 
 
-def _says_nothing(path: Path) -> bool:
+def _is_import_only(path: Path) -> bool:
     """Whether a config says nothing of its own: its datasets are all from bases."""
     body = ast.parse(path.read_bytes()).body
     return not any(isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) for node in body)
 
 
-def _distinct(values: Iterable[_One]) -> tuple[_One, ...]:
+def _keep_distinct(values: Iterable[_One]) -> tuple[_One, ...]:
     return tuple(dict.fromkeys(values))

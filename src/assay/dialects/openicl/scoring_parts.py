@@ -18,7 +18,7 @@ class PostProcess(NamedTuple):
     """Returns a right answer of whatever kind the dataset has; None: it is read as a text, too."""
 
 
-class Judging(NamedTuple):
+class JudgeConfig(NamedTuple):
     """How a judge is asked about answers, as a config says it."""
 
     render: Callable[[Mapping[str, Any], Any, Any], Prompt]
@@ -29,7 +29,7 @@ class Judging(NamedTuple):
     """What that function is given."""
 
 
-class Comparing(NamedTuple):
+class PairwiseJudgeConfig(NamedTuple):
     """How a judge compares answers with a rival's."""
 
     render: Callable[[Mapping[str, Any], Any, str, str], Prompt]
@@ -61,19 +61,19 @@ class ScoringParts(Protocol):
     def own_evaluator(self, author: Any, file: str, *, is_faithful: bool) -> Any:
         """Return an author's object with a method `score` as an evaluator."""
 
-    def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
+    def judged(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge."""
 
-    def graded(self, judging: Judging, *, is_faithful: bool) -> Any:
+    def build_grading_evaluator(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge for grades."""
 
-    def grades(self, name: str | None) -> bool:
+    def is_grade_reader(self, name: str | None) -> bool:
         """Whether a name, or none, means that a judge gives grades."""
 
-    def compared(self, comparing: Comparing, *, seed: int, is_faithful: bool) -> Any:
+    def compared(self, comparing: PairwiseJudgeConfig, *, seed: int, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge which of two answers is better."""
 
-    def compares(self, name: str | None) -> bool:
+    def is_pair_reader(self, name: str | None) -> bool:
         """Whether a name means that a judge chooses between two answers."""
 
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:

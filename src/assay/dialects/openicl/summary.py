@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast, get_args
 
-from assay.core.arithmetic import ALLOWED, NotArithmetic, arithmetic
-from assay.core.errors import Problem, Problems, listing, nearest
+from assay.core.arithmetic import ALLOWED, NotArithmetic, compile_arithmetic
+from assay.core.errors import Problem, Problems, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.summary_group import Joining, Subset, SummaryGroup
-from assay.dialects.openicl.authored.code import last_name
-from assay.dialects.openicl.config.lists import summarizer_in
+from assay.dialects.openicl.authored.code import get_short_name
+from assay.dialects.openicl.config.lists import read_summarizer
 from assay.dialects.openicl.config.loading import LoadedConfig
 
-CODE = "OPENICL-041"
+SUMMARY_CODE = "OPENICL-041"
 GROUPS_SUFFIX = "_summary_groups"
 _KEYS = ("type", "attr", "dataset_abbrs", "summary_groups", "prompt_db")
 _GROUP_KEYS = (*("name", "subsets", "weights", "metric", "std", "sum", "harmonic_mean", "transforms"),)
@@ -24,10 +24,10 @@ _FLAGS: Mapping[str, Joining] = {
     "harmonic_mean": "harmonic_mean",
 }
 """What a group may say of how its values are joined, in the order in which it is looked for."""
-_USUAL = ("DefaultSummarizer",)
+_SUPPORTED_SUMMARIZERS = ("DefaultSummarizer",)
 
 
-class Summary(NamedTuple):
+class ConfigSummary(NamedTuple):
     """What a config wants to be told."""
 
     rows: tuple[Subset, ...] | None = None
@@ -36,7 +36,7 @@ class Summary(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def read_summary(config: LoadedConfig, key: str | None = None) -> Summary:
+def read_summary(config: LoadedConfig, key: str | None = None) -> ConfigSummary:
     """Return the summary that a config describes; all that is wrong with it is raised together.
 
     `key`: the variable that holds it. Groups of variables that end with `_summary_groups` count where the
@@ -46,24 +46,24 @@ def read_summary(config: LoadedConfig, key: str | None = None) -> Summary:
     problems = Problems()
     if key is not None and not isinstance(config.values.get(key), dict):
         known = [name for name, value in config.values.items() if isinstance(value, dict)]
-        what = f"there is no summarizer {key!r}{nearest(key, known)}; it has {listing(known) or 'none'}"
-        problems.add(Problem(CODE, what, "name one of these", where))
+        what = f"there is no summarizer {key!r}{suggest_name(key, known)}; it has {listing(known) or 'none'}"
+        problems.add(Problem(SUMMARY_CODE, what, "name one of these", where))
         problems.raise_if_any()
-    said: Mapping[str, Any] = (config.values[key] if key is not None else summarizer_in(config)) or {}
+    said: Mapping[str, Any] = (config.values[key] if key is not None else read_summarizer(config)) or {}
     notes = []
-    kind = last_name(said["type"]) if said.get("type") else _USUAL[0]
-    if kind not in _USUAL:
+    kind = get_short_name(said["type"]) if said.get("type") else _SUPPORTED_SUMMARIZERS[0]
+    if kind not in _SUPPORTED_SUMMARIZERS:
         notes.append(f"summarizer {kind}: its own table is not made here; the usual one is")
     for name in said:
-        if name not in _KEYS and kind in _USUAL:
-            what = f"summarizer has the unknown key {name!r}{nearest(str(name), _KEYS)}"
-            problems.add(Problem(CODE, what, f"use some of {listing(_KEYS)}", where))
+        if name not in _KEYS and kind in _SUPPORTED_SUMMARIZERS:
+            what = f"summarizer has the unknown key {name!r}{suggest_name(str(name), _KEYS)}"
+            problems.add(Problem(SUMMARY_CODE, what, f"use some of {listing(_KEYS)}", where))
     written = said.get("summary_groups")
     if written is None:
         named = [value for name, value in config.values.items() if name.endswith(GROUPS_SUFFIX)]
         written = [group for value in named if isinstance(value, list | tuple) for group in value]
     rows = said.get("dataset_abbrs")
-    summary = Summary(
+    summary = ConfigSummary(
         None if rows is None else tuple(_rows(rows, where, problems)),
         tuple(read_groups(written, where, problems)),
         tuple(notes),
@@ -75,13 +75,13 @@ def read_summary(config: LoadedConfig, key: str | None = None) -> Summary:
 def _rows(said: Any, where: Origin, problems: Problems) -> Iterator[Subset]:
     if not isinstance(said, list | tuple):
         what = f"summarizer.dataset_abbrs is {said!r:.60}, expected a list"
-        problems.add(Problem(CODE, what, "write dataset_abbrs=['NAME', ('NAME', 'METRIC')]", where))
+        problems.add(Problem(SUMMARY_CODE, what, "write dataset_abbrs=['NAME', ('NAME', 'METRIC')]", where))
         return
     for one in said:
         subset = _subset(one)
         if subset is None:
             what = f"summarizer.dataset_abbrs has {one!r:.60}, expected a name or (name, metric)"
-            problems.add(Problem(CODE, what, "correct it", where))
+            problems.add(Problem(SUMMARY_CODE, what, "correct it", where))
         else:
             yield subset
 
@@ -90,19 +90,21 @@ def read_groups(said: Any, where: Origin, problems: Problems) -> Iterator[Summar
     """Yield checked groups; what is wrong is noted."""
     if not isinstance(said, list | tuple):
         what = f"summary_groups is {said!r:.60}, expected a list of dicts"
-        problems.add(Problem(CODE, what, "write summary_groups=[dict(name=..., subsets=[...])]", where))
+        problems.add(
+            Problem(SUMMARY_CODE, what, "write summary_groups=[dict(name=..., subsets=[...])]", where)
+        )
         return
     for index, group in enumerate(said):
         if not isinstance(group, Mapping):
             what = f"summary_groups[{index}] is {group!r:.60}, expected a dict"
-            problems.add(Problem(CODE, what, "write dict(name='NAME', subsets=[...])", where))
+            problems.add(Problem(SUMMARY_CODE, what, "write dict(name='NAME', subsets=[...])", where))
             continue
-        found = _Group(group, index, where, problems).group()
+        found = _GroupReader(group, index, where, problems).group()
         if found is not None:
             yield found
 
 
-class _Group:
+class _GroupReader:
     """One group on its way."""
 
     def __init__(self, said: Mapping[str, Any], index: int, where: Origin, problems: Problems) -> None:
@@ -116,7 +118,9 @@ class _Group:
         said = self._said
         for key in said:
             if key not in _GROUP_KEYS:
-                self._problem(f"has the unknown key {key!r}{nearest(str(key), _GROUP_KEYS)}", _GROUP_KEYS)
+                self._problem(
+                    f"has the unknown key {key!r}{suggest_name(str(key), _GROUP_KEYS)}", _GROUP_KEYS
+                )
         if not isinstance(said.get("name"), str):
             self._problem("has no name", ("name",))
         subsets = self._subsets()
@@ -163,7 +167,8 @@ class _Group:
                 )
             elif str(name).partition("@")[0] not in names and name not in names:
                 self._problem(
-                    f"weights names {name!r}, which is no subset{nearest(str(name), names)}", ("weights",)
+                    f"weights names {name!r}, which is no subset{suggest_name(str(name), names)}",
+                    ("weights",),
                 )
         if said and not sum(one for one in said.values() if isinstance(one, int | float)):
             self._problem("the weights are all 0", ("weights",))
@@ -176,16 +181,16 @@ class _Group:
             return {}
         for name, text in said.items():
             try:
-                arithmetic(text if isinstance(text, str) else "")
+                compile_arithmetic(text if isinstance(text, str) else "")
             except NotArithmetic as error:
                 what = f"{self._of}: the transform of {name!r}, {text!r:.60}, is no arithmetic in x: {error}"
                 fix = f"use {ALLOWED}; other Python is not run"
-                self._problems.add(Problem(CODE, what, fix, self._where))
+                self._problems.add(Problem(SUMMARY_CODE, what, fix, self._where))
         return {str(name): text for name, text in said.items() if isinstance(text, str)}
 
     def _problem(self, what: str, keys: Sequence[str]) -> None:
         fix = f"use some of {listing(keys)}" if len(keys) > 1 else f"correct {keys[0]!r}"
-        self._problems.add(Problem(CODE, f"{self._of} {what}", fix, self._where))
+        self._problems.add(Problem(SUMMARY_CODE, f"{self._of} {what}", fix, self._where))
 
 
 def _subset(said: Any) -> Subset | None:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from assay.dialects.openicl.config.prompt_hash import prompt_hash
+from assay.dialects.openicl.config.prompt_hash import hash_prompt
 from assay.dialects.openicl.config.symbol import Symbol
 
-KEYS = (
+TABLE_KEYS = (
     *("abbr", "data_type", "infer_method", "human_prompt", "bot_prompt", "template"),
     *("input_columns", "output_column", "options", "test_range"),
 )
@@ -31,7 +31,7 @@ _OPTION = Symbol("opencompass.datasets", "OptionSimAccEvaluator")
 _TABLE = Symbol("opencompass.datasets", "CustomDataset")
 
 
-def original_entry(path: str, columns: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any] | None:
+def build_original_entry(path: str, columns: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the entry that the original makes of a table; None where it makes none.
 
     `columns`: of the first record. `said`: the keys of `KEYS`, `abbr` among them.
@@ -70,10 +70,10 @@ def original_entry(path: str, columns: Sequence[str], said: Mapping[str, Any]) -
     return entry if answer is None else {**entry, "eval_cfg": evaluation}
 
 
-def table_version(columns: Sequence[str], said: Mapping[str, Any]) -> str | None:
+def compute_table_version(columns: Sequence[str], said: Mapping[str, Any]) -> str | None:
     """Return the six digits that the original shows as a table's version; None where it makes no entry."""
-    entry = original_entry("", columns, {"abbr": "", **said})
-    return None if entry is None else prompt_hash(entry)
+    entry = build_original_entry("", columns, {"abbr": "", **said})
+    return None if entry is None else hash_prompt(entry)
 
 
 def _letters(columns: Sequence[str]) -> Iterator[str]:

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from assay.core.origin import Origin
-from assay.core.prompt import Prompt, final_text, with_final_text
-from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
+from assay.core.prompt import Prompt, final_text, replace_final_text
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSpec
-from assay.dialects.openicl.conversation_columns import Conversation, asks_of
+from assay.dialects.openicl.conversation_columns import RowConversation, build_turn_requests
 from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
-from assay.dialects.openicl.templates.templates import Labelled, Templates
+from assay.dialects.openicl.templates.templates import LabelledPrompt, Templates
 from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.shared.template import TemplateFailure
 
@@ -25,7 +25,7 @@ _MAX_TOKENS = "max_out_len"
 """A column that says how much may be written about its row."""
 
 
-class Asking(NamedTuple):
+class RequestInputs(NamedTuple):
     """All that a row's requests are made of."""
 
     inference: Inference
@@ -36,7 +36,7 @@ class Asking(NamedTuple):
     """For each row the rows of the train split that are its examples."""
     labels: Sequence[tuple[Any, ...]]
     """For each row the labels that are compared."""
-    conversation: Callable[[Mapping[str, Any]], Conversation]
+    conversation: Callable[[Mapping[str, Any]], RowConversation]
     """Reads the turns of a row."""
     is_chat: bool
     is_whole: bool
@@ -53,7 +53,11 @@ class ConfigTask(DescribedTask):
     """One entry of a config."""
 
     def __init__(
-        self, spec: TaskSpec, samples: Sequence[Sample], asking: Asking, scorers: Sequence[ComponentSpec]
+        self,
+        spec: TaskSpec,
+        samples: Sequence[Sample],
+        asking: RequestInputs,
+        scorers: Sequence[ComponentSpec],
     ) -> None:
         super().__init__(spec)
         self._samples = samples
@@ -76,8 +80,8 @@ class ConfigTask(DescribedTask):
         examples = [asking.train.rows[at] for at in shown]
         for role, index, ask in self._asks(number, examples):
             shown_here = (0, 0) if role == "unconditional" else counts
-            place = self._place_of_examples(ask, examples) if role == "option" else None
-            made.append(request(self._spec.name, sample.id, track, role, index, ask, *shown_here, place))
+            place = self._find_examples(ask, examples) if role == "option" else None
+            made.append(make_request(self._spec.name, sample.id, track, role, index, ask, *shown_here, place))
         return made
 
     def shown(self, sample: Sample, method: str) -> Prompt:
@@ -94,8 +98,8 @@ class ConfigTask(DescribedTask):
             ask = Span(ask.prompt, labelled.start)
         if not ask.start:
             more = f" ... ({len(text):,} characters)" if len(text) > _SHOWN_CHARS else ""
-            return with_final_text(ask.prompt, text[:_SHOWN_CHARS] + more)
-        before = with_final_text(ask.prompt, text[: ask.start])
+            return replace_final_text(ask.prompt, text[:_SHOWN_CHARS] + more)
+        before = replace_final_text(ask.prompt, text[: ask.start])
         return before if isinstance(before, str) or final_text(before) else before[:-1]
 
     def troubles(self) -> Iterator[tuple[Origin, str]]:
@@ -118,9 +122,9 @@ class ConfigTask(DescribedTask):
         """Name the scorer, with what the config says of evaluation."""
         return self._scorers
 
-    def _place_of_examples(self, ask: Ask, shots: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
+    def _find_examples(self, ask: Ask, shots: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
         templates = self._asking.templates
-        return templates.place_of_examples(ask.prompt, shots) if isinstance(templates, Templates) else None
+        return templates.find_examples(ask.prompt, shots) if isinstance(templates, Templates) else None
 
     def _asks(self, number: int, shots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int, Ask]]:
         asking = self._asking
@@ -133,7 +137,7 @@ class ConfigTask(DescribedTask):
                 for repeat in range(n):
                     yield "answer", repeat, Generate(prompt, one)
             case "chat":
-                yield from self._chat(row)
+                yield from self._build_chat_asks(row)
             case "choices":
                 prompt = templates.generation(row, shots)
                 labels = tuple((f" {label}", str(label)) for label in asking.labels[number])
@@ -142,21 +146,21 @@ class ConfigTask(DescribedTask):
                 yield "text", 0, Span(templates.generation(row, shots), 0, leads=False)
             case "continuation":
                 for index, label in enumerate(asking.labels[number]):
-                    yield "option", index, _continued(templates.labelled(row, shots, label), row)
+                    yield "option", index, _build_continuation(templates.labelled(row, shots, label), row)
             case "options":
                 for index, label in enumerate(asking.labels[number]):
                     yield from self._option(index, templates.labelled(row, shots, label))
 
-    def _chat(self, row: Mapping[str, Any]) -> Iterator[tuple[str, int, Ask]]:
+    def _build_chat_asks(self, row: Mapping[str, Any]) -> Iterator[tuple[str, int, Ask]]:
         asking, sampling = self._asking, self._sampling(row)
         one = msgspec.structs.replace(sampling, n=1)
         said = asking.conversation(row)
-        asks = asks_of(said, asking.inference.turn_mode, one, is_chat=asking.is_chat)
+        asks = build_turn_requests(said, asking.inference.turn_mode, one, is_chat=asking.is_chat)
         for repeat in range(sampling.n):
             for turn, ask in enumerate(asks):
                 yield "answer", repeat * len(asks) + turn, ask
 
-    def _option(self, index: int, labelled: Labelled) -> Iterator[tuple[str, int, Ask]]:
+    def _option(self, index: int, labelled: LabelledPrompt) -> Iterator[tuple[str, int, Ask]]:
         asking = self._asking
         prompt, start, separated = labelled
         normalizer = asking.inference.normalizing_str
@@ -185,7 +189,7 @@ class ConfigTask(DescribedTask):
         return msgspec.structs.replace(sampling, max_tokens=int(row[_MAX_TOKENS]))
 
 
-def _continued(labelled: Labelled, row: Mapping[str, Any]) -> Span:
+def _build_continuation(labelled: LabelledPrompt, row: Mapping[str, Any]) -> Span:
     """Return the prompt of a label with its continuation scored, which the template may show already."""
     prompt, continuation = labelled.prompt, str(row["cont"])
     text = final_text(prompt)
@@ -193,4 +197,4 @@ def _continued(labelled: Labelled, row: Mapping[str, Any]) -> Span:
     start = text.rfind(continuation, labelled.start) if continuation else -1
     if start >= 0:
         return Span(prompt, start)
-    return Span(with_final_text(prompt, text + continuation), len(text))
+    return Span(replace_final_text(prompt, text + continuation), len(text))

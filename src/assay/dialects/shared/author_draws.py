@@ -12,7 +12,7 @@ from assay.core.ids import rank
 
 
 @contextmanager
-def drawing(seed: int, *parts: str) -> Iterator[Callable[..., None]]:
+def seeded_draws(seed: int, *parts: str) -> Iterator[Callable[..., None]]:
     """Let the global generators draw from a seed inside; leaves them as they were.
 
     Yields a function that seeds them anew, for one row: a draw then depends on the seed and the row alone,

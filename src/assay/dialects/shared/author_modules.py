@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from assay.core.errors import AuthorError, Problem, listing, nearest, reraise_interrupt
+from assay.core.errors import AuthorError, Problem, listing, reraise_interrupt, suggest_name
 from assay.core.origin import Origin
 
 Namespaces = Mapping[str, Mapping[str, Any]]
@@ -83,7 +83,7 @@ class AuthorModules:
         vars(module).update(
             __name__=own_name,
             __file__=str(path),
-            __package__=_package_of(name, path),
+            __package__=_find_package(name, path),
             __builtins__=self._builtins,
         )
         sys.modules[own_name] = module
@@ -113,7 +113,7 @@ class AuthorModules:
         return code
 
     def _problem(self, error: BaseException, path: Path) -> Problem:
-        where = place_in(error, path)
+        where = find_error_line(error, path)
         if isinstance(error, OSError) and not path.is_file():
             return Problem(self._code, "there is no such file", "check the path", where)
         if isinstance(error, SyntaxError) and error.filename == str(path):
@@ -123,7 +123,7 @@ class AuthorModules:
             package = error.name.partition(".")[0]
             if package in self._roots:
                 return Problem(self._code, str(error), "correct the import", where)
-            if self._file_of(f"{self._package}.{package}") is not None:
+            if self._find_module_file(f"{self._package}.{package}") is not None:
                 what = f"it imports {error.name!r}, a file beside it, as if that were installed"
                 return Problem(self._code, what, f"write from .{package} import ...", where)
             return Problem(
@@ -163,20 +163,20 @@ class AuthorModules:
         root = name.partition(".")[0]
         if level == 0 and root not in self._roots:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
-        full = self._resolved(name, level, globals)
+        full = self._resolve_name(name, level, globals)
         module = self._found(full)
         self._note(globals, module)
         if not fromlist:
             return module if level else self._modules[root]
         for wanted in fromlist:
-            if wanted != "*" and not hasattr(module, wanted) and not self._adds(full, wanted):
+            if wanted != "*" and not hasattr(module, wanted) and not self._try_add_name(full, wanted):
                 submodule = f"{full}.{wanted}"
-                if submodule in self._modules or self._file_of(submodule) is not None:
+                if submodule in self._modules or self._find_module_file(submodule) is not None:
                     self._note(globals, self._found(submodule))
                 else:
                     known = [known for known in vars(module) if not known.startswith("__")]
                     raise ImportError(
-                        f"cannot import {wanted!r} from {full!r}{nearest(wanted, known)}; "
+                        f"cannot import {wanted!r} from {full!r}{suggest_name(wanted, known)}; "
                         f"it has {listing(sorted(known)) or 'nothing'}",
                         name=full,
                     )
@@ -190,7 +190,7 @@ class AuthorModules:
         if file is not None and imported is not None:
             self._imports.setdefault(file, set()).add(imported)
 
-    def files_behind(self, path: Path) -> list[Path]:
+    def find_imported_files(self, path: Path) -> list[Path]:
         """Return a file and those beside it that it imports, by itself or through others."""
         found, left = set[str](), {str(path)}
         while left:
@@ -198,14 +198,14 @@ class AuthorModules:
             left = set[str]().union(*(self._imports.get(file, ()) for file in left)) - found
         return sorted(map(Path, found))
 
-    def _adds(self, name: str, wanted: str) -> bool:
+    def _try_add_name(self, name: str, wanted: str) -> bool:
         """Whether a file of the author's adds a name to a module of the table, as `utils.py` may."""
-        beside = self._file_of(name) if name in self._extendable else None
+        beside = self._find_module_file(name) if name in self._extendable else None
         if beside is None or beside in self.files:
             return False
         return hasattr(self._run(name, beside), wanted)
 
-    def _resolved(self, name: str, level: int, importing: Mapping[str, Any] | None = None) -> str:
+    def _resolve_name(self, name: str, level: int, importing: Mapping[str, Any] | None = None) -> str:
         """Return the full name of a module, which dots count from the package of the file that imports."""
         if level == 0:
             found = (alias for alias in self._aliases if name == alias or name.startswith(f"{alias}."))
@@ -220,15 +220,15 @@ class AuthorModules:
     def _found(self, name: str) -> ModuleType:
         if name in self._modules:
             return self._modules[name]
-        path = self._file_of(name)
+        path = self._find_module_file(name)
         if path is not None:
             return self._run(name, path)
         raise ModuleNotFoundError(
-            f"there is no module {name!r}{nearest(name, self._modules)}, nor a file of that name here",
+            f"there is no module {name!r}{suggest_name(name, self._modules)}, nor a file of that name here",
             name=name,
         )
 
-    def _file_of(self, name: str) -> Path | None:
+    def _find_module_file(self, name: str) -> Path | None:
         """Return the file that a module name of the package means: one beside the author's."""
         parent, _, last = name.rpartition(".")
         if self._folder is None or parent != self._package:
@@ -237,13 +237,13 @@ class AuthorModules:
         return path if path.is_file() else None
 
 
-def _package_of(name: str, path: Path) -> str:
+def _find_package(name: str, path: Path) -> str:
     """Return the package that dots count from in a file, which may stand for its folder."""
     parent, _, last = name.rpartition(".")
     return name if path.stem == _PACKAGE_FILE != last else parent
 
 
-def place_in(error: BaseException, path: Path) -> Origin:
+def find_error_line(error: BaseException, path: Path) -> Origin:
     """Return the innermost line of a file that an exception passed through."""
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from assay.core.names import composed
-from assay.dialects.shared.template import field
+from assay.core.names import compose_name
+from assay.dialects.shared.template import get_field
 
 AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
-FORMS: tuple[AnswerForm, ...] = ("label", "text", "index0", "index1")
+ANSWER_FORMS: tuple[AnswerForm, ...] = ("label", "text", "index0", "index1")
 _NUMBERED = re.compile(r"^(option|opt|choice|ending|sol)[_ ]?(\d+)$", re.IGNORECASE)
 
 
@@ -28,11 +28,11 @@ class Options(NamedTuple):
     texts: tuple[str, ...]
 
 
-def option_columns(columns: Iterable[str]) -> tuple[str, ...]:
+def find_option_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """Return the columns that are plainly options: A, B, C ... without a gap, or choice0, choice1, ..."""
     names = list(columns)
     letters: list[str] = []
-    for label in label_sequence():
+    for label in iterate_labels():
         if label not in names:
             break
         letters.append(label)
@@ -51,7 +51,7 @@ def option_columns(columns: Iterable[str]) -> tuple[str, ...]:
     return ()
 
 
-def label_sequence() -> Iterable[str]:
+def iterate_labels() -> Iterable[str]:
     """Yield A, B, ... Z, AA, AB, ...: options have no limit."""
     yield from string.ascii_uppercase
     for first in string.ascii_uppercase:
@@ -60,17 +60,17 @@ def label_sequence() -> Iterable[str]:
 
 
 @lru_cache(maxsize=64)
-def labels_for(n: int) -> tuple[str, ...]:
+def build_labels(n: int) -> tuple[str, ...]:
     """Return the first n labels."""
-    return tuple(label for label, _ in zip(label_sequence(), range(n), strict=False))
+    return tuple(label for label, _ in zip(iterate_labels(), range(n), strict=False))
 
 
-def listed(fields: Mapping[str, Any], name: str) -> list[str] | None:
+def read_option_list(fields: Mapping[str, Any], name: str) -> list[str] | None:
     """Return the options a list-valued field holds, as texts; None when it holds no list.
 
     A JSON object with `text` beside `label`, as ARC writes it, counts as the list of its texts.
     """
-    value = field(fields, name, None)
+    value = get_field(fields, name, None)
     if isinstance(value, Mapping) and isinstance(value.get("text"), Sequence):
         value = value["text"]
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -91,16 +91,16 @@ def read_answer(value: Any, options: Options, form: AnswerForm) -> tuple[int, ..
     index = _READERS[form](value, options)
     if index is not None:
         return (index,)
-    return _by_several_labels(value, options) if form == "label" and isinstance(value, str) else None
+    return _match_several_labels(value, options) if form == "label" and isinstance(value, str) else None
 
 
-def _by_label(value: Any, options: Options) -> int | None:
+def _match_label(value: Any, options: Options) -> int | None:
     text = str(value).strip()
     if text not in options.labels:
-        text = _plain(text)  # Ａ for A
+        text = _to_plain_characters(text)  # Ａ for A
     if text in options.labels:
         return options.labels.index(text)
-    return _by_written_label(text, options)
+    return _match_decorated_label(text, options)
 
 
 _OPTION_WORD = re.compile(
@@ -109,7 +109,7 @@ _OPTION_WORD = re.compile(
 _LABEL_AND_TEXT = re.compile(r"^[(\[]?\s*(\w{1,2})\s*[)\].:、]\s*(.+)$", re.DOTALL)
 
 
-def _by_written_label(text: str, options: Options) -> int | None:
+def _match_decorated_label(text: str, options: Options) -> int | None:
     """Return the option that a text names by its label with something around it.
 
     `a`, `(A)`, `A.`, `Option A`, `option_a`, and `A. Paris` where Paris is that option's text.
@@ -122,54 +122,54 @@ def _by_written_label(text: str, options: Options) -> int | None:
             return labels.index(candidate)
     if (match := _LABEL_AND_TEXT.match(text)) is not None and labels.count(match[1].casefold()) == 1:
         index = labels.index(match[1].casefold())
-        if composed(match[2].strip()) == composed(options.texts[index].strip()):
+        if compose_name(match[2].strip()) == compose_name(options.texts[index].strip()):
             return index
     return None
 
 
-def _by_several_labels(text: str, options: Options) -> tuple[int, ...] | None:
+def _match_several_labels(text: str, options: Options) -> tuple[int, ...] | None:
     """Return the options that one text names together: `A,C`, `A and C`, `AC`."""
     parts = [part for part in re.split(r"[\s,;/|&、，]+|\band\b", text) if part]
     if len(parts) == 1 and text.isalpha() and text.isupper():
         parts = list(text)
     if len(parts) < 2:
         return None
-    found = [_by_label(part, options) for part in parts]
+    found = [_match_label(part, options) for part in parts]
     indexes = tuple(index for index in found if index is not None)
     return indexes if len(indexes) == len(set(indexes)) == len(parts) else None
 
 
-def _by_text(value: Any, options: Options) -> int | None:
-    text = composed(str(value).strip())
-    matching = [i for i, option in enumerate(options.texts) if composed(option.strip()) == text]
+def _match_text(value: Any, options: Options) -> int | None:
+    text = compose_name(str(value).strip())
+    matching = [i for i, option in enumerate(options.texts) if compose_name(option.strip()) == text]
     return matching[0] if len(matching) == 1 else None
 
 
-def _by_index(value: Any, options: Options, first: int) -> int | None:
+def _match_index(value: Any, options: Options, first: int) -> int | None:
     if isinstance(value, bool):
         return None
     # A column of numbers that has a gap comes out of pandas as 1.0, 2.0.
-    text = _plain(str(value).strip())
+    text = _to_plain_characters(str(value).strip())
     if text not in options.texts:
         text = text.removesuffix(".0")
     index = int(text) - first if text.isdecimal() else -1
     return index if 0 <= index < len(options.texts) else None
 
 
-def _plain(text: str) -> str:
+def _to_plain_characters(text: str) -> str:
     """Return full-width letters and circled digits as plain ones: Ａ is A, ② is 2."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 _READERS: dict[AnswerForm, Callable[[Any, Options], int | None]] = {
-    "label": _by_label,
-    "text": _by_text,
-    "index0": lambda value, options: _by_index(value, options, 0),
-    "index1": lambda value, options: _by_index(value, options, 1),
+    "label": _match_label,
+    "text": _match_text,
+    "index0": lambda value, options: _match_index(value, options, 0),
+    "index1": lambda value, options: _match_index(value, options, 1),
 }
 
 
-class AnswerForms:
+class AnswerFormCounts:
     """Which readings of the answer fit, counted over all rows."""
 
     def __init__(self, *, trusts_labels: bool = False) -> None:
@@ -179,7 +179,7 @@ class AnswerForms:
         the counts are of no use, and `is_whole` says so.
         """
         self.n = 0
-        self.fits: dict[AnswerForm, int] = dict.fromkeys(FORMS, 0)
+        self.fits: dict[AnswerForm, int] = dict.fromkeys(ANSWER_FORMS, 0)
         self.differ: set[frozenset[AnswerForm]] = set()
         self.lowest: int | None = None
         """The lowest number among the answers that can be indexes."""
@@ -200,7 +200,9 @@ class AnswerForms:
             if gold is not None:
                 self._count("label", gold)
             return
-        readings = {form: gold for form in FORMS if (gold := read_answer(value, options, form)) is not None}
+        readings = {
+            form: gold for form in ANSWER_FORMS if (gold := read_answer(value, options, form)) is not None
+        }
         for form, gold in readings.items():
             self._count(form, gold)
         if (gold := readings.get("index1")) is not None:
@@ -218,15 +220,15 @@ class AnswerForms:
 
     def best(self) -> AnswerForm:
         """Return the reading that fits most rows; the documented one, by label, wins ties."""
-        return max(FORMS, key=lambda form: (self.fits[form], -FORMS.index(form)))
+        return max(ANSWER_FORMS, key=lambda form: (self.fits[form], -ANSWER_FORMS.index(form)))
 
-    def rivals(self, form: AnswerForm) -> tuple[AnswerForm, ...]:
+    def find_rivals(self, form: AnswerForm) -> tuple[AnswerForm, ...]:
         """Return other readings that fit every row as well and give other answers."""
         # A label is what the document asks for: it is never in doubt.
         if form == "label" or self.fits[form] < self.n:
             return ()
         return tuple(
             other
-            for other in FORMS
+            for other in ANSWER_FORMS
             if other != form and self.fits[other] == self.n and frozenset((form, other)) in self.differ
         )

@@ -16,18 +16,18 @@ from assay.core.errors import (
     Problem,
     Problems,
     listing,
-    nearest,
     reraise_interrupt,
+    suggest_name,
 )
 from assay.core.origin import Origin
-from assay.dialects.shared.author_modules import place_in
-from assay.dialects.shared.misspelt_names import misspelt_names
+from assay.dialects.shared.author_modules import find_error_line
+from assay.dialects.shared.misspelt_names import find_misspelt_names
 from assay.sources.dataset_folder import DatasetMissing
 
 _SHOWN_ROWS = 5
 
 
-class Trouble(NamedTuple):
+class HookProblem(NamedTuple):
     """What is wrong, with no row named yet: many rows may have the same."""
 
     code: str
@@ -73,7 +73,7 @@ class ClassAuthor:
         a meaning.
         """
         problems = Problems()
-        for name, meant, where in misspelt_names(cls, files, settable, allowed=allowed):
+        for name, meant, where in find_misspelt_names(cls, files, settable, allowed=allowed):
             what = f"nothing reads {name!r} (did you mean {meant!r}?)"
             fix = f"write {meant}; if {name} is your own helper, use it in this file or rename it"
             problems.add(self.problem(self.name_code, what, fix, where))
@@ -91,30 +91,30 @@ class ClassAuthor:
             raise
         except FileNotFoundError as error:
             what = f"{hook} needs a file that is not there: {error}"
-            where = place_in(error, self.path)
+            where = find_error_line(error, self.path)
             raise DatasetMissing(self.problem(self.missing_code, what, self.missing_fix, where)) from error
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
             rows = () if row is None else (row,)
-            raise AuthorError(self.problem(*self.trouble(error, hook, values), rows=rows)) from error
+            raise AuthorError(self.problem(*self.explain_error(error, hook, values), rows=rows)) from error
 
-    def trouble(self, error: BaseException, hook: str, values: Iterable[str] = ()) -> Trouble:
+    def explain_error(self, error: BaseException, hook: str, values: Iterable[str] = ()) -> HookProblem:
         """Return what is wrong when a hook raises; `values`: the keys of the row it was given."""
-        place = place_in(error, self.path)
-        own = self.own_trouble(error, place)
+        place = find_error_line(error, self.path)
+        own = self.explain_own_error(error, place)
         if own is not None:
             return own
         if isinstance(error, ModuleNotFoundError) and error.name:
             what = f"{hook} needs the package {error.name!r}, which is not installed"
-            return Trouble(self.import_code, what, f"pip install {error.name.partition('.')[0]}", place)
+            return HookProblem(self.import_code, what, f"pip install {error.name.partition('.')[0]}", place)
         if isinstance(error, KeyError) and error.args and values:
-            near = nearest(str(error.args[0]), values)
+            near = suggest_name(str(error.args[0]), values)
             what = f"{hook} asks for the key {error}, which is not there{near}; the row has {listing(values)}"
-            return Trouble(self.raised_code, what, "correct the key, or the data", place)
+            return HookProblem(self.raised_code, what, "correct the key, or the data", place)
         what = f"{hook} raised {type(error).__name__}: {error}"
-        return Trouble(self.raised_code, what, "correct the class, or the data", place)
+        return HookProblem(self.raised_code, what, "correct the class, or the data", place)
 
-    def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:
+    def explain_own_error(self, error: BaseException, place: Origin) -> HookProblem | None:
         """Return what an exception of the dialect's own means; None for any other."""
         return None
 

@@ -9,18 +9,18 @@ from assay.core.sample import Sample
 from assay.core.task import Task
 
 
-class ShownTask(Task, Protocol):
+class PreviewableTask(Task, Protocol):
     """A task that can show its prompts."""
 
     def shown(self, sample: Sample, method: str) -> Prompt:
         """Return a sample's prompt for a person to see."""
 
 
-class Compiled(Protocol):
+class CompiledDataset(Protocol):
     """A task together with what a person should see of how it came about."""
 
     @property
-    def task(self) -> ShownTask:
+    def task(self) -> PreviewableTask:
         """Return the task."""
 
     @property

@@ -9,7 +9,7 @@ from assay.core.prompt import Message
 AFTER_LEAD = "\n\n"
 
 
-def conversation(
+def build_chat_messages(
     examples: Iterable[tuple[str, str]], question: str, *, system: str | None = None, lead: str = ""
 ) -> tuple[Message, ...]:
     """Return the messages up to the answer; `lead` stands at the beginning of what the user says first."""
@@ -18,10 +18,10 @@ def conversation(
         messages += [Message("user", asked), Message("assistant", answered)]
     if question:
         messages.append(Message("user", question))
-    return _led(messages, lead) if lead else tuple(messages)
+    return _prepend_lead(messages, lead) if lead else tuple(messages)
 
 
-def _led(messages: Sequence[Message], lead: str) -> tuple[Message, ...]:
+def _prepend_lead(messages: Sequence[Message], lead: str) -> tuple[Message, ...]:
     """Put a text at the beginning of what the user says first; not every template has a system's turn."""
     first = next((at for at, message in enumerate(messages) if message.role == "user"), None)
     if first is None:

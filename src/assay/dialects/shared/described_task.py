@@ -7,7 +7,7 @@ import msgspec
 from assay.core.request import Kind
 from assay.core.task import TaskSpec
 
-KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
+METHOD_KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
 """What each method asks for."""
 
 
@@ -30,4 +30,4 @@ class DescribedTask:
     @property
     def kinds(self) -> frozenset[Kind]:
         """Return the kinds of ask it will make."""
-        return frozenset(KINDS[method] for method in self._spec.methods)
+        return frozenset(METHOD_KINDS[method] for method in self._spec.methods)

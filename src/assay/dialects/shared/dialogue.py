@@ -17,7 +17,7 @@ _SLOT = "\ue0a5"
 SHOT_SEPARATOR = "\n\n"
 
 
-class Turn(NamedTuple):
+class TemplateTurn(NamedTuple):
     """One turn and its template."""
 
     role: Role
@@ -49,7 +49,7 @@ class RoleMarks(NamedTuple):
         return self.around.get(role, ("", ""))[1]
 
 
-class Opening(NamedTuple):
+class DialogueOpening(NamedTuple):
     """A conversation up to the answer."""
 
     context: str
@@ -67,7 +67,7 @@ class Opening(NamedTuple):
         """Return the prompt with an answer in place, and where in its final text the answer begins."""
         return self._prompt(self.context + self.joiner + answer), len(self.context)
 
-    def before_label(self) -> Prompt:
+    def build_label_prompt(self) -> Prompt:
         """Return the prompt whose next token is the answer's label."""
         return self._prompt(self.context) if self.context or self.history is None else self.history
 
@@ -80,7 +80,7 @@ class Dialogue:
 
     def __init__(
         self,
-        turns: Sequence[Turn],
+        turns: Sequence[TemplateTurn],
         answer_field: str,
         marks: RoleMarks | None = None,
         *,
@@ -107,80 +107,80 @@ class Dialogue:
 
     def opening(
         self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool
-    ) -> Opening:
+    ) -> DialogueOpening:
         """Render up to the answer, with solved examples before the question.
 
         `values` and each shot hold the record's fields; a shot's answer stands under the answer field.
         """
         return self._chat_opening(values, shots) if chat else self._text_opening(values, shots)
 
-    def turns_with_answer(self, values: Mapping[str, Any]) -> list[tuple[Role, str]]:
+    def render_turns_with_answer(self, values: Mapping[str, Any]) -> list[tuple[Role, str]]:
         """Render every turn to its end; `values` has what the answer field shows."""
         return [(role, template.render(values)) for role, template in self.turns]
 
-    def text_with_answer(self, values: Mapping[str, Any]) -> str:
+    def render_text_with_answer(self, values: Mapping[str, Any]) -> str:
         """Render the whole conversation as text."""
-        turns = self.turns_with_answer(values)
-        return _joined(turns) if self._marks is None else self._marks.text(turns)
+        turns = self.render_turns_with_answer(values)
+        return _join_turns(turns) if self._marks is None else self._marks.text(turns)
 
     def _marked_opening(
         self, marks: RoleMarks, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]
-    ) -> Opening:
+    ) -> DialogueOpening:
         chunks = [marks.begin]
         for shot in shots:
             turns, reply = self._rendered(shot)
             begun = reply or ""
-            answer = f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"
+            answer = f"{begun}{_find_joiner(begun)}{shot[self.answer_field]}"
             chunks.append(marks.text([*turns, ("assistant", answer)]))
         turns, reply = self._rendered(values)
         whole = "".join([*chunks, marks.text([one for one in turns if one[1]]), marks.reply(reply or "")])
         context = whole.rstrip(" ")
-        joiner = whole[len(context) :] or (_joiner_after(reply) if reply else "")
-        return Opening(context, joiner, None, context, whole)
+        joiner = whole[len(context) :] or (_find_joiner(reply) if reply else "")
+        return DialogueOpening(context, joiner, None, context, whole)
 
-    def _text_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> Opening:
+    def _text_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> DialogueOpening:
         if self._marks is not None:
             return self._marked_opening(self._marks, values, shots)
         head = "".join([self._solved_text(shot) + SHOT_SEPARATOR for shot in shots])
         turns, reply = self._rendered(values)
-        body = head + _joined(turns)
+        body = head + _join_turns(turns)
         whole = body if reply is None else f"{body}\n{reply}"
         # A turn that holds nothing but the answer adds nothing to a bare question.
         verbatim = body if reply == "" and not shots else whole
         context = whole.rstrip(" ")
-        joiner = whole[len(context) :] or _joiner_after(whole)
+        joiner = whole[len(context) :] or _find_joiner(whole)
         generation = context if verbatim is whole else verbatim.rstrip(" ")
         if self._keeps_end:
             generation = verbatim
-        return Opening(context, joiner, None, generation, verbatim)
+        return DialogueOpening(context, joiner, None, generation, verbatim)
 
     def _solved_text(self, values: Mapping[str, Any]) -> str:
         turns, reply = self._rendered(values)
-        text = _joined(turns) if reply is None else f"{_joined(turns)}\n{reply}"
-        return f"{text}{_joiner_after(text)}{values[self.answer_field]}"
+        text = _join_turns(turns) if reply is None else f"{_join_turns(turns)}\n{reply}"
+        return f"{text}{_find_joiner(text)}{values[self.answer_field]}"
 
-    def _chat_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> Opening:
+    def _chat_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> DialogueOpening:
         messages: list[Message] = []
         for shot in shots:
             turns, reply = self._rendered(shot)
             begun = reply or ""
-            _extend(messages, turns)
-            messages.append(Message("assistant", f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"))
+            _append_turns(messages, turns)
+            messages.append(Message("assistant", f"{begun}{_find_joiner(begun)}{shot[self.answer_field]}"))
         turns, reply = self._rendered(values)
         last_turn = turns[-1][1] if turns else ""
         spaces = last_turn[len(last_turn.rstrip()) :] if last_turn.strip() else ""
-        _extend(messages, turns)
+        _append_turns(messages, turns)
         if self._keeps_end and messages and turns and messages[-1].role == turns[-1][0]:
             role, text = turns[-1]
             messages[-1] = Message(role, messages[-1].text + text[len(text.rstrip()) :])
         history = tuple(messages)
         context = (reply or "").rstrip(" ")
-        joiner = (reply or "")[len(context) :] or _joiner_after(context)
+        joiner = (reply or "")[len(context) :] or _find_joiner(context)
         verbatim = history
         if spaces and history and not self._keeps_end:
             last = history[-1]
             verbatim = (*history[:-1], Message(last.role, f"{last.text}{spaces}"))
-        return Opening(context, joiner, history, history, verbatim)
+        return DialogueOpening(context, joiner, history, history, verbatim)
 
     def _rendered(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str | None]:
         """Render the turns before the reply, and the reply up to the answer (None: there is no such turn)."""
@@ -195,23 +195,23 @@ class Dialogue:
         return [*turns, (role, text)], None
 
 
-def _joined(turns: Sequence[tuple[Role, str]]) -> str:
+def _join_turns(turns: Sequence[tuple[Role, str]]) -> str:
     return "\n".join([text for _, text in turns if text])
 
 
-def _joiner_after(text: str) -> str:
+def _find_joiner(text: str) -> str:
     """An answer is set off by a space, unless white space or nothing stands before it."""
     return "" if not text or text[-1].isspace() else " "
 
 
-def chat_messages(turns: Sequence[tuple[Role, str]]) -> tuple[Message, ...]:
+def turns_to_messages(turns: Sequence[tuple[Role, str]]) -> tuple[Message, ...]:
     """Return turns as the messages of a chat."""
     messages: list[Message] = []
-    _extend(messages, turns)
+    _append_turns(messages, turns)
     return tuple(messages)
 
 
-def _extend(messages: list[Message], turns: Sequence[tuple[Role, str]]) -> None:
+def _append_turns(messages: list[Message], turns: Sequence[tuple[Role, str]]) -> None:
     """Append turns; empty ones and later system turns are left out, neighbours of one role become one."""
     for role, text in turns:
         content = text.rstrip()

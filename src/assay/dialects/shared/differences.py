@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from assay.core.task import Quirk
+from assay.core.task import OriginalDifference
 
 AS_ORIGINAL = "as the original"
 
@@ -29,17 +29,17 @@ class Difference(NamedTuple, Generic[Traits]):
     """What it then does, where that is not quite the same."""
 
 
-def always(_: object) -> bool:
+def touches_every_task(_: object) -> bool:
     """Touch every task."""
     return True
 
 
-def quirks(
+def select_differences(
     differences: Iterable[Difference[Traits]], traits: Traits, *, is_faithful: bool
-) -> tuple[Quirk, ...]:
+) -> tuple[OriginalDifference, ...]:
     """Return the differences that can touch a task, and what was done about each."""
     return tuple(
-        Quirk(
+        OriginalDifference(
             one.name,
             one.original,
             one.faithful if is_faithful and one.is_reproduced else one.corrected,

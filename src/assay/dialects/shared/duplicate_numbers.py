@@ -10,11 +10,11 @@ from array import array
 from bisect import bisect_left
 from itertools import pairwise
 
-_FEW = 20_000
+_NUMPY_THRESHOLD = 20_000
 """Numbers that are put in order before numpy would be imported."""
 
 
-class Repeated:
+class DuplicateNumbers:
     """The numbers of a list that come more than once."""
 
     def __init__(self, numbers: array[int] | None = None) -> None:
@@ -26,7 +26,7 @@ class Repeated:
         self.first: tuple[int, int] | None = None
         """Where the first of them comes for the first and the second time."""
         if numbers:
-            self._look_through(numbers)
+            self._find_duplicates(numbers)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -39,8 +39,8 @@ class Repeated:
         at = bisect_left(self._known, number)
         return at if at < len(self._known) and self._known[at] == number else None
 
-    def _look_through(self, numbers: array[int]) -> None:
-        for number, following in pairwise(in_order(numbers)):
+    def _find_duplicates(self, numbers: array[int]) -> None:
+        for number, following in pairwise(sort_numbers(numbers)):
             if number == following:
                 self.n_more += 1
                 if not self._known or self._known[-1] != number:
@@ -50,9 +50,9 @@ class Repeated:
             self.first = at, numbers.index(numbers[at], at + 1)
 
 
-def in_order(numbers: array[int]) -> array[int]:
+def sort_numbers(numbers: array[int]) -> array[int]:
     """Return numbers from the least to the greatest."""
-    if len(numbers) <= _FEW:
+    if len(numbers) <= _NUMPY_THRESHOLD:
         return array("Q", sorted(numbers))
     import numpy as np
 

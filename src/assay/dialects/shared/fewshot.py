@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.sample import Sample
-from assay.dialects.shared.duplicate_numbers import in_order
+from assay.dialects.shared.duplicate_numbers import sort_numbers
 
 ShotPolicy: TypeAlias = Literal["first", "random"]
 _NUMBERS = 1 << 64
@@ -52,7 +52,7 @@ class ShotPool:
         self._question = question
         self.members = keep(self._noted(pool))
         """The samples that may be examples."""
-        self._in_order = in_order(self._asked)
+        self._in_order = sort_numbers(self._asked)
         self._n_shots = n_shots
         self.policy = policy
         self._seed = seed
@@ -61,15 +61,15 @@ class ShotPool:
     def __len__(self) -> int:
         return len(self.members)
 
-    def leaks(self, sample: Sample) -> bool:
+    def has_same_question(self, sample: Sample) -> bool:
         """Return whether the pool holds this sample's question, so that it has to be kept out."""
-        return self._n_twins(self._number(sample)) > 0
+        return self._count_twins(self._number(sample)) > 0
 
     def n_left(self, sample: Sample) -> int:
         """Return how many examples there are for a sample, once those that ask the same are kept out."""
-        return len(self.members) - self._n_twins(self._number(sample))
+        return len(self.members) - self._count_twins(self._number(sample))
 
-    def n_left_to_any(self) -> int:
+    def count_fewest_left(self) -> int:
         """Return how many examples there are for the member that has the fewest."""
         return len(self) - max((sum(1 for _ in alike) for _, alike in groupby(self._in_order)), default=0)
 
@@ -83,11 +83,13 @@ class ShotPool:
             return []
         own = self._number(sample)
         # So many more than needed that, after the twins are dropped, enough are left.
-        wanted = min(len(self.members), self._n_shots + self._n_twins(own))
+        wanted = min(len(self.members), self._n_shots + self._count_twins(own))
         if self.policy == "first":
             chosen: Sequence[int] = range(wanted)
         else:
-            chosen = draw(self._seed, self._task, sample.id, "shots").sample(range(len(self.members)), wanted)
+            chosen = make_random(self._seed, self._task, sample.id, "shots").sample(
+                range(len(self.members)), wanted
+            )
         return [i for i in chosen if self._asked[i] != own][: self._n_shots]
 
     def _noted(self, pool: Iterable[Sample]) -> Iterator[Sample]:
@@ -99,14 +101,14 @@ class ShotPool:
 
     def _number(self, sample: Sample) -> int:
         """Return a number that samples share when they ask the same, in this process."""
-        return hash(question_key(self._question(sample))) % _NUMBERS
+        return hash(normalize_question(self._question(sample))) % _NUMBERS
 
-    def _n_twins(self, number: int) -> int:
+    def _count_twins(self, number: int) -> int:
         """Return how many members ask this."""
         first = bisect_left(self._in_order, number)
         return bisect_right(self._in_order, number, first) - first
 
 
-def question_key(text: str) -> str:
+def normalize_question(text: str) -> str:
     """Return what two questions share when they ask the same: upper and lower case and spaces aside."""
     return " ".join(text.casefold().split())

@@ -9,7 +9,7 @@ Row = TypeVar("Row")
 Made = TypeVar("Made")
 
 
-class PerRow(Sequence[Made], Generic[Row, Made]):
+class LazyRows(Sequence[Made], Generic[Row, Made]):
     """A list that holds nothing: rows may be more than fit into memory, and so is what is made of them."""
 
     def __init__(self, rows: Sequence[Row], make: Callable[[Row], Made]) -> None:

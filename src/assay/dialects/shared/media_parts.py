@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from assay.core.media import MEDIA, AnyMedia, Medium
-from assay.sources.media_files import media_data, media_file
-from assay.sources.media_formats import Broken
+from assay.sources.media_files import read_media_data, read_media_file
+from assay.sources.media_formats import BrokenMedia
 
 _DATA = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.IGNORECASE)
 _SHOWN_CHARS = 120
@@ -18,7 +18,7 @@ _LONGEST_PATH = 4096
 """What Linux takes, and no other system more than a little beyond."""
 
 
-def media_part(
+def build_media_part(
     medium: Medium, where: str, *, roots: Sequence[Path] = (), is_faithful: bool = False
 ) -> AnyMedia:
     """Return the part for a medium; raise Broken when there is none to be had.
@@ -28,13 +28,13 @@ def media_part(
     if where.lower().startswith(("http://", "https://")):
         return MEDIA[medium](url=where)
     if (data := _DATA.match(where)) is not None:
-        return media_data(data["type"] or "", where[data.end() :], medium, keeps_type=is_faithful)
+        return read_media_data(data["type"] or "", where[data.end() :], medium, keeps_type=is_faithful)
     if where.startswith("data:"):
-        raise Broken("it is a data address that is not in base64")
-    return media_file(_find_file(where.removeprefix("file://"), roots), medium)
+        raise BrokenMedia("it is a data address that is not in base64")
+    return read_media_file(_find_file(where.removeprefix("file://"), roots), medium)
 
 
-def clipped(where: str) -> str:
+def clip_address(where: str) -> str:
     """Return where a medium is, for an error: its beginning, when it is long or data."""
     return where if len(where) <= _SHOWN_CHARS else f"{where[:_SHOWN_CHARS]}... ({len(where):,} characters)"
 
@@ -42,9 +42,9 @@ def clipped(where: str) -> str:
 def _find_file(name: str, roots: Sequence[Path]) -> str:
     """Return the first file of a name; where there is none, the path as it is written."""
     if not name.strip():
-        raise Broken("it has no path")
+        raise BrokenMedia("it has no path")
     if len(name) > _LONGEST_PATH:
-        raise Broken("it is no path; base64 needs data:TYPE;base64, before it")
+        raise BrokenMedia("it is no path; base64 needs data:TYPE;base64, before it")
     # An address may spell a space as %20; a file may as well be called so.
     for spelling in dict.fromkeys((name, unquote(name))):
         for root in ("", *map(str, roots)):

@@ -11,11 +11,11 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.core.media import Medium, Part, Text
 from assay.core.prompt import Message, Role
-from assay.dialects.shared.media_parts import clipped, media_part
-from assay.sources.media_formats import Broken
+from assay.dialects.shared.media_parts import build_media_part, clip_address
+from assay.sources.media_formats import BrokenMedia
 
 ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -59,7 +59,7 @@ class UnsupportedConversation(BadConversation):
     """A conversation that is well formed and needs what Assay does not do, such as tool calls."""
 
 
-class Turn(NamedTuple):
+class ConversationTurn(NamedTuple):
     """One turn of a dataset's conversation."""
 
     role: Role
@@ -83,7 +83,7 @@ def parse_value(value: Any) -> Any:
 
 def is_conversation(value: Any) -> bool:
     """Whether a value is a list of messages, by its keys alone."""
-    messages = _listed(parsed := parse_value(value))
+    messages = _list_messages(parsed := parse_value(value))
     if not messages or (isinstance(parsed, list) and isinstance(parsed[0], str)):
         return False
     return all(
@@ -102,22 +102,22 @@ def is_text_list(value: Any) -> bool:
     return isinstance(texts, list) and len(texts) > 1 and all(isinstance(one, str) for one in texts)
 
 
-def read_turns(value: Any) -> list[Turn]:
+def read_turns(value: Any) -> list[ConversationTurn]:
     """Return the turns of a conversation; BadConversation says what is wrong with which turn.
 
     A list of texts is a conversation whose speakers alternate, the user first; one text is the user's turn.
     """
     if isinstance(value, str) and is_plain_text(value) and value.strip():
-        return [Turn("user", value)]
+        return [ConversationTurn("user", value)]
     parsed = parse_value(value)
-    messages = _listed(parsed)
+    messages = _list_messages(parsed)
     if not messages:
         found = "an empty list" if messages == [] else f"{parsed!r:.80}"
         raise BadConversation(f"found {found}, expected a list of messages with 'role' and 'content'")
     return [_turn(one, number) for number, one in enumerate(messages, 1)]
 
 
-def unsent_keys(value: Any) -> frozenset[str]:
+def find_unsent_keys(value: Any) -> frozenset[str]:
     """Return the keys of a conversation's messages that say something and are no part of a prompt."""
     messages = parse_value(value)
     if not isinstance(messages, list) or all(type(one) is dict and len(one) == 2 for one in messages):
@@ -142,17 +142,17 @@ def to_message(turn: Mapping[str, Any], roots: Sequence[Path]) -> Message:
     return Message(turn["role"], parts)
 
 
-def text_of(turn: Turn) -> str:
+def get_turn_text(turn: ConversationTurn) -> str:
     """Return the text of a turn without its media."""
     if isinstance(turn.content, str):
         return turn.content
     return "\n".join(one if isinstance(one, str) else str(one.get("text") or "") for one in turn.content)
 
 
-def _listed(value: Any) -> list[Any] | None:
+def _list_messages(value: Any) -> list[Any] | None:
     """Return the messages of a value; None where it is neither a list nor a table of columns."""
     if isinstance(value, Mapping):
-        return _from_columns(value)
+        return _read_column_messages(value)
     if not isinstance(value, list):
         return None
     if value and isinstance(value[0], str) and all(isinstance(one, str) for one in value):
@@ -161,7 +161,7 @@ def _listed(value: Any) -> list[Any] | None:
     return value
 
 
-def _from_columns(value: Mapping[str, Any]) -> list[Any] | None:
+def _read_column_messages(value: Mapping[str, Any]) -> list[Any] | None:
     """Return the messages of an object of equally long lists, as `datasets` may store a list of objects."""
     names = [name for name, column in value.items() if isinstance(column, list)]
     if not any({*keys} <= {*names} for keys in _FORMS) or len({len(value[name]) for name in names}) != 1:
@@ -173,13 +173,13 @@ def _form(message: Mapping[str, Any]) -> tuple[str, str] | None:
     return next(((who, what) for who, what in _FORMS if who in message and what in message), None)
 
 
-def _turn(message: Any, number: int) -> Turn:
+def _turn(message: Any, number: int) -> ConversationTurn:
     # Most messages are a known role and a text: the hot path of every table of conversations.
     if type(message) is dict and len(message) == 2:
         name = message["role"] if "role" in message else message.get("from")
         text = message["content"] if "content" in message else message.get("value")
         if type(name) is str and type(text) is str and text and not text.isspace() and name in ROLES:
-            return Turn(ROLES[name], text)
+            return ConversationTurn(ROLES[name], text)
     place = f"message {number}"
     if not isinstance(message, Mapping):
         raise BadConversation(f"{place} is {message!r:.80}, expected an object with 'role' and 'content'")
@@ -195,9 +195,9 @@ def _turn(message: Any, number: int) -> Turn:
         raise UnsupportedConversation(f"{place} has the role {name!r}; tool calls are not supported")
     role = ROLES.get(name.lower()) if isinstance(name, str) else None
     if role is None:
-        hint = nearest(name, ROLES) if isinstance(name, str) else ""
+        hint = suggest_name(name, ROLES) if isinstance(name, str) else ""
         raise BadConversation(f"{place} has the unknown role {name!r}{hint}; known are {listing(ROLES)}")
-    return Turn(role, _content(message[what], f"{place}, the {role}'s,"))
+    return ConversationTurn(role, _content(message[what], f"{place}, the {role}'s,"))
 
 
 def _content(content: Any, place: str) -> str | list[Any]:
@@ -241,9 +241,11 @@ def _part(part: Any, roots: Sequence[Path]) -> Part:
         return Text(part["text"])
     address = _medium_address(part) or ""
     try:
-        return media_part(_MEDIA_PARTS[part["type"]], address, roots=roots)
-    except Broken as trouble:
-        raise BadConversation(f"the {_MEDIA_PARTS[part['type']]} {clipped(address)!r}: {trouble}") from None
+        return build_media_part(_MEDIA_PARTS[part["type"]], address, roots=roots)
+    except BrokenMedia as trouble:
+        raise BadConversation(
+            f"the {_MEDIA_PARTS[part['type']]} {clip_address(address)!r}: {trouble}"
+        ) from None
 
 
 def _medium_address(part: Mapping[str, Any]) -> str | None:

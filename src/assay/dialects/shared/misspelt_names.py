@@ -29,10 +29,10 @@ class MisspeltName(NamedTuple):
     where: Origin
 
 
-def nearest_known(name: str, known: Collection[str]) -> str | None:
+def find_nearest_name(name: str, known: Collection[str]) -> str | None:
     """Return the known name that a name resembles; case and underscores do not count."""
-    plain = _plain(name)
-    same = next((one for one in known if _plain(one) == plain), None)
+    plain = _normalize_name(name)
+    same = next((one for one in known if _normalize_name(one) == plain), None)
     if same is not None:
         return same
     # Of equally close names, the first in the alphabet: the message must not change from run to run.
@@ -40,45 +40,45 @@ def nearest_known(name: str, known: Collection[str]) -> str | None:
     return found[0] if found else None
 
 
-def misspelt_names(
+def find_misspelt_names(
     cls: type, files: Collection[Path], settable: Collection[str], *, allowed: Collection[str] = ()
 ) -> list[MisspeltName]:
     """Return the probable misspellings in a class and in those classes it extends that the files define.
 
     `settable`: the names that an author may define. `allowed`: further names with a meaning.
     """
-    own = {one.__name__ for one in cls.__mro__ if _file_of(one) in files}
+    own = {one.__name__ for one in cls.__mro__ if _find_class_file(one) in files}
     trees = [(path, ast.parse(path.read_bytes())) for path in files]
-    read = {name for _, tree in trees for name in _names_read(tree)}
+    read = {name for _, tree in trees for name in _find_read_names(tree)}
     known = {*settable, *allowed}
     found: dict[str, MisspeltName] = {}
     for path, tree in trees:
         for node in ast.walk(tree):
             if not isinstance(node, ast.ClassDef) or node.name not in own:
                 continue
-            written = dict(_names_written(node))
+            written = dict(_find_defined_names(node))
             candidates = [name for name in settable if name not in written]
             for name, line in written.items():
                 if name in known or name in read or name.startswith("__"):
                     continue
-                meant = nearest_known(name, candidates)
+                meant = find_nearest_name(name, candidates)
                 if meant is not None:
                     found.setdefault(name, MisspeltName(name, meant, Origin(str(path), line=line)))
     return list(found.values())
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.replace("_", "").casefold()
 
 
-def _file_of(cls: type) -> Path | None:
+def _find_class_file(cls: type) -> Path | None:
     try:
         return Path(inspect.getfile(cls))
     except (TypeError, OSError):
         return None
 
 
-def _names_read(tree: ast.AST) -> Iterator[str]:
+def _find_read_names(tree: ast.AST) -> Iterator[str]:
     nodes = list(ast.walk(tree))
     modules = {
         alias.asname or alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
@@ -98,12 +98,12 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _names_written(cls: ast.ClassDef) -> Iterator[tuple[str, int]]:
+def _find_defined_names(cls: ast.ClassDef) -> Iterator[tuple[str, int]]:
     """Yield what a class body defines, and what its methods set on `self`, with the lines."""
     for statement in cls.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield statement.name, statement.lineno
-            yield from _set_on_self(statement)
+            yield from _find_self_names(statement)
         else:
             for name in _targets(statement):
                 yield name, statement.lineno
@@ -119,7 +119,7 @@ def _targets(statement: ast.stmt) -> Iterable[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def _set_on_self(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, int]]:
+def _find_self_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, int]]:
     for node in ast.walk(function):
         if (
             isinstance(node, ast.Attribute)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.sample import Sample
 
 MAX_TOKENS = "max_tokens"
@@ -43,7 +43,7 @@ class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     percentage_distribute: Annotated[tuple[tuple[Positive, Share], ...], msgspec.Meta(min_length=1)]
 
     def __post_init__(self) -> None:
-        total = sum(_exact(share) for _, share in self.percentage_distribute)
+        total = sum(_to_fraction(share) for _, share in self.percentage_distribute)
         if total != 1:
             raise ValueError(f"the shares add up to {float(total)}, expected 1")
 
@@ -67,12 +67,12 @@ class SharedLengths(
 OutputConfig: TypeAlias = UniformLengths | SharedLengths
 
 
-def _exact(share: float) -> Fraction:
+def _to_fraction(share: float) -> Fraction:
     """Return a share as it is written: 0.29 is 29 of 100."""
     return Fraction(str(share))
 
 
-def chosen_rows(
+def select_rows(
     rows: range, count: int | None, mode: SamplingMode, *, seed: int, task: str
 ) -> range | tuple[int, ...]:
     """Return the rows that are asked, in order; a range where they are some of the table's in its order.
@@ -86,10 +86,10 @@ def chosen_rows(
     again = list(islice(cycle(rows), max(n, len(rows)) if mode == "random" else n))
     if mode == "default":
         return tuple(again)
-    return tuple(draw(seed, task, "sampling_mode").sample(again, n))
+    return tuple(make_random(seed, task, "sampling_mode").sample(again, n))
 
 
-def in_order(found: Mapping[int, Sample], chosen: tuple[int, ...]) -> Iterator[Sample]:
+def order_samples(found: Mapping[int, Sample], chosen: tuple[int, ...]) -> Iterator[Sample]:
     """Yield samples by position. One that comes again has an id of its own, and the cluster of its first."""
     ids = {sample.id for sample in found.values()}
     total, so_far = Counter(chosen), Counter[int]()
@@ -97,11 +97,11 @@ def in_order(found: Mapping[int, Sample], chosen: tuple[int, ...]) -> Iterator[S
         sample = found[position]
         if total[position] > 1:
             so_far[position] += 1
-            sample = _time(sample, so_far[position], ids)
+            sample = _repeat_sample(sample, so_far[position], ids)
         yield sample
 
 
-def _time(sample: Sample, nth: int, ids: Container[str]) -> Sample:
+def _repeat_sample(sample: Sample, nth: int, ids: Container[str]) -> Sample:
     """Return a sample as it is asked for the nth time."""
     name = sample.id if nth == 1 else f"{sample.id}~{nth}"
     while nth > 1 and name in ids:
@@ -110,7 +110,7 @@ def _time(sample: Sample, nth: int, ids: Container[str]) -> Sample:
     return msgspec.structs.replace(sample, id=name, cluster=cluster)
 
 
-class Lengths(NamedTuple):
+class AnswerLengths(NamedTuple):
     """How long the answer of each row may be, by an output config."""
 
     config: OutputConfig
@@ -120,7 +120,7 @@ class Lengths(NamedTuple):
     task: str
     is_faithful: bool
 
-    def put_in(self, samples: Iterator[Sample]) -> Iterator[Sample]:
+    def add_lengths(self, samples: Iterator[Sample]) -> Iterator[Sample]:
         """Yield the samples with their lengths as the column `max_tokens`."""
         for place, sample in enumerate(samples):
             length = self.of(place, sample.id)
@@ -130,7 +130,7 @@ class Lengths(NamedTuple):
         """Return the length of a row, given its place among those that are asked and what it is called."""
         if isinstance(self.config, UniformLengths):
             bounds = self.config.params
-            return draw(self.seed, self.task, name, "output_config").randint(
+            return make_random(self.seed, self.task, name, "output_config").randint(
                 bounds.min_value, bounds.max_value
             )
         steps = self._steps()
@@ -142,7 +142,7 @@ class Lengths(NamedTuple):
         if isinstance(self.config, SharedLengths):
             for length, share in self.config.params.percentage_distribute:
                 # The original calculates 0.29 * 100 as 28.999999999999996.
-                end += math.floor((share if self.is_faithful else _exact(share)) * self.n_rows)
+                end += math.floor((share if self.is_faithful else _to_fraction(share)) * self.n_rows)
                 steps.append((length, end))
         return steps
 

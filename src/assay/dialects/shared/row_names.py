@@ -10,16 +10,16 @@ from typing import cast, overload
 
 _MARK = "-"
 """Stands before the number of a repeated row; a hash has none."""
-_FEW = 20_000
+_NUMPY_THRESHOLD = 20_000
 """Rows that are put in order before numpy would be imported."""
 
 
-def named(digests: Sequence[str]) -> list[str]:
+def name_rows(digests: Sequence[str]) -> list[str]:
     """Return a name for each row, given the hashes of their contents; equal rows are numbered."""
     return list(RowNames(digests))
 
 
-def content_of(name: str) -> str:
+def get_content_hash(name: str) -> str:
     """Return the hash of the content that a row was named by."""
     return name.partition(_MARK)[0]
 
@@ -30,7 +30,7 @@ class RowNames(Sequence[str]):
     def __init__(self, digests: Iterable[str]) -> None:
         """Take the hash of each row's content, as `core.ids.digest` makes it."""
         self._contents = array("Q", (int(one, 16) for one in digests))
-        self._ordered, self._places = _in_order(self._contents)
+        self._ordered, self._places = _sort_contents(self._contents)
         """The contents from the least to the greatest, and where each of them stands; equal ones in order."""
         self._are_different = all(
             one != following for one, following in zip(self._ordered, self._ordered[1:], strict=False)
@@ -79,7 +79,7 @@ class RowNames(Sequence[str]):
         return f"{content:016x}" if nth == 1 else f"{content:016x}{_MARK}{nth}"
 
 
-def hash_of_contents(*several: Iterable[str]) -> str:
+def hash_contents(*several: Iterable[str]) -> str:
     """Return the hash that lists of contents have together: `core.ids.digest` of them, never held."""
     found = hashlib.blake2b(digest_size=16)
     for nth, contents in enumerate(several):
@@ -91,8 +91,8 @@ def hash_of_contents(*several: Iterable[str]) -> str:
     return found.hexdigest()
 
 
-def _in_order(numbers: array[int]) -> tuple[Sequence[int], Sequence[int]]:
-    if len(numbers) <= _FEW:
+def _sort_contents(numbers: array[int]) -> tuple[Sequence[int], Sequence[int]]:
+    if len(numbers) <= _NUMPY_THRESHOLD:
         order = sorted(range(len(numbers)), key=numbers.__getitem__)
         return array("Q", map(numbers.__getitem__, order)), array("q", order)
     import numpy as np

@@ -12,13 +12,13 @@ from typing import overload
 
 from assay.core.sample import Sample
 
-_HELD_CHARS = 64_000_000
+_MEMORY_CHARS = 64_000_000
 """Of samples in memory, each counted with what it takes beside its texts."""
 _SAMPLE_CHARS = 1_000
-_WRITTEN_AT_ONCE = 1 << 20
+_WRITE_BUFFER_BYTES = 1 << 20
 
 
-class KeptSamples(Sequence[Sample]):
+class StoredSamples(Sequence[Sample]):
     """A list of samples that is only read. Beyond what is held, each takes eight bytes of memory.
 
     What lies on disk was written by this process, into a file that nobody else can open: it comes back as it
@@ -29,7 +29,7 @@ class KeptSamples(Sequence[Sample]):
         self._held: list[Sample] = []
         self._ends = array("Q")
         """Where each sample that is not held ends in the file."""
-        room = _HELD_CHARS
+        room = _MEMORY_CHARS
         source = iter(samples)
         for sample in source:
             self._held.append(sample)
@@ -73,7 +73,7 @@ class KeptSamples(Sequence[Sample]):
             waiting += content
             end += len(content)
             self._ends.append(end)
-            if len(waiting) >= _WRITTEN_AT_ONCE:
+            if len(waiting) >= _WRITE_BUFFER_BYTES:
                 _write(self._file, waiting)
         if waiting:
             _write(self._file, waiting)

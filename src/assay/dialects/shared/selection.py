@@ -6,10 +6,10 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 
 
-def chosen_parts(
+def select_parts(
     selection: str,
     known: Sequence[str],
     *,
@@ -74,7 +74,7 @@ class _Parts(NamedTuple):
         return UsageError(
             Problem(
                 self.code,
-                f"{self.dataset}: {what}{nearest(name, known)}",
+                f"{self.dataset}: {what}{suggest_name(name, known)}",
                 f"choose from {listing(known, at_most=20)}" if known else "leave the selection away",
             )
         )

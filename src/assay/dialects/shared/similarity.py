@@ -28,13 +28,13 @@ class Vectors:
         return np.stack([self._known[text] for text in texts]).astype(np.float64)
 
 
-def similarity(pool: NDArray[np.float64], vector: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_similarity(pool: NDArray[np.float64], vector: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how alike each of the pool is to one: the product of vectors of length 1, their cosine."""
     products: NDArray[np.float64] = (pool @ vector).round(_DIGITS)
     return products
 
 
-def best(scores: NDArray[np.float64], n: int) -> list[int]:
+def rank_best(scores: NDArray[np.float64], n: int) -> list[int]:
     """Return where the n highest scores stand, the highest first; of equal ones the earlier first."""
     if n <= 0:
         return []

@@ -79,7 +79,7 @@ class BraceTemplate:
             if name is None
             else value
             if type(value := values.get(name)) is str
-            else _shown(field(values, name, written))
+            else _to_text(get_field(values, name, written))
             for written, name in self._pieces
         ]
         if not self.is_small and (n := sum(map(len, parts))) > _MAX_CHARACTERS:
@@ -106,10 +106,10 @@ class JinjaTemplate:
                 what = f"the Jinja template does not parse: {error.what} (template line {error.line})"
                 fix = "correct the template; to write braces as text use {{ '{' }}"
                 raise AuthorError(Problem("TEMPLATE-001", what, fix, where)) from error
-            raise AuthorError(template_limit(label, error.what, where)) from error
+            raise AuthorError(build_limit_problem(label, error.what, where)) from error
         tree = environment.parse(text)
         self.fields = frozenset(meta.find_undeclared_variables(tree)) - frozenset(environment.globals)
-        self.literals = literal_fields(environment, text)
+        self.literals = find_literal_fields(environment, text)
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text with the holes filled."""
@@ -132,13 +132,13 @@ class TemplateFailure(Exception):
         """Whether the template does more than one rendering may: other rows will not fare better."""
 
 
-def template_limit(label: str, what: str, where: Origin | None) -> Problem:
+def build_limit_problem(label: str, what: str, where: Origin | None) -> Problem:
     """Return the problem of a template that does too much."""
     fix = "make the template smaller; docs/reference/errors.md lists the limits"
     return Problem("TEMPLATE-002", f"{label} cannot be used: {what}", fix, where)
 
 
-def literal_fields(environment: Environment, text: str) -> frozenset[str]:
+def find_literal_fields(environment: Environment, text: str) -> frozenset[str]:
     """Return what a Jinja template names as `{field}`, which Jinja leaves in the prompt as it is."""
     from jinja2 import nodes
 
@@ -162,7 +162,7 @@ def _sandbox() -> BoundedEnvironment:
 _MISSING = object()
 
 
-def field(values: Mapping[str, Any], name: str, default: Any = _MISSING) -> Any:
+def get_field(values: Mapping[str, Any], name: str, default: Any = _MISSING) -> Any:
     """Return a field of a record; `a.b` looks into a nested one when no field has that whole name."""
     value = values.get(name, _MISSING)
     if value is not _MISSING:
@@ -179,8 +179,8 @@ def field(values: Mapping[str, Any], name: str, default: Any = _MISSING) -> Any:
 
 def has_field(values: Mapping[str, Any], name: str) -> bool:
     """Return whether a record has a field, nested ones included."""
-    return field(values, name, None) is not None or name in values
+    return get_field(values, name, None) is not None or name in values
 
 
-def _shown(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else str(value)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from assay.dialects.shared.choices import FORMS, AnswerForm, Options, read_answer
-from assay.dialects.table.column_words import is_weak_answer, words_of
+from assay.dialects.shared.choices import ANSWER_FORMS, AnswerForm, Options, read_answer
+from assay.dialects.table.column_words import is_weak_answer, split_column_name
 from assay.dialects.table.columns import Column, is_empty
-from assay.dialects.table.layout import unprinted_answer
+from assay.dialects.table.layout import read_printed_answer
 
 FitForm: TypeAlias = Literal["label", "text", "index0", "index1", "marked"]
 
@@ -45,7 +45,7 @@ class AnswerFit(NamedTuple):
         return self.note or ("its name" if is_named else "its values name an option in every row")
 
 
-def fits_of(
+def find_answer_fits(
     columns: Iterable[Column],
     rows: Sequence[Options | None],
     base: int | None,
@@ -58,13 +58,13 @@ def fits_of(
     """
     found = []
     for column in columns:
-        forms = [one for one in FORMS if form in (None, one)]
+        forms = [one for one in ANSWER_FORMS if form in (None, one)]
         if column.name in label_names:
             # Integers with names count from 0, whatever the names are.
             forms = [one for one in forms if one == "index0"]
         readings = {one: golds for one in forms if (golds := _golds(column, rows, one)) is not None}
         if readings:
-            found.append(_best(column, readings, base))
+            found.append(_choose_best_fit(column, readings, base))
     return found
 
 
@@ -76,14 +76,14 @@ def _golds(
         if is_empty(cell) or options is None:
             golds.append(None)
             continue
-        value = unprinted_answer(cell, options)
+        value = read_printed_answer(cell, options)
         if isinstance(value, dict) or (gold := read_answer(value, options, form)) is None:
             return None
         golds.append(gold)
     return tuple(golds) if any(gold is not None for gold in golds) else None
 
 
-def _best(
+def _choose_best_fit(
     column: Column, readings: Mapping[AnswerForm, tuple[tuple[int, ...] | None, ...]], base: int | None
 ) -> AnswerFit:
     if "label" in readings:
@@ -97,7 +97,7 @@ def _best(
     if base is not None:
         form = "index1" if base else "index0"
         return AnswerFit(column, form, readings[form], f"the option columns count from {base}")
-    counts_from_0 = not {"idx", "index", "ind"}.isdisjoint(words_of(column.name))
+    counts_from_0 = not {"idx", "index", "ind"}.isdisjoint(split_column_name(column.name))
     if min(column.integers or (0,)) == 1 and not counts_from_0:
         why = "no answer is 0; if they count from 0: --answer-is index0"
         return AnswerFit(column, "index1", readings["index1"], why)

@@ -10,17 +10,17 @@ import msgspec
 from assay.core.errors import listing
 from assay.dialects.shared.choices import read_answer
 from assay.dialects.table.cells import (
-    after_hashes,
-    last_boxed,
-    last_labelled_run,
+    extract_after_hashes,
+    extract_last_boxed,
+    find_last_option_list,
     parse_printed,
     read_targets,
 )
 from assay.dialects.table.column_words import is_final_answer, is_weak_answer
 from assay.dialects.table.columns import Column, is_empty
-from assay.dialects.table.evidence import Evidence, named_answers
+from assay.dialects.table.evidence import Evidence, find_named_answers
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import Reading, Undecided
+from assay.dialects.table.readings import AmbiguousTableError, Reading
 
 _MOST_CLASSES = 10
 _ROWS_PER_CLASS = 4
@@ -52,7 +52,7 @@ def reject_programs(table: Evidence) -> None:
         readings = [
             Reading("keep the replies, score nothing", TableMeta(input_columns=inputs, no_answers=True))
         ]
-        raise Undecided(table.path, what, readings)
+        raise AmbiguousTableError(table.path, what, readings)
 
 
 def infer_free_answer(table: Evidence) -> None:
@@ -60,7 +60,7 @@ def infer_free_answer(table: Evidence) -> None:
     given = table.given
     if given.data_type == "text" or given.messages_column:
         return
-    answer = _free_answer_column(table)
+    answer = _find_free_answer_column(table)
     if answer is None:
         return
     if given.output_column is None:
@@ -72,11 +72,11 @@ def infer_free_answer(table: Evidence) -> None:
     _infer_answer_form(table, answer)
 
 
-def _free_answer_column(table: Evidence) -> Column | None:
+def _find_free_answer_column(table: Evidence) -> Column | None:
     given = table.given
     if given.output_column is not None:
         return table.columns.get(given.output_column)
-    named = named_answers(table)
+    named = find_named_answers(table)
     if given.no_answers:
         return None
     if not named:
@@ -85,20 +85,20 @@ def _free_answer_column(table: Evidence) -> Column | None:
     agreed = [column for column in plain if is_final_answer(column.name)]
     plain = agreed if len(agreed) == 1 else plain
     named = plain or named
-    best, rivals = named[0], [column for column in named[1:] if not _agree(named[0], column)]
+    best, rivals = named[0], [column for column in named[1:] if not _has_same_answers(named[0], column)]
     if rivals:
-        if (labels := _labels_with_names(table, named)) is not None:
+        if (labels := _find_named_labels(table, named)) is not None:
             return labels
         readings = [
             Reading(f"the answer is {column.name}", TableMeta(output_column=column.name))
             for column in (best, *rivals)[:3]
         ]
         what = f"{listing(column.name for column in (best, *rivals))} could each be the right answer"
-        raise Undecided(table.path, what, readings)
+        raise AmbiguousTableError(table.path, what, readings)
     return best
 
 
-def _labels_with_names(table: Evidence, answers: list[Column]) -> Column | None:
+def _find_named_labels(table: Evidence, answers: list[Column]) -> Column | None:
     """Return the column of integers that another column names, row by row."""
     numbers = next((column for column in answers if column.integers is not None), None)
     texts = [column for column in answers if column.is_text and column.integers is None]
@@ -138,7 +138,7 @@ def ask_for_answer(table: Evidence, meta: TableMeta) -> None:
     seen = f"; {listing(empty)} is empty in every row" if empty else ""
     names = listing(name for name, column in table.columns.items() if column.parent is None)
     what = f"no column is plainly the right answer{seen}; the columns are {names}"
-    raise Undecided(table.path, what, readings)
+    raise AmbiguousTableError(table.path, what, readings)
 
 
 def _infer_answer_form(table: Evidence, answer: Column) -> None:
@@ -149,9 +149,9 @@ def _infer_answer_form(table: Evidence, answer: Column) -> None:
         table.reasons["answer"] = "a label whose names the dataset gives"
     elif answer.is_boolean:
         table.meta["answer_is"] = "boolean"
-    elif len(texts) == len(answer.filled) and all(map(after_hashes, texts)):
+    elif len(texts) == len(answer.filled) and all(map(extract_after_hashes, texts)):
         table.meta["answer_is"] = "after_hashes"
-    elif len(texts) == len(answer.filled) and all(map(last_boxed, texts)):
+    elif len(texts) == len(answer.filled) and all(map(extract_last_boxed, texts)):
         table.meta["answer_is"] = "boxed"
     elif answer.integers is not None and _is_bare_label(table, answer):
         _infer_label_names(table, answer)
@@ -200,7 +200,7 @@ def _infer_label_names(table: Evidence, answer: Column) -> None:
         Reading("the answer is the number itself", msgspec.structs.replace(base, answer_is="text")),
     ]
     what = f"the answers are the bare numbers {listing(map(str, numbers))}, and nothing says what they mean"
-    raise Undecided(table.path, what, readings, column=answer.name)
+    raise AmbiguousTableError(table.path, what, readings, column=answer.name)
 
 
 def _has_labelled_options(table: Evidence, answer: Column) -> bool:
@@ -211,8 +211,8 @@ def _has_labelled_options(table: Evidence, answer: Column) -> bool:
         return False
     names = table.meta.get("input_columns") or table.given.input_columns or ()
     for column in (table.columns[name] for name in names if name in table.columns):
-        runs = [last_labelled_run(cell) if isinstance(cell, str) else None for cell in column.cells]
-        rows = [None if run is None else run[1].with_labels() for run in runs]
+        runs = [find_last_option_list(cell) if isinstance(cell, str) else None for cell in column.cells]
+        rows = [None if run is None else run[1].to_options() for run in runs]
         pairs = [(cell, row) for cell, row in zip(answer.cells, rows, strict=True) if not is_empty(cell)]
         n = sum(row is not None and read_answer(cell, row, "label") is not None for cell, row in pairs)
         if n >= _MOST_ROWS * len(pairs):
@@ -228,7 +228,7 @@ def _has_labelled_options(table: Evidence, answer: Column) -> bool:
     named = TableMeta(input_columns=table.meta.get("input_columns"), output_column=answer.name)
     meta = msgspec.structs.replace(named, data_type="qa")
     reading = Reading("the reply must be that letter (a free answer)", meta)
-    raise Undecided(table.path, what, [reading], column=answer.name)
+    raise AmbiguousTableError(table.path, what, [reading], column=answer.name)
 
 
 def _is_closed_set(table: Evidence, answer: Column) -> bool:
@@ -272,15 +272,15 @@ def _ask_about_long_answers(table: Evidence, answer: Column) -> None:
         f"the answers in column {answer.name!r} are whole texts (about {middle} words), and nothing says "
         "how a reply is compared with them"
     )
-    raise Undecided(table.path, what, readings, column=answer.name)
+    raise AmbiguousTableError(table.path, what, readings, column=answer.name)
 
 
-def _agree(one: Column, other: Column) -> bool:
+def _has_same_answers(one: Column, other: Column) -> bool:
     """Whether two answer columns hold the same, the other one perhaps as a worked solution or a list."""
 
     def plain(cell: Any) -> str:
         text = str(cell)
-        return (after_hashes(text) or last_boxed(text) or text).strip().casefold()
+        return (extract_after_hashes(text) or extract_last_boxed(text) or text).strip().casefold()
 
     def holds(mine: Any, its: Any) -> bool:
         if isinstance(its, (list, tuple, Mapping)):

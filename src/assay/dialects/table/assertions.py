@@ -14,19 +14,19 @@ from functools import lru_cache
 from typing import Any
 
 from assay.core.assertion import RUBRIC, SET, base_type
-from assay.core.errors import AuthorError, listing, nearest
+from assay.core.errors import AuthorError, listing, suggest_name
 from assay.core.javascript_regex import check_javascript
 from assay.core.json_schema import check_schema
 from assay.dialects.shared.template import Template, TemplateFailure, compile_template
 
-SUPPORTED = (
+SUPPORTED_ASSERTIONS = (
     *("equals", "contains", "icontains", "regex", "starts-with", "is-json", "contains-json", "llm-rubric"),
     *("contains-any", "contains-all", "icontains-any", "icontains-all"),
 )
 """The assertions that can be decided; each also as `not-TYPE`."""
 _LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 _JSON = ("is-json", "contains-json")
-_OTHERS = (
+_UNSUPPORTED = (
     *("javascript", "python", "ruby", "webhook", "similar", "latency", "cost", "levenshtein", "perplexity"),
     *("perplexity-score", "rouge-n", "bleu", "gleu", "meteor", "is-html", "contains-html", "is-sql"),
     *("contains-sql", "is-xml", "contains-xml", "is-refusal", "word-count", "finish-reason", "classifier"),
@@ -36,7 +36,7 @@ _OTHERS = (
     *("is-valid-openai-function-call", "is-valid-openai-tools-call", "skill-used", "trace-span-count"),
     *("trace-span-duration", "trace-error-spans", "trajectory", "file"),
 )
-_KNOWN = frozenset({*SUPPORTED, *_OTHERS})
+_KNOWN = frozenset({*SUPPORTED_ASSERTIONS, *_UNSUPPORTED})
 _ALIASES = {"grade": RUBRIC, "fn": "javascript", "eval": "javascript"}
 _CELL = re.compile(
     r"(?P<type>[A-Za-z][A-Za-z-]*)\s*(?:\((?P<threshold>[^()]*)\))?\s*(?::(?P<value>.*))?", re.DOTALL
@@ -49,7 +49,7 @@ class BadAssertion(ValueError):
     """An assertion that cannot be decided; the message names it and says why."""
 
 
-def read_cell(text: str) -> dict[str, Any]:
+def read_assertion_cell(text: str) -> dict[str, Any]:
     """Return the assertion of a cell: `type: value`, or a text that the reply must equal."""
     text = text.strip()
     match = _CELL.fullmatch(text)
@@ -59,17 +59,17 @@ def read_cell(text: str) -> dict[str, Any]:
     if match is None or kind not in _KNOWN:
         _reject_near_miss(name, text, has_colon=match is not None and match["value"] is not None)
         return {"type": "equals", "value": text}
-    if match["value"] is None and kind not in _JSON and kind not in _OTHERS:
+    if match["value"] is None and kind not in _JSON and kind not in _UNSUPPORTED:
         return {"type": "equals", "value": text}
     if text[len(name) :][:1].isspace() and ":" in text:
         raise BadAssertion(f"{text!r:.60} has a space before the colon; write {name + ':'!r}")
     value: Any = (match["value"] or "").strip()
     if kind in _LISTS:
-        value = _listed(value)
-    return checked({"type": name.replace(base, kind), "value": value})
+        value = _split_values(value)
+    return check_assertion({"type": name.replace(base, kind), "value": value})
 
 
-def read_object(assertion: Any) -> dict[str, Any]:
+def read_assertion_object(assertion: Any) -> dict[str, Any]:
     """Return an assertion that is written as an object; a set of assertions holds others."""
     if not isinstance(assertion, Mapping) or not isinstance(assertion.get("type"), str):
         raise BadAssertion(f"found {assertion!r:.80}, expected an object with 'type'")
@@ -90,19 +90,19 @@ def read_object(assertion: Any) -> dict[str, Any]:
         inner = assertion.get("assert")
         if not isinstance(inner, list) or not inner:
             raise BadAssertion("an assert-set needs a list 'assert' of one assertion or more")
-        made["assert"] = [read_object(one) for one in inner]
+        made["assert"] = [read_assertion_object(one) for one in inner]
         if assertion.get("threshold") is not None:
             made["threshold"] = assertion["threshold"]
         return made
-    return checked(made)
+    return check_assertion(made)
 
 
-def checked(assertion: dict[str, Any]) -> dict[str, Any]:
+def check_assertion(assertion: dict[str, Any]) -> dict[str, Any]:
     """Return an assertion with its value in the form that is decided; BadAssertion where it has none."""
     base = base_type(assertion)
-    if base not in SUPPORTED:
-        known = listing(SUPPORTED, at_most=20)
-        hint = nearest(base, SUPPORTED)
+    if base not in SUPPORTED_ASSERTIONS:
+        known = listing(SUPPORTED_ASSERTIONS, at_most=20)
+        hint = suggest_name(base, SUPPORTED_ASSERTIONS)
         raise BadAssertion(
             f"the assertion {assertion['type']!r} is not supported{hint}; supported are {known}"
         )
@@ -112,33 +112,33 @@ def checked(assertion: dict[str, Any]) -> dict[str, Any]:
             f"the value of {assertion['type']!r} is in the file {value!r}; write it into the row"
         )
     if base in _LISTS:
-        value = _listed(value) if isinstance(value, str) else value
+        value = _split_values(value) if isinstance(value, str) else value
         if not isinstance(value, list) or not value:
             raise BadAssertion(f"{assertion['type']!r} needs values with commas between them")
-        return {**assertion, "value": [_as_text(one) for one in value]}
+        return {**assertion, "value": [_to_javascript_text(one) for one in value]}
     if base in _JSON:
-        return {**assertion, "value": _schema(value)} if value not in (None, "") else without_value(assertion)
+        return {**assertion, "value": _schema(value)} if value not in (None, "") else drop_value(assertion)
     if base == "equals":
         return assertion if "value" in assertion else {**assertion, "value": ""}
     if value in (None, "") or isinstance(value, list | dict):
         raise BadAssertion(f"{assertion['type']!r} needs a text as its value, found {value!r:.60}")
-    return {**assertion, "value": _as_text(value)}
+    return {**assertion, "value": _to_javascript_text(value)}
 
 
-def filled(assertion: dict[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+def fill_assertion(assertion: dict[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     """Return an assertion with `{{names}}` filled from a row; BadAssertion where a name is not known."""
     if "assert" in assertion:
-        return {**assertion, "assert": [filled(one, row) for one in assertion["assert"]]}
+        return {**assertion, "assert": [fill_assertion(one, row) for one in assertion["assert"]]}
     value = assertion.get("value")
     if value is None or (type(value) is str and not _has_holes(value)):
         return assertion
-    return {**assertion, "value": _filled(value, row)}
+    return {**assertion, "value": _fill_value(value, row)}
 
 
-def checked_pattern(assertion: dict[str, Any]) -> dict[str, Any]:
+def check_pattern(assertion: dict[str, Any]) -> dict[str, Any]:
     """Return an assertion that was filled; BadAssertion where it has a pattern that is none."""
     for one in assertion.get("assert", ()):
-        checked_pattern(one)
+        check_pattern(one)
     if base_type(assertion) == "regex":
         try:
             check_javascript(assertion["value"])
@@ -147,14 +147,14 @@ def checked_pattern(assertion: dict[str, Any]) -> dict[str, Any]:
     return assertion
 
 
-def named_variables(assertion: Mapping[str, Any]) -> frozenset[str]:
+def find_variables(assertion: Mapping[str, Any]) -> frozenset[str]:
     """Return the variables that an assertion names as `{{name}}`."""
-    inner = [named_variables(one) for one in assertion.get("assert", ())]
+    inner = [find_variables(one) for one in assertion.get("assert", ())]
     texts = [text for text in _texts(assertion.get("value")) if _has_holes(text)]
     return frozenset().union(*inner, *(_template(text).fields for text in texts))
 
 
-def without_value(assertion: dict[str, Any]) -> dict[str, Any]:
+def drop_value(assertion: dict[str, Any]) -> dict[str, Any]:
     """Return an assertion that has no value."""
     return {key: value for key, value in assertion.items() if key != "value"}
 
@@ -163,8 +163,8 @@ def _reject_near_miss(name: str, text: str, *, has_colon: bool) -> None:
     """Raise where a text looks like a misspelt assertion: it would be compared whole, and never hold."""
     if not has_colon:
         return
-    known = (*SUPPORTED, *_OTHERS, *_ALIASES, *(f"not-{one}" for one in SUPPORTED))
-    hint = " (in lower case)" if name.lower() in known else nearest(name, known)
+    known = (*SUPPORTED_ASSERTIONS, *_UNSUPPORTED, *_ALIASES, *(f"not-{one}" for one in SUPPORTED_ASSERTIONS))
+    hint = " (in lower case)" if name.lower() in known else suggest_name(name, known)
     if hint or "-" in name:
         raise BadAssertion(
             f"{name!r} is not a known assertion{hint}; a text to compare with the whole reply is written "
@@ -172,7 +172,7 @@ def _reject_near_miss(name: str, text: str, *, has_colon: bool) -> None:
         )
 
 
-def _listed(text: str) -> list[str]:
+def _split_values(text: str) -> list[str]:
     """Return the values between commas; a value in quotes may hold commas."""
     (row,) = csv.reader([text.replace("\n", " ")], skipinitialspace=True) if text.strip() else ([],)
     return [value.strip() for value in row if value.strip()]
@@ -191,7 +191,7 @@ def _schema(value: Any) -> Any:
     return value
 
 
-def _as_text(value: Any) -> str:
+def _to_javascript_text(value: Any) -> str:
     """Return a value as JavaScript writes it."""
     if isinstance(value, str):
         return value
@@ -207,11 +207,11 @@ def _texts(value: Any) -> list[str]:
     return [text for one in inner for text in _texts(one)]
 
 
-def _filled(value: Any, row: Mapping[str, Any]) -> Any:
+def _fill_value(value: Any, row: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
-        return [_filled(one, row) for one in value]
+        return [_fill_value(one, row) for one in value]
     if isinstance(value, Mapping):
-        return {key: _filled(one, row) for key, one in value.items()}
+        return {key: _fill_value(one, row) for key, one in value.items()}
     if not isinstance(value, str) or not _has_holes(value):
         return value
     try:

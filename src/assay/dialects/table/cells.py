@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from assay.dialects.shared.choices import Options, labels_for
+from assay.dialects.shared.choices import Options, build_labels
 
 _MOST_PRINTED = 100_000
 """Characters of a cell in which a printed list is looked for."""
@@ -27,42 +27,42 @@ class CellOptions(NamedTuple):
     right: tuple[int, ...] | None = None
     """Indexes of the right options, where the cell marks them."""
 
-    def with_labels(self) -> Options:
+    def to_options(self) -> Options:
         """Return the options with their own labels, or A, B, C ..."""
-        return Options(self.labels or labels_for(len(self.texts)), self.texts)
+        return Options(self.labels or build_labels(len(self.texts)), self.texts)
 
 
 def read_options(value: Any) -> CellOptions | None:
     """Return the options in a cell: a list, an object, a printed list, or text with labelled options."""
     if type(value) is list:
-        return _from_list(value)
+        return _read_list(value)
     if isinstance(value, str):
         printed = parse_printed(value)
-        return _from_text(value) if printed is None else read_options(printed)
+        return _read_text(value) if printed is None else read_options(printed)
     if isinstance(value, Mapping):
-        return _from_mapping(value)
+        return _read_mapping(value)
     if isinstance(value, Sequence):
-        return _from_list(value)
+        return _read_list(value)
     return None
 
 
-def _from_list(value: Sequence[Any]) -> CellOptions | None:
+def _read_list(value: Sequence[Any]) -> CellOptions | None:
     if not value:
         return None
     # Most lists hold texts alone: the hot path of every table with a list of options.
     if set(map(type, value)) == _TEXTS:
-        return _without_labels(list(value))
+        return _strip_labels(list(value))
     first = value[0]
     if isinstance(first, Mapping):
-        return _from_records(value)
+        return _read_records(value)
     if isinstance(first, (list, tuple)):
         pairs = [one for one in value if isinstance(one, (list, tuple)) and len(one) == 2]
         if len(pairs) != len(value) or not _are_labels([str(label) for label, _ in pairs]):
             return None
-        return CellOptions(tuple(as_text(text) for _, text in pairs), tuple(str(label) for label, _ in pairs))
+        return CellOptions(tuple(to_text(text) for _, text in pairs), tuple(str(label) for label, _ in pairs))
     if any(isinstance(one, (Mapping, list, tuple)) for one in value):
         return None
-    return _without_labels([as_text(one) for one in value])
+    return _strip_labels([to_text(one) for one in value])
 
 
 _TEXTS = {str}
@@ -81,7 +81,7 @@ _MARK_KEYS = (
 )
 
 
-def _from_records(value: Sequence[Any]) -> CellOptions | None:
+def _read_records(value: Sequence[Any]) -> CellOptions | None:
     """Read a list of objects, each with a text and perhaps a label or a mark."""
     if not all(isinstance(one, Mapping) for one in value):
         return None
@@ -89,15 +89,15 @@ def _from_records(value: Sequence[Any]) -> CellOptions | None:
         pairs = [next(iter(one.items())) for one in value]
         if not _are_labels([str(key) for key, _ in pairs]) or any(_is_nested(text) for _, text in pairs):
             return None
-        return CellOptions(tuple(as_text(text) for _, text in pairs), tuple(str(key) for key, _ in pairs))
+        return CellOptions(tuple(to_text(text) for _, text in pairs), tuple(str(key) for key, _ in pairs))
     text_key = _shared_key(value, _TEXT_KEYS)
     if text_key is None or any(_is_nested(one[text_key]) for one in value):
         return None
-    texts = tuple(as_text(one[text_key]) for one in value)
+    texts = tuple(to_text(one[text_key]) for one in value)
     label_key = _shared_key(value, [key for key in _LABEL_KEYS if key != text_key])
     labels = None
     if label_key is not None:
-        found = tuple(as_text(one[label_key]) for one in value)
+        found = tuple(to_text(one[label_key]) for one in value)
         labels = found if _are_labels(found) else None
     marks = None
     if (mark_key := _shared_key(value, [key for key in _MARK_KEYS if key != text_key])) is not None:
@@ -114,18 +114,18 @@ def _shared_key(records: Sequence[Any], names: Sequence[str]) -> str | None:
     return None
 
 
-def _from_mapping(value: Mapping[Any, Any]) -> CellOptions | None:
+def _read_mapping(value: Mapping[Any, Any]) -> CellOptions | None:
     lists = {str(key): one for key, one in value.items() if isinstance(one, (list, tuple))}
     if lists:
         key = next((key for key in (*_TEXT_KEYS, "choices", "options", "texts") if key in lists), None)
-        texts = None if key is None else _from_list(lists[key])
+        texts = None if key is None else _read_list(lists[key])
         if texts is None:
             return None
         for name in ("label", "labels", "key", "keys", "score", "scores"):
             if name in lists and len(lists[name]) == len(texts.texts):
                 if (marks := read_marks(lists[name])) is not None:
                     return texts._replace(right=marks)
-                return texts._replace(labels=tuple(as_text(label) for label in lists[name]))
+                return texts._replace(labels=tuple(to_text(label) for label in lists[name]))
         return texts
     held = {str(key): one for key, one in value.items() if one is not None}
     if len(held) < 2 or any(_is_nested(one) for one in held.values()):
@@ -133,7 +133,7 @@ def _from_mapping(value: Mapping[Any, Any]) -> CellOptions | None:
     if _are_labels(list(held)):
         labels = tuple(held)
         if not all(isinstance(one, str) for one in held.values()):
-            return CellOptions(tuple(as_text(one) for one in held.values()), labels)
+            return CellOptions(tuple(to_text(one) for one in held.values()), labels)
         return CellOptions(tuple(held.values()), labels)
     # Option texts, each with its mark: {"Paris": 1, "Rome": 0}.
     if (marks := read_marks(list(held.values()))) is not None:
@@ -154,7 +154,7 @@ _LABEL = re.compile(
 )
 
 
-def _without_labels(texts: list[str]) -> CellOptions:
+def _strip_labels(texts: list[str]) -> CellOptions:
     """Take `(A)`, `B)`, `C.` off options that all carry their label, in order."""
     if _LABEL.match(texts[0]) is None:
         return CellOptions(tuple(texts))
@@ -171,8 +171,8 @@ def _are_labels(names: Sequence[str]) -> bool:
     return len(names) >= 2 and any(
         list(names) == [str(label) for label in expected]
         for expected in (
-            labels_for(len(names)),
-            [label.lower() for label in labels_for(len(names))],
+            build_labels(len(names)),
+            [label.lower() for label in build_labels(len(names))],
             range(len(names)),
             range(1, len(names) + 1),
         )
@@ -184,19 +184,19 @@ _INLINE = re.compile(
 )
 
 
-def _from_text(text: str) -> CellOptions | None:
+def _read_text(text: str) -> CellOptions | None:
     """Read options that a text lists with their labels: `a ) 38 , b ) 27`, or a line for each."""
-    found = last_labelled_run(text)
+    found = find_last_option_list(text)
     if found is not None:
         return found[1]
     for separator in ("\n", "|", ";", "；"):
         parts = [part.strip() for part in text.split(separator)]
         if len(parts) >= 2 and all(parts):
-            return _without_labels(parts)
+            return _strip_labels(parts)
     return None
 
 
-def last_labelled_run(text: str) -> tuple[int, CellOptions] | None:
+def find_last_option_list(text: str) -> tuple[int, CellOptions] | None:
     """Return where a text's last list of labelled options begins, and the options."""
     if len(text) > _MOST_PRINTED:
         return None
@@ -295,16 +295,16 @@ def _leaves(value: Any) -> Iterator[str | None]:
         for one in value:
             yield from _leaves(one)
     elif value is not None:
-        yield as_text(value)
+        yield to_text(value)
 
 
-def after_hashes(text: str) -> str | None:
+def extract_after_hashes(text: str) -> str | None:
     """Return what follows the last `####` of a worked solution."""
     _, hashes, end = text.rpartition("####")
     return end.strip() or None if hashes else None
 
 
-def last_boxed(text: str) -> str | None:
+def extract_last_boxed(text: str) -> str | None:
     r"""Return the content of the last `\boxed{...}` of a worked solution."""
     start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
     if start < 0:
@@ -334,7 +334,7 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, (Mapping, list, tuple))
 
 
-def as_text(value: Any) -> str:
+def to_text(value: Any) -> str:
     """Return a value as a prompt shows it."""
     if value is None:
         return ""

@@ -13,32 +13,32 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.prompt import Message
-from assay.dialects.shared.choices import listed
+from assay.dialects.shared.choices import read_option_list
 from assay.dialects.shared.messages import (
     BadConversation,
-    Turn,
+    ConversationTurn,
     UnsupportedConversation,
+    find_unsent_keys,
+    get_turn_text,
     is_conversation,
     is_plain_text,
     is_text_list,
     parse_value,
     read_turns,
-    text_of,
     to_message,
-    unsent_keys,
 )
-from assay.dialects.shared.template import field
-from assay.dialects.table.column_words import suggestion
+from assay.dialects.shared.template import get_field
+from assay.dialects.table.column_words import suggest_role
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import Reading, Undecided
+from assay.dialects.table.readings import AmbiguousTableError, Reading
 from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.record import Record
 from assay.sources.source import Source
 
-ANSWER_NAMES = frozenset(
+CHAT_ANSWER_NAMES = frozenset(
     {
         *("answer", "answers", "target", "targets", "expected", "expected_output", "expected_answer"),
         *("ideal", "reference", "reference_answer", "gold", "gold_answer", "ground_truth", "completion"),
@@ -110,12 +110,12 @@ class ChatSource(AdaptedSource):
         self._reader.is_checked = True
 
     @classmethod
-    def of_messages(cls, source: Source, messages: str, answer: str) -> ChatSource:
+    def from_messages(cls, source: Source, messages: str, answer: str) -> ChatSource:
         """Return rows whose conversations end with the turn to be answered, and that have their answer."""
         form = ChatForm(messages, answer, answer, None, (), True)
         return cls(source, source.columns, _RowReader(source, form))
 
-    def notes_on_rows(self) -> list[str]:
+    def list_row_notes(self) -> list[str]:
         """Say what of the rows is not used."""
         unsent = self._reader.unsent
         return [f"of each message, {listing(sorted(unsent))} is not sent to the model"] if unsent else []
@@ -146,14 +146,14 @@ def _messages_column(source: Source, said: TableMeta, sample: Sequence[dict[str,
     if said.template or said.human_prompt or said.input_columns or said.data_type == "text":
         return None
     inner = [f"{name}.{key}" for name in source.columns for key in ("messages", "conversations")]
-    found = [name for name in (*source.columns, *inner) if _holds_conversations(sample, name)]
+    found = [name for name in (*source.columns, *inner) if _has_conversations(sample, name)]
     if {*_PAIR} & {*found}:
-        raise _preference_pairs(source, found)
-    prompts = [name for name in found if name.lower() not in ANSWER_NAMES] or found
+        raise _build_pairs_error(source, found)
+    prompts = [name for name in found if name.lower() not in CHAT_ANSWER_NAMES] or found
     if len(prompts) > 1:
         what = f"the columns {listing(prompts)} all hold conversations"
         readings = [Reading(f"ask what {name!r} holds", TableMeta(messages_column=name)) for name in prompts]
-        raise _ask(source, what, readings)
+        raise _build_ambiguity_error(source, what, readings)
     if not prompts:
         _reject_text_lists(source, said, sample)
         return None
@@ -163,7 +163,7 @@ def _messages_column(source: Source, said: TableMeta, sample: Sequence[dict[str,
 def _check_named(source: Source, said: TableMeta) -> None:
     name = said.messages_column or ""
     if name not in source.columns and name.split(".")[0] not in source.columns:
-        what = f"there is no column {name!r} ('messages_column' names it){nearest(name, source.columns)}"
+        what = f"there is no column {name!r} ('messages_column' names it){suggest_name(name, source.columns)}"
         what += f"; the columns are {listing(source.columns)}"
         raise AuthorError(Problem("TABLE-001", what, "correct --messages-column", Origin(source.path)))
     other = next((key for key in ("template", "human_prompt", "bot_prompt") if getattr(said, key)), None)
@@ -173,23 +173,23 @@ def _check_named(source: Source, said: TableMeta) -> None:
         raise AuthorError(Problem("TABLE-031", what, fix, Origin(source.path)))
 
 
-def _all(sample: Iterable[dict[str, Any]], name: str, holds: Any) -> bool:
+def _has_only(sample: Iterable[dict[str, Any]], name: str, holds: Any) -> bool:
     """Whether every value of a column that is not empty passes a test, and there is one."""
-    values = [value for one in sample if (value := field(one, name, None)) not in (None, "", [])]
+    values = [value for one in sample if (value := get_field(one, name, None)) not in (None, "", [])]
     return bool(values) and all(map(holds, values))
 
 
-def _holds_conversations(sample: Sequence[dict[str, Any]], name: str) -> bool:
+def _has_conversations(sample: Sequence[dict[str, Any]], name: str) -> bool:
     """Whether a column holds conversations; beside them, a plain text is a conversation of one turn."""
-    values = [field(one, name, None) for one in sample]
-    return any(map(is_conversation, values)) and _all(
+    values = [get_field(one, name, None) for one in sample]
+    return any(map(is_conversation, values)) and _has_only(
         sample, name, lambda value: is_conversation(value) or is_plain_text(value)
     )
 
 
 def _option_column(columns: Sequence[str], sample: Sequence[dict[str, Any]]) -> str | None:
     def lists(name: str) -> bool:
-        return all(listed(one, name) is not None for one in sample)
+        return all(read_option_list(one, name) is not None for one in sample)
 
     return next((name for name in _OPTION_NAMES if name in columns and lists(name)), None)
 
@@ -226,27 +226,27 @@ def _answer_column(
     if said.output_column is not None:
         if said.output_column not in columns and said.output_column.split(".")[0] not in columns:
             what = f"there is no column {said.output_column!r} ('output_column' names it)"
-            what += f"{nearest(said.output_column, columns)}; the columns are {listing(columns)}"
+            what += f"{suggest_name(said.output_column, columns)}; the columns are {listing(columns)}"
             raise AuthorError(Problem("TABLE-001", what, "correct --answer-column", Origin(source.path)))
         return said.output_column
     filled = [
         name
         for name in columns
         if name != column
-        and name.lower() in ANSWER_NAMES
+        and name.lower() in CHAT_ANSWER_NAMES
         and any(one.get(name) not in (None, "", []) for one in sample)
     ]
     if len(filled) > 1:
         what = f"several columns beside {column!r} may hold the right answer: {listing(filled)}"
-        raise _ask(source, what, [_answer_reading(name) for name in filled])
+        raise _build_ambiguity_error(source, what, [_answer_reading(name) for name in filled])
     if filled:
         return filled[0]
-    ends = [turns[-1].role for one in sample if (turns := _turns_or_none(field(one, column, None)))]
+    ends = [turns[-1].role for one in sample if (turns := _try_read_turns(get_field(one, column, None)))]
     others = [name for name in columns if name != column]
     if ends and "assistant" not in ends:
         what = f"the conversations in {column!r} end with the user's turn, and no column is a known answer"
         unscored = Reading("keep the replies, score nothing", TableMeta(no_answers=True))
-        raise _ask(source, what, [*map(_answer_reading, others[:3]), unscored])
+        raise _build_ambiguity_error(source, what, [*map(_answer_reading, others[:3]), unscored])
     return None
 
 
@@ -254,18 +254,18 @@ def _answer_reading(name: str) -> Reading:
     return Reading(f"the right answer is in {name!r}", TableMeta(output_column=name))
 
 
-def _turns_or_none(value: Any) -> list[Turn] | None:
+def _try_read_turns(value: Any) -> list[ConversationTurn] | None:
     try:
         return read_turns(value)
     except BadConversation:
         return None
 
 
-def _ask(source: Source, what: str, readings: Sequence[Reading]) -> Undecided:
-    return Undecided(source.path, what, readings, code="TABLE-031")
+def _build_ambiguity_error(source: Source, what: str, readings: Sequence[Reading]) -> AmbiguousTableError:
+    return AmbiguousTableError(source.path, what, readings, code="TABLE-031")
 
 
-def _preference_pairs(source: Source, found: Sequence[str]) -> AuthorError:
+def _build_pairs_error(source: Source, found: Sequence[str]) -> AuthorError:
     what = (
         "the rows are preference pairs ('chosen' and 'rejected'): they say which of two replies is better, "
         "not which reply is right"
@@ -284,14 +284,14 @@ def _reject_text_lists(source: Source, said: TableMeta, sample: Sequence[dict[st
     Beside a question it is what the question refers to, and needs no speakers.
     """
     names = [name for name in source.columns if name.lower() in _DIALOGUE_NAMES]
-    if any((hint := suggestion(name)) is not None and hint.role == "question" for name in source.columns):
+    if any((hint := suggest_role(name)) is not None and hint.role == "question" for name in source.columns):
         return
-    if said.options or said.output_column or not names or not _all(sample, names[0], is_text_list):
+    if said.options or said.output_column or not names or not _has_only(sample, names[0], is_text_list):
         return
     name = names[0]
     what = f"the column {name!r} lists texts without saying who speaks"
     alternating = "user and assistant alternate, the user first"
-    raise _ask(
+    raise _build_ambiguity_error(
         source,
         what,
         [
@@ -319,11 +319,11 @@ class _RowReader:
         """Return a row's fields: the turns before the reply, and the right answer."""
         form = self._form
         try:
-            value = parse_value(field(record.fields, form.messages, None))
-            turns = self._with_system(read_turns(value), record.fields)
-            prompt, answer = self._parted(turns, record)
+            value = parse_value(get_field(record.fields, form.messages, None))
+            turns = self._add_system(read_turns(value), record.fields)
+            prompt, answer = self._split_reply(turns, record)
             if not self.is_checked:
-                self.unsent |= unsent_keys(value)
+                self.unsent |= find_unsent_keys(value)
                 self._check(prompt, record)
         except UnsupportedConversation as trouble:
             fix = "remove the row, or rewrite it as plain text turns"
@@ -337,21 +337,23 @@ class _RowReader:
     def _problem(self, code: str, what: str, fix: str, record: Record) -> RowProblem:
         return RowProblem(Problem(code, what, fix, record.origin.at(self._form.messages)))
 
-    def _with_system(self, turns: list[Turn], fields: dict[str, Any]) -> list[Turn]:
+    def _add_system(self, turns: list[ConversationTurn], fields: dict[str, Any]) -> list[ConversationTurn]:
         text = None if self._form.system is None else fields.get(self._form.system)
         if not isinstance(text, str) or not text.strip():
             return turns
-        own = next((text_of(turn) for turn in turns if turn.role == "system"), None)
+        own = next((get_turn_text(turn) for turn in turns if turn.role == "system"), None)
         if own is not None and own.strip() != text.strip():
             raise BadConversation(
                 f"the conversation has a system turn, and the column {self._form.system!r} another text"
             )
-        return turns if own is not None else [Turn("system", text), *turns]
+        return turns if own is not None else [ConversationTurn("system", text), *turns]
 
-    def _parted(self, turns: list[Turn], record: Record) -> tuple[list[Turn], Any]:
+    def _split_reply(
+        self, turns: list[ConversationTurn], record: Record
+    ) -> tuple[list[ConversationTurn], Any]:
         """Return the turns that are the prompt, and the right answer."""
         form = self._form
-        reply = text_of(turns[-1]) if turns[-1].role == "assistant" else None
+        reply = get_turn_text(turns[-1]) if turns[-1].role == "assistant" else None
         prompt = turns if reply is None else turns[:-1]
         if not form.has_answers:
             return prompt, None
@@ -361,10 +363,10 @@ class _RowReader:
                     f"the conversation ends with the {turns[-1].role}'s turn, and there is no answer column"
                 )
             return prompt, reply
-        answer = _answer_text(field(record.fields, form.answer, None))
+        answer = _answer_text(get_field(record.fields, form.answer, None))
         if answer in (None, "", []):
             return prompt, reply
-        if reply is not None and not form.is_answer_chosen and not _says(reply, answer):
+        if reply is not None and not form.is_answer_chosen and not _is_answer(reply, answer):
             what = (
                 f"the last assistant turn is {reply!r:.60}, and the column {form.answer!r} says "
                 f"{answer!r:.60}: either may be the right answer"
@@ -374,7 +376,7 @@ class _RowReader:
             raise self._problem("TABLE-031", what, fix, record)
         return prompt, answer
 
-    def _check(self, prompt: Sequence[Turn], record: Record) -> None:
+    def _check(self, prompt: Sequence[ConversationTurn], record: Record) -> None:
         """Check what later readings need not check again, and note the media."""
         _check_prompt(prompt)
         self._check_context(prompt, record)
@@ -382,11 +384,11 @@ class _RowReader:
             if not isinstance(turn.content, str):
                 self._note_media(to_message(turn.written(), self._roots))
 
-    def _check_context(self, prompt: Sequence[Turn], record: Record) -> None:
+    def _check_context(self, prompt: Sequence[ConversationTurn], record: Record) -> None:
         """Raise where a column holds a text that the conversation lacks: it is never dropped in silence."""
         if not self._form.context:
             return
-        shown = "\n".join(map(text_of, prompt))
+        shown = "\n".join(map(get_turn_text, prompt))
         for name in self._form.context:
             text = record.fields.get(name)
             if isinstance(text, str) and text.strip() and text.strip() not in shown:
@@ -410,16 +412,16 @@ def _answer_text(value: Any) -> Any:
     turns = read_turns(parsed)
     if turns[-1].role != "assistant":
         raise BadConversation(f"the answer is a conversation that ends with the {turns[-1].role}'s turn")
-    return text_of(turns[-1])
+    return get_turn_text(turns[-1])
 
 
-def _says(reply: str, answer: Any) -> bool:
+def _is_answer(reply: str, answer: Any) -> bool:
     """Whether the last assistant turn is the answer, or one of the accepted ones."""
     accepted = answer if isinstance(answer, list) else [answer]
     return reply.strip() in [str(one).strip() for one in accepted]
 
 
-def _check_prompt(prompt: Sequence[Turn]) -> None:
+def _check_prompt(prompt: Sequence[ConversationTurn]) -> None:
     if not any(turn.role == "user" for turn in prompt):
         raise BadConversation("the conversation has no user turn before the reply")
     if prompt[-1].role != "user":

@@ -10,16 +10,16 @@ from importlib import resources
 from itertools import count, takewhile
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Role: TypeAlias = Literal[
+ColumnRole: TypeAlias = Literal[
     "question", "statement", "context", "answer", "explanation", "option", "distractor", "id", "group",
     "metadata", "prediction", "tests", "instruction",
 ]  # fmt: skip
 
 
-class Suggestion(NamedTuple):
+class RoleSuggestion(NamedTuple):
     """What a name suggests, and how strongly."""
 
-    role: Role
+    role: ColumnRole
     strength: int
     """3: the name is the word itself; 2: its last word is; 1: some word of it is."""
 
@@ -31,10 +31,10 @@ _WORDS: dict[str, frozenset[str]] = {
     ).items()
 }
 
-_ROLES_OF: dict[str, list[Role]] = {}
-for _role in get_args(Role):
+_ROLES_BY_WORD: dict[str, list[ColumnRole]] = {}
+for _role in get_args(ColumnRole):
     for _word in sorted(_WORDS[_role]):
-        _ROLES_OF.setdefault(_word, []).append(_role)
+        _ROLES_BY_WORD.setdefault(_word, []).append(_role)
 _PIECES = re.compile(r"\d+|[^\s\d_\-./\\()\[\]{}:;,#?!*|<>\"'（）、。：？]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OTHER_SCRIPT = r"[^\x00-\u024f\u1e00-\u1eff\W]"
@@ -42,7 +42,7 @@ _SCRIPTS = re.compile(rf"(?<={_OTHER_SCRIPT})(?=[A-Za-z])|(?<=[A-Za-z])(?={_OTHE
 
 
 @lru_cache(maxsize=4096)
-def words_of(name: str) -> tuple[str, ...]:
+def split_column_name(name: str) -> tuple[str, ...]:
     """Return the words of a column's name: `answerKey` and `answer_key` are both answer, key."""
     text = unicodedata.normalize("NFKC", name)
     text = _SCRIPTS.sub(" ", _CAMEL.sub(" ", text))
@@ -50,79 +50,81 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def suggestion(name: str) -> Suggestion | None:
+def suggest_role(name: str) -> RoleSuggestion | None:
     """Return what a column's name suggests most strongly; None: nothing."""
-    words = tuple(word for word in words_of(name) if not word.isdigit())
+    words = tuple(word for word in split_column_name(name) if not word.isdigit())
     if not words:
         return None
-    special = _combined(words)
+    special = _suggest_from_words(words)
     if special is not None:
         return special
-    whole = _ROLES_OF.get("".join(words)) or (_ROLES_OF.get(words[0]) if len(words) == 1 else None)
+    whole = _ROLES_BY_WORD.get("".join(words)) or (_ROLES_BY_WORD.get(words[0]) if len(words) == 1 else None)
     if whole:
-        return Suggestion(_first(whole), 3)
-    if roles := _ROLES_OF.get(words[-1]):
-        return Suggestion(_first(roles), 2)
+        return RoleSuggestion(_choose_role(whole), 3)
+    if roles := _ROLES_BY_WORD.get(words[-1]):
+        return RoleSuggestion(_choose_role(roles), 2)
     for word in words:
-        if roles := _ROLES_OF.get(word):
-            return Suggestion(_first(roles), 1)
-    return _by_ending("".join(words))
+        if roles := _ROLES_BY_WORD.get(word):
+            return RoleSuggestion(_choose_role(roles), 1)
+    return _suggest_from_ending("".join(words))
 
 
-def _combined(words: tuple[str, ...]) -> Suggestion | None:
+def _suggest_from_words(words: tuple[str, ...]) -> RoleSuggestion | None:
     """Return what several words together mean: `answer_idx` is an answer, `wrong_answer` a distractor."""
     head, rest = words[-1], words[:-1]
     if any(word in _WORDS["distractor"] for word in words) and len(words) > 1:
-        return Suggestion("distractor", 3)
+        return RoleSuggestion("distractor", 3)
     if not rest:
         return None
     if words[0] in _WORDS["count"] and head != words[0]:
-        return Suggestion("metadata", 2)
+        return RoleSuggestion("metadata", 2)
     if "long" in rest and "answer" in head:
-        return Suggestion("explanation", 2)
+        return RoleSuggestion("explanation", 2)
     if any(word in ("model", "predicted", "generated", "llm", "actual") for word in rest):
-        return Suggestion("prediction", 2)
+        return RoleSuggestion("prediction", 2)
     has_mark = any(word in _WORDS["answer_mark"] for word in rest)
-    if has_mark and (head in _WORDS["answer_tail"] or "answer" in _ROLES_OF.get(head, ())):
-        return Suggestion("answer", 3)
+    if has_mark and (head in _WORDS["answer_tail"] or "answer" in _ROLES_BY_WORD.get(head, ())):
+        return RoleSuggestion("answer", 3)
     if head == "truth" and "ground" in rest:
-        return Suggestion("answer", 3)
+        return RoleSuggestion("answer", 3)
     if "id" in words or "ids" in words:
-        return Suggestion("id", 2)
+        return RoleSuggestion("id", 2)
     return None
 
 
-def _first(roles: list[Role]) -> Role:
+def _choose_role(roles: list[ColumnRole]) -> ColumnRole:
     """Return the role of a word that has several: as a name of one column, not of a family of options."""
     return next((role for role in ("answer", "question", "statement") if role in roles), roles[0])
 
 
-def _by_ending(name: str) -> Suggestion | None:
+def _suggest_from_ending(name: str) -> RoleSuggestion | None:
     """Look for a known word at the end of a name whose script does not part words."""
     if name.isascii():
         return None
     cuts = ((name[:size], name[size:]) for size in range(1, len(name)))
-    if any("answer" in _ROLES_OF.get(one, ()) and "id" in _ROLES_OF.get(two, ()) for one, two in cuts):
-        return Suggestion("answer", 3)  # 정답번호 is answer, number
+    if any(
+        "answer" in _ROLES_BY_WORD.get(one, ()) and "id" in _ROLES_BY_WORD.get(two, ()) for one, two in cuts
+    ):
+        return RoleSuggestion("answer", 3)  # 정답번호 is answer, number
     for size in range(min(len(name) - 1, 6), 1, -1):
         for piece in (name[-size:], name[:size]):
-            if roles := _ROLES_OF.get(piece):
-                return Suggestion(_first(roles), 2)
+            if roles := _ROLES_BY_WORD.get(piece):
+                return RoleSuggestion(_choose_role(roles), 2)
     return None
 
 
 def is_weak_answer(name: str) -> bool:
     """Whether a name suggests an answer only where no plainer name does: `output`, `response`."""
-    words = [word for word in words_of(name) if not word.isdigit()]
+    words = [word for word in split_column_name(name) if not word.isdigit()]
     return len(words) == 1 and words[0] in _WORDS["weak_answer"]
 
 
 def is_final_answer(name: str) -> bool:
     """Whether a name says that this answer is the agreed one among several: `gold_label`."""
-    return not {"gold", "golden", "final", "correct", "majority", "truth"}.isdisjoint(words_of(name))
+    return not {"gold", "golden", "final", "correct", "majority", "truth"}.isdisjoint(split_column_name(name))
 
 
-class Numbered(NamedTuple):
+class NumberedName(NamedTuple):
     """A name that counts: `option_a`, `choice0`, `보기1`."""
 
     stem: str
@@ -151,29 +153,29 @@ _SHORT_STEM = re.compile(r"^(?P<stem>op|opt|option|ans|choice)(?P<letter>[a-h])$
 
 
 @lru_cache(maxsize=4096)
-def numbered(name: str) -> Numbered | None:
+def parse_numbered_name(name: str) -> NumberedName | None:
     """Return the number in a name that counts."""
     for characters in _ENUMERATIONS:
         place = characters.find(name.strip().casefold()[-1:])
         if name.strip() and place >= 0:
             stem = name.strip()[:-1].strip(" _-.:()").casefold()
-            return Numbered(stem, place, None)
+            return NumberedName(stem, place, None)
     text = unicodedata.normalize("NFKC", name).strip()
     if match := _DIGITS_AT_END.match(text):
         number = int(match["number"])
-        return Numbered(match["stem"].casefold(), number, number)
+        return NumberedName(match["stem"].casefold(), number, number)
     for pattern in (_LETTER_AT_END, _CAPITAL_AT_END, _SHORT_STEM):
         if match := pattern.match(text):
             stem = (match["stem"] or "").strip(" _-.:()").casefold()
-            return Numbered(stem, ord(match["letter"].casefold()) - ord("a"), None)
+            return NumberedName(stem, ord(match["letter"].casefold()) - ord("a"), None)
     return None
 
 
-def numbered_families(columns: tuple[str, ...]) -> list[tuple[str, tuple[str, ...], int | None]]:
+def find_numbered_families(columns: tuple[str, ...]) -> list[tuple[str, tuple[str, ...], int | None]]:
     """Return the families of columns that count without a gap: stem, columns in order, first number."""
     families: dict[tuple[str, bool], dict[int, str]] = {}
     for name in columns:
-        if (found := numbered(name)) is not None:
+        if (found := parse_numbered_name(name)) is not None:
             families.setdefault((found.stem, found.base is None), {}).setdefault(found.place, name)
     made = []
     for (stem, by_letter), members in families.items():
@@ -184,9 +186,11 @@ def numbered_families(columns: tuple[str, ...]) -> list[tuple[str, tuple[str, ..
     return made
 
 
-def names_options(stem: str) -> bool:
+def is_option_stem(stem: str) -> bool:
     """Whether the stem of a family of columns is a word for options; letters alone count."""
     if not stem:
         return True
-    words = [word for word in words_of(stem) if not word.isdigit()]
-    return bool(words) and any("option" in _ROLES_OF.get(word, ()) for word in (words[-1], "".join(words)))
+    words = [word for word in split_column_name(stem) if not word.isdigit()]
+    return bool(words) and any(
+        "option" in _ROLES_BY_WORD.get(word, ()) for word in (words[-1], "".join(words))
+    )

@@ -8,7 +8,7 @@ from itertools import islice
 from statistics import median
 from typing import Any
 
-from assay.dialects.shared.template import field
+from assay.dialects.shared.template import get_field
 from assay.dialects.table.cells import (
     parse_printed,
     parse_printed_answers,
@@ -16,7 +16,7 @@ from assay.dialects.table.cells import (
     read_options,
     read_targets,
 )
-from assay.dialects.table.column_words import Suggestion, suggestion
+from assay.dialects.table.column_words import RoleSuggestion, suggest_role
 
 SAMPLE_ROWS = 1000
 """Rows from which columns are inferred. Every row is checked afterwards."""
@@ -41,9 +41,9 @@ class Column:
         self.filled = [cell for cell in cells if not is_empty(cell)]
 
     @cached_property
-    def suggestion(self) -> Suggestion | None:
+    def suggestion(self) -> RoleSuggestion | None:
         """What the name suggests."""
-        return suggestion(self.name)
+        return suggest_role(self.name)
 
     @cached_property
     def is_text(self) -> bool:
@@ -59,7 +59,7 @@ class Column:
         )
 
     @cached_property
-    def is_texts(self) -> bool:
+    def is_text_list(self) -> bool:
         """Whether every filled cell is a list of texts, or of such lists."""
         return bool(self.filled) and all(
             isinstance(cell, (list, tuple)) and bool(cell) and _holds_text(cell) for cell in self.filled
@@ -106,7 +106,7 @@ class Column:
     @cached_property
     def is_long(self) -> bool:
         """Whether the column holds passages."""
-        if self.is_texts:
+        if self.is_text_list:
             items = [len(item) for cell in self.filled for item in cell if isinstance(item, str)]
             # A list of names or keywords is no passage.
             return self.median_length >= _LONG_TEXT and (not items or median(items) >= _SENTENCE)
@@ -190,7 +190,7 @@ def sample_columns(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> l
         if column.filled and all(isinstance(cell, Mapping) for cell in column.filled):
             keys = dict.fromkeys(str(key) for cell in column.filled for key in cell)
             columns += [
-                Column(path, [field(row, path, None) for row in kept], column)
+                Column(path, [get_field(row, path, None) for row in kept], column)
                 for path in (f"{name}.{key}" for key in keys)
             ]
     return columns

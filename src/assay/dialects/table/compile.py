@@ -11,36 +11,46 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
-from assay.core.names import composed
+from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sample import Sample
-from assay.core.sizes import shown_size
+from assay.core.sizes import format_size
 from assay.core.task import TaskSettings, TaskSpec
-from assay.dialects.shared.choices import FORMS
-from assay.dialects.shared.described_task import KINDS
+from assay.dialects.shared.choices import ANSWER_FORMS
+from assay.dialects.shared.described_task import METHOD_KINDS
 from assay.dialects.shared.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks
 from assay.dialects.shared.fewshot import ShotPolicy, ShotPool
-from assay.dialects.shared.request_selection import Lengths, chosen_rows
-from assay.dialects.shared.sample_store import KeptSamples
-from assay.dialects.shared.template import TemplateFailure, field, has_field, template_limit
-from assay.dialects.table.chat_prompt import STOPS as CHAT_STOPS
-from assay.dialects.table.chat_prompt import ChatDialogue
-from assay.dialects.table.differences import quirks_of
+from assay.dialects.shared.request_selection import AnswerLengths, select_rows
+from assay.dialects.shared.sample_store import StoredSamples
+from assay.dialects.shared.template import TemplateFailure, build_limit_problem, get_field, has_field
+from assay.dialects.table.chat_prompt import CHAT_STOPS, ChatDialogue
+from assay.dialects.table.differences import find_differences
 from assay.dialects.table.label_map import LabelMap
-from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout, values_of
+from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout, build_template_values
 from assay.dialects.table.meta import SeveralRight, TableMeta, meta_path, read_meta
-from assay.dialects.table.prompts import has_bare_text, make_dialogue, make_label_map, prompt_version
-from assay.dialects.table.reading_summary import facts_of
+from assay.dialects.table.prompts import (
+    compute_prompt_version,
+    has_bare_text,
+    make_dialogue,
+    make_label_map,
+)
+from assay.dialects.table.reading_summary import describe_settings
 from assay.dialects.table.row_adapters import AdaptedSource
-from assay.dialects.table.rows import Rows
-from assay.dialects.table.shapes import check_shape, read_shape, shape_notes, shape_scorer, shape_settings
-from assay.dialects.table.survey import Survey, survey
-from assay.dialects.table.task import Prompting, Style, TableTask, asked_by
-from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
-from assay.sources.file_names import on_disk
+from assay.dialects.table.rows import TableRows
+from assay.dialects.table.shapes import (
+    build_shape_scorer,
+    build_shape_settings,
+    check_shape,
+    list_shape_notes,
+    read_shape,
+)
+from assay.dialects.table.survey import Survey, survey_table
+from assay.dialects.table.task import AnswerStyle, PromptSetup, TableTask, build_question_reader
+from assay.dialects.table.texts import TextTask, build_windows, check_texts, is_joined
+from assay.sources.file_names import find_on_disk
 from assay.sources.file_settings import FileSettings
-from assay.sources.files import open_source, settings_for
+from assay.sources.files import open_source, select_settings
 from assay.sources.hub_name import is_address
 from assay.sources.json_file import JsonSource
 from assay.sources.source import Source
@@ -67,7 +77,7 @@ class CompiledTable(msgspec.Struct, frozen=True):
 
     def facts(self) -> list[tuple[str, str]]:
         """Return in words which column is what."""
-        return facts_of(self.survey, self.task.spec)
+        return describe_settings(self.survey, self.task.spec)
 
 
 class ModelDefaults(msgspec.Struct, frozen=True):
@@ -98,10 +108,10 @@ def compile_table(
     """
     notes: list[str] = []
     model = model or ModelDefaults()
-    said, meta_where = _all_said(path, said or TableMeta(), meta_file, notes)
+    said, meta_where = _read_all_settings(path, said or TableMeta(), meta_file, notes)
     source = _open_table(path, said.file_settings, settings)
-    notes += (*_held_whole(source), *source.notes)
-    notes += _unshown_media(source, said)
+    notes += (*_list_document_notes(source), *source.notes)
+    notes += _check_media(source, said)
     has_decimal_comma = source.has_decimal_comma
     said = TableMeta(
         windows=settings.windows, window_tokens=settings.window_tokens, stride=settings.stride
@@ -113,12 +123,12 @@ def compile_table(
     found.layout = msgspec.structs.replace(found.layout, has_decimal_comma=has_decimal_comma)
     layout = found.layout
     notes += found.notes
-    name = composed(said.abbr or Path(path).name.split(".")[0])
+    name = compose_name(said.abbr or Path(path).name.split(".")[0])
     if layout.data_type == "text":
         task = _text_task(path, name, source, said, settings, found, notes)
         return CompiledTable(task, found, None, tuple(notes), said)
     check_shape(said, settings, path)
-    notes += _without_effect(said, layout, settings)
+    notes += _list_ignored_settings(said, layout, settings)
     methods = _methods(settings, said, layout, source)
     where = meta_where if said.template or said.human_prompt or said.bot_prompt else Origin(path)
     # The original leaves texts outside turns out of a chat.
@@ -134,7 +144,7 @@ def compile_table(
         dialogue = make(said_without, layout, where) if layout.question_columns else label_map.all[0]
     else:
         dialogue = make(said, layout, where)
-    shows_options = _shows_options(dialogue, layout)
+    shows_options = _has_visible_options(dialogue, layout)
     ppl_target = said.ppl_target or ("label" if shows_options or label_map else "text")
     without_options = dialogue
     if not (said.template or said.human_prompt):
@@ -145,18 +155,18 @@ def compile_table(
     if not settings.is_faithful and found.has_several_right:
         several_right = said.several_right or "exact"
     notes += _matching_notes(said, layout, methods, several_right, is_faithful=settings.is_faithful)
-    notes += shape_notes(source, said)
+    notes += list_shape_notes(source, said)
     shown = (dialogue, ppl_dialogue) if label_map is None else label_map.all
     _check_prompts(source, layout, found.filled, shown, faithful=settings.is_faithful)
     if "prob" in methods and not shows_options:
-        raise _plan_problem(
+        raise _build_plan_error(
             "TABLE-007",
             "method 'prob' compares the options' labels, but the prompt does not show the options",
             "show them in the prompt ({option_list}), or use method ppl or gen",
             source,
         )
     pool, shot_source, found_shots = _shot_pool(
-        source, said, found, settings, name, asked_by(without_options), find_split
+        source, said, found, settings, name, build_question_reader(without_options), find_split
     )
     if shot_source is not None and found_shots is not None:
         _check_prompts(shot_source, layout, found_shots.filled, shown, faithful=settings.is_faithful)
@@ -168,20 +178,20 @@ def compile_table(
         seed=settings.seed if settings.temperature else None,
         n=settings.samples or 1,
     )
-    notes += _repeats(settings, methods)
-    prompting = Prompting(
-        Style(
+    notes += _list_repeat_notes(settings, methods)
+    prompting = PromptSetup(
+        AnswerStyle(
             dialogue,
             "label" if shows_options else "text",
             shows_solution=layout.answer_form in ("after_hashes", "boxed"),
         ),
-        Style(ppl_dialogue, ppl_target),
+        AnswerStyle(ppl_dialogue, ppl_target),
         settings.is_chat,
         settings.is_faithful,
         settings.score_by or "sum",
         sampling,
         label_map,
-        shape_scorer(source, said),
+        build_shape_scorer(source, said),
         _gen_style(make, said, layout, where, shows_options) if several_right == "exact" else None,
         said.match or "stated",
         several_right,
@@ -189,8 +199,8 @@ def compile_table(
     rows = _rows(said, settings, found, source, name, notes)
     lengths = None
     if said.output_config is not None:
-        lengths = Lengths(said.output_config, len(rows), settings.seed, name, settings.is_faithful)
-    recorded = _recorded(said, layout, settings, prompting, pool) | shape_settings(source)
+        lengths = AnswerLengths(said.output_config, len(rows), settings.seed, name, settings.is_faithful)
+    recorded = _build_settings(said, layout, settings, prompting, pool) | build_shape_settings(source)
     spec = TaskSpec(
         name,
         "table",
@@ -202,7 +212,7 @@ def compile_table(
         len(rows),
         found.n_rows,
         recorded,
-        quirks_of(
+        find_differences(
             methods,
             layout.data_type,
             said,
@@ -211,14 +221,14 @@ def compile_table(
             has_bare_text=settings.is_chat and not model.joins_turns and has_bare_text(said.template),
         ),
     )
-    table = TableTask(spec, Rows(source, layout, found.twins, rows, lengths), prompting, pool)
+    table = TableTask(spec, TableRows(source, layout, found.twins, rows, lengths), prompting, pool)
     return CompiledTable(table, found, pool, tuple(notes), said)
 
 
 def _survey_all(source: Source, said: TableMeta, settings: TaskSettings) -> Survey:
     """Survey a table; where that fails, report first all rows that do not have the shape of the table."""
     try:
-        return survey(
+        return survey_table(
             source,
             said,
             faithful=settings.is_faithful,
@@ -233,10 +243,10 @@ def _survey_all(source: Source, said: TableMeta, settings: TaskSettings) -> Surv
 
 def _gen_style(
     make: Callable[..., Dialogue], said: TableMeta, layout: Layout, where: Origin, shows_options: bool
-) -> Style:
+) -> AnswerStyle:
     """Return how all of several right options are asked for; a person's own prompt stays as it is."""
     dialogue = make(said, layout, where, asks_for_all=shows_options)
-    return Style(dialogue, "label" if shows_options else "text", names_all=True)
+    return AnswerStyle(dialogue, "label" if shows_options else "text", names_all=True)
 
 
 def _matching_notes(
@@ -274,7 +284,7 @@ def _check_label_map(label_map: LabelMap, methods: tuple[str, ...], where: Origi
         raise PlanError(Problem("TABLE-006", what, fix, where))
 
 
-def _repeats(settings: TaskSettings, methods: tuple[str, ...]) -> list[str]:
+def _list_repeat_notes(settings: TaskSettings, methods: tuple[str, ...]) -> list[str]:
     """Say what becomes of several answers to a row."""
     n = settings.samples or 1
     if n == 1:
@@ -296,14 +306,14 @@ def _open_table(path: str, asked: FileSettings, settings: TaskSettings) -> Sourc
     return source
 
 
-def _held_whole(source: Source) -> list[str]:
+def _list_document_notes(source: Source) -> list[str]:
     """Say that a large document does not stream, as files of lines and columns do."""
     if not isinstance(source, JsonSource) or (size := Path(source.path).stat().st_size) < _LARGE_DOCUMENT:
         return []
-    return [f"a .json document is read whole, {shown_size(size)} of it; JSON lines (.jsonl) take no memory"]
+    return [f"a .json document is read whole, {format_size(size)} of it; JSON lines (.jsonl) take no memory"]
 
 
-def _unshown_media(source: Source, said: TableMeta) -> list[str]:
+def _check_media(source: Source, said: TableMeta) -> list[str]:
     """Raise where rows have media, which a table's prompt cannot show; note it beside an own prompt."""
     if not source.media_columns:
         return []
@@ -328,7 +338,7 @@ def _text_task(
     notes: list[str],
 ) -> TextTask:
     check_texts(path, said, settings)
-    windows = windows_of(said)
+    windows = build_windows(said)
     rows = _rows(said, settings, found, source, name, notes)
     recorded = {
         "said": said,
@@ -347,10 +357,10 @@ def _text_task(
         found.n_rows,
         msgspec.json.decode(msgspec.json.encode(recorded)),
     )
-    return TextTask(spec, Rows(source, found.layout, found.twins, rows), windows)
+    return TextTask(spec, TableRows(source, found.layout, found.twins, rows), windows)
 
 
-def _without_effect(said: TableMeta, layout: Layout, settings: TaskSettings) -> list[str]:
+def _list_ignored_settings(said: TableMeta, layout: Layout, settings: TaskSettings) -> list[str]:
     """Say what was asked for and has no effect: windows where there are none, a length that rows have."""
     notes = []
     given = [name for name in ("windows", "window_tokens", "stride") if getattr(said, name) is not None]
@@ -362,10 +372,10 @@ def _without_effect(said: TableMeta, layout: Layout, settings: TaskSettings) -> 
     return notes
 
 
-def _all_said(
+def _read_all_settings(
     path: str, said: TableMeta, meta_file: str | None, notes: list[str]
 ) -> tuple[TableMeta, Origin]:
-    file = on_disk(Path(meta_file) if meta_file else meta_path(Path(path)))
+    file = find_on_disk(Path(meta_file) if meta_file else meta_path(Path(path)))
     if not file.exists() and not file.is_symlink():
         if meta_file:
             raise AuthorError(
@@ -383,12 +393,12 @@ def _methods(settings: TaskSettings, said: TableMeta, layout: Layout, source: So
     wanted = settings.methods or said.infer_method or ("gen",)
     methods = (wanted,) if isinstance(wanted, str) else tuple(dict.fromkeys(wanted))
     for method in methods:
-        if method not in KINDS:
-            raise _plan_problem(
-                "TABLE-007", f"there is no method {method!r}", f"use some of {listing(KINDS)}", source
+        if method not in METHOD_KINDS:
+            raise _build_plan_error(
+                "TABLE-007", f"there is no method {method!r}", f"use some of {listing(METHOD_KINDS)}", source
             )
         if method != "gen" and layout.data_type == "qa":
-            raise _plan_problem(
+            raise _build_plan_error(
                 "TABLE-007",
                 f"method {method!r} chooses between options, and this is a qa table without options",
                 "use --method gen, or name the options in the meta file",
@@ -397,7 +407,7 @@ def _methods(settings: TaskSettings, said: TableMeta, layout: Layout, source: So
     return methods
 
 
-def _plan_problem(code: str, what: str, fix: str, source: Source) -> PlanError:
+def _build_plan_error(code: str, what: str, fix: str, source: Source) -> PlanError:
     return PlanError(Problem(code, what, fix, Origin(source.path)))
 
 
@@ -431,9 +441,9 @@ def _check_prompts(
         fields = record.fields
         if not has_jinja and all(fields.get(name) is not None for name in wanted):
             continue
-        values = values_of(layout.sample(fields, record.origin, ""))
+        values = build_template_values(layout.sample(fields, record.origin, ""))
         for name in braces:
-            if field(values, name, None) is None:
+            if get_field(values, name, None) is None:
                 seen = "is null" if has_field(values, name) else "is not there"
                 problems.add(
                     Problem(
@@ -443,9 +453,9 @@ def _check_prompts(
                         record.origin,
                     )
                 )
-        if has_jinja and (trouble := _trouble(different, values)) is not None:
+        if has_jinja and (trouble := _find_render_failure(different, values)) is not None:
             if trouble.is_limit:
-                raise AuthorError(template_limit("the prompt", str(trouble), record.origin))
+                raise AuthorError(build_limit_problem("the prompt", str(trouble), record.origin))
             problems.add(
                 Problem(
                     "TABLE-015",
@@ -457,7 +467,9 @@ def _check_prompts(
     problems.raise_if_any()
 
 
-def _trouble(dialogues: tuple[Dialogue, ...], values: Mapping[str, Any]) -> TemplateFailure | None:
+def _find_render_failure(
+    dialogues: tuple[Dialogue, ...], values: Mapping[str, Any]
+) -> TemplateFailure | None:
     try:
         for dialogue in dialogues:
             dialogue.opening(values, (), chat=False)
@@ -466,7 +478,7 @@ def _trouble(dialogues: tuple[Dialogue, ...], values: Mapping[str, Any]) -> Temp
     return None
 
 
-def _shows_options(dialogue: Dialogue, layout: Layout) -> bool:
+def _has_visible_options(dialogue: Dialogue, layout: Layout) -> bool:
     shown = dialogue.fields
     if OPTION_LIST in shown:
         return True
@@ -491,17 +503,17 @@ def _shot_pool(
     pool_found: Survey | None = None
     layout, n_rows = found.layout, found.n_rows
     if settings.shots_from is None:
-        samples = Rows(source, layout, found.twins).samples()
+        samples = TableRows(source, layout, found.twins).samples()
     else:
         given = settings.shots_from
         if not is_address(given):
-            given = str(on_disk(Path(given)))
+            given = str(find_on_disk(Path(given)))
         file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
-        other = _open_table(file, settings_for(file, said.file_settings), settings)
+        other = _open_table(file, select_settings(file, said.file_settings), settings)
         # The examples are read as the dataset is, so that both answer in one form.
-        form = layout.answer_form if layout.answer_form in FORMS else found.meta.answer_is
+        form = layout.answer_form if layout.answer_form in ANSWER_FORMS else found.meta.answer_is
         pool_said = msgspec.structs.replace(found.meta, id_column=None, answer_is=form)
-        pool_found = survey(other, pool_said, seed=settings.seed)
+        pool_found = survey_table(other, pool_said, seed=settings.seed)
         n_rows = pool_found.n_rows
         pool_layout = msgspec.structs.replace(
             pool_found.layout,
@@ -509,7 +521,7 @@ def _shot_pool(
             # Examples have the fields that the dataset's own prompt names.
             joins_question=layout.joins_question,
         )
-        samples = Rows(other, pool_layout, pool_found.twins).samples()
+        samples = TableRows(other, pool_layout, pool_found.twins).samples()
     policy: ShotPolicy = "first" if other is not None else "random"
     if settings.shot_policy is not None:
         policy = "first" if settings.shot_policy == "first" else "random"
@@ -520,19 +532,21 @@ def _shot_pool(
         seed=settings.seed,
         task=name,
         question=question,
-        keep=KeptSamples,
+        keep=StoredSamples,
     )
     # The row with the most twins decides: no row may be given fewer examples than the others in silence.
     if other is None:
-        spare = pool.n_left_to_any()
+        spare = pool.count_fewest_left()
     else:
-        spare = min((pool.n_left(sample) for sample in Rows(source, layout).samples()), default=len(pool))
+        spare = min(
+            (pool.n_left(sample) for sample in TableRows(source, layout).samples()), default=len(pool)
+        )
     if spare < settings.shots:
         raise PlanError(
             Problem(
                 "TABLE-013",
                 f"{settings.shots} shots asked for, but only {spare:,} of {n_rows:,} rows can be examples "
-                f"for every row: {_why_left_out(pool, spare, n_rows, is_own=other is None)}",
+                f"for every row: {_explain_left_out(pool, spare, n_rows, is_own=other is None)}",
                 "ask for fewer shots, or name a larger file with --shots-from",
                 Origin((other or source).path),
             )
@@ -540,7 +554,7 @@ def _shot_pool(
     return pool, other, pool_found
 
 
-def _why_left_out(pool: ShotPool, spare: int, n_rows: int, *, is_own: bool) -> str:
+def _explain_left_out(pool: ShotPool, spare: int, n_rows: int, *, is_own: bool) -> str:
     """Say why rows cannot be examples for the row that has the fewest."""
     n_same = len(pool) - spare
     reasons = []
@@ -582,9 +596,9 @@ def _rows(
     said: TableMeta, settings: TaskSettings, found: Survey, source: Source, name: str, notes: list[str]
 ) -> range | tuple[int, ...]:
     """Return which rows are asked, in order: of those in the range as many as are requested."""
-    rows = _in_range(said.test_range, found.n_rows, source)
+    rows = _parse_range(said.test_range, found.n_rows, source)
     mode = said.sampling_mode or "default"
-    chosen = chosen_rows(rows, said.request_count, mode, seed=settings.seed, task=name)
+    chosen = select_rows(rows, said.request_count, mode, seed=settings.seed, task=name)
     if len(chosen) > len(rows):
         notes.append(
             f"{len(rows):,} rows are asked {len(chosen):,} times in all; the times of one row are one "
@@ -593,7 +607,7 @@ def _rows(
     return chosen
 
 
-def _in_range(test_range: str | None, n_rows: int, source: Source) -> range:
+def _parse_range(test_range: str | None, n_rows: int, source: Source) -> range:
     if test_range is None:
         return range(n_rows)
     match = _SLICE.match(test_range.strip())
@@ -610,8 +624,8 @@ def _in_range(test_range: str | None, n_rows: int, source: Source) -> range:
     return range(n_rows)[slice(*bounds)]
 
 
-def _recorded(
-    said: TableMeta, layout: Layout, settings: TaskSettings, prompting: Prompting, pool: ShotPool | None
+def _build_settings(
+    said: TableMeta, layout: Layout, settings: TaskSettings, prompting: PromptSetup, pool: ShotPool | None
 ) -> dict[str, Any]:
     """Return everything that decides a prompt or a score, as it will be read back from the manifest."""
     recorded = {
@@ -626,7 +640,7 @@ def _recorded(
         "shot_policy": None if pool is None else pool.policy,
         "seed": settings.seed,
         "fidelity": "faithful" if settings.is_faithful else "corrected",
-        "prompt_hash": prompt_version(said, layout),
+        "prompt_hash": compute_prompt_version(said, layout),
     }
     if layout.data_type == "qa":
         recorded["match"] = prompting.match

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from assay.core.task import Quirk
-from assay.dialects.shared.differences import Difference, quirks
+from assay.core.task import OriginalDifference
+from assay.dialects.shared.differences import Difference, select_differences
 from assay.dialects.shared.request_selection import SharedLengths, UniformLengths
 from assay.dialects.table.meta import DataType, TableMeta
 
 
-class Traits(NamedTuple):
+class TableTraits(NamedTuple):
     """What of a task tells which differences can touch it."""
 
     asks: frozenset[str]
@@ -27,64 +27,64 @@ class Traits(NamedTuple):
     """Whether a chat is asked by a template with texts outside its turns."""
 
 
-def _in(*asks: str, needs_shots: bool = False) -> Callable[[Traits], bool]:
+def _build_method_check(*asks: str, needs_shots: bool = False) -> Callable[[TableTraits], bool]:
     """Touch tasks that ask so; with `needs_shots` only where prompts have examples."""
     return lambda one: not one.asks.isdisjoint(asks) and (one.has_shots or not needs_shots)
 
 
-_DIFFERENCES: tuple[Difference[Traits], ...] = (
+_DIFFERENCES: tuple[Difference[TableTraits], ...] = (
     Difference(
         "abstain",
-        _in("gen/mcq"),
+        _build_method_check("gen/mcq"),
         "an output without an answer is given the option with the smallest edit distance, mostly A",
         "it is unanswered, counted as not right and shown as such",
     ),
     Difference(
         "whole_text_ppl",
-        _in("ppl/mcq"),
+        _build_method_check("ppl/mcq"),
         "options are compared by the mean negative log-likelihood of prompt and option together",
         "options are compared by the log-likelihood of the option given the prompt",
     ),
     Difference(
         "exact_qa",
-        _in("gen/qa"),
+        _build_method_check("gen/qa"),
         "an answer is right when the whole output equals it to the letter",
         "the reply must state the answer; numbers are compared by value, texts as whole phrases",
     ),
     Difference(
         "trailing_space",
-        lambda one: _in("gen/mcq", "gen/qa")(one) and not one.keeps_end,
+        lambda one: _build_method_check("gen/mcq", "gen/qa")(one) and not one.keeps_end,
         "a text prompt ends in the space before the answer, which most tokenizers put into the answer",
         "the space is left to the model",
     ),
     Difference(
         "unknown_field",
-        _in("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
+        _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
         "a field that no column has stays in the prompt as it is written",
         "it is an error before the model is loaded",
     ),
     Difference(
         "empty_option",
-        _in("gen/mcq", "ppl/mcq", "prob/mcq"),
+        _build_method_check("gen/mcq", "ppl/mcq", "prob/mcq"),
         "an empty cell at a row's end is an option with no text",
         "the row has fewer options",
     ),
     Difference(
         "first_record",
-        _in("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
+        _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
         "columns, options and kind are taken from the first record",
         "they are found from all records",
         is_reproduced=False,
     ),
     Difference(
         "nearest_shot_first",
-        _in("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq", needs_shots=True),
+        _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq", needs_shots=True),
         "of a prompt that is too long, the examples nearest to the question are left out first",
         "those furthest from the question are left out first",
     ),
     Difference(
         "uneven_shots",
-        _in("gen/mcq", "gen/qa", "ppl/mcq", needs_shots=True),
+        _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", needs_shots=True),
         "options of one question can be left with different numbers of examples; an answer needs no room",
         "all options are shown the same examples; room for the answer counts as needed",
         is_reproduced=False,
@@ -112,7 +112,7 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
 )
 
 
-def quirks_of(
+def find_differences(
     methods: tuple[str, ...],
     data_type: DataType,
     said: TableMeta,
@@ -120,9 +120,9 @@ def quirks_of(
     is_faithful: bool,
     has_shots: bool,
     has_bare_text: bool = False,
-) -> tuple[Quirk, ...]:
+) -> tuple[OriginalDifference, ...]:
     """Return the differences that can touch a task, and what was done about each."""
-    traits = Traits(
+    traits = TableTraits(
         frozenset(f"{method}/{data_type}" for method in methods),
         has_shots,
         draws=said.sampling_mode in ("random", "shuffle") or isinstance(said.output_config, UniformLengths),
@@ -130,4 +130,4 @@ def quirks_of(
         keeps_end=said.uses_one_text,
         has_bare_text=has_bare_text,
     )
-    return quirks(_DIFFERENCES, traits, is_faithful=is_faithful)
+    return select_differences(_DIFFERENCES, traits, is_faithful=is_faithful)

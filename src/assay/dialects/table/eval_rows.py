@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import Problem, listing
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.task import ComponentSpec
-from assay.dialects.shared.choices import labels_for
+from assay.dialects.shared.choices import build_labels
 from assay.dialects.shared.messages import BadConversation, is_conversation, read_turns
-from assay.dialects.shared.template import field, has_field
+from assay.dialects.shared.template import get_field, has_field
 from assay.dialects.table.chat_rows import ChatSource
 from assay.dialects.table.eval_task import EvalTask
 from assay.dialects.table.meta import TableMeta
@@ -22,57 +22,62 @@ from assay.sources.delimited import DelimitedSource
 from assay.sources.record import Record
 from assay.sources.source import Source
 
-MESSAGES, CHOICES, ANSWER = "__messages", "__choices", "__answer"
+MESSAGES_COLUMN, CHOICES_COLUMN, ANSWER_COLUMN = "__messages", "__choices", "__answer"
 """The columns that rows have after reading."""
-LITERAL = "literal:"
+LITERAL_PREFIX = "literal:"
 _HOLE = re.compile(r"\{\{|\}\}|\{(?P<name>\w+)\}")
-_REASON = "Think step by step. Then write your answer on a last line of its own, after ANSWER:\n\n"
+_REASONING_PROMPT = "Think step by step. Then write your answer on a last line of its own, after ANSWER:\n\n"
 
 
 def read_eval_rows(
     source: Source, said: TableMeta, task: EvalTask, notes: list[str], seed: int
 ) -> tuple[Source, TableMeta]:
     """Return the rows as conversations with options and answers, and all that is said about the table."""
-    reader = _Reader(task, said.abbr or "", seed, has_cells=isinstance(source, DelimitedSource))
+    reader = _EvalRowReader(task, said.abbr or "", seed, has_cells=isinstance(source, DelimitedSource))
     spec = task.field_spec
-    columns = (*source.columns, MESSAGES, ANSWER, *((CHOICES,) if spec.choices is not None else ()))
+    columns = (
+        *source.columns,
+        MESSAGES_COLUMN,
+        ANSWER_COLUMN,
+        *((CHOICES_COLUMN,) if spec.choices is not None else ()),
+    )
     reading = AdaptedSource(source, columns, reader.read)
     has_choices = spec.choices is not None
     implied = TableMeta(
         data_type="mcq" if has_choices else "qa",
-        messages_column=MESSAGES,
-        input_columns=(MESSAGES,),
-        output_column=ANSWER,
-        options=CHOICES if has_choices else None,
+        messages_column=MESSAGES_COLUMN,
+        input_columns=(MESSAGES_COLUMN,),
+        output_column=ANSWER_COLUMN,
+        options=CHOICES_COLUMN if has_choices else None,
         answer_is="label" if has_choices else None,
         id_column=spec.id,
         max_tokens=task.max_tokens,
     )
     made = said.over(implied)
     made = msgspec.structs.replace(
-        made, messages_column=MESSAGES, input_columns=(MESSAGES,), output_column=ANSWER
+        made, messages_column=MESSAGES_COLUMN, input_columns=(MESSAGES_COLUMN,), output_column=ANSWER_COLUMN
     )
-    shaped = ChatSource.of_messages(reading, MESSAGES, ANSWER)
+    shaped = ChatSource.from_messages(reading, MESSAGES_COLUMN, ANSWER_COLUMN)
     notes.append(_note(task))
     if any("model" in one.args for one in task.scorers):
         notes.append("the 'model' of a scorer has no effect: --judge names the judge")
     return shaped, made
 
 
-def written_columns(said: Mapping[str, Any]) -> dict[str, str]:
+def find_original_columns(said: Mapping[str, Any]) -> dict[str, str]:
     """Return how the dataset itself calls the columns that rows of an `eval.yaml` have after reading."""
     spec = said.get("eval_task", {}).get("field_spec")
     if spec is None:
         return {}
     choices = spec.get("choices", "")
     return {
-        MESSAGES: spec.get("input", "input"),
-        ANSWER: spec.get("target", "target"),
-        CHOICES: choices if isinstance(choices, str) else ", ".join(choices),
+        MESSAGES_COLUMN: spec.get("input", "input"),
+        ANSWER_COLUMN: spec.get("target", "target"),
+        CHOICES_COLUMN: choices if isinstance(choices, str) else ", ".join(choices),
     }
 
 
-def eval_scorer(task: EvalTask) -> ComponentSpec:
+def build_eval_scorer(task: EvalTask) -> ComponentSpec:
     """Return what scores the replies of a task."""
     if task.is_judged:
         (one,) = task.scorers
@@ -91,7 +96,7 @@ def _note(task: EvalTask) -> str:
     return f"eval.yaml: solvers {solvers}; scorers {scorers}"
 
 
-class _Reader:
+class _EvalRowReader:
     """Reads rows as one task says."""
 
     def __init__(self, task: EvalTask, name: str, seed: int, *, has_cells: bool) -> None:
@@ -106,16 +111,16 @@ class _Reader:
         choices = None if spec.choices is None else self._choices(record, spec.choices)
         answer = self._answer(record, choices)
         if choices is not None and self._task.shuffle_choices:
-            choices, answer = self._shuffled(record, choices, answer)
-        made = {**record.fields, MESSAGES: self._messages(record), ANSWER: answer}
-        return made if choices is None else {**made, CHOICES: choices}
+            choices, answer = self._shuffle_choices(record, choices, answer)
+        made = {**record.fields, MESSAGES_COLUMN: self._messages(record), ANSWER_COLUMN: answer}
+        return made if choices is None else {**made, CHOICES_COLUMN: choices}
 
     def _value(self, record: Record, column: str, why: str) -> Any:
         if not has_field(record.fields, column):
             known = listing(record.fields)
             what = f"the row has no {column!r} (field_spec.{why} names it); it has {known}"
             raise _problem(record, column, what, "correct field_spec, or the row")
-        return field(record.fields, column)
+        return get_field(record.fields, column)
 
     def _choices(self, record: Record, named: str | tuple[str, ...]) -> list[str]:
         value = (
@@ -132,13 +137,13 @@ class _Reader:
 
     def _answer(self, record: Record, choices: list[str] | None) -> Any:
         target = self._task.field_spec.target
-        if target.startswith(LITERAL):
-            value: Any = target.removeprefix(LITERAL)
+        if target.startswith(LITERAL_PREFIX):
+            value: Any = target.removeprefix(LITERAL_PREFIX)
         else:
             value = self._value(record, target, "target")
         if choices is None:
             return value
-        labels = labels_for(len(choices))
+        labels = build_labels(len(choices))
         several = value if isinstance(value, list) else [value]
         named = [_label(one, labels, self._has_cells) for one in several]
         if value in (None, "") or not several:
@@ -151,11 +156,11 @@ class _Reader:
             raise _problem(record, target, f"found {value!r:.60}, expected {known}", "correct the answer")
         return named if isinstance(value, list) else named[0]
 
-    def _shuffled(self, record: Record, choices: list[str], answer: Any) -> tuple[list[str], Any]:
+    def _shuffle_choices(self, record: Record, choices: list[str], answer: Any) -> tuple[list[str], Any]:
         """Return the options in an order that the seed and the row decide, and the answer's new letter."""
         order = list(range(len(choices)))
-        draw(self._seed, self._name, str(record.origin.row), "choices").shuffle(order)
-        labels = labels_for(len(choices))
+        make_random(self._seed, self._name, str(record.origin.row), "choices").shuffle(order)
+        labels = build_labels(len(choices))
         letters = {labels[old]: labels[new] for new, old in enumerate(order)}
         moved = [letters[one] for one in answer] if isinstance(answer, list) else letters.get(answer)
         return [choices[old] for old in order], moved
@@ -202,7 +207,7 @@ def _label(value: Any, labels: tuple[str, ...], is_cell: bool) -> str | None:
     return labels[int(text)] if is_cell and text.isdecimal() and int(text) < len(labels) else None
 
 
-def _filled(template: str, values: Mapping[str, Any]) -> str:
+def _fill_template(template: str, values: Mapping[str, Any]) -> str:
     """Return a template with `{name}` filled; `{{` and `}}` are braces, unknown names stay as written."""
 
     def fill(match: re.Match[str]) -> str:
@@ -219,21 +224,23 @@ Turns = list[dict[str, Any]]
 def _prompt_template(turns: Turns, args: Mapping[str, Any], values: Mapping[str, Any]) -> Turns:
     last = turns[-1]
     given = {**values, **args, "prompt": last["content"]}
-    return [*turns[:-1], {**last, "content": _filled(args["template"], given)}]
+    return [*turns[:-1], {**last, "content": _fill_template(args["template"], given)}]
 
 
 def _system_message(turns: Turns, args: Mapping[str, Any], values: Mapping[str, Any]) -> Turns:
-    system = {"role": "system", "content": _filled(args["template"], {**values, **args})}
+    system = {"role": "system", "content": _fill_template(args["template"], {**values, **args})}
     at = sum(turn["role"] == "system" for turn in turns)
     return [*turns[:at], system, *turns[at:]]
 
 
 def _user_message(turns: Turns, args: Mapping[str, Any], values: Mapping[str, Any]) -> Turns:
-    return [*turns, {"role": "user", "content": _filled(args["template"], {**values, **args})}]
+    return [*turns, {"role": "user", "content": _fill_template(args["template"], {**values, **args})}]
 
 
 def _chain_of_thought(turns: Turns, args: Mapping[str, Any], values: Mapping[str, Any]) -> Turns:
-    return _prompt_template(turns, {"template": args.get("template") or f"{_REASON}{{prompt}}"}, values)
+    return _prompt_template(
+        turns, {"template": args.get("template") or f"{_REASONING_PROMPT}{{prompt}}"}, values
+    )
 
 
 def _multiple_choice(turns: Turns, args: Mapping[str, Any], values: Mapping[str, Any]) -> Turns:

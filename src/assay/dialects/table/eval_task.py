@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
 from assay.core.origin import Origin
 from assay.sources.yaml_file import read_yaml
 
 FILE_NAME = "eval.yaml"
 ANY_CONFIG = "default"
 """The config of a task that names none."""
-JUDGED = ("model_graded_qa", "model_graded_fact")
+JUDGE_SCORERS = ("model_graded_qa", "model_graded_fact")
 SOLVERS: Mapping[str, tuple[str, ...]] = {
     "prompt_template": ("template", "*"),
     "system_message": ("template", "*"),
@@ -36,10 +36,10 @@ SCORERS: Mapping[str, tuple[str, ...]] = {
     "exact": (),
     "f1": (),
     "choice": (),
-    **{name: ("model",) for name in JUDGED},
+    **{name: ("model",) for name in JUDGE_SCORERS},
 }
 """The scorers that can be run, with their arguments."""
-_OTHERS = ("answer", "math", "use_tools", "self_critique")
+_UNSUPPORTED = ("answer", "math", "use_tools", "self_critique")
 """Solvers and scorers of inspect that cannot be run: no misspelling of others."""
 _REDUCER = re.compile(r"mean|median|mode|max|pass_at_[1-9]\d*|at_least_[1-9]\d*")
 _LOCATIONS = ("begin", "end", "any", "exact")
@@ -84,7 +84,7 @@ class EvalTask(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     @property
     def is_judged(self) -> bool:
         """Whether a judge decides."""
-        return any(one.name in JUDGED for one in self.scorers)
+        return any(one.name in JUDGE_SCORERS for one in self.scorers)
 
     @property
     def max_tokens(self) -> int | None:
@@ -101,10 +101,10 @@ def is_eval_file(path: Path) -> bool:
     except AuthorError:
         return path.name == FILE_NAME  # Whoever reads it says what is wrong with it.
     is_promptfoo = isinstance(document, Mapping) and "tests" in document and "tasks" not in document
-    return has_fields(document) or (path.name == FILE_NAME and not is_promptfoo)
+    return has_field_specs(document) or (path.name == FILE_NAME and not is_promptfoo)
 
 
-def has_fields(document: Any) -> bool:
+def has_field_specs(document: Any) -> bool:
     """Whether a document lists tasks that say which column is what; those of other frameworks do not."""
     tasks = document.get("tasks") if isinstance(document, Mapping) else None
     return isinstance(tasks, list) and any(isinstance(one, Mapping) and "field_spec" in one for one in tasks)
@@ -112,20 +112,20 @@ def has_fields(document: Any) -> bool:
 
 def read_eval_tasks(path: str) -> list[EvalTask]:
     """Return the tasks of a file; everything that cannot be run is rejected by name, all at once."""
-    return eval_tasks(read_yaml(path), Origin(path))
+    return read_task_document(read_yaml(path), Origin(path))
 
 
-def named_tasks(tasks: Sequence[EvalTask], ids: Sequence[str], path: str) -> list[EvalTask]:
+def select_tasks(tasks: Sequence[EvalTask], ids: Sequence[str], path: str) -> list[EvalTask]:
     """Return the tasks of some ids, or all where none is given; AuthorError for an id that no task has."""
     known = [task.id for task in tasks if task.id is not None]
     for name in ids:
         if name not in known:
-            what = f"there is no task {name!r}{nearest(name, known)}; the tasks are {listing(known)}"
+            what = f"there is no task {name!r}{suggest_name(name, known)}; the tasks are {listing(known)}"
             raise AuthorError(_problem(what, Origin(path)))
     return [task for task in tasks if not ids or task.id in ids]
 
 
-def eval_tasks(document: Any, where: Origin) -> list[EvalTask]:
+def read_task_document(document: Any, where: Origin) -> list[EvalTask]:
     """Return the tasks that a document describes, as `read_yaml` returns it."""
     written = document.get("tasks") if isinstance(document, Mapping) else None
     if not isinstance(written, list) or not written:
@@ -134,7 +134,7 @@ def eval_tasks(document: Any, where: Origin) -> list[EvalTask]:
     tasks = [
         made
         for number, one in enumerate(written, 1)
-        if (made := problems.noted(lambda one=one, number=number: _task(one, number, where))) is not None  # type: ignore[misc]
+        if (made := problems.collect(lambda one=one, number=number: _task(one, number, where))) is not None  # type: ignore[misc]
     ]
     ids = [task.id for task in tasks]
     if len(written) > 1 and None in ids:
@@ -162,8 +162,8 @@ def _task(written: Any, number: int, where: Origin) -> EvalTask:
 def _faults(task: EvalTask) -> list[str]:
     """Return what of a task cannot be run."""
     faults = [
-        *(fault for one in task.solvers if (fault := _unknown(one, "solver", SOLVERS))),
-        *(fault for one in task.scorers if (fault := _unknown(one, "scorer", SCORERS))),
+        *(fault for one in task.solvers if (fault := _describe_unknown(one, "solver", SOLVERS))),
+        *(fault for one in task.scorers if (fault := _describe_unknown(one, "scorer", SCORERS))),
     ]
     if faults:
         return faults
@@ -193,9 +193,9 @@ def _names(task: EvalTask) -> list[str]:
     return [one.name for one in task.scorers]
 
 
-def _unknown(step: Step, noun: str, known: Mapping[str, tuple[str, ...]]) -> str | None:
+def _describe_unknown(step: Step, noun: str, known: Mapping[str, tuple[str, ...]]) -> str | None:
     if step.name not in known:
-        hint = "" if step.name in _OTHERS else nearest(step.name, known)
+        hint = "" if step.name in _UNSUPPORTED else suggest_name(step.name, known)
         return f"the {noun} {step.name!r} is not supported{hint}; supported are {listing(known)}"
     allowed = known[step.name]
     others = [] if "*" in allowed else [name for name in step.args if name not in allowed]

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.dialects.shared.choices import Options
 from assay.dialects.shared.request_selection import MAX_TOKENS
-from assay.dialects.table.cells import after_hashes, last_boxed
+from assay.dialects.table.cells import extract_after_hashes, extract_last_boxed
 from assay.dialects.table.column_words import is_weak_answer
 from assay.dialects.table.columns import Column
 from assay.dialects.table.meta import TableMeta
@@ -68,7 +68,7 @@ class Evidence:
         )
 
 
-def named_answers(table: Evidence) -> list[Column]:
+def find_named_answers(table: Evidence) -> list[Column]:
     """Return the columns whose names say that they hold the right answer, the plainest first."""
     has_q = any(name.casefold() == "q" for name in table.columns)
 
@@ -93,5 +93,6 @@ def named_answers(table: Evidence) -> list[Column]:
 def _is_solution(column: Column) -> bool:
     """Whether every cell is a worked solution that ends in its answer."""
     return column.is_text and all(
-        after_hashes(cell) is not None or last_boxed(cell) is not None for cell in column.filled
+        extract_after_hashes(cell) is not None or extract_last_boxed(cell) is not None
+        for cell in column.filled
     )

@@ -19,7 +19,7 @@ from assay.dialects.table.question_inference import infer_question
 from assay.sources.record import Record
 
 
-class Inference(NamedTuple):
+class TableInference(NamedTuple):
     """What a table's columns are, and why."""
 
     meta: TableMeta
@@ -29,13 +29,13 @@ class Inference(NamedTuple):
     """Columns that are no part of the prompt or the answer."""
 
 
-def infer(
+def infer_table_meta(
     path: str,
     names: tuple[str, ...],
     records: Iterator[Record],
     given: TableMeta,
     label_names: Mapping[str, tuple[str, ...]],
-) -> Inference:
+) -> TableInference:
     """Infer what a person did not say about a table.
 
     `label_names`: names that the data itself gives to integer labels, by column.
@@ -49,7 +49,7 @@ def infer(
     if table.option_rows is None:
         infer_free_answer(table)
     _infer_group(table)
-    return Inference(given.over(TableMeta(**table.meta)), table.reasons, table.unused())
+    return TableInference(given.over(TableMeta(**table.meta)), table.reasons, table.unused())
 
 
 def _infer_group(table: Evidence) -> None:

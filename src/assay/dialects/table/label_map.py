@@ -8,8 +8,8 @@ from typing import Any
 
 from assay.core.prompt import Message, Prompt
 from assay.core.sample import Sample
-from assay.dialects.shared.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks, chat_messages
-from assay.dialects.table.layout import values_of
+from assay.dialects.shared.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks, turns_to_messages
+from assay.dialects.table.layout import build_template_values
 
 
 class LabelMap:
@@ -35,45 +35,45 @@ class LabelMap:
 
         The right answer itself is left empty: it would be shown with every label.
         """
-        values = {**values_of(sample), self._answer_field: ""}
+        values = {**build_template_values(sample), self._answer_field: ""}
         if is_chat:
             return self._conversations(sample, values, shots)
         marks = self._marks
         head = "" if marks is None else marks.begin
         separator = SHOT_SEPARATOR if marks is None else ""
         for shot in shots:
-            head += self._of(_label_of(shot)).text_with_answer(self._solved(shot)) + separator
+            head += self._of(_get_gold_label(shot)).render_text_with_answer(self._solved(shot)) + separator
         end = "" if marks is None else marks.end
-        texts = [head + self._of(label).text_with_answer(values) + end for label in sample.labels]
-        start = _common_words(texts)
+        texts = [head + self._of(label).render_text_with_answer(values) + end for label in sample.labels]
+        start = _count_common_characters(texts)
         return [(text, start) for text in texts]
 
     def _conversations(
         self, sample: Sample, values: Mapping[str, Any], shots: Sequence[Sample]
     ) -> list[tuple[Prompt, int]]:
-        solved = [turn for shot in shots for turn in self._turns(_label_of(shot), self._solved(shot))]
+        solved = [turn for shot in shots for turn in self._turns(_get_gold_label(shot), self._solved(shot))]
         every = [self._turns(label, values) for label in sample.labels]
-        start = _common_words([turns[-1][1] for turns in every])
+        start = _count_common_characters([turns[-1][1] for turns in every])
         made: list[tuple[Prompt, int]] = []
         for *before, (role, reply) in every:
-            made.append(((*chat_messages([*solved, *before]), Message(role, reply)), start))
+            made.append(((*turns_to_messages([*solved, *before]), Message(role, reply)), start))
         return made
 
     def _turns(self, label: str, values: Mapping[str, Any]) -> list[Any]:
-        return list(self._of(label).turns_with_answer(values))
+        return list(self._of(label).render_turns_with_answer(values))
 
     def _of(self, label: str) -> Dialogue:
         return self._dialogues[label]
 
     def _solved(self, shot: Sample) -> Mapping[str, Any]:
-        return {**values_of(shot), self._answer_field: _label_of(shot)}
+        return {**build_template_values(shot), self._answer_field: _get_gold_label(shot)}
 
 
-def _label_of(shot: Sample) -> str:
+def _get_gold_label(shot: Sample) -> str:
     return shot.labels[shot.gold[0]]
 
 
-def _common_words(texts: Sequence[str]) -> int:
+def _count_common_characters(texts: Sequence[str]) -> int:
     """Return how many characters all texts share, up to the white space before the word that differs."""
     columns = takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
     shared = "".join(letters[0] for letters in columns)

@@ -9,26 +9,26 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from assay.core.ids import digest
-from assay.core.names import composed
+from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.core.sample import Sample
-from assay.dialects.shared.choices import FORMS, Options, labels_for, listed, read_answer
+from assay.dialects.shared.choices import ANSWER_FORMS, Options, build_labels, read_answer, read_option_list
 from assay.dialects.shared.request_selection import read_length
-from assay.dialects.shared.template import field
+from assay.dialects.shared.template import get_field
 from assay.dialects.table.cells import (
     CellOptions,
-    after_hashes,
-    as_text,
-    last_boxed,
-    last_labelled_run,
+    extract_after_hashes,
+    extract_last_boxed,
+    find_last_option_list,
     parse_printed,
     parse_printed_answers,
     read_boolean,
     read_options,
     read_targets,
+    to_text,
 )
 from assay.dialects.table.meta import DataType
-from assay.sources.decimal_comma import with_point
+from assay.sources.decimal_comma import convert_decimal_comma
 
 OPTION_LIST = "option_list"
 """The field under which a template finds all options as lines: `A. text`."""
@@ -80,62 +80,62 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
     has_decimal_comma: bool = False
     """Whether an answer such as `3,5` is the number 3.5."""
 
-    def options_of(self, fields: Mapping[str, Any]) -> Options:
+    def get_options(self, fields: Mapping[str, Any]) -> Options:
         """Return a record's options; empty cells at the end are options the row does not have."""
         if self.label_names is not None:
             names = tuple(self.label_names.values())
-            return Options(labels_for(len(names)), names)
+            return Options(build_labels(len(names)), names)
         if self.distractors:
-            return self._right_and_wrong(fields)
+            return self._list_right_and_wrong(fields)
         if isinstance(self.options, str):
             if not self.keeps_empty_options:
-                cell = self._cell_options(fields)
+                cell = self._read_cell_options(fields)
                 if cell is not None and (cell.labels is not None and self.option_labels is None):
                     return Options(cell.labels, cell.texts)
                 texts = [] if cell is None else list(cell.texts)
             else:
-                texts = listed(fields, self.options) or []
+                texts = read_option_list(fields, self.options) or []
         else:
             # Most cells are texts at once: the hot path of every table with options.
             texts = [
-                value if type(value := fields.get(name)) is str else as_text(field(fields, name, None))
+                value if type(value := fields.get(name)) is str else to_text(get_field(fields, name, None))
                 for name in self.options
             ]
             while texts and not texts[-1].strip() and not self.keeps_empty_options:
                 texts.pop()
         return Options(self._labels(fields, len(texts)), tuple(texts))
 
-    def _cell_options(self, fields: Mapping[str, Any]) -> CellOptions | None:
+    def _read_cell_options(self, fields: Mapping[str, Any]) -> CellOptions | None:
         """Return the options of the one field that holds them."""
         assert isinstance(self.options, str)
-        value = field(fields, self.options, None)
+        value = get_field(fields, self.options, None)
         if self.options in self.question_columns:
-            run = last_labelled_run(value) if isinstance(value, str) else None
+            run = find_last_option_list(value) if isinstance(value, str) else None
             return None if run is None else run[1]
         return None if value is None else read_options(value)
 
-    def _right_and_wrong(self, fields: Mapping[str, Any]) -> Options:
-        right = self._as_texts(field(fields, self.answer_column or "", None))
-        wrong = [text for name in self.distractors for text in self._as_texts(field(fields, name, None))]
-        return Options(labels_for(len(right) + len(wrong)), (*right, *wrong))
+    def _list_right_and_wrong(self, fields: Mapping[str, Any]) -> Options:
+        right = self._to_texts(get_field(fields, self.answer_column or "", None))
+        wrong = [text for name in self.distractors for text in self._to_texts(get_field(fields, name, None))]
+        return Options(build_labels(len(right) + len(wrong)), (*right, *wrong))
 
-    def _as_texts(self, value: Any) -> tuple[str, ...]:
+    def _to_texts(self, value: Any) -> tuple[str, ...]:
         printed = parse_printed_answers(value) if isinstance(value, str) else None
         return tuple(
             text for text in read_targets(value if printed is None else printed) or () if text.strip()
         )
 
-    def gold_of(self, fields: Mapping[str, Any], options: Options) -> tuple[int, ...] | None:
+    def get_gold(self, fields: Mapping[str, Any], options: Options) -> tuple[int, ...] | None:
         """Return the right options of a record; () when it has no answer, None when its answer names none."""
-        answer = self.answer_of(fields)
+        answer = self.get_answer(fields)
         if answer is None:
             return ()
-        if self.answer_form in FORMS:
-            return read_answer(unprinted_answer(answer, options), options, self.answer_form)
+        if self.answer_form in ANSWER_FORMS:
+            return read_answer(read_printed_answer(answer, options), options, self.answer_form)
         if self.answer_form == "beside_wrong":
-            return tuple(range(len(self._as_texts(answer))))
+            return tuple(range(len(self._to_texts(answer))))
         if self.answer_form == "marked":
-            cell = self._cell_options(fields)
+            cell = self._read_cell_options(fields)
             return None if cell is None else cell.right
         assert self.label_names is not None
         return self._named(answer)
@@ -147,7 +147,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         if isinstance(answer, (list, tuple)):
             several = [self._named(one) for one in answer]
             return None if None in several else tuple(index for one in several for index in one or ())
-        text = as_text(answer).strip()
+        text = to_text(answer).strip()
         for one in (text, text.removesuffix(".0")):
             if one in self.label_names:
                 return (values.index(one),)
@@ -156,16 +156,18 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         names = [name.casefold() for name in self.label_names.values()]
         return (names.index(text.casefold()),) if names.count(text.casefold()) == 1 else None
 
-    def targets_of(self, answer: Any) -> tuple[str, ...]:
+    def get_targets(self, answer: Any) -> tuple[str, ...]:
         """Return the accepted free answers in an answer's cell; () where it does not have the form."""
         if self.keeps_empty_options:
             several: Sequence[Any] = answer if isinstance(answer, (list, tuple)) else (answer,)
-            return tuple(as_text(target) for target in several)
+            return tuple(to_text(target) for target in several)
         if self.answer_form == "boolean":
             value = read_boolean(answer)
             return () if value is None else _YES if value else _NO
         if self.answer_form in ("after_hashes", "boxed"):
-            found = (after_hashes if self.answer_form == "after_hashes" else last_boxed)(as_text(answer))
+            found = (extract_after_hashes if self.answer_form == "after_hashes" else extract_last_boxed)(
+                to_text(answer)
+            )
             return () if found is None else (found,)
         if isinstance(answer, str):
             printed = parse_printed_answers(answer) if answer[:1] in "[{a" else None
@@ -174,76 +176,76 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def _labels(self, fields: Mapping[str, Any], n: int) -> tuple[str, ...]:
         if self.option_labels is None:
-            return labels_for(n)
+            return build_labels(n)
         if isinstance(self.option_labels, str):
-            value = field(fields, self.option_labels, None)
-            return tuple(as_text(label) for label in value) if isinstance(value, (list, tuple)) else ()
+            value = get_field(fields, self.option_labels, None)
+            return tuple(to_text(label) for label in value) if isinstance(value, (list, tuple)) else ()
         return self.option_labels[:n]
 
     @property
     def column_labels(self) -> tuple[str, ...]:
         """Return the labels of the option columns; () where rows have options and labels of their own."""
         if self.label_names is not None:
-            return labels_for(len(self.label_names))
+            return build_labels(len(self.label_names))
         if isinstance(self.options, str) or isinstance(self.option_labels, str):
             return ()
-        return self.option_labels or labels_for(len(self.options))
+        return self.option_labels or build_labels(len(self.options))
 
-    def answer_of(self, fields: Mapping[str, Any]) -> Any:
+    def get_answer(self, fields: Mapping[str, Any]) -> Any:
         """Return a record's answer as written; None when it has none."""
-        value = None if self.answer_column is None else field(fields, self.answer_column, None)
+        value = None if self.answer_column is None else get_field(fields, self.answer_column, None)
         return None if value is None or value == "" or value == [] else value
 
-    def question_of(self, fields: Mapping[str, Any]) -> str:
+    def get_question(self, fields: Mapping[str, Any]) -> str:
         """Return the text that says what a record asks."""
-        return "\n".join(as_text(field(fields, name, "")) for name in self.question_columns)
+        return "\n".join(to_text(get_field(fields, name, "")) for name in self.question_columns)
 
-    def full_question(self, fields: Mapping[str, Any]) -> str:
+    def build_full_question(self, fields: Mapping[str, Any]) -> str:
         """Return context and question as one text, without the parts that a record lacks."""
-        context = [_as_lines(field(fields, name, None)) for name in self.context_columns]
-        question = [_as_lines(field(fields, name, None)) for name in self.question_columns]
+        context = [_to_lines(get_field(fields, name, None)) for name in self.context_columns]
+        question = [_to_lines(get_field(fields, name, None)) for name in self.question_columns]
         parts = [*filter(None, context), "\n".join(filter(None, question))]
         return "\n\n".join(filter(None, parts))
 
-    def group_of(self, fields: Mapping[str, Any]) -> str | None:
+    def get_group(self, fields: Mapping[str, Any]) -> str | None:
         """Return the group that a record belongs to, if the table has groups."""
         return (
             None
             if self.category_column is None
-            else composed(as_text(field(fields, self.category_column, "")))
+            else compose_name(to_text(get_field(fields, self.category_column, "")))
         )
 
     def sample(self, fields: dict[str, Any], origin: Origin, sample_id: str) -> Sample:
         """Make a sample of a record that has been checked."""
-        answer = self.answer_of(fields)
-        group = self.group_of(fields)
-        cluster = None if self.cluster_column is None else as_text(field(fields, self.cluster_column, ""))
+        answer = self.get_answer(fields)
+        group = self.get_group(fields)
+        cluster = None if self.cluster_column is None else to_text(get_field(fields, self.cluster_column, ""))
         if self.joins_question:
-            fields = {**fields, FULL_QUESTION: self.full_question(fields)}
+            fields = {**fields, FULL_QUESTION: self.build_full_question(fields)}
         if self.data_type != "mcq":
-            targets = () if answer is None else tuple(map(self._target, self.targets_of(answer)))
+            targets = () if answer is None else tuple(map(self._target, self.get_targets(answer)))
             return Sample(sample_id, fields, origin, targets=targets, group=group, cluster=cluster)
-        options = self.options_of(fields)
-        gold = self.gold_of(fields, options) or ()
+        options = self.get_options(fields)
+        gold = self.get_gold(fields, options) or ()
         if self.shuffle_seed is not None:
-            options, gold = _shuffled(options, gold, f"{self.shuffle_seed}:{sample_id}:options")
+            options, gold = _shuffle_options(options, gold, f"{self.shuffle_seed}:{sample_id}:options")
         return Sample(
             sample_id, fields, origin, options.texts, options.labels, gold, group=group, cluster=cluster
         )
 
     def _target(self, text: str) -> str:
-        return with_point(text) if self.has_decimal_comma else text
+        return convert_decimal_comma(text) if self.has_decimal_comma else text
 
-    def length_of(self, fields: Mapping[str, Any]) -> int | None:
+    def get_length(self, fields: Mapping[str, Any]) -> int | None:
         """Return how many tokens a record allows its answer; ValueError where it says something else."""
         return None if self.length_column is None else read_length(fields.get(self.length_column))
 
-    def own_id(self, fields: Mapping[str, Any]) -> str | None:
+    def get_own_id(self, fields: Mapping[str, Any]) -> str | None:
         """Return the dataset's own id of a record, if it has one."""
-        return None if self.id_column is None else as_text(field(fields, self.id_column, ""))
+        return None if self.id_column is None else to_text(get_field(fields, self.id_column, ""))
 
 
-def unprinted_answer(answer: Any, options: Options) -> Any:
+def read_printed_answer(answer: Any, options: Options) -> Any:
     """Return an answer, as a list where it is the printout of one and no option has that text."""
     if not isinstance(answer, str) or answer[:1] != "[" or answer.strip() in options.texts:
         return answer
@@ -251,17 +253,17 @@ def unprinted_answer(answer: Any, options: Options) -> Any:
     return printed if isinstance(printed, list) else answer
 
 
-def content_id(fields: Mapping[str, Any]) -> str:
+def hash_content(fields: Mapping[str, Any]) -> str:
     """Return the id of a record that has none of its own: a hash of its content."""
     return digest(fields, size=6)
 
 
-def content_number(content: str) -> int:
+def parse_content_id(content: str) -> int:
     """Return a content id as a number."""
     return int(content, 16)
 
 
-def values_of(sample: Sample) -> dict[str, Any]:
+def build_template_values(sample: Sample) -> dict[str, Any]:
     """Return what a template may name: the fields, each option by its label, and all of them as lines.
 
     Options with labels of their own are also named A, B, C ... in their order.
@@ -270,13 +272,13 @@ def values_of(sample: Sample) -> dict[str, Any]:
         return sample.fields
     options = dict(zip(sample.labels, sample.choices, strict=True))
     listing = "\n".join([f"{label}. {text}" for label, text in options.items()])
-    usual = labels_for(len(sample.choices))
+    usual = build_labels(len(sample.choices))
     if sample.labels != usual:
         options = {**dict(zip(usual, sample.choices, strict=True)), **options}
     return {**options, OPTION_LIST: listing, **sample.fields}
 
 
-def _shuffled(options: Options, gold: tuple[int, ...], draw: str) -> tuple[Options, tuple[int, ...]]:
+def _shuffle_options(options: Options, gold: tuple[int, ...], draw: str) -> tuple[Options, tuple[int, ...]]:
     """Return options in an order drawn for one row, with the labels in theirs."""
     order = list(range(len(options.texts)))
     random.Random(draw).shuffle(order)
@@ -284,8 +286,8 @@ def _shuffled(options: Options, gold: tuple[int, ...], draw: str) -> tuple[Optio
     return Options(options.labels, texts), tuple(sorted(order.index(index) for index in gold))
 
 
-def _as_lines(value: Any) -> str:
+def _to_lines(value: Any) -> str:
     """Return a text, or a list of texts as lines."""
     if isinstance(value, (list, tuple)):
-        return "\n".join(filter(None, map(_as_lines, value)))
-    return as_text(value).strip()
+        return "\n".join(filter(None, map(_to_lines, value)))
+    return to_text(value).strip()

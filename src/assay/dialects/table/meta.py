@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, allowed, nearest
+from assay.core.errors import AuthorError, Problem, Problems, format_allowed_values, suggest_name
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.sampling_bounds import Length
 from assay.dialects.shared.request_selection import OutputConfig, Positive, SamplingMode
 from assay.dialects.table.eval_task import EvalTask
 from assay.sources.file_settings import FileSettings
-from assay.sources.json_keys import require_own_keys
+from assay.sources.json_keys import require_unique_keys
 
 DataType: TypeAlias = Literal["mcq", "qa", "text"]
 AnswerIs: TypeAlias = Literal["label", "text", "index0", "index1", "boolean", "after_hashes", "boxed"]
@@ -134,7 +134,7 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
         return msgspec.structs.replace(lower, **mine)
 
 
-FIELDS = TableMeta.__struct_fields__
+META_FIELDS = TableMeta.__struct_fields__
 _SHOWN_CHARS = 200
 """As much of a wrong value is repeated."""
 _NUMBERS_AS_TEXT = ("request_count", "output_config")
@@ -164,12 +164,12 @@ def read_meta(path: Path, notes: list[str]) -> TableMeta:
             )
         ) from error
     except OSError as error:
-        raise AuthorError(_unreadable(path, error)) from error
-    require_own_keys(text.encode(), Origin(str(path)))
+        raise AuthorError(_build_unreadable_problem(path, error)) from error
+    require_unique_keys(text.encode(), Origin(str(path)))
     return to_meta(_parse(text, Origin(str(path)), notes), Origin(str(path)))
 
 
-def _unreadable(path: Path, error: OSError) -> Problem:
+def _build_unreadable_problem(path: Path, error: OSError) -> Problem:
     what, fix = f"the meta file cannot be read: {error.strerror}", "check your rights to read it"
     if path.is_dir():
         what, fix = "this is a folder, not a meta file", "rename the folder, or put the settings into a file"
@@ -183,11 +183,11 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
     """Check keys and types of what was said, all problems at once."""
     problems = Problems()
     for key in said:
-        if key not in FIELDS:
+        if key not in META_FIELDS:
             problems.add(
                 Problem(
                     "TABLE-003",
-                    f"unknown key {key!r}{nearest(key, FIELDS)}",
+                    f"unknown key {key!r}{suggest_name(key, META_FIELDS)}",
                     "correct the key, or delete it; docs/formats/table.md lists all keys",
                     where,
                 )
@@ -202,8 +202,8 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
                 problems.add(
                     Problem(
                         "TABLE-004",
-                        f"key {key!r}: found {_beginning(value)}: {error}"
-                        f"{allowed(kinds[key])}{_EXPECTED.get(key, '')}",
+                        f"key {key!r}: found {_format_beginning(value)}: {error}"
+                        f"{format_allowed_values(kinds[key])}{_EXPECTED.get(key, '')}",
                         "correct the value",
                         where,
                     )
@@ -212,7 +212,7 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
     return TableMeta(**made)
 
 
-def _beginning(value: Any) -> str:
+def _format_beginning(value: Any) -> str:
     """Return a value as it is written, or its beginning where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."

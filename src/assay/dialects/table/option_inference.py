@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from assay.core.errors import listing
-from assay.dialects.shared.choices import Options, labels_for
-from assay.dialects.table.answer_columns import AnswerFit, fits_of
+from assay.dialects.shared.choices import Options, build_labels
+from assay.dialects.table.answer_columns import AnswerFit, find_answer_fits
 from assay.dialects.table.answer_inference import ask_for_answer
 from assay.dialects.table.cells import read_options
-from assay.dialects.table.column_words import is_weak_answer, names_options, numbered_families
+from assay.dialects.table.column_words import find_numbered_families, is_option_stem, is_weak_answer
 from assay.dialects.table.columns import Column, is_empty
-from assay.dialects.table.evidence import Evidence, named_answers
+from assay.dialects.table.evidence import Evidence, find_named_answers
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import Reading, Undecided
+from assay.dialects.table.readings import AmbiguousTableError, Reading
 
-_NAMED = 10
+_NAMED_RANK = 10
 """Rank from which a column's name says that it is the answer."""
 
 
@@ -42,8 +42,8 @@ def infer_distractors(table: Evidence) -> bool:
     if given.options or given.data_type in ("qa", "text") or given.label_names:
         return False
     if given.distractors is None:
-        wrong = [c for c in table.free() if table.role(c) == "distractor" and (c.is_scalar or c.is_texts)]
-        right = named_answers(table)
+        wrong = [c for c in table.free() if table.role(c) == "distractor" and (c.is_scalar or c.is_text_list)]
+        right = find_named_answers(table)
         if not wrong or (not right and given.output_column is None):
             return False
         table.meta["distractors"] = tuple(column.name for column in wrong)
@@ -54,7 +54,7 @@ def infer_distractors(table: Evidence) -> bool:
         table.meta["output_column"] = answer
         table.taken.update((*table.meta["distractors"], answer, *(c.name for c in rivals)))
         table.reasons["options"] = "the right answer beside the wrong ones; shuffled by the seed"
-    elif given.output_column is None and (right := named_answers(table)):
+    elif given.output_column is None and (right := find_named_answers(table)):
         table.meta["output_column"] = right[0].name
         table.taken.add(right[0].name)
     table.option_rows = []
@@ -71,7 +71,7 @@ def _ask_about_distractors(table: Evidence, answers: list[Column]) -> None:
         meta = TableMeta(data_type="qa", output_column=column.name)
         readings.append(Reading(f"a free answer: any of {column.name}", meta))
     what = f"{listing(c.name for c in answers)} could each be the right answer"
-    raise Undecided(table.path, what, readings[:3])
+    raise AmbiguousTableError(table.path, what, readings[:3])
 
 
 def infer_choice(table: Evidence) -> None:
@@ -81,10 +81,10 @@ def infer_choice(table: Evidence) -> None:
         return
     found = [] if given.options else list(_choices(table))
     if given.options:
-        found = [_given_choice(table, given.options)]
+        found = [_build_given_choice(table, given.options)]
     best: tuple[_Choice, AnswerFit | None] | None = None
     for choice in found:
-        fit = _answer_for(table, choice)
+        fit = _find_answer(table, choice)
         if fit is not None or (best is None and choice.is_named):
             best = choice, fit
         if fit is not None:
@@ -93,22 +93,22 @@ def infer_choice(table: Evidence) -> None:
         _take_choice(table, *best)
 
 
-def _given_choice(table: Evidence, options: tuple[str, ...] | str) -> _Choice:
+def _build_given_choice(table: Evidence, options: tuple[str, ...] | str) -> _Choice:
     names = (options,) if isinstance(options, str) else options
     if len(names) == 1 and names[0] in table.columns and not table.columns[names[0]].is_scalar:
         options = names[0]
-    return _Choice(options, _rows_of(table, options), None, True, "")
+    return _Choice(options, _read_row_options(table, options), None, True, "")
 
 
 def _choices(table: Evidence) -> Iterator[_Choice]:
     """Yield what may be options, the surest first."""
     names = tuple(one.name for one in table.free() if one.is_scalar and one.parent is None)
-    families = numbered_families(names)
-    families.sort(key=lambda family: (family[0] != "", not names_options(family[0]), -len(family[1])))
+    families = find_numbered_families(names)
+    families.sort(key=lambda family: (family[0] != "", not is_option_stem(family[0]), -len(family[1])))
     unsure = []
     for stem, names, base in families:
-        named = names_options(stem)
-        choice = _Choice(names, _rows_of(table, names), base, named and stem != "answer", "")
+        named = is_option_stem(stem)
+        choice = _Choice(names, _read_row_options(table, names), base, named and stem != "answer", "")
         if named:
             yield choice
         elif len(names) >= 3:
@@ -117,26 +117,26 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
     # Of several lists with marks, the one with a single right option is the stricter question.
     marked.sort(key=lambda column: max(map(len, _right_options(column))))
     for column in marked:
-        yield _listed(table, column, named=True, why="its options are marked right or wrong")
+        yield _build_list_choice(table, column, named=True, why="its options are marked right or wrong")
     for column in table.free():
         if column.holds_options and not column.marks_right and table.role(column) == "option":
-            yield _listed(table, column, named=True, why="its name")
+            yield _build_list_choice(table, column, named=True, why="its name")
     for column in table.free():
         is_list = not column.is_scalar or column.is_printed
         is_unnamed = column.parent is None and table.role(column) is None
         if column.holds_options and is_list and is_unnamed and not column.marks_right:
-            yield _listed(
+            yield _build_list_choice(
                 table, column, named=False, why="a list in each row, and the answers name its items"
             )
     for column in table.free():
         # `answers` beside a label that counts them are options; alone they are accepted answers.
         if (
-            column.is_texts
+            column.is_text_list
             and column.holds_options
             and table.role(column) == "answer"
             and column.parent is None
         ):
-            yield _listed(
+            yield _build_list_choice(
                 table, column, named=False, why="a list in each row, and the answers name its items"
             )
     yield from unsure
@@ -146,24 +146,26 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
 def _named_columns(table: Evidence) -> Iterator[_Choice]:
     """Yield the columns whose own names are the answers."""
     names = [column.name for column in table.free() if column.is_scalar and column.parent is None]
-    for column in named_answers(table):
+    for column in find_named_answers(table):
         named = [name for name in names if name in column.distinct and name != column.name]
         if len(named) >= 2 and len(named) == len(column.distinct):
             between = names[names.index(named[0]) : names.index(named[-1]) + 1]
             options = tuple(name for name in between if name != column.name)
-            yield _Choice(options, _rows_of(table, options), None, False, "the answers name these columns")
+            yield _Choice(
+                options, _read_row_options(table, options), None, False, "the answers name these columns"
+            )
 
 
-def _listed(table: Evidence, column: Column, *, named: bool, why: str) -> _Choice:
-    return _Choice(column.name, _rows_of(table, column.name), None, named, why)
+def _build_list_choice(table: Evidence, column: Column, *, named: bool, why: str) -> _Choice:
+    return _Choice(column.name, _read_row_options(table, column.name), None, named, why)
 
 
-def _rows_of(table: Evidence, options: tuple[str, ...] | str) -> list[Options | None]:
+def _read_row_options(table: Evidence, options: tuple[str, ...] | str) -> list[Options | None]:
     if isinstance(options, str):
         column = table.columns.get(options)
         cells = [] if column is None else column.cells
         read = [None if is_empty(cell) else read_options(cell) for cell in cells]
-        return [None if one is None else one.with_labels() for one in read]
+        return [None if one is None else one.to_options() for one in read]
     columns = [table.columns[name] for name in options if name in table.columns]
     rows: list[Options | None] = []
     letters = tuple(options) if all(len(name) == 1 and not name.isdigit() for name in options) else None
@@ -171,12 +173,12 @@ def _rows_of(table: Evidence, options: tuple[str, ...] | str) -> list[Options | 
         texts = ["" if cell is None else str(cell) for cell in cells]
         while texts and not texts[-1].strip():
             texts.pop()
-        labels = letters[: len(texts)] if letters else labels_for(len(texts))
+        labels = letters[: len(texts)] if letters else build_labels(len(texts))
         rows.append(Options(labels, tuple(texts)))
     return rows
 
 
-def _answer_for(table: Evidence, choice: _Choice) -> AnswerFit | None:
+def _find_answer(table: Evidence, choice: _Choice) -> AnswerFit | None:
     """Return the column that names the right one of some options in every row of the sample."""
     if isinstance(choice.options, str) and table.columns[choice.options].marks_right:
         return AnswerFit(table.columns[choice.options], "marked", ())
@@ -189,14 +191,16 @@ def _answer_for(table: Evidence, choice: _Choice) -> AnswerFit | None:
         if column.name not in choice.columns
         and (column.parent is None or column.parent.name not in choice.columns or column.name == given)
     ]
-    fits = fits_of(candidates, choice.rows, choice.base, table.given.answer_is, table.label_names)
+    fits = find_answer_fits(candidates, choice.rows, choice.base, table.given.answer_is, table.label_names)
     if given is None:
-        fits = [fit for fit in fits if _may_be_answer(fit)]
+        fits = [fit for fit in fits if _can_be_answer(fit)]
     fits.sort(key=lambda fit: -fit.rank)
     if not fits:
         return None
     best = fits[0]
-    if best.rank < _NAMED and any(not is_weak_answer(column.name) for column in named_answers(table)):
+    if best.rank < _NAMED_RANK and any(
+        not is_weak_answer(column.name) for column in find_named_answers(table)
+    ):
         # A column that is called the answer and has mistakes is still the answer: the survey lists them.
         return None
     others = [fit for fit in fits[1:] if fit.rank >= 20 and fit.golds != best.golds and best.rank < 30]
@@ -208,8 +212,8 @@ def _answer_for(table: Evidence, choice: _Choice) -> AnswerFit | None:
             Reading(f"the answer is in {fit.column.name}", TableMeta(output_column=fit.column.name))
             for fit in rivals[:3]
         ]
-        raise Undecided(table.path, what, readings)
-    agreeing = [fit.column.name for fit in fits[1:] if fit.golds == best.golds and fit.rank >= _NAMED]
+        raise AmbiguousTableError(table.path, what, readings)
+    agreeing = [fit.column.name for fit in fits[1:] if fit.golds == best.golds and fit.rank >= _NAMED_RANK]
     table.taken.update(agreeing)
     return best
 
@@ -237,7 +241,7 @@ def _take_choice(table: Evidence, choice: _Choice, fit: AnswerFit | None) -> Non
 
 def _infer_unfitting_answer(table: Evidence, choice: _Choice) -> None:
     """Take an answer column by its name although some answers name no option: the survey lists those."""
-    if table.given.output_column is None and (named := named_answers(table)):
+    if table.given.output_column is None and (named := find_named_answers(table)):
         table.meta["output_column"] = named[0].name
         table.taken.add(named[0].name)
         table.reasons["answer"] = "its name"
@@ -245,7 +249,7 @@ def _infer_unfitting_answer(table: Evidence, choice: _Choice) -> None:
         ask_for_answer(table, TableMeta(options=choice.options))
 
 
-def _may_be_answer(fit: AnswerFit) -> bool:
+def _can_be_answer(fit: AnswerFit) -> bool:
     """Whether a column that names options in every row may be the answer: no id, no counter of rows."""
     hint = fit.column.suggestion
     if hint is not None and hint.role == "answer":

@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.assertion import ASSERTIONS, display, rubrics
+from assay.core.assertion import ASSERTIONS, format_assertion, iter_rubrics
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.table.assertions import (
     BadAssertion,
-    checked_pattern,
-    filled,
-    named_variables,
-    read_cell,
-    read_object,
+    check_pattern,
+    fill_assertion,
+    find_variables,
+    read_assertion_cell,
+    read_assertion_object,
 )
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import Reading, Undecided
+from assay.dialects.table.readings import AmbiguousTableError, Reading
 from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.record import Record
 from assay.sources.source import Source
@@ -33,7 +33,7 @@ EXPECTED = "__expected"
 THRESHOLD = "__threshold"
 METRIC = "__metric"
 PREFIX, SUFFIX = "__prefix", "__suffix"
-_EXPECTED = re.compile(r"__expected\d*")
+_EXPECTED_COLUMN = re.compile(r"__expected\d*")
 _SPECIAL = re.compile(r"__(expected\d*|description|prefix|suffix|metric|threshold|metadata(:.*)?|config:.*)")
 _CONFIG = re.compile(r"__config:__expected\d*:(?P<key>.*)")
 _TEST_KEYS = frozenset({"vars", "assert", "description", "threshold", "metadata"})
@@ -51,7 +51,7 @@ class _Test(NamedTuple):
     threshold: float | None
 
 
-def variable_columns(columns: Iterable[str]) -> tuple[str, ...]:
+def find_variable_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """Return the columns of a promptfoo csv that are variables of the prompt."""
     return tuple(name for name in columns if not _SPECIAL.fullmatch(name))
 
@@ -64,15 +64,15 @@ def read_promptfoo(
     The second value is all that is said about the table, with what the tests imply.
     """
     columns = source.columns
-    is_csv = any(map(_EXPECTED.fullmatch, columns))
-    if not is_csv and not _are_tests(columns, sample):
+    is_csv = any(map(_EXPECTED_COLUMN.fullmatch, columns))
+    if not is_csv and not _is_test_table(columns, sample):
         return None
     if said.output_column is not None:
         return None
     if is_csv:
         _check_columns(source)
-    reader = _Reader(source, is_csv=is_csv)
-    variables = variable_columns(columns) if is_csv else _variables(sample)
+    reader = _TestReader(source, is_csv=is_csv)
+    variables = find_variable_columns(columns) if is_csv else _variables(sample)
     special = [name for name in (PREFIX, SUFFIX) if name in columns]
     others = columns if is_csv else [name for name in ("description", "metadata") if name in columns]
     shown = tuple(dict.fromkeys((*variables, *others, EXPECTED)))
@@ -84,21 +84,23 @@ def read_promptfoo(
             shaped.check()
         # A variable that only assertions name is an answer and no part of the prompt.
         inputs = _inputs(source, [name for name in variables if name not in reader.named] or list(variables))
-        implied = msgspec.structs.replace(implied, input_columns=inputs, human_prompt=_default(inputs))
-    return shaped, _with_affixes(said.over(implied), special, source)
+        implied = msgspec.structs.replace(
+            implied, input_columns=inputs, human_prompt=_format_default_prompt(inputs)
+        )
+    return shaped, _add_affixes(said.over(implied), special, source)
 
 
 class PromptfooSource(AdaptedSource):
     """The rows of promptfoo's tests. Once all are read, it knows what their assertions need."""
 
-    def __init__(self, source: Source, columns: tuple[str, ...], reader: _Reader) -> None:
+    def __init__(self, source: Source, columns: tuple[str, ...], reader: _TestReader) -> None:
         super().__init__(source, columns, reader.read)
         self._reader = reader
 
     def _finish(self) -> None:
         self._reader.is_checked = True
 
-    def notes_on_rows(self) -> list[str]:
+    def list_row_notes(self) -> list[str]:
         """Say when a row passes, and what of the rows is not used."""
         share = ", or when their share reaches the row's threshold" if self._reader.has_threshold else ""
         notes = [f"promptfoo tests: a row passes when all its assertions hold{share}"]
@@ -112,7 +114,7 @@ class PromptfooSource(AdaptedSource):
         return self._reader.needs_judge
 
 
-def _are_tests(columns: Sequence[str], sample: Sequence[Mapping[str, Any]]) -> bool:
+def _is_test_table(columns: Sequence[str], sample: Sequence[Mapping[str, Any]]) -> bool:
     return (
         "vars" in columns
         and any(isinstance(one.get("assert"), list) for one in sample)
@@ -151,18 +153,18 @@ def _inputs(source: Source, candidates: Sequence[str]) -> tuple[str, ...]:
         Reading("all variables, one after the other", TableMeta(human_prompt=_one_line(candidates))),
         *(Reading(f"{name!r} alone", TableMeta(human_prompt=_one_line([name]))) for name in candidates[:2]),
     ]
-    raise Undecided(source.path, what, readings, code="TABLE-034")
+    raise AmbiguousTableError(source.path, what, readings, code="TABLE-034")
 
 
 def _one_line(names: Sequence[str]) -> str:
     return " ".join(f"{{{name}}}" for name in names)
 
 
-def _default(inputs: Sequence[str]) -> str:
+def _format_default_prompt(inputs: Sequence[str]) -> str:
     return "\n\n".join(f"{{{name}}}" for name in inputs)
 
 
-def _with_affixes(said: TableMeta, special: Sequence[str], source: Source) -> TableMeta:
+def _add_affixes(said: TableMeta, special: Sequence[str], source: Source) -> TableMeta:
     """Return what is said with the rows' prefix and suffix around the prompt."""
     if not special:
         return said
@@ -179,12 +181,12 @@ def _with_affixes(said: TableMeta, special: Sequence[str], source: Source) -> Ta
     return changed
 
 
-class _Reader:
+class _TestReader:
     """Reads tests, and remembers what their assertions need."""
 
     def __init__(self, source: Source, *, is_csv: bool) -> None:
         self._is_csv = is_csv
-        self._expected = [name for name in source.columns if _EXPECTED.fullmatch(name)]
+        self._expected = [name for name in source.columns if _EXPECTED_COLUMN.fullmatch(name)]
         self._special = frozenset(filter(_SPECIAL.fullmatch, source.columns))
         self._affixes = [name for name in (PREFIX, SUFFIX) if name in source.columns]
         self.is_checked = False
@@ -197,30 +199,32 @@ class _Reader:
 
     def read(self, record: Record) -> dict[str, Any]:
         """Return a test's fields: its variables, its assertions, and these in words."""
-        test = self._from_cells(record) if self._is_csv else self._from_object(record)
+        test = self._read_cells(record) if self._is_csv else self._read_object(record)
         place = EXPECTED if self._is_csv else "assert"
-        assertions = [_placed(record, place, filled, one, test.variables) for one in test.assertions]
+        assertions = [
+            _run_for_row(record, place, fill_assertion, one, test.variables) for one in test.assertions
+        ]
         if not self.is_checked:
             self._note(test)
             for one in assertions:
-                _placed(record, place, checked_pattern, one)
+                _run_for_row(record, place, check_pattern, one)
         kept: dict[str, Any] = {"assert": assertions}
         if test.threshold is not None:
             kept["threshold"] = test.threshold
         return {
             **test.others,
             **test.variables,
-            EXPECTED: [display(one) for one in assertions],
+            EXPECTED: [format_assertion(one) for one in assertions],
             ASSERTIONS: kept,
         }
 
     def _note(self, test: _Test) -> None:
         for assertion in test.assertions:
-            self.named |= named_variables(assertion)
-        self.needs_judge = self.needs_judge or any(True for _ in rubrics(test.assertions))
+            self.named |= find_variables(assertion)
+        self.needs_judge = self.needs_judge or any(True for _ in iter_rubrics(test.assertions))
         self.has_threshold = self.has_threshold or test.threshold is not None
 
-    def _from_cells(self, record: Record) -> _Test:
+    def _read_cells(self, record: Record) -> _Test:
         fields = record.fields
         metric = fields.get(METRIC)
         assertions = []
@@ -230,8 +234,8 @@ class _Reader:
                 if one is None or not str(one).strip():
                     continue
                 is_cell = type(one) is str or not isinstance(one, Mapping)
-                read, written = (read_cell, str(one)) if is_cell else (read_object, one)
-                assertion = _placed(record, name, read, written)
+                read, written = (read_assertion_cell, str(one)) if is_cell else (read_assertion_object, one)
+                assertion = _run_for_row(record, name, read, written)
                 assertions.append({**assertion, "metric": metric} if metric else assertion)
         special: dict[str, Any] = {}
         variables: dict[str, Any] = {}
@@ -239,11 +243,13 @@ class _Reader:
             (special if name in self._special else variables)[name] = value
         for affix in self._affixes:
             if isinstance(text := special.get(affix), str) and "{{" in text:
-                rendered = _placed(record, affix, filled, {"type": "equals", "value": text}, variables)
+                rendered = _run_for_row(
+                    record, affix, fill_assertion, {"type": "equals", "value": text}, variables
+                )
                 special[affix] = rendered["value"]
         return _Test(variables, special, assertions, _threshold(record, fields.get(THRESHOLD), THRESHOLD))
 
-    def _from_object(self, record: Record) -> _Test:
+    def _read_object(self, record: Record) -> _Test:
         fields = record.fields
         for key, value in fields.items():
             if key not in _TEST_KEYS and value not in (None, {}, []):
@@ -264,13 +270,13 @@ class _Reader:
         self.has_provider = self.has_provider or any(
             isinstance(one, Mapping) and one.get("provider") is not None for one in written
         )
-        assertions = [_placed(record, "assert", read_object, one) for one in written]
+        assertions = [_run_for_row(record, "assert", read_assertion_object, one) for one in written]
         others = {key: fields[key] for key in ("description", "metadata") if fields.get(key) is not None}
         threshold = _threshold(record, fields.get("threshold"), "threshold")
         return _Test(dict(variables), others, assertions, threshold)
 
 
-def _placed(record: Record, column: str, make: Any, *args: Any) -> dict[str, Any]:
+def _run_for_row(record: Record, column: str, make: Any, *args: Any) -> dict[str, Any]:
     """Return what is made; what is wrong with it is the problem of a row."""
     try:
         made: dict[str, Any] = make(*args)

@@ -10,10 +10,10 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.prompt import Role
-from assay.dialects.shared.dialogue import Dialogue, RoleMarks, Turn
+from assay.dialects.shared.dialogue import Dialogue, RoleMarks, TemplateTurn
 from assay.dialects.shared.template import compile_template
 from assay.dialects.table.chat_prompt import ChatDialogue
 from assay.dialects.table.label_map import LabelMap
@@ -51,7 +51,7 @@ def make_dialogue(
     if said.template is not None:
         turns = _template_turns(said.template, where, drops_bare_text=drops_bare_text)
     elif keeps_end:
-        turns = [("user", _one_text(layout, hides_options))]
+        turns = [("user", _build_aisbench_prompt(layout, hides_options))]
     else:
         human = said.human_prompt
         if human is None:
@@ -86,21 +86,21 @@ def make_label_map(
     unknown = [label for label in template if wanted and label not in wanted]
     if lacking or unknown:
         missing = f"has no entry for {listing(lacking)}" if lacking else f"has {listing(unknown)}"
-        raise _bad_template(
+        raise _build_template_error(
             f"a template for each label {missing}; the options are {listing(wanted)}"
-            + (nearest(unknown[0], _SECTIONS) if unknown else ""),
+            + (suggest_name(unknown[0], _SECTIONS) if unknown else ""),
             where,
         )
     written = {}
     for label, one in template.items():
         if not isinstance(one, str | dict) or is_label_map(one):
-            raise _bad_template(
+            raise _build_template_error(
                 f"the entry of label {label!r} is {one!r:.60}, expected a text or turns", where
             )
         written[label] = _template_turns(one, where, drops_bare_text=drops_bare_text)
     every = list(written.values())
     if len(every) < 2 or any(one == other for at, one in enumerate(every) for other in every[:at]):
-        raise _bad_template(
+        raise _build_template_error(
             "a template for each label needs two labels or more, each with its own text", where
         )
     dialogues = {
@@ -127,7 +127,7 @@ def _dialogue(
         turns = [(role, text.replace("{answer}", "{" + answer + "}")) for role, text in turns]
     labels = _labels(said, where)
     compiled = [compile_template(text, where, label) for label, (_, text) in zip(labels, turns, strict=False)]
-    made = [Turn(role, template) for (role, _), template in zip(turns, compiled, strict=True)]
+    made = [TemplateTurn(role, template) for (role, _), template in zip(turns, compiled, strict=True)]
     dialogue = Dialogue(made, answer, marks, keeps_end=said.uses_one_text)
     _check_literals(dialogue, layout, where)
     # The original leaves a field that no column has in the prompt as it is written.
@@ -157,7 +157,7 @@ def _default_human(layout: Layout, hides_options: bool) -> str:
     return question if shows_own or hides_options else f"{question}\n{{{OPTION_LIST}}}"
 
 
-def _one_text(layout: Layout, hides_options: bool) -> str:
+def _build_aisbench_prompt(layout: Layout, hides_options: bool) -> str:
     """Return AISBench's default prompt: one text, with the answer behind its last word."""
     if layout.answer_column is None:
         return _default_human(layout, hides_options)
@@ -166,7 +166,7 @@ def _one_text(layout: Layout, hides_options: bool) -> str:
     return f"Question: {question}{options}\nAnswer: {{{layout.answer_column}}}"
 
 
-def prompt_version(said: TableMeta, layout: Layout) -> str | None:
+def compute_prompt_version(said: TableMeta, layout: Layout) -> str | None:
     """Return the version that AISBench gives its default prompt: a hash of the config it makes of a table."""
     if not said.uses_one_text or layout.question_columns != ("question",):
         return None
@@ -212,9 +212,9 @@ def _template_turns(
         return [("user", template)]
     unknown = [key for key in template if key not in _SECTIONS]
     if unknown or not template:
-        raise _bad_template(
+        raise _build_template_error(
             f"found the keys {listing(template)}, expected some of 'begin', 'round', 'end', or the options' "
-            f"labels alone{nearest(unknown[0], _SECTIONS) if unknown else ''}",
+            f"labels alone{suggest_name(unknown[0], _SECTIONS) if unknown else ''}",
             where,
         )
     turns: list[tuple[Role, str]] = []
@@ -225,7 +225,7 @@ def _template_turns(
                 turns.append(_turn(item, section, where))
     if not turns:
         left_out = ", and a faithful chat leaves out text outside turns" if drops_bare_text else ""
-        raise _bad_template(f"it has no turns{left_out}", where)
+        raise _build_template_error(f"it has no turns{left_out}", where)
     return turns
 
 
@@ -233,21 +233,21 @@ def _turn(item: Any, section: str, where: Origin) -> tuple[Role, str]:
     if isinstance(item, str):
         return "user", item
     if not isinstance(item, dict) or not isinstance(item.get("prompt", ""), str):
-        raise _bad_template(f"{section!r} holds {item!r}, expected a text or a turn", where)
+        raise _build_template_error(f"{section!r} holds {item!r}, expected a text or a turn", where)
     for key in item:
         if key not in ("role", "prompt", "fallback_role"):
-            raise _bad_template(f"a turn of {section!r} has the unknown key {key!r}", where)
+            raise _build_template_error(f"a turn of {section!r} has the unknown key {key!r}", where)
     for key in ("role", "fallback_role"):
         role = item.get(key)
         if role in _ROLES:
             return _ROLES[role], item.get("prompt", "")
-    raise _bad_template(
-        f"a turn of {section!r} has the role {item.get('role')!r}{nearest(str(item.get('role')), _ROLES)}",
+    raise _build_template_error(
+        f"a turn of {section!r} has the role {item.get('role')!r}{suggest_name(str(item.get('role')), _ROLES)}",
         where,
     )
 
 
-def _bad_template(what: str, where: Origin) -> AuthorError:
+def _build_template_error(what: str, where: Origin) -> AuthorError:
     return AuthorError(
         Problem(
             "TABLE-006",
@@ -285,7 +285,7 @@ def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
             raise AuthorError(
                 Problem(
                     "TABLE-005",
-                    f"the prompt names {{{name}}}, which no column has{nearest(name, known)}; "
+                    f"the prompt names {{{name}}}, which no column has{suggest_name(name, known)}; "
                     f"the columns are {listing(layout.columns)}",
                     "correct the name; for braces as text write them in Jinja: {{ '{" + name + "}' }}",
                     where,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from assay.core.errors import listing
 from assay.dialects.table.columns import Column
-from assay.dialects.table.evidence import Evidence, named_answers
+from assay.dialects.table.evidence import Evidence, find_named_answers
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import Reading, Undecided
+from assay.dialects.table.readings import AmbiguousTableError, Reading
 
 _NAME_COLUMNS = Reading(
     "write the names of your columns in place of QUESTION and ANSWER",
@@ -20,13 +20,15 @@ def infer_question(table: Evidence) -> None:
     if given.input_columns or given.template or given.human_prompt or given.messages_column:
         return
     used = set(table.taken)
-    used.update(column.name for column in named_answers(table))
+    used.update(column.name for column in find_named_answers(table))
     texts = [
         column
         for column in table.free()
-        if (column.is_text or column.is_texts) and column.name not in used and not _is_aside(table, column)
+        if (column.is_text or column.is_text_list)
+        and column.name not in used
+        and not _is_aside(table, column)
     ]
-    texts = [one for one in texts if not any(_adds_nothing(one, other) for other in texts)]
+    texts = [one for one in texts if not any(_is_redundant(one, other) for other in texts)]
     question, context = _split_texts(table, texts)
     if not question:
         return
@@ -65,7 +67,7 @@ def _split_texts(table: Evidence, texts: list[Column]) -> tuple[list[Column], li
         table.reasons["question"] = "an instruction and its input" if len(question) > 1 else "its name"
         return question, [column for column in texts if column not in question]
     for found, why in (
-        (_strongest(questions), "its name"),
+        (_find_strongest(questions), "its name"),
         ([column for column in texts if column.asks], "its texts ask"),
         ([column for column in texts if roles[column.name] == "statement"], "its name"),
         ([column for column in texts if roles[column.name] == "context"], "its name"),
@@ -76,16 +78,16 @@ def _split_texts(table: Evidence, texts: list[Column]) -> tuple[list[Column], li
             # Of two sentences or texts the last one is asked about; the first one is what it refers to.
             chosen = found[0] if why == "its name" and roles[found[0].name] == "question" else found[-1]
             return [chosen], [column for column in texts if column is not chosen]
-    return _only_texts(table)
+    return _infer_only_text(table)
 
 
-def _only_texts(table: Evidence) -> tuple[list[Column], list[Column]]:
+def _infer_only_text(table: Evidence) -> tuple[list[Column], list[Column]]:
     """Fall back on the one text column that is left, whatever its name; several are a question."""
-    answers = named_answers(table)
+    answers = find_named_answers(table)
     left = [
         column
         for column in table.free()
-        if (column.is_text or column.is_texts) and column.parent is None and column not in answers
+        if (column.is_text or column.is_text_list) and column.parent is None and column not in answers
     ]
     unnamed = [column for column in left if table.role(column) is None]
     if len(unnamed) == 1 and unnamed[0].is_text:
@@ -104,10 +106,10 @@ def _only_texts(table: Evidence) -> tuple[list[Column], list[Column]]:
         readings.append(Reading(f"the question is {column.name}{answer}", meta))
     names = listing(column.name for column in left) if left else "none"
     what = f"no column is plainly the question; columns of text: {names}"
-    raise Undecided(table.path, what, readings or [_NAME_COLUMNS])
+    raise AmbiguousTableError(table.path, what, readings or [_NAME_COLUMNS])
 
 
-def _strongest(columns: list[Column]) -> list[Column]:
+def _find_strongest(columns: list[Column]) -> list[Column]:
     """Return the columns whose names suggest their role most strongly; those that ask come first."""
     if not columns:
         return []
@@ -117,7 +119,7 @@ def _strongest(columns: list[Column]) -> list[Column]:
     return sorted(found, key=lambda column: not column.asks)
 
 
-def _adds_nothing(column: Column, other: Column) -> bool:
+def _is_redundant(column: Column, other: Column) -> bool:
     """Whether another column's text contains this one's everywhere; of equal ones the first is kept."""
     if column is other or not column.is_contained_in(other):
         return False

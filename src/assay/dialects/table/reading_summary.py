@@ -8,30 +8,30 @@ import msgspec
 
 from assay.core.request import Windows
 from assay.core.task import TaskSpec
-from assay.dialects.table.eval_rows import written_columns
+from assay.dialects.table.eval_rows import find_original_columns
 from assay.dialects.table.layout import Layout
 from assay.dialects.table.survey import Survey
 
 
-def facts_of(survey: Survey, spec: TaskSpec) -> list[tuple[str, str]]:
+def describe_settings(survey: Survey, spec: TaskSpec) -> list[tuple[str, str]]:
     """Return in words which column is what."""
     layout = survey.layout
     if layout.data_type == "text":
-        return [("text", layout.question_columns[0]), ("windows", _windows(spec)), *_company(layout)]
+        return [("text", layout.question_columns[0]), ("windows", _windows(spec)), *_list_row_columns(layout)]
     reasons = survey.reasons
-    written = written_columns(spec.settings["said"])
+    written = find_original_columns(spec.settings["said"])
     questions = ", ".join(written.get(name, name) for name in layout.question_columns)
     rows = [
-        ("question", _with_reason(questions or "(named by the prompt)", reasons.get("question"), "question"))
+        ("question", _add_reason(questions or "(named by the prompt)", reasons.get("question"), "question"))
     ]
     if layout.context_columns:
-        rows.append(("context", _with_reason(", ".join(layout.context_columns), reasons.get("context"))))
+        rows.append(("context", _add_reason(", ".join(layout.context_columns), reasons.get("context"))))
     if layout.data_type == "mcq":
-        rows.append(("options", _with_reason(_options(layout, written), reasons.get("options"))))
+        rows.append(("options", _add_reason(_options(layout, written), reasons.get("options"))))
     rows.append(("answer", _answer(layout, written, reasons.get("answer"))))
     if survey.n_without_answer and layout.answer_column:
         rows.append(("unknown", f"{survey.n_without_answer:,} rows have no answer: kept, not scored"))
-    rows += _company(layout)
+    rows += _list_row_columns(layout)
     if survey.unused:
         rows.append(("unused", ", ".join(survey.unused)))
     if layout.length_column is not None and "gen" in spec.methods:
@@ -70,7 +70,7 @@ def _answer(layout: Layout, written: Mapping[str, str], reason: str | None) -> s
     is_plain = layout.data_type == "qa" and form == "label"
     column = written.get(layout.answer_column, layout.answer_column)
     answer = column if is_plain else f"{column}, {_FORMS[form]}"
-    return _with_reason(answer, reason, "answer")
+    return _add_reason(answer, reason, "answer")
 
 
 def _options(layout: Layout, written: Mapping[str, str]) -> str:
@@ -83,13 +83,13 @@ def _options(layout: Layout, written: Mapping[str, str]) -> str:
     return ", ".join(written.get(name, name) for name in options)
 
 
-def _with_reason(value: str, reason: str | None, documented: str | None = None) -> str:
+def _add_reason(value: str, reason: str | None, documented: str | None = None) -> str:
     """Return a fact with the reason for it; a column that has its documented name needs none."""
     is_documented = reason == "its name" and value.split(",")[0] == documented
     return value if not reason or is_documented else f"{value} ({reason})"
 
 
-def _company(layout: Layout) -> list[tuple[str, str]]:
+def _list_row_columns(layout: Layout) -> list[tuple[str, str]]:
     """Return the columns that say where a row belongs."""
     columns = {"group": layout.category_column, "cluster": layout.cluster_column, "id": layout.id_column}
     return [(name, column) for name, column in columns.items() if column]

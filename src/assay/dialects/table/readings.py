@@ -45,27 +45,27 @@ class Reading(NamedTuple):
 
     def command(self, path: str) -> str:
         """Return the command that reads the table so."""
-        return " ".join(filter(None, ("assay run", shlex.quote(path), flags_for(self.meta), self.also)))
+        return " ".join(filter(None, ("assay run", shlex.quote(path), format_flags(self.meta), self.also)))
 
 
-def flags_for(meta: TableMeta) -> str:
+def format_flags(meta: TableMeta) -> str:
     """Return settings of a table as flags."""
     flags = []
     if meta.no_answers:
         flags.append("--no-answers")
     for key, value in msgspec.to_builtins(meta).items():
         if key in _FLAGS:
-            flags += [_FLAGS[key], shlex.quote(_as_flag(value))]
+            flags += [_FLAGS[key], shlex.quote(_format_flag(value))]
     return " ".join(flags)
 
 
-def _as_flag(value: Any) -> str:
+def _format_flag(value: Any) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{key}={name}" for key, name in value.items())
     return value if isinstance(value, str) else ",".join(map(str, value))
 
 
-class Undecided(AuthorError):
+class AmbiguousTableError(AuthorError):
     """A table can be read in several ways; the person chooses."""
 
     def __init__(

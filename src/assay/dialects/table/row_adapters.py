@@ -9,7 +9,7 @@ from assay.core.errors import Problem
 from assay.sources.record import Record
 from assay.sources.source import Report, Source
 
-Adapt: TypeAlias = Callable[[Record], dict[str, Any]]
+RowAdapter: TypeAlias = Callable[[Record], dict[str, Any]]
 """Returns the fields that a row becomes; raises RowProblem where the row does not fit the shape."""
 
 
@@ -24,7 +24,7 @@ class RowProblem(Exception):
 class AdaptedSource(Source):
     """The rows of another source, each rewritten; a file that was checked is not checked again."""
 
-    def __init__(self, source: Source, columns: tuple[str, ...], adapt: Adapt) -> None:
+    def __init__(self, source: Source, columns: tuple[str, ...], adapt: RowAdapter) -> None:
         super().__init__(source.path)
         self._source = source
         self._columns = columns

@@ -11,11 +11,11 @@ from assay.core.errors import PlanError, Problem
 from assay.core.origin import Origin
 from assay.core.task import ComponentSpec, TaskSettings
 from assay.dialects.table.chat_rows import ChatSource, read_chat_rows
-from assay.dialects.table.eval_rows import eval_scorer, read_eval_rows
+from assay.dialects.table.eval_rows import build_eval_scorer, read_eval_rows
 from assay.dialects.table.inspect_rows import check_inspect, read_inspect
 from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.promptfoo_rows import EXPECTED, PromptfooSource, read_promptfoo
-from assay.dialects.table.readings import Undecided
+from assay.dialects.table.readings import AmbiguousTableError
 from assay.sources.source import Source
 
 _SAMPLED_ROWS = 100
@@ -40,7 +40,7 @@ def read_shape(
     for read in (read_promptfoo, read_chat_rows, read_inspect):
         try:
             found = read(source, said, sample, notes)
-        except Undecided:
+        except AmbiguousTableError:
             if settings.is_scored:
                 raise
             # Answers that are only collected need no right ones.
@@ -65,24 +65,24 @@ def check_shape(said: TableMeta, settings: TaskSettings, path: str) -> None:
         raise PlanError(Problem("TABLE-032", what, fix, Origin(path)))
 
 
-def shape_settings(source: Source) -> dict[str, Any]:
+def build_shape_settings(source: Source) -> dict[str, Any]:
     """Return what the manifest and the plan must know about a shape beyond what is said."""
     return source.media_settings() if isinstance(source, ChatSource) else {}
 
 
-def shape_scorer(source: Source, said: TableMeta) -> ComponentSpec | None:
+def build_shape_scorer(source: Source, said: TableMeta) -> ComponentSpec | None:
     """Return what scores written answers to a shape; None: they are compared with the right answer."""
     if said.eval_task is not None:
-        return eval_scorer(said.eval_task)
+        return build_eval_scorer(said.eval_task)
     if isinstance(source, PromptfooSource):
         return ComponentSpec("assertions", {"track": "gen", "judged": source.needs_judge})
     return None
 
 
-def shape_notes(source: Source, said: TableMeta) -> list[str]:
+def list_shape_notes(source: Source, said: TableMeta) -> list[str]:
     """Say what all rows of a shape showed, and which settings have no effect on it."""
-    notes = source.notes_on_rows() if isinstance(source, ChatSource | PromptfooSource) else []
-    if said.match is not None and shape_scorer(source, said) is not None:
+    notes = source.list_row_notes() if isinstance(source, ChatSource | PromptfooSource) else []
+    if said.match is not None and build_shape_scorer(source, said) is not None:
         decides = "the scorers of eval.yaml decide" if said.eval_task else "the assertions decide"
         notes.append(f"match {said.match!r} has no effect: {decides}")
     return notes

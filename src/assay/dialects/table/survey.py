@@ -14,19 +14,32 @@ from typing import Any, Protocol
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
 from assay.core.ids import rank
 from assay.core.origin import Origin
-from assay.dialects.shared.choices import FORMS, AnswerForms, Options, labels_for, listed, option_columns
-from assay.dialects.shared.duplicate_numbers import Repeated
+from assay.dialects.shared.choices import (
+    ANSWER_FORMS,
+    AnswerFormCounts,
+    Options,
+    build_labels,
+    find_option_columns,
+    read_option_list,
+)
+from assay.dialects.shared.duplicate_numbers import DuplicateNumbers
 from assay.dialects.shared.request_selection import MAX_TOKENS
-from assay.dialects.shared.template import field
-from assay.dialects.table.column_words import suggestion
+from assay.dialects.shared.template import get_field
+from assay.dialects.table.column_words import suggest_role
 from assay.dialects.table.columns import is_empty
-from assay.dialects.table.inference import Inference, infer
-from assay.dialects.table.layout import Layout, LayoutForm, content_id, content_number, unprinted_answer
+from assay.dialects.table.inference import TableInference, infer_table_meta
+from assay.dialects.table.layout import (
+    Layout,
+    LayoutForm,
+    hash_content,
+    parse_content_id,
+    read_printed_answer,
+)
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import PLACEHOLDER, Reading, Undecided
+from assay.dialects.table.readings import PLACEHOLDER, AmbiguousTableError, Reading
 from assay.sources.record import Record
 
 QUESTION_NAMES = ("question", "query", "prompt", "problem", "input", "question_stem", "sentence")
@@ -69,7 +82,7 @@ class Survey(msgspec.Struct):
     group_counts: dict[str, int] = {}
     option_counts: dict[int, int] = {}
     """How many rows have how many options."""
-    twins: Repeated = msgspec.field(default_factory=Repeated)
+    twins: DuplicateNumbers = msgspec.field(default_factory=DuplicateNumbers)
     """The contents that several rows share, by `content_number`."""
     has_several_right: bool = False
     """Whether some row has more than one right option."""
@@ -87,7 +100,7 @@ class Survey(msgspec.Struct):
     """Columns that are no part of the prompt or the answer."""
 
 
-def survey(
+def survey_table(
     table: Table, said: TableMeta, *, faithful: bool = False, seed: int = 0, is_scored: bool = True
 ) -> Survey:
     """Settle the layout of a table and check every row of it.
@@ -98,12 +111,12 @@ def survey(
     notes: list[str] = []
     reasons: Mapping[str, str] = {}
     unused: tuple[str, ...] = ()
-    if not faithful and said.data_type != "text" and not _holds_texts(table, said):
-        said, reasons, unused = _inferred(table, said, is_scored=is_scored)
-    layout = _settle(table, said, notes, faithful=faithful, seed=seed)
+    if not faithful and said.data_type != "text" and not _has_only_texts(table, said):
+        said, reasons, unused = _infer_meta(table, said, is_scored=is_scored)
+    layout = _settle_layout(table, said, notes, faithful=faithful, seed=seed)
     found = Survey(layout, notes=notes, meta=said, reasons=reasons, unused=unused)
-    parts = _Parts(layout, said)
-    forms = AnswerForms(trusts_labels=said.answer_is is None)
+    parts = _QuestionParts(layout, said)
+    forms = AnswerFormCounts(trusts_labels=said.answer_is is None)
     problems = Problems()
     # Rows and ids are remembered by small numbers: the table may be larger than memory.
     contents, ids = array("Q"), array("Q")
@@ -115,23 +128,23 @@ def survey(
         found.n_rows += 1
         row = record.origin.row or found.n_rows
         fields = record.fields
-        options = layout.options_of(fields) if layout.data_type == "mcq" else None
+        options = layout.get_options(fields) if layout.data_type == "mcq" else None
         _check_row(layout, record, options, problems)
         if None in fields.values() or not filled <= fields.keys():
             filled = frozenset(name for name in filled if fields.get(name) is not None)
         parts.add(fields)
-        own = layout.own_id(fields)
+        own = layout.get_own_id(fields)
         if own is not None:
             ids.append(rank(0, own))
-        contents.append(content_number(content_id(fields)))
-        answer = layout.answer_of(fields)
+        contents.append(parse_content_id(hash_content(fields)))
+        answer = layout.get_answer(fields)
         found.n_without_answer += answer is None and layout.data_type != "text"
-        if (group := layout.group_of(fields)) is not None:
+        if (group := layout.get_group(fields)) is not None:
             groups[group] += 1
         if options is not None:
             sizes[len(options.texts)] += 1
         if answer is not None:
-            n_right = _take_answer(layout, record, answer, options, forms, problems)
+            n_right = _check_answer(layout, record, answer, options, forms, problems)
             found.has_several_right |= n_right > 1
             if options is not None and type(answer) is not dict and len(labels) <= _MOST_LABELS:
                 labels[str(answer)] += layout.answer_form != "beside_wrong"
@@ -139,31 +152,31 @@ def survey(
         if length >= found.longest[0]:
             found.longest = length, row
     problems.raise_if_any()
-    if layout.data_type == "mcq" and layout.answer_form in FORMS and forms.n:
-        forms = forms if forms.is_whole else _all_readings(table, layout)
+    if layout.data_type == "mcq" and layout.answer_form in ANSWER_FORMS and forms.n:
+        forms = forms if forms.is_whole else _count_all_readings(table, layout)
         layout = _settle_answer_form(table, layout, said, forms, notes)
         found.has_several_right = layout.answer_form in forms.several
     if is_scored and not faithful and layout.data_type != "text" and not said.no_answers:
         _require_answers(table, layout, found)
-    found.twins, found.filled = Repeated(contents), filled
+    found.twins, found.filled = DuplicateNumbers(contents), filled
     layout = msgspec.structs.replace(layout, joins_question=parts.are_irregular)
     found.layout = _settle_ids(table, layout, said, ids, notes)
     found.label_counts, found.group_counts, found.option_counts = dict(labels), dict(groups), dict(sizes)
     return found
 
 
-def _inferred(table: Table, said: TableMeta, *, is_scored: bool) -> Inference:
+def _infer_meta(table: Table, said: TableMeta, *, is_scored: bool) -> TableInference:
     _require_columns(table, said)
     try:
-        return infer(table.path, table.columns, table.records(), said, table.label_names)
-    except Undecided:
+        return infer_table_meta(table.path, table.columns, table.records(), said, table.label_names)
+    except AmbiguousTableError:
         if is_scored:
             raise
     without = msgspec.structs.replace(said, no_answers=True)
-    return infer(table.path, table.columns, table.records(), without, table.label_names)
+    return infer_table_meta(table.path, table.columns, table.records(), without, table.label_names)
 
 
-class _Parts:
+class _QuestionParts:
     """Whether every row has all parts of the question as texts, which then can be named in a prompt."""
 
     def __init__(self, layout: Layout, said: TableMeta) -> None:
@@ -171,7 +184,7 @@ class _Parts:
         has_default_prompt = not (said.template or said.human_prompt) and not said.uses_one_text
         self._names = names if has_default_prompt and layout.data_type != "text" else ()
         self._has_several = len(names) > 1
-        self.are_irregular = any(_BRACED.fullmatch(name) is None for name in self._names)
+        self.are_irregular = any(_BRACED_NAME.fullmatch(name) is None for name in self._names)
 
     def add(self, fields: Mapping[str, Any]) -> None:
         """Take one row."""
@@ -180,12 +193,12 @@ class _Parts:
         for name in self._names:
             value = fields.get(name)
             if type(value) is not str or not value:
-                value = field(fields, name, None)
+                value = get_field(fields, name, None)
                 is_part_missing = self._has_several and is_empty(value)
                 self.are_irregular |= is_part_missing or isinstance(value, (list, tuple))
 
 
-_BRACED = re.compile(r"[^\W\d][\w .\-]*")
+_BRACED_NAME = re.compile(r"[^\W\d][\w .\-]*")
 """A name that a prompt can show as `{name}`."""
 
 
@@ -197,7 +210,7 @@ def _require_columns(table: Table, said: TableMeta) -> None:
         named = getattr(said, key)
         for name in (named,) if isinstance(named, str) else named or ():
             if name not in columns and name.split(".")[0] not in columns:
-                problems.add(_missing(table, name, columns, f"{key!r} names it"))
+                problems.add(_build_missing_problem(table, name, columns, f"{key!r} names it"))
     problems.raise_if_any()
 
 
@@ -210,19 +223,19 @@ def _require_answers(table: Table, layout: Layout, found: Survey) -> None:
         )
         meta = TableMeta(no_answers=True)
         reading = Reading("the table has no right answers: keep the replies, score nothing", meta)
-        raise Undecided(table.path, seen, [reading], column=column)
+        raise AmbiguousTableError(table.path, seen, [reading], column=column)
 
 
-def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool, seed: int) -> Layout:
+def _settle_layout(table: Table, said: TableMeta, notes: list[str], *, faithful: bool, seed: int) -> Layout:
     columns = table.columns
     _require_columns(table, said)
     _require_label_names(table, said)
     problems = Problems()
-    if said.data_type == "text" or _holds_texts(table, said):
+    if said.data_type == "text" or _has_only_texts(table, said):
         return _settle_texts(table, said, notes, problems)
     answer = said.output_column
     if answer is None and not said.no_answers and faithful:
-        answer = _known(ANSWER_NAMES, columns)
+        answer = _find_known_column(ANSWER_NAMES, columns)
     options, labels = _settle_options(table, said, columns, problems)
     has_options = bool(options or said.distractors or said.label_names)
     data_type = said.data_type or ("mcq" if has_options else "qa")
@@ -241,10 +254,10 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool, 
         is_own_list = isinstance(options, str) and options in said.input_columns
         questions = tuple(name for name in said.input_columns if is_own_list or name not in option_names)
     else:
-        question = _known(QUESTION_NAMES, [name for name in columns if name != answer])
+        question = _find_known_column(QUESTION_NAMES, [name for name in columns if name != answer])
         questions = () if question is None else (question,)
     if not questions and not (said.template or said.human_prompt):
-        problems.add(_missing(table, "question", columns, "the default prompt shows it"))
+        problems.add(_build_missing_problem(table, "question", columns, "the default prompt shows it"))
     problems.raise_if_any()
     shown = questions or tuple(name for name in columns if name != answer and name not in option_names)
     return Layout(
@@ -297,15 +310,15 @@ def _require_label_names(table: Table, said: TableMeta) -> None:
         raise AuthorError(Problem("TABLE-004", what, fix, Origin(table.path)))
 
 
-def _holds_texts(table: Table, said: TableMeta) -> bool:
+def _has_only_texts(table: Table, said: TableMeta) -> bool:
     """Whether nothing but a column `text` can be what the table is about."""
     columns = table.columns
     stated = (said.data_type, said.input_columns, said.output_column, said.options, said.template)
     more = (said.distractors, said.label_names, said.context_columns, said.human_prompt, said.bot_prompt)
-    if TEXT_NAME not in columns or any((*stated, *more)) or option_columns(columns):
+    if TEXT_NAME not in columns or any((*stated, *more)) or find_option_columns(columns):
         return False
     asides = ("id", "metadata", "group", "prediction", "explanation")
-    hints = (suggestion(name) for name in columns if name != TEXT_NAME)
+    hints = (suggest_role(name) for name in columns if name != TEXT_NAME)
     return all(hint is None or hint.role in asides for hint in hints)
 
 
@@ -318,7 +331,7 @@ def _settle_texts(table: Table, said: TableMeta, notes: list[str], problems: Pro
         what = f"'input_columns' names {listing(named)}, but a table of plain texts has one column of them"
         problems.add(Problem("TABLE-016", what, "name the one column", Origin(table.path)))
     elif said.input_columns is None and TEXT_NAME not in columns:
-        problems.add(_missing(table, TEXT_NAME, columns, "a table of plain texts needs it"))
+        problems.add(_build_missing_problem(table, TEXT_NAME, columns, "a table of plain texts needs it"))
     problems.raise_if_any()
     is_joined = said.windows not in (None, "classic")
     has_groups = "category" in columns and not is_joined
@@ -339,54 +352,60 @@ def _settle_options(
 ) -> tuple[tuple[str, ...] | str, tuple[str, ...] | str | None]:
     """Return where the options are and what they are called."""
     options: tuple[str, ...] | str = said.options or ()
-    if isinstance(options, tuple) and len(options) == 1 and _lists(table, options[0]) is not None:
+    if isinstance(options, tuple) and len(options) == 1 and _find_first_list(table, options[0]) is not None:
         options = options[0]
     for name in (options,) if isinstance(options, str) else options:
         if name not in columns and name.split(".")[0] not in columns:
-            problems.add(_missing(table, name, columns, "'options' names it"))
+            problems.add(_build_missing_problem(table, name, columns, "'options' names it"))
     if not options and said.data_type != "qa" and not (said.distractors or said.label_names):
-        options = option_columns(columns) or _lettered_inputs(table, said)
+        options = find_option_columns(columns) or _find_lettered_inputs(table, said)
         if not options:
             options = next(
-                (name for name in OPTION_LIST_NAMES if name in columns and _lists(table, name)), ()
+                (name for name in OPTION_LIST_NAMES if name in columns and _find_first_list(table, name)), ()
             )
     labels = said.option_labels
     if labels is None and isinstance(options, tuple):
-        answer = said.output_column or _known(ANSWER_NAMES, columns)
-        if (options and all(_is_letter(name) for name in options)) or _are_answers(table, options, answer):
+        answer = said.output_column or _find_known_column(ANSWER_NAMES, columns)
+        if (options and all(_is_letter(name) for name in options)) or _has_named_options(
+            table, options, answer
+        ):
             labels = options
     if labels is None and isinstance(options, str):
-        beside = _lists(table, options)
+        beside = _find_first_list(table, options)
         if isinstance(beside, Mapping) and "label" in beside:
             labels = f"{options}.label"
     return options, labels
 
 
-def _lists(table: Table, name: str) -> Any:
+def _find_first_list(table: Table, name: str) -> Any:
     """Return the first value of a field that is a list of options; None when no row has one."""
     return next(
-        (field(record.fields, name) for record in table.records() if listed(record.fields, name) is not None),
+        (
+            get_field(record.fields, name)
+            for record in table.records()
+            if read_option_list(record.fields, name) is not None
+        ),
         None,
     )
 
 
-def _lettered_inputs(table: Table, said: TableMeta) -> tuple[str, ...]:
+def _find_lettered_inputs(table: Table, said: TableMeta) -> tuple[str, ...]:
     """Return input columns named by single letters, such as X Y Z W, when every answer is one of them."""
     letters = tuple(name for name in said.input_columns or () if _is_letter(name))
     if len(letters) < 2 or said.output_column is None:
         return ()
-    answers = (field(record.fields, said.output_column, None) for record in table.records())
+    answers = (get_field(record.fields, said.output_column, None) for record in table.records())
     return letters if all(answer in (None, "") or answer in letters for answer in answers) else ()
 
 
-def _are_answers(table: Table, names: tuple[str, ...], answer: str | None) -> bool:
+def _has_named_options(table: Table, names: tuple[str, ...], answer: str | None) -> bool:
     """Whether answers name option columns: some do, and none is a letter."""
     if answer is None or not names:
         return False
-    letters = labels_for(len(names))
+    letters = build_labels(len(names))
     is_named = False
     for record in table.records():
-        value = field(record.fields, answer, None)
+        value = get_field(record.fields, answer, None)
         for one in value if isinstance(value, list | tuple) else (value,):
             if str(one).strip() in letters:
                 return False
@@ -398,14 +417,14 @@ def _is_letter(name: str) -> bool:
     return len(name) == 1 and name.isascii() and name.isupper()
 
 
-def _known(names: tuple[str, ...], columns: tuple[str, ...] | list[str]) -> str | None:
+def _find_known_column(names: tuple[str, ...], columns: tuple[str, ...] | list[str]) -> str | None:
     return next((name for name in names if name in columns), None)
 
 
-def _missing(table: Table, name: str, columns: tuple[str, ...], why: str) -> Problem:
+def _build_missing_problem(table: Table, name: str, columns: tuple[str, ...], why: str) -> Problem:
     return Problem(
         "TABLE-001",
-        f"there is no column {name!r} ({why}){nearest(name, columns)}; the columns are {listing(columns)}",
+        f"there is no column {name!r} ({why}){suggest_name(name, columns)}; the columns are {listing(columns)}",
         "rename the column, or say in the meta file which columns to use (human_prompt, input_columns, "
         "output_column, options)",
         Origin(table.path),
@@ -424,7 +443,7 @@ def _check_row(layout: Layout, record: Record, options: Options | None, problems
         )
         return
     try:
-        layout.length_of(record.fields)
+        layout.get_length(record.fields)
     except ValueError as error:
         fix = "write how many tokens the answer may have, or leave it empty"
         problems.add(Problem("TABLE-017", str(error), fix, record.origin.at(MAX_TOKENS)))
@@ -462,7 +481,7 @@ def _check_row(layout: Layout, record: Record, options: Options | None, problems
 
 def _check_text(layout: Layout, record: Record, problems: Problems) -> None:
     (column,) = layout.question_columns
-    value = field(record.fields, column, None)
+    value = get_field(record.fields, column, None)
     if not isinstance(value, str):
         what, fix = f"found {value!r:.60}, expected a text", "write a text, or delete the row"
     elif not value.strip() and not layout.keeps_empty_texts:
@@ -472,12 +491,12 @@ def _check_text(layout: Layout, record: Record, problems: Problems) -> None:
     problems.add(Problem("TABLE-008", what, fix, record.origin.at(column)))
 
 
-def _take_answer(
+def _check_answer(
     layout: Layout,
     record: Record,
     answer: Any,
     options: Options | None,
-    forms: AnswerForms,
+    forms: AnswerFormCounts,
     problems: Problems,
 ) -> int:
     """Count the readings of an answer that names an option; any other answer must have its form.
@@ -485,35 +504,35 @@ def _take_answer(
     Return how many options such an other answer names.
     """
     if options is None:
-        if layout.data_type == "qa" and not layout.targets_of(answer):
-            problems.add(_bad_answer(layout, record, answer, None))
+        if layout.data_type == "qa" and not layout.get_targets(answer):
+            problems.add(_build_answer_problem(layout, record, answer, None))
         return 0
-    if layout.answer_form in FORMS:
-        forms.add(unprinted_answer(answer, options), options)
+    if layout.answer_form in ANSWER_FORMS:
+        forms.add(read_printed_answer(answer, options), options)
         return 0
-    gold = layout.gold_of(record.fields, options)
+    gold = layout.get_gold(record.fields, options)
     if gold is None:
-        problems.add(_bad_answer(layout, record, answer, options))
+        problems.add(_build_answer_problem(layout, record, answer, options))
     return len(gold or ())
 
 
-def _all_readings(table: Table, layout: Layout) -> AnswerForms:
+def _count_all_readings(table: Table, layout: Layout) -> AnswerFormCounts:
     """Walk the rows again for every way to read their answers: not all of them are labels."""
-    forms = AnswerForms()
+    forms = AnswerFormCounts()
     for record in table.records():
-        if (answer := layout.answer_of(record.fields)) is not None:
-            options = layout.options_of(record.fields)
-            forms.add(unprinted_answer(answer, options), options)
+        if (answer := layout.get_answer(record.fields)) is not None:
+            options = layout.get_options(record.fields)
+            forms.add(read_printed_answer(answer, options), options)
     return forms
 
 
 def _settle_answer_form(
-    table: Table, layout: Layout, said: TableMeta, forms: AnswerForms, notes: list[str]
+    table: Table, layout: Layout, said: TableMeta, forms: AnswerFormCounts, notes: list[str]
 ) -> Layout:
-    form = said.answer_is if said.answer_is in FORMS else forms.best()
+    form = said.answer_is if said.answer_is in ANSWER_FORMS else forms.best()
     if forms.fits[form] < forms.n:
-        raise _bad_answers(table, msgspec.structs.replace(layout, answer_form=form))
-    rivals = () if said.answer_is else forms.rivals(form)
+        raise _collect_bad_answers(table, msgspec.structs.replace(layout, answer_form=form))
+    rivals = () if said.answer_is else forms.find_rivals(form)
     if rivals:
         words = {
             "label": "the option's label",
@@ -521,7 +540,7 @@ def _settle_answer_form(
             "index0": "the option's number, from 0",
             "index1": "the option's number, from 1",
         }
-        raise Undecided(
+        raise AmbiguousTableError(
             table.path,
             f"the answers can be read as {listing((form, *rivals))}, with different results",
             [Reading(f"the answer is {words[one]}", TableMeta(answer_is=one)) for one in (form, *rivals)],
@@ -531,17 +550,17 @@ def _settle_answer_form(
     return msgspec.structs.replace(layout, answer_form=form)
 
 
-def _bad_answers(table: Table, layout: Layout) -> AuthorError:
+def _collect_bad_answers(table: Table, layout: Layout) -> AuthorError:
     """Walk the rows again for every answer that names no option."""
     problems = Problems()
     for record in table.records():
-        options = layout.options_of(record.fields)
-        if layout.gold_of(record.fields, options) is None:
-            problems.add(_bad_answer(layout, record, layout.answer_of(record.fields), options))
+        options = layout.get_options(record.fields)
+        if layout.get_gold(record.fields, options) is None:
+            problems.add(_build_answer_problem(layout, record, layout.get_answer(record.fields), options))
     return AuthorError(problems.kept, total=problems.total)
 
 
-def _bad_answer(layout: Layout, record: Record, answer: Any, options: Options | None) -> Problem:
+def _build_answer_problem(layout: Layout, record: Record, answer: Any, options: Options | None) -> Problem:
     """Return the problem of an answer that does not have the form of the others."""
     texts, labels = ((), ()) if options is None else (options.texts, options.labels)
     expected = {
@@ -558,7 +577,7 @@ def _bad_answer(layout: Layout, record: Record, answer: Any, options: Options | 
     }[layout.answer_form]
     if options is None and layout.answer_form == "label":
         expected = "a text, a number, a list of them, or an object with value, text, aliases or spans"
-    fix = "correct the answer or the options" + _other_labels(layout)
+    fix = "correct the answer or the options" + _format_label_fix(layout)
     if layout.answer_form == "named":
         fix = f"correct the answer, or name all values: --label-names {answer}=..."
         fix += "; for free answers: --data-type qa"
@@ -572,7 +591,7 @@ def _bad_answer(layout: Layout, record: Record, answer: Any, options: Options | 
     )
 
 
-def _other_labels(layout: Layout) -> str:
+def _format_label_fix(layout: Layout) -> str:
     """Return the fix for options that the answers call otherwise."""
     labels = layout.option_labels
     if labels is not None and (labels != layout.options or all(map(_is_letter, labels))):
@@ -581,13 +600,13 @@ def _other_labels(layout: Layout) -> str:
 
 
 def _settle_ids(table: Table, layout: Layout, said: TableMeta, ids: array[int], notes: list[str]) -> Layout:
-    repeated = Repeated(ids)
+    repeated = DuplicateNumbers(ids)
     empty = rank(0, "")
     n_bad = len(repeated) + (empty in ids and empty not in repeated)
     if not n_bad:
         return layout
     if said.id_column is not None:
-        own = (layout.own_id(record.fields) or "" for record in table.records())
+        own = (layout.get_own_id(record.fields) or "" for record in table.records())
         first = next(name for name in own if not name or rank(0, name) in repeated)
         raise AuthorError(
             Problem(

@@ -7,24 +7,24 @@ from typing import Any
 
 import msgspec
 
-from assay.core.prompt import Prompt, final_text, with_final_text
-from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
+from assay.core.prompt import Prompt, final_text, replace_final_text
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
 from assay.dialects.shared.described_task import DescribedTask
-from assay.dialects.shared.dialogue import Dialogue, Opening
+from assay.dialects.shared.dialogue import Dialogue, DialogueOpening
 from assay.dialects.shared.fewshot import ShotPool, Shots
 from assay.dialects.table.label_map import LabelMap
-from assay.dialects.table.layout import values_of
+from assay.dialects.table.layout import build_template_values
 from assay.dialects.table.meta import Match, PplTarget, SeveralRight
-from assay.dialects.table.rows import Rows
+from assay.dialects.table.rows import TableRows
 
 _NO_SHOTS = Shots()
-JUDGED = {"gpt4_eval": {"type": "gpt4_eval"}}
+JUDGE_METRICS = {"gpt4_eval": {"type": "gpt4_eval"}}
 """The metric that asks a judge whether an answer agrees with the right one."""
 
 
-class Style(msgspec.Struct, frozen=True):
+class AnswerStyle(msgspec.Struct, frozen=True):
     """A conversation, and how an answer is written in it."""
 
     dialogue: Dialogue
@@ -39,33 +39,33 @@ class Style(msgspec.Struct, frozen=True):
         """Return the options of a sample as answers."""
         return sample.labels if self.answers_by == "label" else sample.choices
 
-    def solved(self, shot: Sample) -> Mapping[str, Any]:
+    def build_solved_values(self, shot: Sample) -> Mapping[str, Any]:
         """Return a shot's fields with its answer in place."""
         if self.shows_solution:
-            return values_of(shot)
+            return build_template_values(shot)
         right = shot.gold if self.names_all else shot.gold[:1]
         answer = ", ".join(self.answers(shot)[index] for index in right) if right else shot.targets[0]
-        return {**values_of(shot), self.dialogue.answer_field: answer}
+        return {**build_template_values(shot), self.dialogue.answer_field: answer}
 
 
-def asked_by(dialogue: Dialogue) -> Callable[[Sample], str]:
+def build_question_reader(dialogue: Dialogue) -> Callable[[Sample], str]:
     """Return what reads the prompt text that samples share when they ask the same.
 
     The options count in any order: a row with its options shuffled still gives the answer away.
     """
 
     def asked(sample: Sample) -> str:
-        opening = dialogue.opening(values_of(sample), (), chat=False)
+        opening = dialogue.opening(build_template_values(sample), (), chat=False)
         return "\0".join((opening.context, *sorted(sample.choices)))
 
     return asked
 
 
-class Prompting(msgspec.Struct, frozen=True):
+class PromptSetup(msgspec.Struct, frozen=True):
     """How the task's prompts are made."""
 
-    style: Style
-    ppl_style: Style
+    style: AnswerStyle
+    ppl_style: AnswerStyle
     """Option likelihood may score the options' own words, and then does not show them beforehand."""
     is_chat: bool
     is_faithful: bool
@@ -75,7 +75,7 @@ class Prompting(msgspec.Struct, frozen=True):
     """What the whole prompt looks like with each label, where the template says it."""
     gen_scorer: ComponentSpec | None = None
     """What scores written answers, where the shape of the table says it."""
-    gen_style: Style | None = None
+    gen_style: AnswerStyle | None = None
     """How an answer is asked for in words, where it differs: all of several right options."""
     match: Match = "stated"
     """What makes a free answer right."""
@@ -89,8 +89,8 @@ class TableTask(DescribedTask):
     def __init__(
         self,
         spec: TaskSpec,
-        rows: Rows,
-        prompting: Prompting,
+        rows: TableRows,
+        prompting: PromptSetup,
         pool: ShotPool | None,
     ) -> None:
         super().__init__(spec)
@@ -108,22 +108,22 @@ class TableTask(DescribedTask):
         chosen = self._shots(sample).at_most(shots, drops_last=self._prompting.is_faithful)
         made: list[Request] = []
         for method in self._spec.methods:
-            made += _ASKS[method](self, sample, chosen)
+            made += _REQUEST_BUILDERS[method](self, sample, chosen)
         return made
 
-    def opening(self, sample: Sample, method: str) -> Opening:
+    def opening(self, sample: Sample, method: str) -> DialogueOpening:
         """Render a sample's prompt up to the answer, all its examples before it."""
         return self._opening(sample, method, self._shots(sample))
 
     def _shots(self, sample: Sample) -> Shots:
         return Shots(self._pool.shots(sample)) if self._pool else _NO_SHOTS
 
-    def _opening(self, sample: Sample, method: str, shots: Shots) -> Opening:
+    def _opening(self, sample: Sample, method: str, shots: Shots) -> DialogueOpening:
         style = self._style(method)
-        solved = [style.solved(shot) for shot in shots.shown]
-        return style.dialogue.opening(values_of(sample), solved, chat=self._prompting.is_chat)
+        solved = [style.build_solved_values(shot) for shot in shots.shown]
+        return style.dialogue.opening(build_template_values(sample), solved, chat=self._prompting.is_chat)
 
-    def _style(self, method: str) -> Style:
+    def _style(self, method: str) -> AnswerStyle:
         prompting = self._prompting
         if method == "ppl":
             return prompting.ppl_style
@@ -133,9 +133,9 @@ class TableTask(DescribedTask):
         """Return a sample's prompt for a person to see."""
         if self._prompting.label_map is not None:
             prompt, start = self._labelled(sample, self._shots(sample))[0]
-            return with_final_text(prompt, final_text(prompt)[:start])
+            return replace_final_text(prompt, final_text(prompt)[:start])
         opening = self.opening(sample, method)
-        return opening.generation if method == "gen" else opening.before_label()
+        return opening.generation if method == "gen" else opening.build_label_prompt()
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Name the scorer of each method."""
@@ -145,7 +145,7 @@ class TableTask(DescribedTask):
         prompting = self._prompting
         args: dict[str, Any] = {"track": method}
         if method == "gen":
-            return prompting.gen_scorer or self._scorer_of_texts(args)
+            return prompting.gen_scorer or self._name_text_scorer(args)
         if method == "ppl" and prompting.is_faithful:
             return ComponentSpec("whole_text_likelihood", args)
         if prompting.several_right is not None:
@@ -154,11 +154,11 @@ class TableTask(DescribedTask):
             return ComponentSpec("label_probability", args)
         return ComponentSpec("option_likelihood", {**args, "score_by": prompting.score_by})
 
-    def _scorer_of_texts(self, args: dict[str, Any]) -> ComponentSpec:
+    def _name_text_scorer(self, args: dict[str, Any]) -> ComponentSpec:
         prompting = self._prompting
         has_options = self._rows.layout.data_type == "mcq"
         if prompting.match == "judge" and not has_options:
-            return ComponentSpec("row_metrics", {**args, "metrics": JUDGED, "extract": "whole"})
+            return ComponentSpec("row_metrics", {**args, "metrics": JUDGE_METRICS, "extract": "whole"})
         args["faithful"] = prompting.is_faithful
         if prompting.sampling.n > 1:
             args["several"] = "mean"
@@ -172,7 +172,7 @@ class TableTask(DescribedTask):
         assert self._prompting.label_map is not None
         return self._prompting.label_map.spans(sample, shots.shown, is_chat=self._prompting.is_chat)
 
-    def _ppl_of_labels(self, sample: Sample, shots: Shots) -> Iterator[Request]:
+    def _build_label_ppl_requests(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         for i, (prompt, start) in enumerate(self._labelled(sample, shots)):
             if self._prompting.is_faithful:
                 yield self._request(sample, "ppl", "option", i, Span(prompt, 0, leads=False), shots)
@@ -183,7 +183,7 @@ class TableTask(DescribedTask):
 
     def _ppl(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         if self._prompting.label_map is not None:
-            yield from self._ppl_of_labels(sample, shots)
+            yield from self._build_label_ppl_requests(sample, shots)
             return
         opening = self._opening(sample, "ppl", shots)
         for i, text in enumerate(self._prompting.ppl_style.answers(sample)):
@@ -198,14 +198,14 @@ class TableTask(DescribedTask):
     def _prob(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         opening = self._opening(sample, "prob", shots)
         spellings = tuple((f" {label}", label) for label in sample.labels)
-        ask = Labels(opening.before_label(), spellings)
+        ask = Labels(opening.build_label_prompt(), spellings)
         yield self._request(sample, "prob", "labels", 0, ask, shots)
 
     def _gen(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         opening = self._opening(sample, "gen", shots)
         prompt = opening.verbatim if self._prompting.is_faithful else opening.generation
         sampling = self._prompting.sampling
-        length = self._rows.layout.length_of(sample.fields)
+        length = self._rows.layout.get_length(sample.fields)
         if length is not None:
             sampling = msgspec.structs.replace(sampling, max_tokens=length)
         ask = Generate(prompt, sampling)
@@ -213,7 +213,7 @@ class TableTask(DescribedTask):
 
     def _request(self, sample: Sample, track: str, role: str, index: int, ask: Ask, shots: Shots) -> Request:
         n_shots, n_left_out = len(shots.shown), shots.n_left_out
-        return request(self._spec.name, sample.id, track, role, index, ask, n_shots, n_left_out)
+        return make_request(self._spec.name, sample.id, track, role, index, ask, n_shots, n_left_out)
 
 
-_ASKS = {"ppl": TableTask._ppl, "prob": TableTask._prob, "gen": TableTask._gen}
+_REQUEST_BUILDERS = {"ppl": TableTask._ppl, "prob": TableTask._prob, "gen": TableTask._gen}

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from assay.core.errors import PlanError, Problem, listing
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
-from assay.core.request import Request, Span, Windows, request
+from assay.core.request import Request, Span, Windows, make_request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSettings, TaskSpec
 from assay.dialects.shared.described_task import DescribedTask
-from assay.dialects.table.layout import content_id
+from assay.dialects.table.layout import hash_content
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.rows import Rows
+from assay.dialects.table.rows import TableRows
 
 SEPARATOR = "\n\n"
 """What stands between texts that are joined."""
@@ -29,7 +29,7 @@ def is_joined(windows: Windows) -> bool:
     return windows.scheme != "classic"
 
 
-def windows_of(said: TableMeta) -> Windows:
+def build_windows(said: TableMeta) -> Windows:
     """Return how texts are cut; what nobody said is left to the model."""
     return Windows(said.windows or "classic", said.window_tokens, said.stride)
 
@@ -38,7 +38,7 @@ def check_texts(path: str, said: TableMeta, settings: TaskSettings) -> None:
     """Raise for everything that was asked and has no meaning for plain texts."""
     where = Origin(path)
     problems: list[Problem] = []
-    for method in settings.methods or _named(said.infer_method):
+    for method in settings.methods or _list_methods(said.infer_method):
         if method != "ppl":
             what = f"method {method!r} needs a question, and this is a table of plain texts"
             problems.append(Problem("TABLE-007", what, "use --method ppl, or name the question", where))
@@ -50,7 +50,7 @@ def check_texts(path: str, said: TableMeta, settings: TaskSettings) -> None:
         refuse(f"{settings.shots} shots asked for, but plain texts have no solved examples", "drop --shots")
     if unused := [key for key in _QUESTION_KEYS if getattr(said, key) is not None]:
         refuse(f"{listing(unused)} given, but a plain text has no prompt and no answer", "drop them")
-    windows = windows_of(said)
+    windows = build_windows(said)
     if windows.stride is not None and windows.scheme != "hf-stride":
         refuse(
             f"a stride was given, but the windows are {windows.scheme!r}",
@@ -70,14 +70,14 @@ def check_texts(path: str, said: TableMeta, settings: TaskSettings) -> None:
         raise PlanError(problems)
 
 
-def _named(methods: str | tuple[str, ...] | None) -> tuple[str, ...]:
+def _list_methods(methods: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return (methods,) if isinstance(methods, str) else methods or ()
 
 
 class TextTask(DescribedTask):
     """Plain texts, each for itself or all as one."""
 
-    def __init__(self, spec: TaskSpec, rows: Rows, windows: Windows) -> None:
+    def __init__(self, spec: TaskSpec, rows: TableRows, windows: Windows) -> None:
         super().__init__(spec)
         self._rows = rows
         self._windows = windows
@@ -90,12 +90,12 @@ class TextTask(DescribedTask):
             return
         (column,) = self._rows.layout.question_columns
         fields = {column: SEPARATOR.join(self._text(sample) for sample in samples)}
-        yield Sample(content_id(fields), fields, Origin(self._rows.table.path))
+        yield Sample(hash_content(fields), fields, Origin(self._rows.table.path))
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Ask how likely the whole text is; there are no examples that could be left out."""
         ask = Span(self._text(sample), 0, windows=self._windows)
-        return [request(self._spec.name, sample.id, "ppl", "text", 0, ask)]
+        return [make_request(self._spec.name, sample.id, "ppl", "text", 0, ask)]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Name the scorer."""
@@ -109,4 +109,4 @@ class TextTask(DescribedTask):
         return f"{text[:_SHOWN_CHARS]} ... ({len(text):,} characters)"
 
     def _text(self, sample: Sample) -> str:
-        return self._rows.layout.question_of(sample.fields)
+        return self._rows.layout.get_question(sample.fields)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 
 
 class TransformArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,11 +24,11 @@ class TransformArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """The instruction before everything, in place of the config's."""
 
 
-def transform_arguments(given: Mapping[str, str]) -> TransformArguments:
+def read_transform_arguments(given: Mapping[str, str]) -> TransformArguments:
     """Read `--dataset-arg` pairs; UsageError when one is unknown."""
     known = TransformArguments.__struct_fields__
     for key in given:
         if key not in known:
-            what = f"--dataset-arg {key!r} is not known to transforms{nearest(key, known)}"
+            what = f"--dataset-arg {key!r} is not known to transforms{suggest_name(key, known)}"
             raise UsageError(Problem("USAGE-007", what, f"use some of {listing(known)}"))
     return TransformArguments(**given)

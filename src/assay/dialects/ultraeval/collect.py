@@ -12,19 +12,19 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.ultraeval.arguments import TransformArguments
-from assay.dialects.ultraeval.config import TaskConfig, read_configs, task_part
+from assay.dialects.ultraeval.config import TaskConfig, format_task_part, read_configs
 from assay.dialects.ultraeval.detect import (
     DatasetName,
-    dataset_folders,
+    find_dataset_folders,
     is_config_file,
     is_dataset_folder,
 )
-from assay.dialects.ultraeval.versions import Version, called, newest, versions_in
+from assay.dialects.ultraeval.versions import TransformVersion, find_newest, find_version, list_versions
 from assay.sources.dataset_folder import DatasetMissing
-from assay.sources.files import known_suffix
+from assay.sources.files import find_suffix
 
 DATA = "data"
 MAKER = "make_dataset.py"
@@ -35,17 +35,17 @@ _DEPTH = 4
 class Recipe(NamedTuple):
     """How one method of a task is asked."""
 
-    version: Version
+    version: TransformVersion
     config: TaskConfig | None
     """None where the folder has no config: transform and data are all there is."""
     config_path: Path | None
-    available: tuple[Version, ...]
+    available: tuple[TransformVersion, ...]
     """The scripts of the dataset's folder for this method."""
     folder: Path | None = None
     """The dataset's folder, where it has one."""
 
 
-class Written(NamedTuple):
+class CollectedTask(NamedTuple):
     """One task as it is written."""
 
     dataset: str
@@ -57,41 +57,43 @@ class Written(NamedTuple):
     @property
     def name(self) -> str:
         """Return the task's name: a dataset of one task has the dataset's."""
-        return self.dataset if self.task == task_part(self.dataset) else f"{self.dataset}:{self.task}"
+        return self.dataset if self.task == format_task_part(self.dataset) else f"{self.dataset}:{self.task}"
 
     def full_name(self, method: str) -> str:
         """Return the name by which the original tells a transform which task it works for."""
         return f"{self.dataset}_{self.task}_{'ppl' if method == 'ppl' else 'gen'}"
 
 
-def collect(name: str, asked: TransformArguments) -> list[Written]:
+def collect_tasks(name: str, asked: TransformArguments) -> list[CollectedTask]:
     """Return the tasks that a name means, those of the selection alone."""
     named = DatasetName.of(name)
     if not named.path.exists():
-        raise AuthorError(_nowhere(named.path))
+        raise AuthorError(_build_no_path_problem(named.path))
     if named.path.is_dir():
-        written = [one for folder in dataset_folders(named.path) for one in _of_folder(folder, asked)]
+        written = [
+            one for folder in find_dataset_folders(named.path) for one in _collect_folder(folder, asked)
+        ]
     elif named.path.suffix == ".json" and (asked.transform is None or is_config_file(named.path)):
-        written = _grouped(_of_configs(named.path, None, asked))
+        written = _group_methods(_collect_configs(named.path, None, asked))
     elif named.path.suffix == ".py":
-        written = _of_transform(named.path, asked)
+        written = _collect_script(named.path, asked)
     else:
-        written = _of_data(named.path, asked)
-    chosen = _chosen(written, named)
+        written = _collect_data_file(named.path, asked)
+    chosen = _select_tasks(written, named)
     if asked.data is None:
         for one in chosen:
             _require_data(one)
     return chosen
 
 
-def _require_data(written: Written) -> None:
+def _require_data(written: CollectedTask) -> None:
     """Raise for a task whose config names data that is not there; that of tasks not chosen may be absent."""
     recipe = next(iter(written.recipes.values()))
     if recipe.config is not None and recipe.config_path is not None and not written.data.is_file():
-        raise DatasetMissing(_missing(recipe.config.path, recipe.config_path, recipe.folder))
+        raise DatasetMissing(_build_missing_problem(recipe.config.path, recipe.config_path, recipe.folder))
 
 
-def _chosen(written: Sequence[Written], named: DatasetName) -> list[Written]:
+def _select_tasks(written: Sequence[CollectedTask], named: DatasetName) -> list[CollectedTask]:
     if not written:
         where = Origin(str(named.path))
         raise AuthorError(
@@ -104,16 +106,16 @@ def _chosen(written: Sequence[Written], named: DatasetName) -> list[Written]:
         )
     if not named.tasks:
         return list(written)
-    wanted = [task_part(pattern) for pattern in named.tasks]
+    wanted = [format_task_part(pattern) for pattern in named.tasks]
     names = [one.task for one in written]
     for pattern in wanted:
         if not any(fnmatchcase(one, pattern) for one in names):
-            what = f"there is no task {pattern!r}{nearest(pattern, names)}; there are {listing(names)}"
+            what = f"there is no task {pattern!r}{suggest_name(pattern, names)}; there are {listing(names)}"
             raise AuthorError(Problem("ULTRAEVAL-003", what, "name one of these", Origin(str(named.path))))
     return [one for one in written if any(fnmatchcase(one.task, pattern) for pattern in wanted)]
 
 
-class _Found(NamedTuple):
+class _MethodRecipe(NamedTuple):
     """One method of one task, on its way to its task."""
 
     dataset: str
@@ -123,7 +125,7 @@ class _Found(NamedTuple):
     recipe: Recipe
 
 
-def _grouped(found: Iterable[_Found]) -> list[Written]:
+def _group_methods(found: Iterable[_MethodRecipe]) -> list[CollectedTask]:
     """Put the methods of a task together: those of one name that read the same data."""
     groups: dict[tuple[str, str, Path], dict[str, Recipe]] = {}
     for one in found:
@@ -134,110 +136,124 @@ def _grouped(found: Iterable[_Found]) -> list[Written]:
             where = Origin(str(one.recipe.config_path))
             raise AuthorError(Problem("ULTRAEVAL-002", what, "give each a task_name of its own", where))
         recipes[one.method] = one.recipe
-    return [Written(*key, recipes) for key, recipes in groups.items()]
+    return [CollectedTask(*key, recipes) for key, recipes in groups.items()]
 
 
-def _of_folder(folder: Path, asked: TransformArguments) -> list[Written]:
+def _collect_folder(folder: Path, asked: TransformArguments) -> list[CollectedTask]:
     dataset = folder.resolve().name.lower()
     configs = sorted(folder.glob("config/*.json"))
     if configs:
-        return _grouped(one for path in configs for one in _of_configs(path, folder, asked))
-    versions = versions_in(folder)
+        return _group_methods(one for path in configs for one in _collect_configs(path, folder, asked))
+    versions = list_versions(folder)
     files = [Path(asked.data)] if asked.data else _data_files(folder)
     if not files:
-        raise _no_data(folder)
-    return [_bare(dataset, data, versions, asked, folder) for data in files]
+        raise _build_no_data_error(folder)
+    return [_build_bare_task(dataset, data, versions, asked, folder) for data in files]
 
 
-def _of_transform(path: Path, asked: TransformArguments) -> list[Written]:
+def _collect_script(path: Path, asked: TransformArguments) -> list[CollectedTask]:
     """Return the tasks of a script: its folder's data, or the data that was named."""
     folder = path.parent
     files = [Path(asked.data)] if asked.data else _data_files(folder)
     if not files:
-        raise _no_data(folder)
-    version = Version.of(path)
+        raise _build_no_data_error(folder)
+    version = TransformVersion.of(path)
     methods = (version.method,) if version.method else ("gen", "ppl")
     dataset = folder.resolve().name.lower()
-    every = tuple(versions_in(folder)) or (version,)
+    every = tuple(list_versions(folder)) or (version,)
     return [
-        Written(
+        CollectedTask(
             dataset if asked.data is None else data.stem.lower(),
-            task_part(data.stem),
+            format_task_part(data.stem),
             data,
-            {method: Recipe(version, None, None, _serving(every, method)) for method in methods},
+            {method: Recipe(version, None, None, _filter_by_method(every, method)) for method in methods},
         )
         for data in files
     ]
 
 
-def _of_data(path: Path, asked: TransformArguments) -> list[Written]:
+def _collect_data_file(path: Path, asked: TransformArguments) -> list[CollectedTask]:
     """Return the one task of a data file, whose script was named, or stands in its dataset's folder."""
     folder = path.parent.parent if path.parent.name == DATA else path.parent
     named = None if asked.transform is None else Path(asked.transform)
-    versions = [Version.of(named)] if named is not None and named.suffix == ".py" else versions_in(folder)
-    return [_bare(path.stem.lower(), path, versions, asked, folder)]
+    versions = (
+        [TransformVersion.of(named)] if named is not None and named.suffix == ".py" else list_versions(folder)
+    )
+    return [_build_bare_task(path.stem.lower(), path, versions, asked, folder)]
 
 
-def _bare(
-    dataset: str, data: Path, versions: Sequence[Version], asked: TransformArguments, folder: Path
-) -> Written:
+def _build_bare_task(
+    dataset: str, data: Path, versions: Sequence[TransformVersion], asked: TransformArguments, folder: Path
+) -> CollectedTask:
     """Return the task of a data file that no config describes."""
     recipes = {}
     for method in ("gen", "ppl"):
-        version = _picked(versions, method, asked, folder) if asked.transform else newest(versions, method)
+        version = (
+            _pick_version(versions, method, asked, folder)
+            if asked.transform
+            else find_newest(versions, method)
+        )
         if version is not None:
-            recipes[method] = Recipe(version, None, None, _serving(versions, method))
+            recipes[method] = Recipe(version, None, None, _filter_by_method(versions, method))
     if not recipes:
-        raise AuthorError(_no_transform(asked.transform or "transform*.py", folder))
-    return Written(dataset, task_part(data.stem), data, recipes)
+        raise AuthorError(_build_no_transform_problem(asked.transform or "transform*.py", folder))
+    return CollectedTask(dataset, format_task_part(data.stem), data, recipes)
 
 
-def _of_configs(path: Path, folder: Path | None, asked: TransformArguments) -> Iterator[_Found]:
+def _collect_configs(path: Path, folder: Path | None, asked: TransformArguments) -> Iterator[_MethodRecipe]:
     if folder is None and path.parent.name == "config" and is_dataset_folder(path.parent.parent):
         folder = path.parent.parent
     for config in read_configs(path):
         dataset, task = config.names(None if folder is None else folder.resolve().name.lower())
-        data = Path(asked.data) if asked.data else _place(config.path, path, folder) or Path(config.path)
-        script = _place(config.transform, path, folder)
-        versions = tuple(versions_in(script.parent if script else folder or path.parent))
+        data = (
+            Path(asked.data)
+            if asked.data
+            else _find_config_path(config.path, path, folder) or Path(config.path)
+        )
+        script = _find_config_path(config.transform, path, folder)
+        versions = tuple(list_versions(script.parent if script else folder or path.parent))
         if asked.transform:
-            version = _picked(versions, config.method, asked, folder or path.parent)
+            version = _pick_version(versions, config.method, asked, folder or path.parent)
             if version is None:
                 # Only the other method has this version.
                 continue
         elif script is None:
-            raise AuthorError(_no_transform(config.transform, folder or path.parent, path))
+            raise AuthorError(_build_no_transform_problem(config.transform, folder or path.parent, path))
         else:
-            version = Version.of(script)
-        available = _serving(versions, config.method)
-        yield _Found(dataset, task, data, config.method, Recipe(version, config, path, available, folder))
+            version = TransformVersion.of(script)
+        available = _filter_by_method(versions, config.method)
+        yield _MethodRecipe(
+            dataset, task, data, config.method, Recipe(version, config, path, available, folder)
+        )
 
 
-def _picked(
-    versions: Sequence[Version], method: str, asked: TransformArguments, folder: Path
-) -> Version | None:
+def _pick_version(
+    versions: Sequence[TransformVersion], method: str, asked: TransformArguments, folder: Path
+) -> TransformVersion | None:
     """Return the script that was asked for by name or by path; None where only another method has it."""
     assert asked.transform is not None
     path = Path(asked.transform)
     if path.suffix == ".py" and path.is_file():
-        version = Version.of(path)
-        return version if version.serves(method) else None
-    found = called(versions, asked.transform, method)
-    if found is None and not any(called(versions, asked.transform, other) for other in ("gen", "ppl")):
-        raise AuthorError(_no_transform(asked.transform, folder))
+        version = TransformVersion.of(path)
+        return version if version.supports_method(method) else None
+    found = find_version(versions, asked.transform, method)
+    if found is None and not any(find_version(versions, asked.transform, other) for other in ("gen", "ppl")):
+        raise AuthorError(_build_no_transform_problem(asked.transform, folder))
     return found
 
 
-def config_file(written: str, recipe: Recipe) -> Path | None:
+def find_config_file(written: str, recipe: Recipe) -> Path | None:
     """Return the file that a path in a recipe's config means; None when there is none."""
-    return None if recipe.config_path is None else _place(written, recipe.config_path, recipe.folder)
+    return (
+        None if recipe.config_path is None else _find_config_path(written, recipe.config_path, recipe.folder)
+    )
 
 
-def _serving(versions: Sequence[Version], method: str) -> tuple[Version, ...]:
-    return tuple(version for version in versions if version.serves(method))
+def _filter_by_method(versions: Sequence[TransformVersion], method: str) -> tuple[TransformVersion, ...]:
+    return tuple(version for version in versions if version.supports_method(method))
 
 
-def _place(written: str, config: Path, folder: Path | None) -> Path | None:
+def _find_config_path(written: str, config: Path, folder: Path | None) -> Path | None:
     """Return the file that a config's path means; None when there is none."""
     relative = PurePosixPath(written)
     if relative.is_absolute():
@@ -265,10 +281,10 @@ def _short(path: Path) -> Path:
 
 def _data_files(folder: Path) -> list[Path]:
     place = folder / DATA if (folder / DATA).is_dir() else folder
-    return [path for path in sorted(place.iterdir()) if path.is_file() and known_suffix(path.name)]
+    return [path for path in sorted(place.iterdir()) if path.is_file() and find_suffix(path.name)]
 
 
-def _missing(written: str, config: Path, folder: Path | None) -> Problem:
+def _build_missing_problem(written: str, config: Path, folder: Path | None) -> Problem:
     maker = None if folder is None else folder / MAKER
     fix = (
         "put the rows there, or correct the config's path, which is looked for in the working folder and in "
@@ -280,24 +296,24 @@ def _missing(written: str, config: Path, folder: Path | None) -> Problem:
     return Problem("ULTRAEVAL-004", what, fix, Origin(str(config)))
 
 
-def _no_data(folder: Path) -> DatasetMissing:
+def _build_no_data_error(folder: Path) -> DatasetMissing:
     fix = f"put the rows into {folder / DATA}/NAME.jsonl, or write --dataset-arg data=FILE"
     if (folder / MAKER).is_file():
         fix = f"make them with `assay prepare {folder}`, or put the rows into {folder / DATA}/NAME.jsonl"
     return DatasetMissing(Problem("ULTRAEVAL-004", "the folder has no data", fix, Origin(str(folder))))
 
 
-def _nowhere(path: Path) -> Problem:
+def _build_no_path_problem(path: Path) -> Problem:
     beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-    what = f"there is no such file or folder{nearest(path.name, beside)}"
+    what = f"there is no such file or folder{suggest_name(path.name, beside)}"
     return Problem("ULTRAEVAL-003", what, "check the path", Origin(str(path)))
 
 
-def _no_transform(wanted: str, folder: Path, config: Path | None = None) -> Problem:
-    known = [version.path.name for version in versions_in(folder)]
-    what = f"there is no transform {wanted!r}{nearest(Path(wanted).name, known)}"
+def _build_no_transform_problem(wanted: str, folder: Path, config: Path | None = None) -> Problem:
+    known = [version.path.name for version in list_versions(folder)]
+    what = f"there is no transform {wanted!r}{suggest_name(Path(wanted).name, known)}"
     if config is not None:
-        what = f'"transform" names {wanted!r}, which is not there{nearest(Path(wanted).name, known)}'
+        what = f'"transform" names {wanted!r}, which is not there{suggest_name(Path(wanted).name, known)}'
     there = "write one that defines transform(data, num_sample, r, dataset_name)"
     if known:
         there = f"name one of {listing(known)}"

@@ -8,41 +8,41 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, PlanError, Problem, listing, nearest
+from assay.core.errors import AuthorError, PlanError, Problem, listing, suggest_name
 from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
-from assay.dialects.shared.described_task import KINDS
+from assay.dialects.shared.described_task import METHOD_KINDS
 from assay.dialects.shared.fewshot import ShotPolicy
-from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
-from assay.dialects.ultraeval.collect import Recipe, Written, collect
-from assay.dialects.ultraeval.differences import Touched, quirks_of
-from assay.dialects.ultraeval.letters import LetterForm, letter_form
+from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
+from assay.dialects.ultraeval.collect import CollectedTask, Recipe, collect_tasks
+from assay.dialects.ultraeval.differences import TransformTraits, find_differences
+from assay.dialects.ultraeval.letters import LetterForm, infer_letter_form
 from assay.dialects.ultraeval.library import PostProcess
-from assay.dialects.ultraeval.parameters import sampling_of
+from assay.dialects.ultraeval.parameters import build_sampling
 from assay.dialects.ultraeval.prompts import Prompts
-from assay.dialects.ultraeval.reading_summary import facts_of
+from assay.dialects.ultraeval.reading_summary import describe_settings
 from assay.dialects.ultraeval.rows import StandardRows
-from assay.dialects.ultraeval.script import Script, Transformed
-from assay.dialects.ultraeval.task import PartsOf, TransformTask, Way
+from assay.dialects.ultraeval.script import Script, TransformedRow
+from assay.dialects.ultraeval.task import MethodPlan, PromptPartsSource, TransformTask
 from assay.dialects.ultraeval.transformed_rows import (
     NoShots,
     OriginalShots,
     SeededShots,
-    Transforming,
-    sample_of,
+    TransformRunner,
+    build_sample,
 )
 
 DIALECT = "ultraeval"
 NORMALISED = "general_torch_ppl_norm"
 """The post-processor that divides a sentence's likelihood by its length, as a config names it."""
-_OF_MODELS = ("general_torch", "general_torch_ppl", NORMALISED)
+_MODEL_POSTPROCESSORS = ("general_torch", "general_torch_ppl", NORMALISED)
 """Post-processors of what a model says, which are part of asking here."""
 
 
-class Tools(NamedTuple):
+class UltraevalTools(NamedTuple):
     """What the app hands over from other rooms."""
 
     postprocessors: Mapping[str, PostProcess]
@@ -60,22 +60,24 @@ class CompiledTransform(msgspec.Struct, frozen=True):
 
     def facts(self) -> list[tuple[str, str]]:
         """Return in words how the dataset was understood."""
-        return facts_of(self.task.spec.settings)
+        return describe_settings(self.task.spec.settings)
 
 
-def compile_transforms(name: str, settings: TaskSettings, tools: Tools) -> list[CompiledTransform]:
+def compile_transforms(name: str, settings: TaskSettings, tools: UltraevalTools) -> list[CompiledTransform]:
     """Compile what a person named: a dataset folder, a config or a list of them, a transform, a data file."""
-    asked = transform_arguments(settings.dataset_args)
+    asked = read_transform_arguments(settings.dataset_args)
     for method in settings.methods or ():
-        if method not in KINDS:
-            what = f"there is no method {method!r}{nearest(method, KINDS)}"
-            raise PlanError(Problem("ULTRAEVAL-007", what, f"use some of {listing(KINDS)}", Origin(name)))
-    written = collect(name, asked)
+        if method not in METHOD_KINDS:
+            what = f"there is no method {method!r}{suggest_name(method, METHOD_KINDS)}"
+            raise PlanError(
+                Problem("ULTRAEVAL-007", what, f"use some of {listing(METHOD_KINDS)}", Origin(name))
+            )
+    written = collect_tasks(name, asked)
     scripts = _Scripts(tools, is_faithful=settings.is_faithful)
-    chosen = [(one, _methods(one, settings)) for one in written]
+    chosen = [(one, _select_methods(one, settings)) for one in written]
     kept = [(one, methods) for one, methods in chosen if methods]
     if not kept:
-        raise AuthorError(_no_method(name, written, settings))
+        raise AuthorError(_build_no_method_problem(name, written, settings))
     families = [one.dataset for one, _ in kept]
     compiled = []
     for one, methods in kept:
@@ -87,7 +89,7 @@ def compile_transforms(name: str, settings: TaskSettings, tools: Tools) -> list[
 class _Scripts:
     """Scripts by their paths: many tasks share one."""
 
-    def __init__(self, tools: Tools, *, is_faithful: bool) -> None:
+    def __init__(self, tools: UltraevalTools, *, is_faithful: bool) -> None:
         self._tools = tools
         self._is_faithful = is_faithful
         self._loaded: dict[Path, Script] = {}
@@ -99,18 +101,18 @@ class _Scripts:
         return self._loaded[path]
 
 
-def _recipe(written: Written, method: str) -> Recipe:
+def _recipe(written: CollectedTask, method: str) -> Recipe:
     return written.recipes["ppl" if method == "ppl" else "gen"]
 
 
-def _methods(written: Written, settings: TaskSettings) -> tuple[str, ...]:
+def _select_methods(written: CollectedTask, settings: TaskSettings) -> tuple[str, ...]:
     """Return the methods of a task that were asked for and are written; by default generation."""
     default = ("gen",) if "gen" in written.recipes else ("ppl",)
     asked = dict.fromkeys(settings.methods or default)
     return tuple(method for method in asked if ("ppl" if method == "ppl" else "gen") in written.recipes)
 
 
-def _no_method(name: str, written: Sequence[Written], settings: TaskSettings) -> Problem:
+def _build_no_method_problem(name: str, written: Sequence[CollectedTask], settings: TaskSettings) -> Problem:
     there = sorted({method for one in written for method in one.recipes})
     asked = listing(settings.methods or ())
     fix = f"evaluate by {listing(there)}, or write transform_{'ppl' if there == ['gen'] else 'gen'}_v0.py"
@@ -126,12 +128,12 @@ class _Compilation:
     def __init__(
         self,
         source: str,
-        written: Written,
+        written: CollectedTask,
         methods: tuple[str, ...],
         settings: TaskSettings,
         asked: TransformArguments,
         scripts: _Scripts,
-        tools: Tools,
+        tools: UltraevalTools,
     ) -> None:
         self._source = source
         self._written = written
@@ -158,7 +160,7 @@ class _Compilation:
 
     def compiled(self, family: str | None) -> CompiledTransform:
         """Transform the rows for each method, and put the task together."""
-        transformings = {method: self._transforming(method) for method in self._methods}
+        transformings = {method: self._build_runner(method) for method in self._methods}
         made = {method: one.rows(self._rows.rows) for method, one in transformings.items()}
         samples = self._samples(made)
         ways = {
@@ -169,38 +171,38 @@ class _Compilation:
         kind = "choice" if self._has_options else "free answer"
         return CompiledTransform(task, tuple(dict.fromkeys(self._notes)), kind)
 
-    def _transforming(self, method: str) -> Transforming:
+    def _build_runner(self, method: str) -> TransformRunner:
         recipe = _recipe(self._written, method)
         n_shots = self._settings.shots
         if n_shots is None:
             n_shots = recipe.config.fewshot if recipe.config else 0
         script = self._scripts.load(recipe.version.path)
         full_name = self._written.full_name(method)
-        return Transforming(script, full_name, n_shots, seed=self._settings.seed)
+        return TransformRunner(script, full_name, n_shots, seed=self._settings.seed)
 
-    def _samples(self, made: Mapping[str, Sequence[Transformed]]) -> list[Sample]:
+    def _samples(self, made: Mapping[str, Sequence[TransformedRow]]) -> list[Sample]:
         """Return the rows as samples, with the answers that generation is compared with."""
         written = made.get("gen") or made.get("prob")
         if written is None:
-            return [sample_of(row, ()) for row in self._rows.rows]
-        return [sample_of(row, one.answers) for row, one in zip(self._rows.rows, written, strict=True)]
+            return [build_sample(row, ()) for row in self._rows.rows]
+        return [build_sample(row, one.answers) for row, one in zip(self._rows.rows, written, strict=True)]
 
     def _way(
         self,
         method: str,
-        transforming: Transforming,
+        transforming: TransformRunner,
         samples: Sequence[Sample],
-        made: Sequence[Transformed],
-    ) -> Way:
+        made: Sequence[TransformedRow],
+    ) -> MethodPlan:
         recipe = _recipe(self._written, method)
         settings = self._settings
         prompts = Prompts(self._description(recipe), is_chat=self._is_chat, keeps_spaces=settings.is_faithful)
         is_written = method == "gen"
-        sampling = sampling_of(recipe, settings, self._asked, self._notes) if is_written else Sampling()
+        sampling = build_sampling(recipe, settings, self._asked, self._notes) if is_written else Sampling()
         copies = sampling.n if settings.is_faithful and transforming.n_shots else 1
         parts_of = self._parts_of(transforming, samples, made, copies)
         self._draws = self._draws or transforming.draws
-        return Way(
+        return MethodPlan(
             parts_of,
             prompts,
             self._scorer(method),
@@ -213,11 +215,11 @@ class _Compilation:
 
     def _parts_of(
         self,
-        transforming: Transforming,
+        transforming: TransformRunner,
         samples: Sequence[Sample],
-        made: Sequence[Transformed],
+        made: Sequence[TransformedRow],
         copies: int,
-    ) -> PartsOf:
+    ) -> PromptPartsSource:
         settings = self._settings
         if not transforming.n_shots:
             return NoShots(samples, made)
@@ -233,7 +235,9 @@ class _Compilation:
             )
         else:
             pool_made = transforming.rows(self._pool.rows)
-            pool = [sample_of(row, one.answers) for row, one in zip(self._pool.rows, pool_made, strict=True)]
+            pool = [
+                build_sample(row, one.answers) for row, one in zip(self._pool.rows, pool_made, strict=True)
+            ]
             examples = pool, pool_made
         policy: ShotPolicy = "random" if self._pool is None else "first"
         if settings.shot_policy is not None:
@@ -254,14 +258,14 @@ class _Compilation:
             return self._asked.description
         return recipe.config.description if recipe.config else ""
 
-    def _form(self, made: Sequence[Transformed], recipe: Recipe) -> LetterForm:
+    def _form(self, made: Sequence[TransformedRow], recipe: Recipe) -> LetterForm:
         """Return how the outputs spell letters; a form is known from rows that have one right option."""
         pairs = (
             (one.output, row.labels[row.gold[0]])
             for one, row in zip(made, self._rows.rows, strict=True)
             if len(row.gold) == 1
         )
-        form = letter_form(pairs)
+        form = infer_letter_form(pairs)
         if form is None:
             what = "prob compares the letters of the options, and the transform's 'output' is no letter"
             fix = "return the letter of the right option as 'output', or evaluate by --method gen or ppl"
@@ -286,7 +290,7 @@ class _Compilation:
             return {}
         if method == "ppl":
             return written or {"accuracy": {"type": "log_prob", "aggregation": None}}
-        has_own = self._postprocess(recipe) not in ("", *_OF_MODELS)
+        has_own = self._postprocess(recipe) not in ("", *_MODEL_POSTPROCESSORS)
         return written or ({"accuracy": {"type": "exact_match", "aggregation": None}} if has_own else {})
 
     def _scorer(self, method: str) -> ComponentSpec:
@@ -303,13 +307,17 @@ class _Compilation:
         if not metrics:
             usual = "generated_option" if self._has_options else "generated_answer"
             return ComponentSpec(usual, {**args, "faithful": faithful})
-        own = "" if postprocess in _OF_MODELS else postprocess
+        own = "" if postprocess in _MODEL_POSTPROCESSORS else postprocess
         return ComponentSpec(
             "row_metrics", {**args, "metrics": metrics, "postprocess": own, "faithful": faithful}
         )
 
     def _spec(
-        self, transformings: Mapping[str, Transforming], ways: Mapping[str, Way], n: int, family: str | None
+        self,
+        transformings: Mapping[str, TransformRunner],
+        ways: Mapping[str, MethodPlan],
+        n: int,
+        family: str | None,
     ) -> TaskSpec:
         written, settings = self._written, self._settings
         recipes = {method: _recipe(written, method) for method in self._methods}
@@ -342,7 +350,7 @@ class _Compilation:
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": settings.seed,
         }
-        touched = Touched(
+        touched = TransformTraits(
             methods=self._methods,
             has_shots=any(one.n_shots for one in transformings.values()),
             is_chat=settings.is_chat,
@@ -352,7 +360,7 @@ class _Compilation:
                 for method in self._methods
                 for metric in self._metrics(method).values()
             ),
-            names_parameters="gen" in recipes and self._names_parameters(recipes["gen"]),
+            names_parameters="gen" in recipes and self._has_named_parameters(recipes["gen"]),
             draws=self._draws,
         )
         return TaskSpec(
@@ -364,15 +372,15 @@ class _Compilation:
             n,
             n,
             msgspec.json.decode(msgspec.json.encode(recorded)),
-            quirks_of(touched, self._tools.corrected, is_faithful=settings.is_faithful),
+            find_differences(touched, self._tools.corrected, is_faithful=settings.is_faithful),
             family=family,
         )
 
-    def _names_parameters(self, recipe: Recipe) -> bool:
+    def _has_named_parameters(self, recipe: Recipe) -> bool:
         named = recipe.config is not None and bool(recipe.config.generate.params)
         return named or self._asked.params is not None
 
-    def _data_hash(self, transformings: Mapping[str, Transforming]) -> str:
+    def _data_hash(self, transformings: Mapping[str, TransformRunner]) -> str:
         """Return a hash of the rows and of every script that made prompts of them."""
         files = sorted({file for one in transformings.values() for file in one.script.files})
         scripts = [digest(file.read_bytes()) for file in files]

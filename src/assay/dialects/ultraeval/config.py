@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
-from assay.sources.json_keys import require_own_keys
+from assay.sources.json_keys import require_unique_keys
 
 METHODS = {"generate": "gen", "loglikelihood": "ppl"}
 """The original's names of what a model is asked for."""
@@ -80,10 +80,10 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         full = _FULL_NAME.fullmatch(self.task_name)
         if dataset is None:
-            return (full["dataset"], full["task"]) if full else (task_part(self.task_name),) * 2
+            return (full["dataset"], full["task"]) if full else (format_task_part(self.task_name),) * 2
         if full and full["dataset"] == dataset:
             return dataset, full["task"]
-        return dataset, task_part(self.task_name)
+        return dataset, format_task_part(self.task_name)
 
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Return each metric as its scorer takes it: the arguments, with type and aggregation."""
@@ -93,7 +93,7 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         }
 
 
-def task_part(name: str) -> str:
+def format_task_part(name: str) -> str:
     """Return a task's name as the original writes it inside a full name: parts are joined by `-`."""
     return name.replace("_", "-")
 
@@ -102,7 +102,7 @@ def read_configs(path: Path) -> list[TaskConfig]:
     """Read the config, or the list of them, in a file."""
     where = Origin(str(path))
     try:
-        require_own_keys(written := path.read_bytes(), where)
+        require_unique_keys(written := path.read_bytes(), where)
         content = msgspec.json.decode(written)
     except (msgspec.DecodeError, RecursionError) as error:
         fix = "correct the file; a comma too many or too few is the usual cause"
@@ -111,11 +111,12 @@ def read_configs(path: Path) -> list[TaskConfig]:
     if not entries:
         raise AuthorError(Problem("ULTRAEVAL-002", "the list is empty", "write at least one task", where))
     return [
-        _read(entry, path, number if entries is content else None) for number, entry in enumerate(entries)
+        _parse_config(entry, path, number if entries is content else None)
+        for number, entry in enumerate(entries)
     ]
 
 
-def _read(entry: Any, path: Path, number: int | None) -> TaskConfig:
+def _parse_config(entry: Any, path: Path, number: int | None) -> TaskConfig:
     where = Origin(str(path))
     of_task = "" if number is None else f"task {number + 1} of the list: "
     known = TaskConfig.__struct_fields__
@@ -124,12 +125,12 @@ def _read(entry: Any, path: Path, number: int | None) -> TaskConfig:
             of_task = f"task {entry['task_name']!r}: "
         for key in entry:
             if key not in known:
-                what = f"{of_task}unknown key {key!r}{nearest(key, known)}"
+                what = f"{of_task}unknown key {key!r}{suggest_name(key, known)}"
                 raise AuthorError(Problem("ULTRAEVAL-002", what, f"use some of {listing(known[:8])}", where))
     try:
         config = msgspec.convert(entry, TaskConfig)
     except msgspec.ValidationError as error:
-        what, fix = _in_words(str(error), entry)
+        what, fix = _format_validation_error(str(error), entry)
         raise AuthorError(Problem("ULTRAEVAL-002", f"{of_task}{what}", fix, where)) from None
     for name, metric in config.metric.items():
         if not isinstance(metric.evaluation.get("type"), str):
@@ -145,7 +146,7 @@ def _read(entry: Any, path: Path, number: int | None) -> TaskConfig:
     return config
 
 
-def _in_words(error: str, entry: Any) -> tuple[str, str]:
+def _format_validation_error(error: str, entry: Any) -> tuple[str, str]:
     """Return what is wrong with a config, and the fix, given what its type says of it."""
     at = re.search(r" - at `\$\.([^`]*)`", error)
     path = at[1].split("[")[0] if at else ""
@@ -158,7 +159,7 @@ def _in_words(error: str, entry: Any) -> tuple[str, str]:
     if unknown is not None:
         # Keys of the config itself were looked at before; inside it only metrics have a fixed set.
         known = MetricConfig.__struct_fields__
-        return f"unknown key {unknown[1]!r}{inside}{nearest(unknown[1], known)}", f"use {listing(known)}"
+        return f"unknown key {unknown[1]!r}{inside}{suggest_name(unknown[1], known)}", f"use {listing(known)}"
     if not path:
         return f"expected an object, found {entry!r:.60}", "write a config"
     value = entry

@@ -41,7 +41,7 @@ def is_dataset(name: str) -> bool:
     """Whether a name means a dataset of this dialect."""
     path = DatasetName.of(name).path
     if path.is_dir():
-        return bool(dataset_folders(path))
+        return bool(find_dataset_folders(path))
     if path.suffix == ".json":
         return is_config_file(path)
     return is_transform_file(path)
@@ -83,7 +83,7 @@ def is_dataset_folder(path: Path) -> bool:
     return any(is_config_file(file) for file in path.glob("config/*.json"))
 
 
-def dataset_folders(path: Path) -> list[Path]:
+def find_dataset_folders(path: Path) -> list[Path]:
     """Return the dataset folders that a folder means: itself, those in it, or a checkout's."""
     if is_dataset_folder(path):
         return [path]
@@ -94,6 +94,6 @@ def dataset_folders(path: Path) -> list[Path]:
     return []
 
 
-def folders_of_many(path: Path) -> list[Path]:
+def find_nested_folders(path: Path) -> list[Path]:
     """Return the dataset folders in a folder of them, or in a checkout; none where it is one itself."""
-    return [folder for folder in dataset_folders(path) if folder != path]
+    return [folder for folder in find_dataset_folders(path) if folder != path]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from assay.core.task import Quirk
-from assay.dialects.shared.differences import Difference, always, quirks
+from assay.core.task import OriginalDifference
+from assay.dialects.shared.differences import Difference, select_differences, touches_every_task
 
 
-class Touched(NamedTuple):
+class TransformTraits(NamedTuple):
     """What a task does, as far as a quirk may touch it."""
 
     methods: Collection[str]
@@ -24,7 +24,7 @@ class Touched(NamedTuple):
     """Whether the transform draws from its generator."""
 
 
-DIFFERENCES: tuple[Difference[Touched], ...] = (
+DIFFERENCES: tuple[Difference[TransformTraits], ...] = (
     Difference(
         "shot_draws",
         lambda one: one.has_shots,
@@ -73,10 +73,12 @@ DIFFERENCES: tuple[Difference[Touched], ...] = (
 """In asking; those of scoring are handed over by the app."""
 
 
-def quirks_of(
-    one: Touched, corrected: Mapping[str, tuple[str, str]], *, is_faithful: bool
-) -> tuple[Quirk, ...]:
+def find_differences(
+    one: TransformTraits, corrected: Mapping[str, tuple[str, str]], *, is_faithful: bool
+) -> tuple[OriginalDifference, ...]:
     """Return the differences that touch a task, and what this run did about them."""
     named = sorted(one.scoring & corrected.keys())
-    of_scoring: list[Difference[Touched]] = [Difference(name, always, *corrected[name]) for name in named]
-    return quirks((*DIFFERENCES, *of_scoring), one, is_faithful=is_faithful)
+    of_scoring: list[Difference[TransformTraits]] = [
+        Difference(name, touches_every_task, *corrected[name]) for name in named
+    ]
+    return select_differences((*DIFFERENCES, *of_scoring), one, is_faithful=is_faithful)

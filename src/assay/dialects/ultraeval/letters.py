@@ -17,7 +17,7 @@ class LetterForm(NamedTuple):
         return (label,) if self.before.strip() else (f" {label}", label)
 
 
-def letter_form(outputs: Iterable[tuple[str, str]]) -> LetterForm | None:
+def infer_letter_form(outputs: Iterable[tuple[str, str]]) -> LetterForm | None:
     """Return the form that all outputs have in common, given (output, letter of the right option) pairs."""
     forms: list[LetterForm] | None = None
     for output, letter in outputs:

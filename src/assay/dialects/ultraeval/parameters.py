@@ -11,13 +11,13 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.core.request import Sampling
-from assay.core.sampling_bounds import expected_of
+from assay.core.sampling_bounds import describe_expected_value
 from assay.core.task import TaskSettings
 from assay.dialects.ultraeval.arguments import TransformArguments
-from assay.dialects.ultraeval.collect import Recipe, config_file
-from assay.sources.json_keys import require_own_keys
+from assay.dialects.ultraeval.collect import Recipe, find_config_file
+from assay.sources.json_keys import require_unique_keys
 
-SHIPPED: dict[str, dict[str, Any]] = {
+SHIPPED_PARAMETERS: dict[str, dict[str, Any]] = {
     "vllm_sample": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 300, "sampling_num": 1},
     "vllm_sample_v1": {"temperature": 0.1, "top_p": 0.95, "max_tokens": 300, "sampling_num": 1},
     "vllm_sample_bbh": {
@@ -80,13 +80,13 @@ class Parameters(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the file holds beside them, for a server that knows it."""
 
 
-def sampling_of(
+def build_sampling(
     recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
 ) -> Sampling:
     """Return how a task's answers are sampled, and note what is not sent to the model."""
     is_faithful = settings.is_faithful
-    given = _read(*written_parameters(recipe, asked, is_faithful=is_faithful))
-    if not settings.takes_parameters and (unsent := _unsent(given)):
+    given = _parse_parameters(*find_parameters(recipe, asked, is_faithful=is_faithful))
+    if not settings.takes_parameters and (unsent := _list_unsent(given)):
         notes.append(f"the parameters {listing(unsent)} are not sent: only `ultraeval:` servers take them")
     n = settings.samples or given.sampling_num or 1
     temperature = given.temperature if settings.temperature is None else settings.temperature
@@ -106,11 +106,11 @@ def sampling_of(
         stop=stop if settings.stop is None else settings.stop,
         seed=settings.seed if temperature else None,
         n=n,
-        server=_for_server(given, n) if settings.takes_parameters else msgspec.UNSET,
+        server=_build_server_parameters(given, n) if settings.takes_parameters else msgspec.UNSET,
     )
 
 
-def _for_server(given: Parameters, n: int) -> dict[str, Any] | msgspec.UnsetType:
+def _build_server_parameters(given: Parameters, n: int) -> dict[str, Any] | msgspec.UnsetType:
     """Return what a server of the original is sent beside what every model is."""
     sent = dict(given.further)
     if given.sampling_num is not None:
@@ -120,12 +120,12 @@ def _for_server(given: Parameters, n: int) -> dict[str, Any] | msgspec.UnsetType
     return sent or msgspec.UNSET
 
 
-def _unsent(given: Parameters) -> list[str]:
+def _list_unsent(given: Parameters) -> list[str]:
     """Return the parameters that would change something, and that other models are not given."""
     return [name for name, value in given.further.items() if _NEUTRAL.get(name, object()) != value]
 
 
-def written_parameters(
+def find_parameters(
     recipe: Recipe, asked: TransformArguments, *, is_faithful: bool
 ) -> tuple[Mapping[str, Any], Origin]:
     """Return the parameters of a task as they are written, and where."""
@@ -133,29 +133,29 @@ def written_parameters(
     if isinstance(named, Mapping):
         return named, Origin(str(recipe.config_path))
     if named:
-        path = config_file(named, recipe)
-        if path is None and Path(named).stem in SHIPPED:
-            return SHIPPED[Path(named).stem], Origin(named)
+        path = find_config_file(named, recipe)
+        if path is None and Path(named).stem in SHIPPED_PARAMETERS:
+            return SHIPPED_PARAMETERS[Path(named).stem], Origin(named)
         if path is None:
             what = f'"params" names {named!r}, which is not there'
             where = Origin(str(recipe.config_path))
-            fix = f"put it there, or name one of {listing(SHIPPED)}, which are known"
+            fix = f"put it there, or name one of {listing(SHIPPED_PARAMETERS)}, which are known"
             raise AuthorError(Problem("ULTRAEVAL-003", what, fix, where))
         return _read_file(path)
     if asked.params is not None:
-        if not Path(asked.params).is_file() and Path(asked.params).stem in SHIPPED:
-            return SHIPPED[Path(asked.params).stem], Origin(asked.params)
+        if not Path(asked.params).is_file() and Path(asked.params).stem in SHIPPED_PARAMETERS:
+            return SHIPPED_PARAMETERS[Path(asked.params).stem], Origin(asked.params)
         return _read_file(Path(asked.params))
-    return SHIPPED[ORIGINAL_DEFAULT] if is_faithful else {}, Origin("")
+    return SHIPPED_PARAMETERS[ORIGINAL_DEFAULT] if is_faithful else {}, Origin("")
 
 
 def _read_file(path: Path) -> tuple[Mapping[str, Any], Origin]:
     where = Origin(str(path))
     try:
-        require_own_keys(written := path.read_bytes(), where)
+        require_unique_keys(written := path.read_bytes(), where)
         content = msgspec.json.decode(written, type=dict[str, Any])
     except OSError:
-        fix = f"check the path, or name one of {listing(SHIPPED)}"
+        fix = f"check the path, or name one of {listing(SHIPPED_PARAMETERS)}"
         raise AuthorError(
             Problem("ULTRAEVAL-003", "there is no such file of parameters", fix, where)
         ) from None
@@ -165,14 +165,14 @@ def _read_file(path: Path) -> tuple[Mapping[str, Any], Origin]:
     return content, where
 
 
-def _read(content: Mapping[str, Any], where: Origin) -> Parameters:
+def _parse_parameters(content: Mapping[str, Any], where: Origin) -> Parameters:
     if content.get("prompt_logprobs") is not None:
         # They ask for the likelihoods of a text, and say nothing about how one is written.
         return Parameters()
     further = {name: value for name, value in content.items() if name not in _READ and value is not None}
     problems = Problems()
     for name, value in content.items():
-        if (expected := expected_of(name, value)) is not None:
+        if (expected := describe_expected_value(name, value)) is not None:
             what = f"the parameter {name!r} is {value!r:.60}, expected {expected}"
             problems.add(Problem("ULTRAEVAL-002", what, "correct the value", where))
     problems.raise_if_any()

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.core.prompt import Message, Prompt
-from assay.dialects.shared.conversation import conversation
-from assay.dialects.ultraeval.transformed_rows import Parts
+from assay.dialects.shared.conversation import build_chat_messages
+from assay.dialects.ultraeval.transformed_rows import PromptParts
 
 _BREAK = "\n\n"
 
@@ -24,7 +24,7 @@ class Prompts:
         self._is_chat = is_chat
         self._keeps_spaces = keeps_spaces
 
-    def text(self, parts: Parts) -> str:
+    def text(self, parts: PromptParts) -> str:
         """Return a prompt as one text."""
         lead = f"{self._description}{_BREAK}" if self._description else ""
         # The original ends the list of examples with an empty line also where the list came out empty.
@@ -32,7 +32,7 @@ class Prompts:
         shots += "".join(f"{shot.input}{shot.output}{_BREAK}" for shot in parts.shots)
         return f"{lead}{shots}{parts.asked.input}"
 
-    def asked(self, parts: Parts, begun: str = "") -> Prompt:
+    def asked(self, parts: PromptParts, begun: str = "") -> Prompt:
         """Return the prompt that the model goes on from; `begun`: the beginning of its answer."""
         if self._is_chat:
             history = self._history(parts)
@@ -41,7 +41,7 @@ class Prompts:
         # A tokenizer puts the space before a word into its token: a space at the end would take it away.
         return text if self._keeps_spaces else text.rstrip(" ") or text
 
-    def answered(self, parts: Parts, answers: Sequence[str]) -> list[tuple[Prompt, int]]:
+    def answered(self, parts: PromptParts, answers: Sequence[str]) -> list[tuple[Prompt, int]]:
         """Return the prompt with each answer, and where in its final text the answer begins."""
         if self._is_chat:
             history = self._history(parts)
@@ -51,6 +51,6 @@ class Prompts:
         start = len(text.rstrip(" "))
         return [(text + answer, start) for answer in answers]
 
-    def _history(self, parts: Parts) -> tuple[Message, ...]:
+    def _history(self, parts: PromptParts) -> tuple[Message, ...]:
         shots = ((shot.input.rstrip(), shot.output.strip()) for shot in parts.shots)
-        return conversation(shots, parts.asked.input.rstrip(), lead=self._description.rstrip())
+        return build_chat_messages(shots, parts.asked.input.rstrip(), lead=self._description.rstrip())

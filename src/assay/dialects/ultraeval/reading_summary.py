@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def facts_of(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+def describe_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return names and what they stand for, given what the manifest records."""
     rows = [
-        ("transform", _by_method(settings["transform"], _script_in_words)),
-        ("metrics", _by_method(settings["metrics"], _metrics_in_words)),
+        ("transform", _group_by_method(settings["transform"], _describe_script)),
+        ("metrics", _group_by_method(settings["metrics"], _describe_metrics)),
     ]
     if any(settings["shots"].values()):
-        rows.append(("shots", f"{_by_method(settings['shots'], str)}, from {settings['shots_from']}"))
+        rows.append(("shots", f"{_group_by_method(settings['shots'], str)}, from {settings['shots_from']}"))
     return rows
 
 
-def _by_method(values: Mapping[str, Any], in_words: Callable[[Any], str]) -> str:
+def _group_by_method(values: Mapping[str, Any], in_words: Callable[[Any], str]) -> str:
     """Return what each method has; methods that have the same are named together."""
     groups: dict[str, list[str]] = {}
     for method, value in values.items():
@@ -27,11 +27,11 @@ def _by_method(values: Mapping[str, Any], in_words: Callable[[Any], str]) -> str
     return "; ".join(f"{words} by {', '.join(methods)}" for words, methods in groups.items())
 
 
-def _script_in_words(script: Mapping[str, Any]) -> str:
+def _describe_script(script: Mapping[str, Any]) -> str:
     others = [name for name in script["available"] if name != script["file"]]
     return f"{script['file']} (there is also {', '.join(others)})" if others else str(script["file"])
 
 
-def _metrics_in_words(metrics: Mapping[str, Mapping[str, Any]]) -> str:
+def _describe_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> str:
     named = [f"{name} ({metric['type']})" for name, metric in metrics.items()]
     return ", ".join(named) or "accuracy"

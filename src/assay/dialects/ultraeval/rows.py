@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from assay.core.errors import Problem, Problems
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.dialects.shared.choices import labels_for
-from assay.dialects.shared.row_names import named
+from assay.dialects.shared.choices import build_labels
+from assay.dialects.shared.row_names import name_rows
 from assay.sources.files import open_source
 from assay.sources.record import Record
 
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     @property
     def labels(self) -> tuple[str, ...]:
         """Return the options' letters."""
-        return labels_for(len(self.choices))
+        return build_labels(len(self.choices))
 
 
 class StandardRows(NamedTuple):
@@ -53,7 +53,7 @@ class StandardRows(NamedTuple):
         source.check()
         records = list(source.records())
         problems = Problems()
-        ids = named([digest(record.fields) for record in records])
+        ids = name_rows([digest(record.fields) for record in records])
         rows = [_row(*pair, problems, needs_options) for pair in zip(ids, records, strict=True)]
         problems.raise_if_any()
         return cls(rows, source.content_hash())
@@ -63,9 +63,9 @@ def _row(row_id: str, record: Record, problems: Problems, needs_options: bool) -
     scores = record.fields.get(OPTIONS)
     if not scores and scores != 0:
         if needs_options:
-            problems.add(_no_options(record))
+            problems.add(_build_no_options_problem(record))
         return Row(row_id, record.fields, record.origin, (), ())
-    problem = _wrong_scores(scores)
+    problem = _find_score_fault(scores)
     if problem is not None:
         problems.add(Problem("ULTRAEVAL-006", *problem, record.origin.at(OPTIONS)))
         return Row(row_id, record.fields, record.origin, (), ())
@@ -78,7 +78,7 @@ def _row(row_id: str, record: Record, problems: Problems, needs_options: bool) -
     return Row(row_id, record.fields, record.origin, tuple(scores), gold)
 
 
-def _wrong_scores(scores: Any) -> tuple[str, str] | None:
+def _find_score_fault(scores: Any) -> tuple[str, str] | None:
     """Return what is wrong with the options, and the fix."""
     fix = 'write {"first option": 1, "second option": 0}, in the order of their letters'
     if not isinstance(scores, Mapping):
@@ -89,7 +89,7 @@ def _wrong_scores(scores: Any) -> tuple[str, str] | None:
     return None
 
 
-def _no_options(record: Record) -> Problem:
+def _build_no_options_problem(record: Record) -> Problem:
     seen = repr(record.fields[OPTIONS]) if OPTIONS in record.fields else "none"
     what = f"options are compared, and the row has none: found {seen}"
     fix = f'give the row "{OPTIONS}": {{"option": 1, ...}}, or evaluate by --method gen'

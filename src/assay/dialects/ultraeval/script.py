@@ -8,18 +8,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest, reraise_interrupt
-from assay.core.ids import draw
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    Problem,
+    listing,
+    reraise_interrupt,
+    suggest_name,
+)
+from assay.core.ids import make_random
 from assay.core.origin import Origin
-from assay.dialects.shared.author_modules import AuthorModules, place_in
-from assay.dialects.shared.plain_rows import copied
+from assay.dialects.shared.author_modules import AuthorModules, find_error_line
+from assay.dialects.shared.plain_rows import copy_data
 from assay.dialects.ultraeval.library import PostProcess, namespaces
 
 _PACKAGE = "UltraEval.datasets"
 _SHOWN_VALUE = 160
 
 
-class Transformed(NamedTuple):
+class TransformedRow(NamedTuple):
     """What a script made of one row."""
 
     input: str
@@ -66,7 +73,7 @@ class Generator(random.Random):
         if self._parts is not None:
             seed, parts = self._parts
             self._parts = None
-            super().setstate(draw(seed, *parts).getstate())
+            super().setstate(make_random(seed, *parts).getstate())
 
     def random(self) -> float:
         """Return the next number from 0 to 1."""
@@ -101,7 +108,7 @@ class Script:
         function = vars(module).get("transform")
         if not callable(function):
             known = [name for name, value in vars(module).items() if inspect.isfunction(value)]
-            what = f"the file defines no function 'transform'{nearest('transform', known)}"
+            what = f"the file defines no function 'transform'{suggest_name('transform', known)}"
             raise AuthorError(
                 Problem(
                     "ULTRAEVAL-001",
@@ -125,38 +132,38 @@ class Script:
 
     def __call__(
         self, row: Mapping[str, Any], n_shots: int, r: random.Random, dataset_name: str
-    ) -> Transformed:
+    ) -> TransformedRow:
         """Transform one row; BadRow when the script raises, or returns what cannot be used."""
         try:
-            made = self._transform(copied(row), n_shots, r, dataset_name)
+            made = self._transform(copy_data(row), n_shots, r, dataset_name)
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
-            raise self._raised(error, row) from error
+            raise self._build_raised_error(error, row) from error
         try:
             text, output, answers = made["input"], made["output"], made["processed_output"]
         except (KeyError, TypeError, IndexError):
-            raise self._shapeless(made) from None
+            raise self._build_shape_error(made) from None
         if not isinstance(text, str):
-            what = f"'input' is {_shown(text)}, expected a text"
+            what = f"'input' is {_format_value(text)}, expected a text"
             raise BadRow(what, "return a text under 'input'", kind="input")
-        return Transformed(
+        return TransformedRow(
             str(text), _output(output), _answers(answers), is_list=isinstance(answers, (list, tuple))
         )
 
-    def _raised(self, error: BaseException, row: Mapping[str, Any]) -> BadRow:
+    def _build_raised_error(self, error: BaseException, row: Mapping[str, Any]) -> BadRow:
         if isinstance(error, KeyError) and error.args:
-            near = nearest(str(error.args[0]), row)
+            near = suggest_name(str(error.args[0]), row)
             what = f"transform asks for the field {error}, which is not there{near}"
         else:
             what = f"transform raised {type(error).__name__}: {error}"
-        return BadRow(what, "correct the transform, or the row", place_in(error, self.path).line)
+        return BadRow(what, "correct the transform, or the row", find_error_line(error, self.path).line)
 
-    def _shapeless(self, made: Any) -> BadRow:
+    def _build_shape_error(self, made: Any) -> BadRow:
         fix = "return {'input': ..., 'output': ..., 'processed_output': ...}"
         if not isinstance(made, Mapping):
-            return BadRow(f"transform returned {_shown(made)}, expected a dict", fix, kind="dict")
+            return BadRow(f"transform returned {_format_value(made)}, expected a dict", fix, kind="dict")
         missing = [name for name in ("input", "output", "processed_output") if name not in made]
-        what = f"transform returned no {missing[0]!r}{nearest(missing[0], made)}; it has {listing(made)}"
+        what = f"transform returned no {missing[0]!r}{suggest_name(missing[0], made)}; it has {listing(made)}"
         return BadRow(what, fix, kind=f"no {missing[0]}")
 
 
@@ -166,7 +173,7 @@ def _output(value: Any) -> str:
         return str(value)
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], str):
         return str(value[0])
-    what = f"'output' is {_shown(value)}, expected a text or a list of texts"
+    what = f"'output' is {_format_value(value)}, expected a text or a list of texts"
     raise BadRow(what, "return a text", kind="output")
 
 
@@ -176,10 +183,10 @@ def _answers(value: Any) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, str) for one in value):
         return tuple(map(str, value))
     fix = "return the right answer as a text, or several as a list of texts"
-    what = f"'processed_output' is {_shown(value)}, expected a text or a list of texts"
+    what = f"'processed_output' is {_format_value(value)}, expected a text or a list of texts"
     raise BadRow(what, fix, kind="processed_output")
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN_VALUE else text[:_SHOWN_VALUE] + "..."

@@ -8,26 +8,26 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from assay.core.prompt import Prompt, final_text
-from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSpec
 from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.ultraeval.letters import LetterForm
 from assay.dialects.ultraeval.prompts import Prompts
-from assay.dialects.ultraeval.transformed_rows import Parts
+from assay.dialects.ultraeval.transformed_rows import PromptParts
 
 
-class PartsOf(Protocol):
+class PromptPartsSource(Protocol):
     """Where the parts of prompts come from."""
 
-    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+    def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
         """Return the parts of a sample's prompt; a sampled answer may have a prompt of its own."""
 
 
-class Way(NamedTuple):
+class MethodPlan(NamedTuple):
     """How one method asks about a sample and scores it."""
 
-    parts_of: PartsOf
+    parts_of: PromptPartsSource
     prompts: Prompts
     scorer: ComponentSpec
     n_copies: int = 1
@@ -45,7 +45,7 @@ class Way(NamedTuple):
 class TransformTask(DescribedTask):
     """One data file, by one or more methods."""
 
-    def __init__(self, spec: TaskSpec, samples: Sequence[Sample], ways: Mapping[str, Way]) -> None:
+    def __init__(self, spec: TaskSpec, samples: Sequence[Sample], ways: Mapping[str, MethodPlan]) -> None:
         super().__init__(spec)
         self._samples = samples
         self._ways = ways
@@ -63,7 +63,7 @@ class TransformTask(DescribedTask):
                 shown = len(parts.shots), parts.n_left_out
                 for role, index, ask in _ASKS[method](way, parts, sample, copy):
                     counts = (0, 0) if role == "unconditional" else shown
-                    made.append(request(self._spec.name, sample.id, method, role, index, ask, *counts))
+                    made.append(make_request(self._spec.name, sample.id, method, role, index, ask, *counts))
         return made
 
     def shown(self, sample: Sample, method: str) -> Prompt:
@@ -81,7 +81,7 @@ class TransformTask(DescribedTask):
         return [way.scorer for way in self._ways.values()]
 
 
-def _generate(way: Way, parts: Parts, _: Sample, copy: int) -> Iterator[tuple[str, int, Ask]]:
+def _generate(way: MethodPlan, parts: PromptParts, _: Sample, copy: int) -> Iterator[tuple[str, int, Ask]]:
     sampling = way.sampling
     if way.n_copies > 1:
         seed = None if sampling.seed is None else sampling.seed + copy
@@ -89,7 +89,7 @@ def _generate(way: Way, parts: Parts, _: Sample, copy: int) -> Iterator[tuple[st
     yield "answer", copy, Generate(way.prompts.asked(parts), sampling)
 
 
-def _spans(way: Way, parts: Parts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
+def _spans(way: MethodPlan, parts: PromptParts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
     for index, (text, start) in enumerate(way.prompts.answered(parts, sample.choices)):
         # The first token of a whole sentence has nothing before it, and the original leaves it unscored.
         yield "option", index, Span(text, 0, leads=False) if way.is_whole else Span(text, start)
@@ -97,7 +97,7 @@ def _spans(way: Way, parts: Parts, sample: Sample, _: int) -> Iterator[tuple[str
             yield "unconditional", index, Span(final_text(text)[start:], 0)
 
 
-def _labels(way: Way, parts: Parts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
+def _labels(way: MethodPlan, parts: PromptParts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
     labels = tuple(way.form.spellings(label) for label in sample.labels)
     yield "labels", 0, Labels(way.prompts.asked(parts, way.form.before), labels)
 

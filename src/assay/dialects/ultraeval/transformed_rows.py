@@ -13,23 +13,23 @@ from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.shared.fewshot import ShotPolicy, ShotPool
 from assay.dialects.ultraeval.rows import OPTIONS, Row
-from assay.dialects.ultraeval.script import BadRow, Generator, Script, Transformed
+from assay.dialects.ultraeval.script import BadRow, Generator, Script, TransformedRow
 
 _SHOWN_ROW = 160
 """So many characters of a row are shown in an error."""
 _SHOWN_ROWS = 5
 
 
-class Parts(NamedTuple):
+class PromptParts(NamedTuple):
     """A prompt in parts."""
 
-    shots: tuple[Transformed, ...]
-    asked: Transformed
+    shots: tuple[TransformedRow, ...]
+    asked: TransformedRow
     n_left_out: int = 0
     is_emptied: bool = False
     """Whether all examples that were drawn for it are the asked row itself, and were dropped."""
 
-    def at_most(self, n: int | None) -> Parts:
+    def at_most(self, n: int | None) -> PromptParts:
         """Return the same with at most so many examples, those nearest to the question."""
         excess = 0 if n is None else max(0, len(self.shots) - n)
         return (
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
         )
 
 
-class Transforming:
+class TransformRunner:
     """A script at work for one task: every call it gets names the same task and number of examples."""
 
     def __init__(self, script: Script, full_name: str, n_shots: int, *, seed: int) -> None:
@@ -49,14 +49,14 @@ class Transforming:
         self._seed = seed
         self._generator = Generator()
 
-    def row(self, row: Row) -> Transformed:
+    def row(self, row: Row) -> TransformedRow:
         """Transform a row. What the script draws depends on the seed, the task and the row alone."""
         r = self._generator.begin(self._seed, self.full_name, row.id, "transform")
         return self.script(row.fields, self.n_shots, r, self.full_name)
 
-    def rows(self, rows: Sequence[Row]) -> list[Transformed]:
+    def rows(self, rows: Sequence[Row]) -> list[TransformedRow]:
         """Transform rows; one AuthorError for all that cannot be."""
-        made: list[Transformed] = []
+        made: list[TransformedRow] = []
         faults: dict[tuple[str, int | None], tuple[BadRow, list[Row]]] = {}
         for row in rows:
             try:
@@ -65,16 +65,16 @@ class Transforming:
                 faults.setdefault((error.kind, error.line), (error, []))[1].append(row)
         problems = Problems()
         for fault, some in faults.values():
-            problems.add(_bad_rows(fault, some, self.script.path.name))
+            problems.add(_build_row_problem(fault, some, self.script.path.name))
         problems.raise_if_any()
         return made
 
-    def redrawn(self, row: Row, r: random.Random) -> Transformed:
+    def redraw_row(self, row: Row, r: random.Random) -> TransformedRow:
         """Transform a row anew, drawing from a generator that others draw from too."""
         try:
             return self.script(row.fields, self.n_shots, r, self.full_name)
         except BadRow as error:
-            raise AuthorError(_bad_rows(error, [row], self.script.path.name)) from error
+            raise AuthorError(_build_row_problem(error, [row], self.script.path.name)) from error
 
     @property
     def draws(self) -> bool:
@@ -87,10 +87,10 @@ class SeededShots:
 
     def __init__(
         self,
-        transforming: Transforming,
+        transforming: TransformRunner,
         samples: Sequence[Sample],
-        transformed: Sequence[Transformed],
-        examples: tuple[Sequence[Sample], Sequence[Transformed]] | None,
+        transformed: Sequence[TransformedRow],
+        examples: tuple[Sequence[Sample], Sequence[TransformedRow]] | None,
         *,
         policy: ShotPolicy,
         seed: int,
@@ -111,12 +111,12 @@ class SeededShots:
         self._solved = [texts[id(sample)] for sample in self._pool.members]
         spare = min((self._pool.n_left(sample) for sample in samples), default=0)
         if spare < transforming.n_shots:
-            raise AuthorError(_too_few(transforming.n_shots, spare, source))
+            raise AuthorError(_build_too_few_problem(transforming.n_shots, spare, source))
 
-    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+    def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
         """Return the parts of a sample's prompt, the same for every copy of it."""
         shots = tuple([self._solved[i] for i in self._pool.picked(sample)])
-        return Parts(shots, self._made[sample.id])
+        return PromptParts(shots, self._made[sample.id])
 
 
 class OriginalShots:
@@ -127,9 +127,9 @@ class OriginalShots:
 
     def __init__(
         self,
-        transforming: Transforming,
+        transforming: TransformRunner,
         rows: Sequence[Row],
-        transformed: Sequence[Transformed],
+        transformed: Sequence[TransformedRow],
         *,
         seed: int,
         n_copies: int,
@@ -137,16 +137,16 @@ class OriginalShots:
     ) -> None:
         n_shots = transforming.n_shots
         if len(rows) <= n_shots:
-            raise AuthorError(_too_few(n_shots, len(rows) - 1, source))
+            raise AuthorError(_build_too_few_problem(n_shots, len(rows) - 1, source))
         generator = random.Random(seed)
-        walk = self._redrawn if transforming.draws else self._drawn
-        self._parts: dict[str, list[Parts]] = {}
+        walk = self._redraw_parts if transforming.draws else self._drawn
+        self._parts: dict[str, list[PromptParts]] = {}
         for number, row in enumerate(rows):
             self._parts[row.id] = [
                 walk(transforming, rows, transformed, number, generator) for _ in range(n_copies)
             ]
 
-    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+    def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
         """Return the parts of the prompt for one copy of a sample."""
         return self._parts[sample.id][copy]
 
@@ -159,28 +159,30 @@ class OriginalShots:
     @classmethod
     def _drawn(
         cls,
-        transforming: Transforming,
+        transforming: TransformRunner,
         rows: Sequence[Row],
-        transformed: Sequence[Transformed],
+        transformed: Sequence[TransformedRow],
         number: int,
         generator: random.Random,
-    ) -> Parts:
+    ) -> PromptParts:
         picked = cls._picked(rows, number, transforming.n_shots, generator)
-        return Parts(tuple(transformed[at] for at in picked), transformed[number], is_emptied=not picked)
+        return PromptParts(
+            tuple(transformed[at] for at in picked), transformed[number], is_emptied=not picked
+        )
 
     @classmethod
-    def _redrawn(
+    def _redraw_parts(
         cls,
-        transforming: Transforming,
+        transforming: TransformRunner,
         rows: Sequence[Row],
-        _: Sequence[Transformed],
+        _: Sequence[TransformedRow],
         number: int,
         generator: random.Random,
-    ) -> Parts:
+    ) -> PromptParts:
         """Call a script that draws: every example and the question begin from the same state."""
 
-        def made(at: int) -> Transformed:
-            return transforming.redrawn(rows[at], generator)
+        def made(at: int) -> TransformedRow:
+            return transforming.redraw_row(rows[at], generator)
 
         shots = []
         picked = cls._picked(rows, number, transforming.n_shots, generator)
@@ -188,21 +190,21 @@ class OriginalShots:
         for at in picked:
             shots.append(made(at))
             generator.setstate(state)
-        return Parts(tuple(shots), made(number), is_emptied=not picked)
+        return PromptParts(tuple(shots), made(number), is_emptied=not picked)
 
 
 class NoShots:
     """No examples."""
 
-    def __init__(self, samples: Sequence[Sample], transformed: Sequence[Transformed]) -> None:
+    def __init__(self, samples: Sequence[Sample], transformed: Sequence[TransformedRow]) -> None:
         self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
 
-    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+    def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
         """Return the parts of a sample's prompt."""
-        return Parts((), self._made[sample.id])
+        return PromptParts((), self._made[sample.id])
 
 
-def _bad_rows(error: BadRow, rows: Sequence[Row], script: str) -> Problem:
+def _build_row_problem(error: BadRow, rows: Sequence[Row], script: str) -> Problem:
     """Return one problem for all rows that have the same fault: the first in full, the others by number."""
     first, *others = rows
     line = f" line {error.line}" if error.line else ""
@@ -219,16 +221,16 @@ def _bad_rows(error: BadRow, rows: Sequence[Row], script: str) -> Problem:
     return Problem("ULTRAEVAL-005", what, fix, first.origin)
 
 
-def sample_of(row: Row, answers: tuple[str, ...]) -> Sample:
+def build_sample(row: Row, answers: tuple[str, ...]) -> Sample:
     """Return a row as a sample."""
-    return Sample(row.id, _plain(row.fields), row.origin, row.choices, row.labels, row.gold, answers)
+    return Sample(row.id, _convert_fields(row.fields), row.origin, row.choices, row.labels, row.gold, answers)
 
 
-def _plain(fields: Any) -> dict[str, Any]:
+def _convert_fields(fields: Any) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else dict(fields)
 
 
-def _too_few(n_shots: int, spare: int, source: str) -> Problem:
+def _build_too_few_problem(n_shots: int, spare: int, source: str) -> Problem:
     serve = "row can serve" if spare == 1 else "rows can serve"
     what = f"{n_shots} examples are asked for, but only {max(spare, 0)} {serve}"
     fix = "ask for fewer with --shots, or name a larger file with --shots-from"

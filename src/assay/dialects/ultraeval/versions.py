@@ -11,7 +11,7 @@ _NAME = re.compile(r"transform(?:_(?P<method>gen|ppl))?(?:_(?P<version>.+))?")
 _NUMBERED = re.compile(r"v(\d+(?:\.\d+)*)")
 
 
-class Version(NamedTuple):
+class TransformVersion(NamedTuple):
     """One script, and what its name says."""
 
     path: Path
@@ -21,7 +21,7 @@ class Version(NamedTuple):
     """`v0`, `cot`, ...; None for a script without a version."""
 
     @classmethod
-    def of(cls, path: Path) -> Version:
+    def of(cls, path: Path) -> TransformVersion:
         """Read a script's name."""
         found = _NAME.fullmatch(path.stem)
         if found is None:
@@ -35,25 +35,27 @@ class Version(NamedTuple):
         parts = tuple(map(int, number[1].split("."))) if number else ()
         return bool(parts), parts, self.name or ""
 
-    def serves(self, method: str) -> bool:
+    def supports_method(self, method: str) -> bool:
         """Whether it is written for a method; `prob` asks what generation asks."""
         return self.method in (None, "ppl" if method == "ppl" else "gen")
 
 
-def versions_in(folder: Path) -> list[Version]:
+def list_versions(folder: Path) -> list[TransformVersion]:
     """Return the scripts of a folder, the oldest first."""
-    return sorted((Version.of(path) for path in folder.glob("transform*.py")), key=lambda one: one.age)
+    return sorted(
+        (TransformVersion.of(path) for path in folder.glob("transform*.py")), key=lambda one: one.age
+    )
 
 
-def newest(versions: Iterable[Version], method: str) -> Version | None:
+def find_newest(versions: Iterable[TransformVersion], method: str) -> TransformVersion | None:
     """Return the newest script for a method; one written for it is preferred to one for both."""
-    serving = [version for version in versions if version.serves(method)]
+    serving = [version for version in versions if version.supports_method(method)]
     return max(serving, key=lambda one: (one.method is not None, one.age), default=None)
 
 
-def called(versions: Sequence[Version], name: str, method: str) -> Version | None:
+def find_version(versions: Sequence[TransformVersion], name: str, method: str) -> TransformVersion | None:
     """Return the script of a version's name (`v0`), or of its file's."""
     for version in versions:
-        if version.serves(method) and name in (version.name, version.path.name, version.path.stem):
+        if version.supports_method(method) and name in (version.name, version.path.name, version.path.stem):
             return version
     return None

@@ -15,20 +15,20 @@ import msgspec
 
 from assay.app.allowed_failures import is_failed
 from assay.app.dataset_list import ListedDataset
-from assay.app.dataset_state import State
+from assay.app.dataset_state import DatasetState
 from assay.app.hub_listing import ListedHubDataset
 from assay.core.errors import Problem
 from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import Prompt
 from assay.core.response import Response
-from assay.core.run import RunManifest, RunStatus, Scoring, Unscored
+from assay.core.run import RunManifest, RunStatus, Scoring, UnscoredTask
 from assay.core.sample import Sample
 from assay.core.score import Attempt, Metric, Score
-from assay.results.comparison import Comparison, Flips
+from assay.results.comparison import Flips, RunComparison
 from assay.results.leaderboard.board import Board
 from assay.results.records import AskRecord
 from assay.results.run_difference import RunDifference, SampleDifference
-from assay.results.scoring_changes import Changes
+from assay.results.scoring_changes import ScoringChanges
 
 if TYPE_CHECKING:
     from assay.app.explain import Explanation
@@ -51,7 +51,7 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     is_failed: bool
     """Whether more samples failed than `--allow-failures` lets pass, scoring a task failed, or no task has a
     score: then the exit status of a run is 3."""
-    unscored: tuple[Unscored, ...]
+    unscored: tuple[UnscoredTask, ...]
     """The tasks and methods without a score, and why."""
     notes: tuple[str, ...]
     """What a person should know, in words."""
@@ -79,7 +79,7 @@ class ScoringAnswer(msgspec.Struct, frozen=True, tag="scoring", tag_field="kind"
     scoring: Scoring | None
     judge: ModelIdentity | None
     metrics: tuple[Metric, ...]
-    changes: Changes
+    changes: ScoringChanges
     """What is other than in the run's own scoring."""
     n_failed: int
     failures: dict[str, int]
@@ -122,7 +122,7 @@ class DatasetsAnswer(msgspec.Struct, frozen=True, tag="datasets", tag_field="kin
     """Datasets on the hub that were named."""
 
 
-class FoundAnswer(msgspec.Struct, frozen=True):
+class FindingAnswer(msgspec.Struct, frozen=True):
     """Something to know about a dataset."""
 
     is_warning: bool
@@ -150,7 +150,7 @@ class TaskAnswer(msgspec.Struct, frozen=True):
     facts: dict[str, str]
     """Names and what they stand for, in words."""
     notes: tuple[str, ...]
-    findings: tuple[FoundAnswer, ...]
+    findings: tuple[FindingAnswer, ...]
     prompts: tuple[PromptAnswer, ...]
 
 
@@ -158,7 +158,7 @@ class CheckedAnswer(msgspec.Struct, frozen=True):
     """One dataset that was looked at."""
 
     name: str
-    state: State
+    state: DatasetState
     methods: tuple[str, ...]
     n_rows: int
     problems: tuple[Problem, ...]
@@ -172,7 +172,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, tag="check", tag_field="kind"):
     datasets: tuple[CheckedAnswer, ...]
     tasks: tuple[TaskAnswer, ...]
     """All that was found out about one dataset; empty where many were looked at, or it has errors."""
-    findings: tuple[FoundAnswer, ...]
+    findings: tuple[FindingAnswer, ...]
     """About the files themselves."""
     skipped: tuple[str, ...]
     """Files of a folder that are no datasets."""
@@ -214,7 +214,7 @@ class PreparedAnswer(msgspec.Struct, frozen=True):
     """One dataset folder, and what its script did."""
 
     folder: str
-    state: State
+    state: DatasetState
     files: tuple[FileAnswer, ...]
     n_left_out: int
     """Raw rows that the script left out, as far as is known."""
@@ -278,7 +278,7 @@ class LeaderboardAnswer(msgspec.Struct, frozen=True, tag="leaderboard", tag_fiel
 class ComparisonAnswer(msgspec.Struct, frozen=True, tag="comparison", tag_field="kind"):
     """`assay compare`."""
 
-    comparison: Comparison
+    comparison: RunComparison
     """Of every metric that two sides have."""
     flips: tuple[Flips, ...]
     """As many as `--flips` says, each way."""
@@ -316,7 +316,7 @@ CommandAnswer: TypeAlias = (
 )
 
 
-def run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metric]) -> RunAnswer:
+def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metric]) -> RunAnswer:
     """Return a run as programs are told of it."""
     return RunAnswer(
         id=manifest.id,
@@ -337,7 +337,7 @@ def run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metric]) -
     )
 
 
-def explain_answer(explanation: Explanation) -> ExplainAnswer:
+def build_explain_answer(explanation: Explanation) -> ExplainAnswer:
     """Return a sample in full; the asks are not said twice."""
     record = explanation.sample
     return ExplainAnswer(

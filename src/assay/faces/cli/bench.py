@@ -115,19 +115,19 @@ def bench(context: click.Context, /, model: str, dataset: str, is_json: bool, **
     from assay.app.bench_page import StoredBench, is_bench, read_bench, write_page
     from assay.app.bench_run import run_bench
     from assay.app.bench_settings import BenchSettings
-    from assay.faces.cli.bench_screen import BenchScreen, bench_answer, show_bench
-    from assay.faces.cli.options import pairs, runs_folder
+    from assay.faces.cli.bench_screen import BenchScreen, read_bench_answer, show_bench
+    from assay.faces.cli.options import parse_pairs, resolve_runs_folder
 
     if is_bench(Path(model)):
         _require_no_load(context)
         stored = read_bench(Path(model))
         write_page(stored)
         if is_json:
-            return bench_answer(stored.folder)
+            return read_bench_answer(stored.folder)
         show_bench(stored, profile=flags["profile"])
         return 0
-    flags["model_args"] = pairs(flags["model_args"], "--model-arg stream=false")
-    flags["runs_dir"] = str(runs_folder(flags["runs_dir"]))
+    flags["model_args"] = parse_pairs(flags["model_args"], "--model-arg stream=false")
+    flags["runs_dir"] = str(resolve_runs_folder(flags["runs_dir"]))
     given = {name: value for name, value in flags.items() if value is not None}
     try:
         with BenchScreen(is_quiet=is_json) as screen:
@@ -135,14 +135,14 @@ def bench(context: click.Context, /, model: str, dataset: str, is_json: bool, **
     except KeyboardInterrupt:
         click.echo("\nStopped. A benchmark does not go on: the same command begins anew.", err=True)
         return STOPPED
-    status = _status_of(finished)
+    status = _choose_exit_status(finished)
     if is_json:
-        return bench_answer(finished.folder, status)
+        return read_bench_answer(finished.folder, status)
     show_bench(StoredBench(*finished), profile=flags["profile"])
     return status
 
 
-def _status_of(finished: FinishedBench) -> int:
+def _choose_exit_status(finished: FinishedBench) -> int:
     if finished.result.is_partial:
         return STOPPED
     if not finished.is_measured:

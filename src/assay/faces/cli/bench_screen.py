@@ -15,14 +15,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from assay.app.bench import BenchObserver
-from assay.app.bench_page import PAGE, StoredBench, aisbench_numbers
+from assay.app.bench_page import PAGE, StoredBench, compute_aisbench_numbers
 from assay.app.bench_settings import Profile
 from assay.bench.aisbench_profile import NoResult
 from assay.bench.folder import SUMMARY, BenchManifest
 from assay.bench.load import Load
-from assay.bench.load_result import Driven, Progress
-from assay.bench.sweep import Swept, Trial
-from assay.bench.table import Table, milliseconds, tables
+from assay.bench.load_result import LoadProgress, LoadResult
+from assay.bench.sweep import LoadTrial, SweepResult
+from assay.bench.table import TextTable, build_tables, format_milliseconds
 from assay.faces.cli.json_output import Answer
 from assay.faces.cli.render import err, out, print_table
 
@@ -59,14 +59,14 @@ class BenchScreen(BenchObserver):
                 f"[bold]requests[/] {escape(str(items.get('source', items.get('kind'))))}, {items['n']:,}"
             )
 
-    def warmed_up(self, driven: Driven) -> None:
+    def warmed_up(self, driven: LoadResult) -> None:
         """Nothing is shown of a warm-up that went well; one that did not is an error."""
 
     def load_began(self, load: Load, level: float | None) -> None:
         """Note the level."""
         self._level = "" if level is None else f"level {level:g}: "
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: LoadProgress) -> None:
         """Show how far the load is."""
         now = time.monotonic()
         line = (
@@ -81,13 +81,13 @@ class BenchScreen(BenchObserver):
             self._drawn = now
             err.print(line)
 
-    def tried(self, trial: Trial) -> None:
+    def tried(self, trial: LoadTrial) -> None:
         """Say what a level came to."""
         if not self._is_quiet:
             err.print(Text("  ".join(_level_row(trial))))
 
 
-def bench_answer(folder: Path, status: int = 0) -> Answer:
+def read_bench_answer(folder: Path, status: int = 0) -> Answer:
     """Return what a benchmark came to, for programs: its summary.json."""
     return Answer(msgspec.Raw((folder / SUMMARY).read_bytes()), status)
 
@@ -101,7 +101,7 @@ def show_bench(finished: StoredBench, *, profile: Profile) -> None:
         _show_table(_levels(result.swept))
         out.print(escape(_verdict(result.swept)))
     elif result.summary is not None:
-        for table in tables(result.summary, result.steady):
+        for table in build_tables(result.summary, result.steady):
             _show_table(table)
         if result.not_steady:
             out.print(f"[dim]no steady window: {escape(result.not_steady)}[/]", soft_wrap=True)
@@ -114,12 +114,12 @@ def show_bench(finished: StoredBench, *, profile: Profile) -> None:
 
 
 def _show_aisbench(finished: StoredBench) -> None:
-    numbers = aisbench_numbers(finished)
+    numbers = compute_aisbench_numbers(finished)
     if isinstance(numbers, NoResult):
         out.print(f"[yellow]no numbers by AISBench's formulas: {escape(numbers.reason)}[/]")
         return
     for table in numbers.tables():
-        _show_table(Table("", table.headings, table.rows))
+        _show_table(TextTable("", table.headings, table.rows))
 
 
 _LEVEL_HEADINGS = (
@@ -133,17 +133,17 @@ _LEVEL_HEADINGS = (
 )
 
 
-def _levels(swept: Swept) -> Table:
+def _levels(swept: SweepResult) -> TextTable:
     rows = [_level_row(trial) for trial in sorted(swept.trials, key=lambda trial: trial.level)]
-    return Table(f"by {swept.of}, times in ms", (swept.of, *_LEVEL_HEADINGS, "failed", ""), rows)
+    return TextTable(f"by {swept.of}, times in ms", (swept.of, *_LEVEL_HEADINGS, "failed", ""), rows)
 
 
-def _level_row(trial: Trial) -> tuple[str, ...]:
+def _level_row(trial: LoadTrial) -> tuple[str, ...]:
     summary = trial.summary
 
     def time_of(metric: str, stat: str) -> str:
         value = summary.value(metric, stat)
-        return "-" if value is None else milliseconds(value)
+        return "-" if value is None else format_milliseconds(value)
 
     def rate_of(name: str) -> str:
         value = summary.value(name)
@@ -163,7 +163,7 @@ def _level_row(trial: Trial) -> tuple[str, ...]:
     )
 
 
-def _verdict(swept: Swept) -> str:
+def _verdict(swept: SweepResult) -> str:
     if swept.best is None:
         return f"no level was good enough: {swept.ended}"
     best = (
@@ -176,7 +176,7 @@ def _verdict(swept: Swept) -> str:
     return f"{swept.of} {said}"
 
 
-def _show_table(table: Table) -> None:
+def _show_table(table: TextTable) -> None:
     grid = Grid(title=table.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for number, heading in enumerate(table.headings):
         is_text = heading in ("", "for example")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from assay.faces.cli.render import out
 from assay.results.leaderboard.board import Board
-from assay.results.leaderboard.grid import By, Grid, Words, grid
+from assay.results.leaderboard.grid import CellText, Grid, GroupBy, build_grid
 
 _NAME_WIDTH = 32
 """Longer names of models and columns are folded."""
@@ -20,7 +20,7 @@ _HEADING_WIDTH = 16
 _GAP = 2
 
 
-def show_board(board: Board, by: By, output: Path | None = None) -> None:
+def show_board(board: Board, by: GroupBy, output: Path | None = None) -> None:
     """Print the board, or write it to a file, and what to know of it."""
     if output is not None:
         with output.open("w", encoding="utf-8") as file:
@@ -31,8 +31,8 @@ def show_board(board: Board, by: By, output: Path | None = None) -> None:
         out.print(Text(note, style="yellow"), soft_wrap=True)
 
 
-def _print(console: Console, board: Board, by: By) -> None:
-    table = grid(board, by)
+def _print(console: Console, board: Board, by: GroupBy) -> None:
+    table = build_grid(board, by)
     if not table.models:
         console.print("no complete runs: `assay run data.csv` makes one")
         return
@@ -88,12 +88,12 @@ def _block(table: Grid, columns: list[int]) -> Table:
     return made
 
 
-def _lines(words: Words) -> tuple[str, str]:
+def _lines(words: CellText) -> tuple[str, str]:
     place = f"#{words.rank}" if words.rank else words.lacks
     return f"{words.value} {place}".rstrip(), words.interval
 
 
-def _cell(words: Words | None) -> Text:
+def _cell(words: CellText | None) -> Text:
     if words is None:
         return Text("-", style="dim")
     first, second = _lines(words)

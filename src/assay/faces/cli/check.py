@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.app.dataset_state import State
+from assay.app.dataset_state import DatasetState
 from assay.faces.cli.json_output import Answer, json_option
-from assay.faces.cli.options import dataset_options, settings_from
+from assay.faces.cli.options import build_settings, dataset_options
 
 if TYPE_CHECKING:
-    from assay.app.check import Checked, Finding
-    from assay.app.check_files import FileChecked
+    from assay.app.check import CheckedDataset, Finding
+    from assay.app.check_files import FileCheckResult
     from assay.app.settings import Settings
     from assay.core.errors import Problem
 
@@ -38,33 +38,35 @@ def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) 
     Several datasets, or a folder of them, get one line each: ok, the data that is needed and where it was
     looked for, or the error; the first 50 rows of each are looked at. Exit status 1 on errors.
     """
-    from assay.app.check_files import datasets_named
+    from assay.app.check_files import expand_datasets
 
-    settings = settings_from(flags)
+    settings = build_settings(flags)
     with_model = flags.get("model") is not None
-    named = datasets_named(datasets, settings.values.dialect)
+    named = expand_datasets(datasets, settings.values.dialect)
     is_one = len(named.datasets) == 1 and named.datasets == datasets
     if is_json:
-        from assay.faces.cli.check_answer import one_checked, several_checked
+        from assay.faces.cli.check_answer import check_one, check_several
 
         answer = (
-            one_checked(datasets, settings, with_model=with_model, n_prompts=prompts)
+            check_one(datasets, settings, with_model=with_model, n_prompts=prompts)
             if is_one
-            else several_checked(named.datasets, named.skipped, settings, with_model=with_model)
+            else check_several(named.datasets, named.skipped, settings, with_model=with_model)
         )
         # Of many datasets, those that only lack their data are no error.
-        fine = {State.OK} if is_one else {State.OK, State.NEEDS_DATA}
+        fine = {DatasetState.OK} if is_one else {DatasetState.OK, DatasetState.NEEDS_DATA}
         is_fine = all(one.state in fine for one in answer.datasets)
         return Answer(answer, 0 if is_fine else HAS_ERRORS)
     if is_one:
-        return show_one(datasets, settings, with_model=with_model, n_prompts=prompts)
-    return show_many(named.datasets, named.skipped, settings, with_model=with_model)
+        return show_dataset_check(datasets, settings, with_model=with_model, n_prompts=prompts)
+    return show_dataset_checks(named.datasets, named.skipped, settings, with_model=with_model)
 
 
-def show_one(datasets: tuple[str, ...], settings: Settings, *, with_model: bool, n_prompts: int) -> int:
+def show_dataset_check(
+    datasets: tuple[str, ...], settings: Settings, *, with_model: bool, n_prompts: int
+) -> int:
     """Print all that was found out about a dataset; return the exit status."""
     from assay.app.check import check as look
-    from assay.app.file_findings import file_findings
+    from assay.app.file_findings import collect_file_findings
     from assay.core.errors import AssayError
     from assay.faces.cli.progress_views import download_bars
     from assay.faces.cli.render import out, show_all_compiled, show_error
@@ -78,7 +80,7 @@ def show_one(datasets: tuple[str, ...], settings: Settings, *, with_model: bool,
     if not with_model:
         out.print("[dim]prompts as plain text; with --model they are shown as that model is given them[/]")
     n_warnings = 0
-    for name, members in _by_dataset(checked).items():
+    for name, members in _group_by_dataset(checked).items():
         compiled = [one.compiled for one in members]
         show_all_compiled(compiled, [one.task for one in compiled], n_prompts=n_prompts, every_method=True)
         for one in members:
@@ -87,7 +89,7 @@ def show_one(datasets: tuple[str, ...], settings: Settings, *, with_model: bool,
             for finding in one.findings:
                 n_warnings += finding.is_warning
                 _show_finding(finding, place)
-    for about in file_findings(datasets, settings.values):
+    for about in collect_file_findings(datasets, settings.values):
         n_warnings += about.finding.is_warning
         _show_finding(about.finding)
     out.print(f"[bold green]no errors[/], {_warnings(n_warnings)}")
@@ -107,45 +109,47 @@ def _warnings(n: int) -> str:
     return "1 warning" if n == 1 else f"{n} warnings"
 
 
-def _by_dataset(checked: Sequence[Checked]) -> dict[str, list[Checked]]:
-    found: dict[str, list[Checked]] = {}
+def _group_by_dataset(checked: Sequence[CheckedDataset]) -> dict[str, list[CheckedDataset]]:
+    found: dict[str, list[CheckedDataset]] = {}
     for one in checked:
         spec = one.compiled.task.spec
         found.setdefault(spec.family or spec.name, []).append(one)
     return found
 
 
-def show_many(
+def show_dataset_checks(
     datasets: Sequence[str], skipped: Sequence[str], settings: Settings, *, with_model: bool
 ) -> int:
     """Print a line for each of many datasets and how many of each kind there are; return the exit status."""
     from rich.markup import escape
 
     from assay.app.check_files import check_files
-    from assay.app.file_findings import file_findings
-    from assay.faces.cli.dataset_states import show_counts, show_each
+    from assay.app.file_findings import collect_file_findings
+    from assay.faces.cli.dataset_states import show_counts, show_states
     from assay.faces.cli.render import out
 
     found = check_files(datasets, settings, with_model=with_model)
-    counts = show_each([_shown(name) for name in datasets], ((one.state, _found(one)) for one in found))
+    counts = show_states(
+        [_format_name(name) for name in datasets], ((one.state, _format_result(one)) for one in found)
+    )
     if skipped:
-        out.print(f"[dim]no datasets: {escape(', '.join(map(_shown, skipped)))}[/]", soft_wrap=True)
-    for about in file_findings(datasets, settings.values):
+        out.print(f"[dim]no datasets: {escape(', '.join(map(_format_name, skipped)))}[/]", soft_wrap=True)
+    for about in collect_file_findings(datasets, settings.values):
         if about.finding.is_warning:
             _show_finding(about.finding, about.place)
     show_counts(counts, "`assay check FILE` shows all problems of one, each with its fix")
-    return HAS_ERRORS if counts[State.ERROR] else 0
+    return HAS_ERRORS if counts[DatasetState.ERROR] else 0
 
 
-def _shown(name: str) -> str:
+def _format_name(name: str) -> str:
     """Return a dataset's name in a list: without the folders before its file, with what is selected of it."""
     path, colon, selected = name.partition(":")
     return f"{Path(path).name}{colon}{selected}"
 
 
-def _found(one: FileChecked) -> str:
+def _format_result(one: FileCheckResult) -> str:
     if one.problem is not None:
-        return _said(one.problem, one.n_problems)
+        return _format_problem(one.problem, one.n_problems)
     parts = [
         *([f"class {one.class_name}"] if one.class_name else []),
         *([f"{one.n_tasks} subsets"] if one.n_tasks > 1 else []),
@@ -155,7 +159,7 @@ def _found(one: FileChecked) -> str:
     return ", ".join(parts)
 
 
-def _said(problem: Problem, n: int) -> str:
+def _format_problem(problem: Problem, n: int) -> str:
     line = problem.where.line if problem.where is not None and problem.where.row is None else None
     place = "" if line is None else f"line {line}: "
     more = "" if n <= 1 else f" (and {n - 1:,} more)"

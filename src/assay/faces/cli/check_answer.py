@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from assay.app.check import Checked, check
-from assay.app.check_files import FileChecked, check_files
-from assay.app.dataset_state import State
-from assay.app.file_findings import file_findings
+from assay.app.check import CheckedDataset, check
+from assay.app.check_files import FileCheckResult, check_files
+from assay.app.dataset_state import DatasetState
+from assay.app.file_findings import collect_file_findings
 from assay.app.settings import Settings
 from assay.core.errors import AssayError
-from assay.core.prompt import without_data
-from assay.faces.cli.answers import CheckAnswer, CheckedAnswer, FoundAnswer, PromptAnswer, TaskAnswer
+from assay.core.prompt import strip_media_data
+from assay.faces.cli.answers import CheckAnswer, CheckedAnswer, FindingAnswer, PromptAnswer, TaskAnswer
 from assay.sources.dataset_folder import DatasetMissing
 
 
-def one_checked(
+def check_one(
     datasets: tuple[str, ...], settings: Settings, *, with_model: bool, n_prompts: int
 ) -> CheckAnswer:
     """Look at every row of a dataset and return all that was found out."""
@@ -24,20 +24,20 @@ def one_checked(
     try:
         checked = check(datasets, settings, with_model=with_model)
     except AssayError as error:
-        state = State.NEEDS_DATA if isinstance(error, DatasetMissing) else State.ERROR
+        state = DatasetState.NEEDS_DATA if isinstance(error, DatasetMissing) else DatasetState.ERROR
         failed = CheckedAnswer(name, state, (), 0, error.problems, error.total)
         return CheckAnswer((failed,), (), (), (), 0)
     tasks = tuple(_task(one, n_prompts) for one in checked)
     methods = tuple(dict.fromkeys(method for task in tasks for method in task.methods))
-    found = CheckedAnswer(name, State.OK, methods, sum(task.n_rows for task in tasks), (), 0)
+    found = CheckedAnswer(name, DatasetState.OK, methods, sum(task.n_rows for task in tasks), (), 0)
     return _answer([found], tasks, (), settings)
 
 
-def several_checked(
+def check_several(
     datasets: Sequence[str], skipped: Sequence[str], settings: Settings, *, with_model: bool
 ) -> CheckAnswer:
     """Look at the beginning of each dataset and return what was found out."""
-    found = [_checked(one) for one in check_files(datasets, settings, with_model=with_model)]
+    found = [_build_file_answer(one) for one in check_files(datasets, settings, with_model=with_model)]
     return _answer(found, (), skipped, settings)
 
 
@@ -46,24 +46,24 @@ def _answer(
 ) -> CheckAnswer:
     names = [one.name for one in datasets]
     about_files = [
-        FoundAnswer(about.finding.is_warning, about.place + about.finding.text)
-        for about in file_findings(names, settings.values)
+        FindingAnswer(about.finding.is_warning, about.place + about.finding.text)
+        for about in collect_file_findings(names, settings.values)
     ]
     findings = [*about_files, *(finding for task in tasks for finding in task.findings)]
     n_warnings = sum(finding.is_warning for finding in findings)
     return CheckAnswer(tuple(datasets), tuple(tasks), tuple(about_files), tuple(skipped), n_warnings)
 
 
-def _checked(one: FileChecked) -> CheckedAnswer:
+def _build_file_answer(one: FileCheckResult) -> CheckedAnswer:
     problems = () if one.problem is None else (one.problem,)
     return CheckedAnswer(one.name, one.state, one.methods, one.n_rows, problems, one.n_problems)
 
 
-def _task(one: Checked, n_prompts: int) -> TaskAnswer:
+def _task(one: CheckedDataset, n_prompts: int) -> TaskAnswer:
     task = one.compiled.task
     spec = task.spec
     prompts = [
-        PromptAnswer(sample.id, method, without_data(task.shown(sample, method)))
+        PromptAnswer(sample.id, method, strip_media_data(task.shown(sample, method)))
         for sample in islice(task.samples(), n_prompts)
         for method in spec.methods
     ]
@@ -76,6 +76,6 @@ def _task(one: Checked, n_prompts: int) -> TaskAnswer:
         spec.n_samples,
         dict(one.compiled.facts()),
         one.compiled.notes,
-        tuple(FoundAnswer(finding.is_warning, finding.text) for finding in one.findings),
+        tuple(FindingAnswer(finding.is_warning, finding.text) for finding in one.findings),
         tuple(prompts),
     )

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.faces.cli.json_output import Answer
-from assay.faces.cli.options import runs_folder, runs_option
+from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 if TYPE_CHECKING:
-    from assay.app.compare import Found
+    from assay.app.compare import ComparisonWithFlips
     from assay.core.score import Score
-    from assay.results.comparison import Comparison, Flip
+    from assay.results.comparison import Flip, RunComparison
 
 _ANSWER_CHARS = 60
 _NAME_CHARS = 16
@@ -75,14 +75,14 @@ def compare(
     compared with. One run with --methods ppl,gen compares its methods, with --scorings 1,2 its scorings.
     """
     from assay.app.compare import compare as compare_runs
-    from assay.app.compare import scorings_of
+    from assay.app.compare import find_scorings
     from assay.results.read import find_run
 
-    root = runs_folder(runs_dir)
+    root = resolve_runs_folder(runs_dir)
     chosen = _names(methods)
     stored = [find_run(name, root) for name in runs]
     if wanted := _names(scorings):
-        stored = scorings_of(stored, wanted)
+        stored = find_scorings(stored, wanted)
     found = compare_runs(stored, chosen, metric, n_flips)
     if html is not None:
         from assay.app.compare import compare_view
@@ -95,7 +95,7 @@ def compare(
 
         return Answer(ComparisonAnswer(found.comparison, found.flips))
     if markdown:
-        from assay.results.comparison_words import markdown as in_markdown
+        from assay.results.comparison_words import render_comparison as in_markdown
 
         click.echo(in_markdown(found.comparison), nl=False)
     else:
@@ -113,60 +113,74 @@ def _names(given: str) -> list[str]:
     return [name.strip() for name in given.split(",") if name.strip()]
 
 
-def _show(found: Found) -> None:
+def _show(found: ComparisonWithFlips) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
-    from assay.results.comparison_words import label, left_out, letter, method, sentence, summary, told
+    from assay.results.comparison_words import (
+        describe_difference,
+        describe_left_out,
+        format_compared_label,
+        format_compared_method,
+        format_side_letter,
+        select_notable_comparisons,
+        summarize_comparison,
+    )
 
     comparison = found.comparison
     for at, side in enumerate(comparison.sides):
-        facts = dict.fromkeys((side.name, side.model, _where(side.folder)))
-        out.print(f"[bold]{letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
+        facts = dict.fromkeys((side.name, side.model, _format_folder(side.folder)))
+        out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
     out.print()
     heads = comparison.headlines
-    if (overall := summary(comparison)) is not None:
+    if (overall := summarize_comparison(comparison)) is not None:
         out.print(escape(overall), soft_wrap=True)
-    for one in told(comparison):
+    for one in select_notable_comparisons(comparison):
         style = "bold" if one.is_real else "default"
         out.print(
-            f"[{style}]{escape(label(one))} {escape(method(one))}:[/] {escape(sentence(one))}", soft_wrap=True
+            f"[{style}]{escape(format_compared_label(one))} {escape(format_compared_method(one))}:[/] {escape(describe_difference(one))}",
+            soft_wrap=True,
         )
     out.print()
     _show_tables(comparison)
     for flips in (one for one in found.flips if one.sides[0] == 0):
-        a, b = map(letter, flips.sides)
+        a, b = map(format_side_letter, flips.sides)
         for right, wrong, ways in ((a, b, flips.only_first), (b, a, flips.only_second)):
             if ways:
                 what = f"[bold]{escape(flips.task)} {escape(flips.method)}[/]"
                 out.print(f"\n{what}: right in {right}, not in {wrong}", soft_wrap=True)
             for flip in ways:
                 _show_flip(flip, flips.sides)
-    for note in (*comparison.notes, *filter(None, map(left_out, heads))):
+    for note in (*comparison.notes, *filter(None, map(describe_left_out, heads))):
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
 
 
-def _where(folder: str) -> str:
+def _format_folder(folder: str) -> str:
     path = Path(folder)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
 
 
-def _show_tables(comparison: Comparison) -> None:
+def _show_tables(comparison: RunComparison) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out, print_table, simple_table
-    from assay.results.comparison_words import comparison_rows, label, matrix, method
+    from assay.results.comparison_words import (
+        build_difference_matrix,
+        comparison_rows,
+        format_compared_label,
+        format_compared_method,
+    )
 
     heads = comparison.headlines
-    rows = [[task, _in_lines(name), *cells] for task, name, *cells in comparison_rows(heads)]
+    rows = [[task, _break_name(name), *cells] for task, name, *cells in comparison_rows(heads)]
     print_table(simple_table(_NARROW_HEADINGS, rows, n_left=3))
     if len(comparison.sides) < 3:
         return
     groups: dict[tuple[str, str], list[int]] = {}
     for at, one in enumerate(heads):
-        groups.setdefault((label(one), method(one)), []).append(at)
+        groups.setdefault((format_compared_label(one), format_compared_method(one)), []).append(at)
     for (task, name), places in groups.items():
-        headings, rows = matrix(comparison, [heads[at] for at in places])
+        headings, rows = build_difference_matrix(comparison, [heads[at] for at in places])
         out.print(
             f"\n[bold]{escape(task)} {escape(name)}[/]: row minus column, * where significant",
             soft_wrap=True,
@@ -174,7 +188,7 @@ def _show_tables(comparison: Comparison) -> None:
         print_table(simple_table(headings, rows, n_left=1))
 
 
-def _in_lines(name: str) -> str:
+def _break_name(name: str) -> str:
     """Return the name of two methods, or of two metrics, in as many lines where it is long."""
     return name if len(name) <= _NAME_CHARS else name.replace(" / ", " /\n")
 
@@ -183,21 +197,21 @@ def _show_flip(flip: Flip, sides: tuple[int, int]) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
-    from assay.results.comparison_words import letter
+    from assay.results.comparison_words import format_side_letter
 
     answers = "  ".join(
-        f"[dim]{letter(side)}:[/] [{'green' if score.value == 1 else 'red'}]{escape(_answer(score))}[/]"
+        f"[dim]{format_side_letter(side)}:[/] [{'green' if score.value == 1 else 'red'}]{escape(_answer(score))}[/]"
         for side, score in zip(sides, (flip.first, flip.second), strict=True)
     )
-    target = f"  [dim]right:[/] {escape(_short(flip.first.target))}" if flip.first.target else ""
+    target = f"  [dim]right:[/] {escape(_shorten(flip.first.target))}" if flip.first.target else ""
     out.print(f"  [bold]{escape(flip.sample_id)}[/]  {escape(flip.question)}", soft_wrap=True)
     out.print(f"    {answers}{target}", soft_wrap=True)
 
 
 def _answer(score: Score) -> str:
-    return _short(score.answer) if score.answer is not None else f"no answer ({score.verdict})"
+    return _shorten(score.answer) if score.answer is not None else f"no answer ({score.verdict})"
 
 
-def _short(text: str | None) -> str:
+def _shorten(text: str | None) -> str:
     line = " ".join((text or "").split())
     return line if len(line) <= _ANSWER_CHARS else line[: _ANSWER_CHARS - 1] + "…"

@@ -27,19 +27,19 @@ def datasets(names: tuple[str, ...], offline: bool | None, is_json: bool) -> Ans
     """
     from pathlib import Path
 
-    from assay.app.dataset_list import datasets_in
+    from assay.app.dataset_list import list_folder_datasets
     from assay.app.hub_listing import list_hub_dataset
-    from assay.app.offline.watch import kept_offline
+    from assay.app.offline.watch import offline_watch
     from assay.app.settings import RunSettings
     from assay.sources.hub_name import parse_hub_name
 
     here, on_hub = [], []
-    with kept_offline(RunSettings(offline=is_offline(offline))) as watch:
+    with offline_watch(RunSettings(offline=is_offline(offline))) as watch:
         watch.seal()
         for name in names or (".",):
             hub_name = None if Path(name).exists() else parse_hub_name(name)
             if hub_name is None:
-                here += datasets_in(Path(name))
+                here += list_folder_datasets(Path(name))
             else:
                 on_hub.append(list_hub_dataset(hub_name))
     if is_json:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.faces.cli.json_output import Answer, json_option
-from assay.faces.cli.options import runs_folder, runs_option
+from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 if TYPE_CHECKING:
-    from assay.results.manifest_differences import Fact
+    from assay.results.manifest_differences import FactDifference
     from assay.results.run_difference import RunDifference, SampleDifference
 
 _FACTS_SHOWN = 20
@@ -70,7 +70,7 @@ def diff(
     from assay.app.diff import diff_sample
     from assay.results.read import find_run
 
-    root = runs_folder(runs_dir)
+    root = resolve_runs_folder(runs_dir)
     runs = find_run(a, root), find_run(b, root)
     chosen = [name.strip() for name in methods.split(",") if name.strip()]
     if sample is not None:
@@ -130,7 +130,7 @@ def _show(found: RunDifference, layer: str | None) -> None:
                 _show_example(example)
 
 
-def _show_facts(title: str, facts: tuple[Fact, ...]) -> None:
+def _show_facts(title: str, facts: tuple[FactDifference, ...]) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out

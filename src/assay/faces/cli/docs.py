@@ -11,7 +11,7 @@ import click
 from assay.faces.cli.json_output import Answer, json_option
 
 if TYPE_CHECKING:
-    from assay.app.dataset_docs import Documented
+    from assay.app.dataset_docs import DocumentedPage
     from assay.core.errors import AssayError
 
 WOULD_CHANGE = 1
@@ -36,18 +36,18 @@ def docs(datasets: tuple[str, ...], is_dry: bool, openicl_root: Path | None, is_
     config is. An introduction that somebody wrote is kept, and so are words that mean the same and all of the
     page beside the table.
     """
-    from assay.app.dataset_docs import Documentation, dataset_folders, write
+    from assay.app.dataset_docs import Documentation, find_documented_folders, write_readme
     from assay.faces.cli.render import show_error
 
     documentation = Documentation(openicl_root)
-    pages: list[Documented] = []
-    for folder in [folder for name in datasets for folder in dataset_folders(name)]:
+    pages: list[DocumentedPage] = []
+    for folder in [folder for name in datasets for folder in find_documented_folders(name)]:
         for page in documentation.pages(folder):
             pages.append(page)
             if not is_json:
                 _show(page, is_dry=is_dry)
             if page.disagreements and not is_dry:
-                write(page)
+                write_readme(page)
     is_wrong = is_dry and any(page.disagreements for page in pages)
     status = WOULD_CHANGE if documentation.errors or is_wrong else 0
     if is_json:
@@ -57,7 +57,7 @@ def docs(datasets: tuple[str, ...], is_dry: bool, openicl_root: Path | None, is_
     return status
 
 
-def _show(page: Documented, *, is_dry: bool) -> None:
+def _show(page: DocumentedPage, *, is_dry: bool) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
@@ -68,7 +68,7 @@ def _show(page: Documented, *, is_dry: bool) -> None:
 
 
 def _answer(
-    pages: Sequence[Documented], errors: Sequence[AssayError], status: int, *, is_dry: bool
+    pages: Sequence[DocumentedPage], errors: Sequence[AssayError], status: int, *, is_dry: bool
 ) -> Answer:
     """Return what became of the pages, for programs."""
     from assay.faces.cli.answers import DocsAnswer, PageAnswer
@@ -81,7 +81,7 @@ def _answer(
     return Answer(DocsAnswer(tuple(told), tuple(problems)), status)
 
 
-def _verb(page: Documented, *, is_dry: bool) -> str:
+def _verb(page: DocumentedPage, *, is_dry: bool) -> str:
     if not page.disagreements:
         return "up to date"
     if page.is_new:

@@ -12,13 +12,13 @@ from rich.cells import cell_len
 from rich.live import Live
 from rich.text import Text
 
-from assay.core.rounding import percent
-from assay.core.sizes import shown_size
-from assay.faces.cli.panel import bar
-from assay.faces.cli.progress_views import Way, is_drawn
-from assay.faces.cli.progress_words import clock
+from assay.core.rounding import format_percent
+from assay.core.sizes import format_size
+from assay.faces.cli.panel import render_bar
+from assay.faces.cli.progress_views import ProgressMode, can_draw
+from assay.faces.cli.progress_words import format_duration
 from assay.faces.cli.render import err
-from assay.hub.client import shown_folder
+from assay.hub.client import format_folder
 from assay.hub.downloads import Download
 
 _LINE_EVERY_S = 10.0
@@ -34,7 +34,7 @@ class DownloadEvent(msgspec.Struct, frozen=True, tag="download", tag_field="kind
 class DownloadScreen:
     """Shows downloads, in the way that was chosen for the progress of a run."""
 
-    def __init__(self, way: Way, draw: Callable[[Text | None], bool] | None = None) -> None:
+    def __init__(self, way: ProgressMode, draw: Callable[[Text | None], bool] | None = None) -> None:
         """`draw` puts the line into a panel that is on the screen already; False: there is none."""
         self._way = way
         self._draw = draw
@@ -64,10 +64,10 @@ class DownloadScreen:
         else:
             self._clear()
             if download.state == "stopped" and download.n_done:
-                err.print(Text(kept_line(download)), soft_wrap=True)
+                err.print(Text(format_stopped_line(download)), soft_wrap=True)
 
     def _show_running(self, download: Download) -> None:
-        if is_drawn(self._way):
+        if can_draw(self._way):
             line = bar_line(download, err.width)
             if self._draw is None or not self._draw(line):
                 if self._live is None:
@@ -76,7 +76,9 @@ class DownloadScreen:
                 self._live.update(line, refresh=True)
         elif time.monotonic() - self._written >= _LINE_EVERY_S:
             self._written = time.monotonic()
-            err.print(Text(f"{download.repository}: {', '.join(facts(download))}"), soft_wrap=True)
+            err.print(
+                Text(f"{download.repository}: {', '.join(list_download_facts(download))}"), soft_wrap=True
+            )
 
     def _clear(self) -> None:
         if self._draw is not None:
@@ -89,41 +91,46 @@ class DownloadScreen:
 def first_line(download: Download) -> str:
     """Return what is said before the first byte: what is downloaded, how much, and where to."""
     n = f"{download.n_files:,} file" + ("" if download.n_files == 1 else "s")
-    size = f"({shown_size(download.n_bytes)}, {n})"
-    here = f"; {shown_size(download.n_done)} of it are here already" if download.n_done else ""
+    size = f"({format_size(download.n_bytes)}, {n})"
+    here = f"; {format_size(download.n_done)} of it are here already" if download.n_done else ""
     if download.what:
-        later = f"; the weights are {shown_size(download.later)}" if download.later else ""
+        later = f"; the weights are {format_size(download.later)}" if download.later else ""
         return f"Downloading {download.repository}: {download.what} {size}{here}{later}"
-    folder = shown_folder(Path(download.folder).parent)
+    folder = format_folder(Path(download.folder).parent)
     return f"Downloading {download.repository} {size} to {folder}{here}"
 
 
-def kept_line(download: Download) -> str:
+def format_stopped_line(download: Download) -> str:
     """Return what remains of a download that was stopped."""
-    part = f"{shown_size(download.n_done)} of {shown_size(download.n_bytes)}"
+    part = f"{format_size(download.n_done)} of {format_size(download.n_bytes)}"
     return f"{part} of {download.repository} are here: the same command resumes the download"
 
 
-def facts(download: Download) -> list[str]:
+def list_download_facts(download: Download) -> list[str]:
     """Return how far a download is, in words."""
     share = download.n_done / max(download.n_bytes, 1)
     said = [
-        f"{shown_size(download.n_done)} of {shown_size(download.n_bytes)}",
-        f"{percent(min(share, 1.0), 0)} %",
+        f"{format_size(download.n_done)} of {format_size(download.n_bytes)}",
+        f"{format_percent(min(share, 1.0), 0)} %",
     ]
     if download.bytes_per_s:
         n_left = max(0, download.n_bytes - download.n_done)
-        said += [f"{shown_size(int(download.bytes_per_s))}/s", f"{clock(n_left / download.bytes_per_s)} left"]
+        said += [
+            f"{format_size(int(download.bytes_per_s))}/s",
+            f"{format_duration(n_left / download.bytes_per_s)} left",
+        ]
     return said
 
 
 def bar_line(download: Download, width: int) -> Text:
     """Return a line with a bar, as wide as the terminal."""
-    name, said = f"Downloading {download.repository}", "  ".join(facts(download))
+    name, said = f"Downloading {download.repository}", "  ".join(list_download_facts(download))
     room = width - cell_len(name) - cell_len(said) - 5
     line = Text(name, style="bold", no_wrap=True, overflow="ellipsis")
     if room > 0:
-        line.append(f"  {bar(download.n_done / max(download.n_bytes, 1), room)}", style="not bold green")
+        line.append(
+            f"  {render_bar(download.n_done / max(download.n_bytes, 1), room)}", style="not bold green"
+        )
     return line.append(f"  {said}", style="not bold")
 
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import click
 
-from assay.app.explain import AskExplained, Explanation
+from assay.app.explain import ExplainedAsk, Explanation
 from assay.core.model import Token
 from assay.core.request import Kind
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
-from assay.core.rounding import plain
+from assay.core.rounding import format_number
 from assay.core.score import JudgeReply, OptionNumbers, Score, Verdict
 from assay.faces.cli.json_output import Answer, json_option
-from assay.faces.cli.options import is_offline, offline_option, runs_folder, runs_option
+from assay.faces.cli.options import is_offline, offline_option, resolve_runs_folder, runs_option
 
 _HARDEST_TOKENS = 20
 _TOKENS_BEFORE = 8
@@ -49,12 +49,12 @@ def explain(
     from assay.app.explain import explain as explain_sample
     from assay.results.read import find_run
 
-    found = find_run(run, runs_folder(runs_dir))
+    found = find_run(run, resolve_runs_folder(runs_dir))
     explanation = explain_sample(found, sample, with_tokens=tokens, offline=is_offline(offline))
     if is_json:
-        from assay.faces.cli.answers import explain_answer
+        from assay.faces.cli.answers import build_explain_answer
 
-        return Answer(explain_answer(explanation))
+        return Answer(build_explain_answer(explanation))
     _show(explanation, all_tokens)
     return None
 
@@ -78,7 +78,7 @@ def _show(explanation: Explanation, all_tokens: bool) -> None:
         _show_score(score, [ask for ask in explanation.asks if ask.record.track == score.track], all_tokens)
 
 
-def _show_score(score: Score, asks: Sequence[AskExplained], all_tokens: bool) -> None:
+def _show_score(score: Score, asks: Sequence[ExplainedAsk], all_tokens: bool) -> None:
     """Print what one method asked, got and made of it."""
     from rich.markup import escape
 
@@ -87,7 +87,7 @@ def _show_score(score: Score, asks: Sequence[AskExplained], all_tokens: bool) ->
     out.print(f"\n[bold cyan]{score.track}[/]  {_verdict(score)}", soft_wrap=True)
     # Accuracy under other normalisations follows from the table of options.
     if score.also and score.metric != "accuracy":
-        others = ", ".join(f"{escape(name)} {plain(value)}" for name, value in score.also.items())
+        others = ", ".join(f"{escape(name)} {format_number(value)}" for name, value in score.also.items())
         out.print(f"  [dim]also[/] {others}", soft_wrap=True)
     if (shots := _shots(asks)) is not None:
         out.print(f"  {shots}")
@@ -109,15 +109,15 @@ def _verdict(score: Score) -> str:
     if score.why:
         return f"[red]{score.verdict}[/]: {escape(score.why)}"
     if score.metric in score.ratios:
-        return f"{score.verdict}, perplexity [bold]{plain(score.value)}[/] per token of this text"
-    worth = "" if score.value is None else f", {escape(score.metric)} {plain(score.value)}"
+        return f"{score.verdict}, perplexity [bold]{format_number(score.value)}[/] per token of this text"
+    worth = "" if score.value is None else f", {escape(score.metric)} {format_number(score.value)}"
     return (
         f"{score.verdict}{worth}: answer [bold]{escape(score.answer or 'none')}[/], "
         f"target {escape(score.target or 'unknown')}, by {escape(score.rule or 'no rule')}"
     )
 
 
-def _shots(asks: Sequence[AskExplained]) -> str | None:
+def _shots(asks: Sequence[ExplainedAsk]) -> str | None:
     """Say how many examples a method's prompts showed; None when there were none to show."""
     record = max((ask.record for ask in asks), key=lambda r: r.n_shots + r.n_shots_left_out, default=None)
     if record is None or not record.n_shots + record.n_shots_left_out:
@@ -173,7 +173,7 @@ def _option_row(option: OptionNumbers) -> list[str]:
     ]
 
 
-def _show_ask(ask: AskExplained, all_tokens: bool) -> None:
+def _show_ask(ask: ExplainedAsk, all_tokens: bool) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
@@ -201,7 +201,7 @@ def _show_ask(ask: AskExplained, all_tokens: bool) -> None:
         )
 
 
-def _show_text(ask: AskExplained, outcome: Likelihood, all_tokens: bool) -> None:
+def _show_text(ask: ExplainedAsk, outcome: Likelihood, all_tokens: bool) -> None:
     """Print how likely a long text is and which of its tokens surprised the model most."""
     from rich.markup import escape
     from rich.table import Table
@@ -235,11 +235,11 @@ def _show_text(ask: AskExplained, outcome: Likelihood, all_tokens: bool) -> None
     out.print(table, soft_wrap=not out.is_terminal)
 
 
-def _show_completion(ask: AskExplained, outcome: Completion) -> None:
+def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
     from rich.markup import escape
     from rich.panel import Panel
 
-    from assay.core.text_preview import shortened
+    from assay.core.text_preview import shorten_text
     from assay.faces.cli.render import SHOWN_PROMPT, out
 
     for output in outcome.outputs:
@@ -247,7 +247,7 @@ def _show_completion(ask: AskExplained, outcome: Completion) -> None:
         title = f"output: {length}ended by {output.finish}"
         # Of a conversation, the first turn is the prompt above.
         later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
-        answers = [escape(shortened(text, SHOWN_PROMPT)) for text in output.turns or (output.text,)]
+        answers = [escape(shorten_text(text, SHOWN_PROMPT)) for text in output.turns or (output.text,)]
         spoken = [answers[0], *(line for pair in zip(later, answers[1:], strict=False) for line in pair)]
         out.print(Panel("\n".join(spoken), title=title, title_align="left", border_style="dim", expand=False))
         for call in output.calls:
@@ -265,7 +265,7 @@ def _show_reply(reply: JudgeReply) -> None:
     from rich.markup import escape
     from rich.panel import Panel
 
-    from assay.core.text_preview import shortened
+    from assay.core.text_preview import shorten_text
     from assay.faces.cli.render import SHOWN_PROMPT, out, prompt_panel
 
     out.print(prompt_panel(reply.prompt, f"asked of the judge: {reply.about}"))
@@ -273,7 +273,7 @@ def _show_reply(reply: JudgeReply) -> None:
         title = f"the judge's reply on {escape(reply.about)}"
         out.print(
             Panel(
-                escape(shortened(reply.text, SHOWN_PROMPT)),
+                escape(shorten_text(reply.text, SHOWN_PROMPT)),
                 title=title,
                 title_align="left",
                 border_style="dim",
@@ -283,7 +283,7 @@ def _show_reply(reply: JudgeReply) -> None:
     if reply.value is not None:
         span = "" if reply.span is None else f" [dim]at {reply.span[0]}..{reply.span[1]}[/]"
         said, rule = escape(reply.said or ""), escape(reply.rule or "no rule")
-        out.print(f"  [green]{said}[/], worth {plain(reply.value)}, by {rule}{span}", soft_wrap=True)
+        out.print(f"  [green]{said}[/], worth {format_number(reply.value)}, by {rule}{span}", soft_wrap=True)
     else:
         out.print(f"  [red]{escape(reply.why or '')}[/]", soft_wrap=True)
 

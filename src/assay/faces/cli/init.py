@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.faces.cli.json_output import Answer, json_option
-from assay.faces.cli.options import dataset_options, settings_from
+from assay.faces.cli.options import build_settings, dataset_options
 
 if TYPE_CHECKING:
-    from assay.app.init import MetaDraft, Question
+    from assay.app.init import MetaDraft, MetaQuestion
     from assay.dialects.table.compile import CompiledTable
 
 _OTHER = "none of these: name the columns"
@@ -35,9 +35,9 @@ def init(file: str, accepts: bool, overwrites: bool, is_json: bool, **flags: Any
     from assay.app.init import MetaDraft
     from assay.faces.cli.render import out
 
-    draft = MetaDraft(file, settings_from(flags).values)
+    draft = MetaDraft(file, build_settings(flags).values)
     asks = not accepts and not is_json and sys.stdin.isatty() and sys.stdout.isatty()
-    reading = _settle(draft) if asks else _certain(draft, accepts=accepts, is_json=is_json)
+    reading = _settle_reading(draft) if asks else _read_certain(draft, accepts=accepts, is_json=is_json)
     if reading is None:
         out.print("nothing was written")
         return 1
@@ -59,14 +59,14 @@ def init(file: str, accepts: bool, overwrites: bool, is_json: bool, **flags: Any
     return 0
 
 
-def _certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> CompiledTable:
+def _read_certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> CompiledTable:
     """Return the reading of a file that leaves no question; raise the question as commands."""
-    from assay.app.init import Question
+    from assay.app.init import MetaQuestion
     from assay.core.errors import Problem, UsageError
     from assay.core.origin import Origin
 
     reading = draft.read()
-    if isinstance(reading, Question):
+    if isinstance(reading, MetaQuestion):
         raise reading.error
     if not is_json:
         _show(reading)
@@ -76,9 +76,9 @@ def _certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> CompiledTable
     return reading
 
 
-def _settle(draft: MetaDraft) -> CompiledTable | None:
+def _settle_reading(draft: MetaDraft) -> CompiledTable | None:
     """Ask until the person accepts a reading; None where they stop."""
-    from assay.app.init import Question
+    from assay.app.init import MetaQuestion
     from assay.core.errors import AssayError
     from assay.faces.cli.render import show_error
 
@@ -91,7 +91,7 @@ def _settle(draft: MetaDraft) -> CompiledTable | None:
                 raise
             show_error(error)
             continue
-        if isinstance(reading, Question):
+        if isinstance(reading, MetaQuestion):
             _ask(draft, reading)
             continue
         _show(reading)
@@ -112,7 +112,7 @@ def _show(reading: CompiledTable) -> None:
     show_compiled(reading, reading.task)
 
 
-def _ask(draft: MetaDraft, question: Question) -> None:
+def _ask(draft: MetaDraft, question: MetaQuestion) -> None:
     """Ask a question of the file, and settle its answer."""
     from rich.markup import escape
 
@@ -132,15 +132,15 @@ def _ask(draft: MetaDraft, question: Question) -> None:
     draft.choose(choice, names)
 
 
-def _change(draft: MetaDraft, reading: CompiledTable | Question) -> None:
+def _change(draft: MetaDraft, reading: CompiledTable | MetaQuestion) -> None:
     """Ask which part to change and how; an error of what is written is shown, and nothing changes."""
     from rich.markup import escape
 
-    from assay.app.init import parts_of
+    from assay.app.init import list_meta_parts
     from assay.core.errors import AssayError
     from assay.faces.cli.render import out, show_error
 
-    parts = parts_of(reading, draft.said)
+    parts = list_meta_parts(reading, draft.said)
     try:
         out.print(f"\n[dim]columns[/]  {escape(', '.join(draft.columns()))}", soft_wrap=True)
     except AssayError as error:

@@ -67,12 +67,12 @@ def write_answer(answer: Answer) -> None:
     click.echo(written.decode().translate(_ESCAPES))
 
 
-def error_answer(error: AssayError) -> Answer:
+def build_error_answer(error: AssayError) -> Answer:
     """Return what a program is told of an error."""
     return Answer(ErrorAnswer(error.problems, error.total), FAULT)
 
 
-def usage_answer(error: click.ClickException) -> Answer:
+def build_usage_answer(error: click.ClickException) -> Answer:
     """Return what a program is told of a command line that cannot be understood."""
     command = "assay"
     if isinstance(error, click.UsageError) and error.ctx is not None:

@@ -48,7 +48,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from assay.core.errors import nearest
+            from assay.core.errors import suggest_name
 
-            wrong = f"there is no command {args[0]!r}{nearest(args[0], self._table)}"
+            wrong = f"there is no command {args[0]!r}{suggest_name(args[0], self._table)}"
             raise click.UsageError(wrong, ctx) from error

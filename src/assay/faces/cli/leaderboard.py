@@ -10,11 +10,11 @@ import click
 import msgspec
 
 from assay.faces.cli.json_output import Answer, json_option
-from assay.faces.cli.options import pairs, runs_folder, runs_option
+from assay.faces.cli.options import parse_pairs, resolve_runs_folder, runs_option
 
 if TYPE_CHECKING:
     from assay.results.leaderboard.exports import Format
-    from assay.results.leaderboard.grid import By
+    from assay.results.leaderboard.grid import GroupBy
 
 
 @click.command()
@@ -58,7 +58,7 @@ def leaderboard(
     database: str | None,
     metrics: tuple[str, ...],
     abilities: Path | None,
-    by: By,
+    by: GroupBy,
     form: Format | Literal["table"],
     output: Path | None,
     html: Path | None,
@@ -74,9 +74,9 @@ def leaderboard(
     from assay.faces.cli.board_screen import show_board
     from assay.faces.cli.render import err, show_error
     from assay.results.leaderboard.abilities import read_abilities
-    from assay.results.leaderboard.exports import exported
+    from assay.results.leaderboard.exports import export_board
 
-    headlines = pairs(metrics, "--metric klue_ynat=macro_f1")
+    headlines = parse_pairs(metrics, "--metric klue_ynat=macro_f1")
     own = None if abilities is None else read_abilities(abilities)
     with closing(IndexedRuns(folders or _default_folders(runs_dir, database), database)) as runs:
         problems = runs.refresh()
@@ -97,7 +97,7 @@ def leaderboard(
     if form == "table":
         show_board(board, by, output)
         return None
-    text = exported(board, form, by=by)
+    text = export_board(board, form, by=by)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -107,5 +107,5 @@ def leaderboard(
 
 def _default_folders(runs_dir: str | None, database: str | None) -> tuple[Path, ...]:
     """Return where runs are kept; a machine that only looks into a shared database may have none."""
-    folder = runs_folder(runs_dir)
+    folder = resolve_runs_folder(runs_dir)
     return () if database is not None and runs_dir is None and not folder.is_dir() else (folder,)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.faces.cli.lazy import Command, LazyGroup
-from assay.faces.cli.standard_streams import install_streams, lost_output
+from assay.faces.cli.standard_streams import find_output_error, install_streams
 from assay.hub.download_listeners import reporting_downloads
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def run_command() -> int:
     """Run the command that the arguments of the process name; return its exit status."""
     try:
         with reporting_downloads(_show_download):
-            status = _answer_program() if "--json" in sys.argv[1:] else _answer_person()
-        return status if (lost := lost_output()) is None else _report_lost_output(lost)
+            status = _run_for_program() if "--json" in sys.argv[1:] else _run_for_person()
+        return status if (lost := find_output_error()) is None else _report_lost_output(lost)
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nStopped. The same command goes on from here.", err=True)
         return STOPPED
@@ -138,7 +138,7 @@ def _report_lost_output(error: OSError) -> int:
     return 2
 
 
-def _answer_person() -> int:
+def _run_for_person() -> int:
     """Run the command; return its exit status."""
     try:
         status = cli.main(standalone_mode=False)
@@ -146,7 +146,7 @@ def _answer_person() -> int:
         error.show()
         return error.exit_code
     except Exception as error:
-        if (mendable := _mendable(error)) is None:
+        if (mendable := _to_user_error(error)) is None:
             raise
         from assay.faces.cli.render import show_error
 
@@ -155,34 +155,34 @@ def _answer_person() -> int:
     return status if isinstance(status, int) else 0
 
 
-def _answer_program() -> int:
+def _run_for_program() -> int:
     """Run the command and write its answer, or what is wrong, as JSON; return the exit status."""
-    from assay.faces.cli.json_output import Answer, error_answer, usage_answer, write_answer
+    from assay.faces.cli.json_output import Answer, build_error_answer, build_usage_answer, write_answer
 
     try:
         answer = cli.main(standalone_mode=False)
     except click.ClickException as error:
-        answer = usage_answer(error)
+        answer = build_usage_answer(error)
     except Exception as error:
-        if (mendable := _mendable(error)) is None:
+        if (mendable := _to_user_error(error)) is None:
             raise
-        answer = error_answer(mendable)
+        answer = build_error_answer(mendable)
     if not isinstance(answer, Answer):
         return answer if isinstance(answer, int) else 0
     write_answer(answer)
     return answer.status
 
 
-def _mendable(error: Exception) -> AssayError | None:
+def _to_user_error(error: Exception) -> AssayError | None:
     """Return what a person can mend; None where it is a fault of the program."""
     from assay.core.errors import AssayError, Problem, StoreError
     from assay.core.origin import Origin
 
     if isinstance(error, OSError):
-        from assay.results.disk_space import told_as_full
+        from assay.results.disk_space import build_disk_full_error
 
         if (
-            full := told_as_full(error, "make room; the same command goes on from what was kept")
+            full := build_disk_full_error(error, "make room; the same command goes on from what was kept")
         ) is not None:
             return full
         where = None if error.filename is None else Origin(os.fsdecode(error.filename))

@@ -283,7 +283,7 @@ def dataset_options(command: F) -> F:
     return command
 
 
-def settings_from(flags: dict[str, Any]) -> Settings:
+def build_settings(flags: dict[str, Any]) -> Settings:
     """Make settings of a command's flags, the environment and the settings file."""
     table = {}
     for flag, key in _TABLE.items():
@@ -293,7 +293,7 @@ def settings_from(flags: dict[str, Any]) -> Settings:
     if table:
         flags["table"] = table
     for name, example in _PAIRS.items():
-        flags[name] = pairs(flags.pop(name, ()), example) or None
+        flags[name] = parse_pairs(flags.pop(name, ()), example) or None
     for name in _DATASET_ARGS:
         value = flags.pop(name, None)
         if value is not None:
@@ -305,7 +305,7 @@ def settings_from(flags: dict[str, Any]) -> Settings:
 runs_option = click.option("--runs-dir", metavar="DIR", help="Where runs are kept. [runs]")
 
 
-def runs_folder(flag: str | None) -> Path:
+def resolve_runs_folder(flag: str | None) -> Path:
     """Return where runs are kept: the flag, the environment, the settings file or the default."""
     return Path(resolve_settings({"runs_dir": flag}, os.environ, Path.cwd()).values.runs_dir)
 
@@ -324,7 +324,7 @@ def _list_or_name(values: tuple[str, ...]) -> list[str] | str:
     return names[0] if len(names) == 1 else names
 
 
-def _names_by_value(values: tuple[str, ...]) -> list[str] | dict[str, str]:
+def _parse_label_names(values: tuple[str, ...]) -> list[str] | dict[str, str]:
     names = _names(values)
     if all("=" in name for name in names):
         return {value.strip(): name.strip() for value, _, name in (one.partition("=") for one in names)}
@@ -341,7 +341,7 @@ _LISTS: dict[str, Callable[[Any], Any]] = {
     "input_columns": _names,
     "context_columns": _names,
     "distractors": _names,
-    "label_names": _names_by_value,
+    "label_names": _parse_label_names,
     "columns": _quoted_names,
 }
 """Flags that take several names, and how they are read."""
@@ -354,7 +354,7 @@ _PAIRS = {
 }
 
 
-def pairs(given: tuple[str, ...], example: str) -> dict[str, str]:
+def parse_pairs(given: tuple[str, ...], example: str) -> dict[str, str]:
     """Read `key=value` of an option that may be given several times."""
     args = {}
     for pair in given:

@@ -15,19 +15,19 @@ from rich.segment import Segment
 from rich.text import Text
 
 from assay.app.progress import RunProgress, TrackProgress
-from assay.core.rounding import percent
+from assay.core.rounding import format_percent
 from assay.faces.cli.progress_words import (
     PHASES,
-    clock,
-    company,
-    interval_of,
+    flatten_line,
+    format_duration,
+    format_interval,
+    format_score,
+    format_time_left,
     is_active,
-    judged,
-    left,
-    one_line,
-    pace,
-    recalled,
-    score_of,
+    list_count_facts,
+    list_judge_facts,
+    list_pace_facts,
+    list_reuse_facts,
 )
 
 _MOST_ROWS = 30
@@ -54,18 +54,18 @@ def _count(name: str) -> Callable[[TrackProgress], str]:
 
 _TASK = _Column("task", lambda track: track.task, is_right=False)
 _METHOD = _Column("method", lambda track: track.method, is_right=False)
-_BAR = _Column("", lambda track: bar(track.n_done / max(track.n_samples, 1), _SMALL_BAR), "green")
+_BAR = _Column("", lambda track: render_bar(track.n_done / max(track.n_samples, 1), _SMALL_BAR), "green")
 _SAMPLES = _Column("samples", lambda track: f"{track.n_done:,}/{track.n_samples:,}")
-_SCORE = _Column("score", score_of, "bold cyan")
-_INTERVAL = _Column("95 % interval", interval_of)
-_COMPANY = (
+_SCORE = _Column("score", format_score, "bold cyan")
+_INTERVAL = _Column("95 % interval", format_interval)
+_COUNT_COLUMNS = (
     _Column("unanswered", _count("n_unanswered")),
     _Column("truncated", _count("n_truncated")),
     _Column("failed", _count("n_failed")),
 )
 _LAYOUTS = (
-    (_TASK, _METHOD, _BAR, _SAMPLES, _SCORE, _INTERVAL, *_COMPANY),
-    (_TASK, _METHOD, _SAMPLES, _SCORE, _INTERVAL, *_COMPANY),
+    (_TASK, _METHOD, _BAR, _SAMPLES, _SCORE, _INTERVAL, *_COUNT_COLUMNS),
+    (_TASK, _METHOD, _SAMPLES, _SCORE, _INTERVAL, *_COUNT_COLUMNS),
     (_TASK, _METHOD, _SAMPLES, _SCORE, _INTERVAL),
     (_TASK, _METHOD, _SAMPLES, _SCORE),
 )
@@ -87,17 +87,17 @@ class ProgressPanel:
 
     def _lines(self, width: int, height: int) -> list[Text]:
         progress = self._progress
-        rows, n_hidden = chosen(progress.tracks, max(1, min(_MOST_ROWS, height - _LINES_AROUND)))
+        rows, n_hidden = choose_rows(progress.tracks, max(1, min(_MOST_ROWS, height - _LINES_AROUND)))
         lines = [self._head(width)]
         lines += _table(rows, width) if rows else []
         if n_hidden:
-            lines.append(Text(_hidden(progress.tracks, n_hidden), style="dim"))
-        so_far = f"{clock(progress.seconds)} so far"
-        lines += _flowing([*pace(progress), *recalled(progress), so_far], width, "dim")
-        lines += _flowing(judged(progress), width, "cyan")
-        lines += _flowing(company(progress), width, "yellow")
+            lines.append(Text(_format_hidden_rows(progress.tracks, n_hidden), style="dim"))
+        so_far = f"{format_duration(progress.seconds)} so far"
+        lines += _wrap_facts([*list_pace_facts(progress), *list_reuse_facts(progress), so_far], width, "dim")
+        lines += _wrap_facts(list_judge_facts(progress), width, "cyan")
+        lines += _wrap_facts(list_count_facts(progress), width, "yellow")
         if progress.last_failure is not None:
-            lines.append(Text(f"last failure: {one_line(progress.last_failure)}", style="red"))
+            lines.append(Text(f"last failure: {flatten_line(progress.last_failure)}", style="red"))
         for line in lines:
             line.truncate(width, overflow="ellipsis")
             line.no_wrap = True
@@ -106,23 +106,23 @@ class ProgressPanel:
     def _head(self, width: int) -> Text:
         """Return the bar over all samples, with what is said of it."""
         progress = self._progress
-        said = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{percent(progress.share_done, 0)} %"
+        said = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{format_percent(progress.share_done, 0)} %"
         if progress.phase in ("samples", "beforehand"):
-            said += f"{_GAP}{left(progress)}"
+            said += f"{_GAP}{format_time_left(progress)}"
         room = width - cell_len(PHASES[progress.phase]) - cell_len(said) - 2 * len(_GAP)
         head = Text(PHASES[progress.phase], style="bold")
         if room > 0:
-            head.append(f"{_GAP}{bar(progress.share_done, room)}", style="not bold green")
+            head.append(f"{_GAP}{render_bar(progress.share_done, room)}", style="not bold green")
         return head.append(f"{_GAP}{said}", style="not bold")
 
 
-def bar(share: float, width: int) -> str:
+def render_bar(share: float, width: int) -> str:
     """Return a bar that is full at 1."""
     n_full = int(min(max(share, 0.0), 1.0) * width)
     return "━" * n_full + "─" * (width - n_full)
 
 
-def shortened(name: str, width: int) -> str:
+def shorten_name(name: str, width: int) -> str:
     """Return a name in so many cells at most: subsets of a dataset differ at the end of their names."""
     if cell_len(name) <= width:
         return name
@@ -133,7 +133,7 @@ def shortened(name: str, width: int) -> str:
     return f"{head}…{tail}"
 
 
-def chosen(tracks: Sequence[TrackProgress], most: int) -> tuple[list[TrackProgress], int]:
+def choose_rows(tracks: Sequence[TrackProgress], most: int) -> tuple[list[TrackProgress], int]:
     """Return the methods to show, in the plan's order, and how many are not shown.
 
     What is asked about now comes first, then what ended last, then what comes next.
@@ -150,7 +150,7 @@ def chosen(tracks: Sequence[TrackProgress], most: int) -> tuple[list[TrackProgre
     return [tracks[at] for at in kept], len(tracks) - len(kept)
 
 
-def _hidden(tracks: Sequence[TrackProgress], n_hidden: int) -> str:
+def _format_hidden_rows(tracks: Sequence[TrackProgress], n_hidden: int) -> str:
     n_ended = sum(track.n_done >= track.n_samples for track in tracks)
     n_active = sum(map(is_active, tracks))
     return (
@@ -192,7 +192,7 @@ class _Grid:
     def _line(self, cells: Sequence[str], *, is_heading: bool = False) -> Text:
         line = Text()
         for at, (column, cell, width) in enumerate(zip(self._columns, cells, self._widths, strict=True)):
-            cut = shortened(cell, width)
+            cut = shorten_name(cell, width)
             filled = " " * (width - cell_len(cut))
             line.append(_GAP if at else "")
             line.append(
@@ -201,7 +201,7 @@ class _Grid:
         return line
 
 
-def _flowing(facts: Sequence[str], width: int, style: str) -> list[Text]:
+def _wrap_facts(facts: Sequence[str], width: int, style: str) -> list[Text]:
     """Return facts with commas between them, in as many lines as they need."""
     lines: list[str] = []
     for fact in facts:

@@ -12,7 +12,7 @@ from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import is_offline, offline_option
 
 if TYPE_CHECKING:
-    from assay.app.prepare import Prepared
+    from assay.app.prepare import PreparedDataset
 
 FAILED = 2
 """Exit status when data could not be made."""
@@ -30,22 +30,22 @@ def prepare(folders: tuple[str, ...], offline: bool | None, is_json: bool) -> in
     get one line each: ok, the raw file that is missing, or the error. Exit status 2 when a script failed;
     among several, missing raw files alone are no failure.
     """
-    from assay.app.prepare import dataset_folders, without_network
+    from assay.app.prepare import disable_network, find_script_folders
 
-    found = dataset_folders(folders)
+    found = find_script_folders(folders)
     if is_offline(offline):
-        without_network()
+        disable_network()
     is_one = len(found) == 1 and found == [Path(folder) for folder in folders]
     if is_json:
         return _answer(found, is_one=is_one)
     if is_one:
-        return show_one(found[0])
-    return show_many(found)
+        return show_preparation(found[0])
+    return show_preparations(found)
 
 
 def _answer(folders: Sequence[Path], *, is_one: bool) -> Answer:
     """Prepare datasets and return what came of each, for programs."""
-    from assay.app.dataset_state import State
+    from assay.app.dataset_state import DatasetState
     from assay.app.prepare import prepare
     from assay.faces.cli.answers import FileAnswer, PrepareAnswer, PreparedAnswer
 
@@ -59,17 +59,17 @@ def _answer(folders: Sequence[Path], *, is_one: bool) -> Answer:
         )
         for one in prepare(folders)
     ]
-    failing = {State.ERROR, State.NEEDS_DATA} if is_one else {State.ERROR}
+    failing = {DatasetState.ERROR, DatasetState.NEEDS_DATA} if is_one else {DatasetState.ERROR}
     return Answer(PrepareAnswer(tuple(done)), FAILED if any(one.state in failing for one in done) else 0)
 
 
-def show_one(folder: Path) -> int:
+def show_preparation(folder: Path) -> int:
     """Prepare one dataset and print every file; return the exit status."""
     from rich.markup import escape
 
     from assay.app.prepare import Change, prepare
     from assay.core.errors import AuthorError
-    from assay.faces.cli.render import out, padded, show_error
+    from assay.faces.cli.render import out, pad_texts, show_error
 
     (done,) = prepare([folder])
     if done.problem is not None:
@@ -77,34 +77,34 @@ def show_one(folder: Path) -> int:
         return FAILED
     styles = {Change.NEW: "green", Change.CHANGED: "yellow", Change.SAME: "dim"}
     names = [str(file.path.relative_to(folder)) for file in done.files]
-    for file, name in zip(done.files, padded(names), strict=True):
+    for file, name in zip(done.files, pad_texts(names), strict=True):
         change = f"[{styles[file.change]}]{file.change:<9}[/]"
         out.print(f"{change}  {escape(name)}  {_rows(file.n_rows)}", soft_wrap=True)
-    out.print(f"[bold]{escape(folder.resolve().name)}[/]: {_written(done)}", soft_wrap=True)
+    out.print(f"[bold]{escape(folder.resolve().name)}[/]: {_format_written(done)}", soft_wrap=True)
     return 0
 
 
-def show_many(folders: Sequence[Path]) -> int:
+def show_preparations(folders: Sequence[Path]) -> int:
     """Prepare datasets and print a line for each, and how many are of each kind; return the exit status."""
-    from assay.app.dataset_state import State
+    from assay.app.dataset_state import DatasetState
     from assay.app.prepare import prepare
-    from assay.faces.cli.dataset_states import show_counts, show_each
+    from assay.faces.cli.dataset_states import show_counts, show_states
 
     names = [folder.resolve().name for folder in folders]
-    counts = show_each(names, ((one.state, _found(one)) for one in prepare(folders)))
+    counts = show_states(names, ((one.state, _format_result(one)) for one in prepare(folders)))
     show_counts(counts, "`assay prepare FOLDER` shows the problem of one, with its fix")
-    return FAILED if counts[State.ERROR] else 0
+    return FAILED if counts[DatasetState.ERROR] else 0
 
 
-def _found(one: Prepared) -> str:
+def _format_result(one: PreparedDataset) -> str:
     if one.problem is not None:
         head, *lines = one.problem.what.splitlines()
         said = f"{head} {lines[-1].strip()}" if lines else head
         return f"{said} ({one.problem.code})"
-    return _written(one)
+    return _format_written(one)
 
 
-def _written(one: Prepared) -> str:
+def _format_written(one: PreparedDataset) -> str:
     from assay.app.prepare import Change
 
     n_files = "" if len(one.files) == 1 else f" in {len(one.files)} files"

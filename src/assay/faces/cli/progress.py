@@ -16,12 +16,12 @@ from assay.app.run import FinishedRun, Observer
 from assay.core.model import ModelCard
 from assay.core.run import RunManifest, RunStatus
 from assay.core.task import Task
-from assay.dialects.shared.compilation import Compiled
+from assay.dialects.shared.compilation import CompiledDataset
 from assay.engine.execute import Tally
-from assay.engine.plan import METHOD_OF
+from assay.engine.plan import METHOD_BY_KIND
 from assay.faces.cli.budget import Budget
 from assay.faces.cli.downloads import DownloadScreen
-from assay.faces.cli.progress_views import PanelView, View, Way, view_of
+from assay.faces.cli.progress_views import PanelView, ProgressMode, View, open_view
 from assay.faces.cli.render import err, out, show_all_compiled
 from assay.hub.downloads import Download
 
@@ -32,7 +32,7 @@ _NOTE_EVERY_S = 0.5
 class TerminalObserver(Observer):
     """Shows a run while it goes on."""
 
-    def __init__(self, way: Way = "auto", *, shows_plan: bool = True) -> None:
+    def __init__(self, way: ProgressMode = "auto", *, shows_plan: bool = True) -> None:
         """`shows_plan`: whether to print how the datasets were understood, on standard output."""
         self._way = way
         self._shows_plan = shows_plan
@@ -54,7 +54,7 @@ class TerminalObserver(Observer):
     ) -> None:
         self._stop()
 
-    def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
+    def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show how the datasets were understood."""
         if not self._shows_plan:
             return
@@ -62,7 +62,7 @@ class TerminalObserver(Observer):
         out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)
         for kind, way in card.ways.items():
             if any(kind in task.kinds for task in tasks):
-                out.print(f"[bold]asked[/]  {METHOD_OF[kind]} by {way}", markup=True, soft_wrap=True)
+                out.print(f"[bold]asked[/]  {METHOD_BY_KIND[kind]} by {way}", markup=True, soft_wrap=True)
         show_all_compiled(compiled, tasks)
 
     def downloading(self, download: Download) -> None:
@@ -88,7 +88,7 @@ class TerminalObserver(Observer):
             is_done = earlier.status is not RunStatus.RUNNING
             state = str(earlier.status) if is_done else "begun before"
             err.print(f"[dim]{folder} is {state}: {n_journaled:,} responses are kept[/]", soft_wrap=True)
-        self._view = view_of(self._way, manifest, folder)
+        self._view = open_view(self._way, manifest, folder)
         if self._view is not None:
             self._looking = Budget(self._view.every_s)
             self._wakes = self._looking.next

@@ -19,15 +19,15 @@ from assay.core.run import RunManifest
 from assay.engine.execute import Tally
 from assay.faces.cli.budget import Budget
 from assay.faces.cli.panel import ProgressPanel
-from assay.faces.cli.progress_words import PHASES, line
+from assay.faces.cli.progress_words import PHASES, format_progress_line
 from assay.faces.cli.render import err
 from assay.sources.datasets_library import showing_downloads
 
-Way: TypeAlias = Literal["auto", "lines", "json", "none"]
+ProgressMode: TypeAlias = Literal["auto", "lines", "json", "none"]
 """What a person may choose between; `auto` is the panel where it can be drawn."""
 
 
-def download_bars(way: Way = "auto") -> AbstractContextManager[None]:
+def download_bars(way: ProgressMode = "auto") -> AbstractContextManager[None]:
     """Show how far downloads are, where a person can see it."""
     return showing_downloads(way in ("auto", "lines") and sys.stderr.isatty())
 
@@ -59,21 +59,21 @@ class View(Protocol):
         """Leave nothing behind that would stand in the way of the result."""
 
 
-def view_of(way: Way, manifest: RunManifest, folder: Path) -> View | None:
+def open_view(way: ProgressMode, manifest: RunManifest, folder: Path) -> View | None:
     """Return the way that was chosen; None: nothing is shown."""
     if way == "none":
         return None
     if way == "json":
         return _EventView(manifest.id, str(folder))
-    return PanelView() if is_drawn(way) else _LineView()
+    return PanelView() if can_draw(way) else _LineView()
 
 
-def is_drawn(way: Way) -> bool:
+def can_draw(way: ProgressMode) -> bool:
     """Whether something that moves is drawn: a dumb terminal cannot go back to what was drawn before."""
     return way == "auto" and err.is_terminal and not err.is_dumb_terminal
 
 
-class _Written:
+class _RepeatedWriter:
     """Something that is printed now and then, on another thread too while no answer comes.
 
     A model may load for minutes, and a cluster may have no room for just as long.
@@ -116,7 +116,7 @@ class _LineView:
     every_s = _LINE_EVERY_S
 
     def __init__(self) -> None:
-        self._written = _Written(self.every_s, self._write)
+        self._written = _RepeatedWriter(self.every_s, self._write)
 
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
         self._written.show(gauge, tally)
@@ -127,7 +127,7 @@ class _LineView:
     def _write(self, progress: RunProgress) -> None:
         # What is done by the time of the first line needs none.
         if progress.seconds >= self.every_s:
-            err.print(Text(line(progress)), soft_wrap=True)
+            err.print(Text(format_progress_line(progress)), soft_wrap=True)
 
 
 class _EventView:
@@ -138,7 +138,7 @@ class _EventView:
     def __init__(self, run: str, folder: str) -> None:
         self._run = run
         self._folder = folder
-        self._written = _Written(self.every_s, self._write)
+        self._written = _RepeatedWriter(self.every_s, self._write)
 
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
         self._written.show(gauge, tally)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.app.progress import Phase, RunProgress, TrackProgress, WorkersProgress
-from assay.results.rows import interval, value
+from assay.results.rows import format_metric_interval, format_metric_value
 
 PHASES: dict[Phase, str] = {
     "loading": "waiting for the model",
@@ -15,7 +15,7 @@ _SILENT_S = 15.0
 _SCORES_IN_A_LINE = 3
 
 
-def clock(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """Return a length of time: `2:03`, `1:02:03`, or `?` where it is not known."""
     if seconds is None:
         return "?"
@@ -24,90 +24,90 @@ def clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def left(progress: RunProgress) -> str:
+def format_time_left(progress: RunProgress) -> str:
     """Return how long it takes still: `2:03 left`, `at least 2:03 left`."""
     least = "at least " if progress.is_left_at_least and progress.seconds_left is not None else ""
-    return f"{least}{clock(progress.seconds_left)} left"
+    return f"{least}{format_duration(progress.seconds_left)} left"
 
 
-def digits(number: float) -> str:
+def format_rate(number: float) -> str:
     """Return a rate with as many digits as a person reads while it changes."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
 
 
-def score_of(track: TrackProgress) -> str:
+def format_score(track: TrackProgress) -> str:
     """Return a method's score so far, or when there will be one."""
     if track.score is not None:
-        return value(track.score)
+        return format_metric_value(track.score)
     return "at the end" if track.is_scored_late else "-"
 
 
-def interval_of(track: TrackProgress) -> str:
+def format_interval(track: TrackProgress) -> str:
     """Return the interval of a method's score so far."""
-    return "" if track.score is None else interval(track.score)
+    return "" if track.score is None else format_metric_interval(track.score)
 
 
-def failed(progress: RunProgress) -> str:
+def format_failures(progress: RunProgress) -> str:
     """Return how many samples failed, and of what: `3 failed (2 timeout, 1 too_long)`."""
     reasons = sorted(progress.failures.items(), key=lambda item: -item[1])
     listed = ", ".join(f"{n:,} {reason}" for reason, n in reasons)
     return f"{progress.n_failed:,} failed ({listed})"
 
 
-def pace(progress: RunProgress) -> list[str]:
+def list_pace_facts(progress: RunProgress) -> list[str]:
     """Return what is known of the speed."""
     rates = {
         "samples/s": progress.samples_per_s,
         "requests/s": progress.requests_per_s,
         "tokens/s": progress.tokens_per_s,
     }
-    facts = [f"{digits(rate)} {unit}" for unit, rate in rates.items() if rate]
+    facts = [f"{format_rate(rate)} {unit}" for unit, rate in rates.items() if rate]
     if progress.workers is not None:
-        facts.append(_at_work(progress.workers))
+        facts.append(_format_workers(progress.workers))
     if progress.concurrency is not None:
         facts.append(f"{progress.concurrency:,} calls at once")
     if progress.n_retries:
         facts.append(f"{progress.n_retries:,} retries")
     if progress.seconds_silent > _SILENT_S and progress.phase == "samples":
-        facts.append(f"no answer for {clock(progress.seconds_silent)}")
+        facts.append(f"no answer for {format_duration(progress.seconds_silent)}")
     return facts
 
 
-def _at_work(workers: WorkersProgress) -> str:
+def _format_workers(workers: WorkersProgress) -> str:
     """Return who answers: `3 workers on 2 nodes, 1 more awaited, 2 lost`."""
-    words = _counted(workers.n_up, "worker")
+    words = _format_count(workers.n_up, "worker")
     if workers.n_nodes:
-        words += f" on {_counted(workers.n_nodes, 'node')}"
+        words += f" on {_format_count(workers.n_nodes, 'node')}"
     if workers.n_awaited:
         words += f", {workers.n_awaited:,} {'more ' if workers.n_up else ''}awaited"
     return f"{words}, {workers.n_lost:,} lost" if workers.n_lost else words
 
 
-def _counted(n: int, noun: str) -> str:
+def _format_count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def judged(progress: RunProgress) -> list[str]:
+def list_judge_facts(progress: RunProgress) -> list[str]:
     """Return how far a judge is with what it was given."""
     judge = progress.judge
     if judge is None:
         return []
     facts = [f"judged {judge.n_replied:,} of {judge.n_prompts:,}"]
     if judge.n_replied < judge.n_prompts:
-        facts.append(f"{clock(judge.seconds_left)} left to judge")
-        facts += [f"{digits(judge.replies_per_s)} judged/s"] if judge.replies_per_s else []
+        facts.append(f"{format_duration(judge.seconds_left)} left to judge")
+        facts += [f"{format_rate(judge.replies_per_s)} judged/s"] if judge.replies_per_s else []
     if judge.n_failed:
         facts.append(f"the judge failed on {judge.n_failed:,}")
     return facts
 
 
-def recalled(progress: RunProgress) -> list[str]:
+def list_reuse_facts(progress: RunProgress) -> list[str]:
     """Return how many answers were not asked for."""
     known = {"kept from before": progress.n_journaled, "from the cache": progress.n_cached}
     return [f"{n:,} answers {where}" for where, n in known.items() if n]
 
 
-def company(progress: RunProgress) -> list[str]:
+def list_count_facts(progress: RunProgress) -> list[str]:
     """Return what became of samples that are not simply right or wrong, over all methods."""
     scores = [track.score for track in progress.tracks if track.score is not None]
     counts = {
@@ -115,7 +115,7 @@ def company(progress: RunProgress) -> list[str]:
         "truncated": sum(score.n_truncated for score in scores),
     }
     facts = [f"{n:,} {what}" for what, n in counts.items() if n]
-    return [*facts, failed(progress)] if progress.n_failed else facts
+    return [*facts, format_failures(progress)] if progress.n_failed else facts
 
 
 def is_active(track: TrackProgress) -> bool:
@@ -123,28 +123,28 @@ def is_active(track: TrackProgress) -> bool:
     return 0 < track.n_done < track.n_samples
 
 
-def line(progress: RunProgress) -> str:
+def format_progress_line(progress: RunProgress) -> str:
     """Return all of it as one line, for where nothing can be drawn."""
     things = {"beforehand": "questions asked beforehand"}.get(progress.phase, "samples")
     parts = [f"{progress.n_done:,} of {progress.n_samples:,} {things}"]
     if progress.phase in ("loading", "scoring"):
         parts.append(PHASES[progress.phase])
     else:
-        parts.append(left(progress))
-    parts += judged(progress) + pace(progress) + recalled(progress)
+        parts.append(format_time_left(progress))
+    parts += list_judge_facts(progress) + list_pace_facts(progress) + list_reuse_facts(progress)
     scored = [track for track in progress.tracks if track.score is not None]
     active = [track for track in scored if is_active(track)] or scored[-_SCORES_IN_A_LINE:]
     parts += [
-        f"{track.task} {track.method} {score_of(track)} [{interval_of(track)}]"
+        f"{track.task} {track.method} {format_score(track)} [{format_interval(track)}]"
         for track in active[:_SCORES_IN_A_LINE]
     ]
-    parts += company(progress)
+    parts += list_count_facts(progress)
     if progress.last_failure is not None:
-        parts.append(f"last {one_line(progress.last_failure)}")
+        parts.append(f"last {flatten_line(progress.last_failure)}")
     return ", ".join(parts)
 
 
-def one_line(text: str, at_most: int = 200) -> str:
+def flatten_line(text: str, at_most: int = 200) -> str:
     """Return what a model or a server said in one line, cut where it is long."""
     flat = " ".join(text.split())
     return flat if len(flat) <= at_most else flat[: at_most - 3] + "..."

@@ -22,29 +22,34 @@ from rich.text import Text
 from assay.app.allowed_failures import AllowedFailures, is_failed
 from assay.app.run import FinishedRun
 from assay.core.control_characters import STEERING_CODES
-from assay.core.errors import SHOWN_AT_MOST, AssayError, Problem
+from assay.core.errors import MAX_SHOWN_PROBLEMS, AssayError, Problem
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
-from assay.core.rounding import percent
+from assay.core.rounding import format_percent
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
 from assay.core.score import NO_RIGHT_ANSWERS, Metric
 from assay.core.task import Task
-from assay.core.text_preview import shortened
-from assay.dialects.shared.compilation import Compiled
+from assay.core.text_preview import shorten_text
+from assay.dialects.shared.compilation import CompiledDataset
 from assay.engine.execute import SCORING
 from assay.results.rows import (
     ResultRow,
     TextRow,
+    format_reuse_line,
+    format_speed_line,
+    format_work_line,
     group_rows,
     mean_rows,
-    recalled_line,
     result_rows,
-    speed_line,
     text_rows,
-    work_line,
 )
-from assay.results.subset_families import disagreements, families, foremost, means_of
+from assay.results.subset_families import (
+    average_over_subsets,
+    count_disagreements,
+    group_by_family,
+    select_headline_metrics,
+)
 
 _PIPE_WIDTH = 120
 SHOWN_PROMPT = 20_000
@@ -90,7 +95,7 @@ out = _console()
 err = _console(stderr=True)
 
 
-def padded(texts: Sequence[str]) -> list[str]:
+def pad_texts(texts: Sequence[str]) -> list[str]:
     """Return texts filled up to one width on the terminal, where an East Asian character takes two cells."""
     width = max(map(cell_len, texts), default=0)
     return [text + " " * (width - cell_len(text)) for text in texts]
@@ -117,16 +122,16 @@ def simple_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, n_le
 
 def show_error(error: AssayError) -> None:
     """Print every problem: code, place, what is wrong, and the fix on a line of its own."""
-    for problem in error.problems[:SHOWN_AT_MOST]:
-        place = f" [bold]{escape(_from_here(problem.where))}[/]" if problem.where else ""
+    for problem in error.problems[:MAX_SHOWN_PROBLEMS]:
+        place = f" [bold]{escape(_relativize_origin(problem.where))}[/]" if problem.where else ""
         err.print(f"[bold red]{problem.code}[/]{place}", soft_wrap=True)
         err.print(f"  {escape(problem.what)}", soft_wrap=True)
-        err.print(f"  [green]fix:[/] {escape(_as_typed(problem))}", soft_wrap=True)
-    if error.total > SHOWN_AT_MOST:
-        err.print(f"... and {error.total - SHOWN_AT_MOST:,} more")
+        err.print(f"  [green]fix:[/] {escape(_expand_fix(problem))}", soft_wrap=True)
+    if error.total > MAX_SHOWN_PROBLEMS:
+        err.print(f"... and {error.total - MAX_SHOWN_PROBLEMS:,} more")
 
 
-def _as_typed(problem: Problem) -> str:
+def _expand_fix(problem: Problem) -> str:
     """Return a fix whose commands repeat what the person typed, so that they can be pasted."""
     path = "" if problem.where is None else problem.where.path
     # Commands of these errors add flags; others change flags that were given.
@@ -135,17 +140,19 @@ def _as_typed(problem: Problem) -> str:
     return problem.fix.replace(f"assay run {shlex.quote(path)}", shlex.join(["assay", *sys.argv[1:]]))
 
 
-def _from_here(where: Origin) -> str:
+def _relativize_origin(where: Origin) -> str:
     """Return a place as a person would write it: a file below the working folder by its path from there."""
     return str(where).removeprefix(f"{Path.cwd()}{os.sep}")
 
 
-def _below_here(text: str) -> str:
+def _relativize_text(text: str) -> str:
     """Return a text in which files below the working folder are named by their paths from there."""
     return text.replace(f"{Path.cwd()}{os.sep}", "")
 
 
-def show_compiled(one: Compiled, task: Task, *, n_prompts: int = 1, every_method: bool = False) -> None:
+def show_compiled(
+    one: CompiledDataset, task: Task, *, n_prompts: int = 1, every_method: bool = False
+) -> None:
     """Print how a dataset was understood, and prompts of the samples that will be evaluated."""
     spec = one.task.spec
     out.print(f"[bold]{escape(spec.name)}[/]  {spec.n_rows:,} rows, {one.kind} by {', '.join(spec.methods)}")
@@ -155,7 +162,12 @@ def show_compiled(one: Compiled, task: Task, *, n_prompts: int = 1, every_method
 
 
 def show_subsets(
-    family: str, compiled: Sequence[Compiled], task: Task, *, n_prompts: int = 1, every_method: bool = False
+    family: str,
+    compiled: Sequence[CompiledDataset],
+    task: Task,
+    *,
+    n_prompts: int = 1,
+    every_method: bool = False,
 ) -> None:
     """Print how the subsets of a dataset were understood: what they share, and prompts of the first one."""
     first = compiled[0]
@@ -167,12 +179,12 @@ def show_subsets(
     out.print(f"  [dim]subsets  [/] {escape(names)}", soft_wrap=True)
     notes = Counter(note for one in compiled for note in one.notes)
     shared = [note if n == len(compiled) else f"{note} ({n} of the subsets)" for note, n in notes.items()]
-    _show_facts(_facts_of_all(compiled), shared)
+    _show_facts(_merge_facts(compiled), shared)
     for sample in islice(task.samples(), n_prompts):
         _show_prompts(first, sample, every_method=every_method)
 
 
-def _facts_of_all(compiled: Sequence[Compiled]) -> list[tuple[str, str]]:
+def _merge_facts(compiled: Sequence[CompiledDataset]) -> list[tuple[str, str]]:
     """Return the facts of subsets: once where all share a value, else how many subsets have which."""
     found: dict[str, Counter[str]] = {}
     for one in compiled:
@@ -181,13 +193,15 @@ def _facts_of_all(compiled: Sequence[Compiled]) -> list[tuple[str, str]]:
     return [
         (
             name,
-            next(iter(values)) if values.total() == len(compiled) and len(values) == 1 else _counted(values),
+            next(iter(values))
+            if values.total() == len(compiled) and len(values) == 1
+            else _format_value_counts(values),
         )
         for name, values in found.items()
     ]
 
 
-def _counted(values: Counter[str]) -> str:
+def _format_value_counts(values: Counter[str]) -> str:
     shown = [
         value if n == 1 else f"{value} ({n} subsets)" for value, n in islice(values.items(), _FACTS_SHOWN)
     ]
@@ -205,10 +219,14 @@ def _show_facts(facts: Sequence[tuple[str, str]], notes: Sequence[str]) -> None:
 
 
 def show_all_compiled(
-    compiled: Sequence[Compiled], tasks: Sequence[Task], *, n_prompts: int = 1, every_method: bool = False
+    compiled: Sequence[CompiledDataset],
+    tasks: Sequence[Task],
+    *,
+    n_prompts: int = 1,
+    every_method: bool = False,
 ) -> None:
     """Print how datasets were understood, the subsets of one together."""
-    for family in families([task.spec for task in tasks]):
+    for family in group_by_family([task.spec for task in tasks]):
         names = {task.name for task in family.tasks}
         members = [pair for pair in zip(compiled, tasks, strict=True) if pair[1].spec.name in names]
         one, task = members[0]
@@ -219,13 +237,13 @@ def show_all_compiled(
             show_subsets(family.name, parts, task, n_prompts=n_prompts, every_method=every_method)
 
 
-def _show_prompts(one: Compiled, sample: Sample, *, every_method: bool) -> None:
+def _show_prompts(one: CompiledDataset, sample: Sample, *, every_method: bool) -> None:
     shown: dict[Prompt, list[str]] = {}
     for method in one.task.spec.methods:
         shown.setdefault(one.task.shown(sample, method), []).append(method)
     what = "text" if one.kind == "text" else "prompt"
     for prompt, methods in islice(shown.items(), None if every_method else 1):
-        title = f"{', '.join(methods)} {what} of {sample.id} ({_from_here(sample.origin)})"
+        title = f"{', '.join(methods)} {what} of {sample.id} ({_relativize_origin(sample.origin)})"
         out.print(prompt_panel(prompt, title))
     if one.task.spec.dialect == "table" and sample.is_graded:
         out.print(f"  [dim]right    [/] {escape(_right_answer(sample))}", soft_wrap=True)
@@ -237,7 +255,7 @@ def _show_prompts(one: Compiled, sample: Sample, *, every_method: bool) -> None:
 def _right_answer(sample: Sample) -> str:
     """Return the right answer of a sample: an option with its label, or the accepted texts."""
     right = [f"{sample.labels[index]}. {sample.choices[index]}" for index in sample.gold]
-    texts = [shortened(text, _SHOWN_ANSWER) for text in (right or sample.targets)[:_ANSWERS_SHOWN]]
+    texts = [shorten_text(text, _SHOWN_ANSWER) for text in (right or sample.targets)[:_ANSWERS_SHOWN]]
     more = len(right or sample.targets) - len(texts)
     return " | ".join([*texts, *([f"{more} more"] if more else [])])
 
@@ -246,11 +264,11 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
     """Return a prompt in a frame; the turns of a chat are named."""
     text = Text()
     if isinstance(prompt, str):
-        text.append(shortened(prompt, SHOWN_PROMPT))
+        text.append(shorten_text(prompt, SHOWN_PROMPT))
     else:
         for message in prompt:
             text.append(f"{message.role}\n", style="bold cyan")
-            text.append(shortened(message.shown, SHOWN_PROMPT) + "\n")
+            text.append(shorten_text(message.shown, SHOWN_PROMPT) + "\n")
         text.rstrip()
     return Panel(text, title=escape(title), title_align="left", border_style="dim", expand=False)
 
@@ -322,16 +340,16 @@ def group_tables(metrics: Sequence[Metric], manifest: RunManifest) -> list[Table
     for headings, rows in group_rows(metrics, manifest):
         table = Table(box=None, pad_edge=False, header_style="bold")
         is_one_task = len({row[0] for row in rows}) == 1
-        for index, heading in enumerate(_group_first(headings, is_one_task=is_one_task)):
+        for index, heading in enumerate(_reorder_group_row(headings, is_one_task=is_one_task)):
             table.add_column(heading, justify="left" if index < 3 - is_one_task else "right")
         for row in rows:
-            cells = _group_first(row, is_one_task=is_one_task)
+            cells = _reorder_group_row(row, is_one_task=is_one_task)
             table.add_row(*(escape(cell or "(empty)") for cell in cells))
         tables.append(table)
     return tables
 
 
-def _group_first(cells: Sequence[str], *, is_one_task: bool) -> list[str]:
+def _reorder_group_row(cells: Sequence[str], *, is_one_task: bool) -> list[str]:
     """Return a line of groups as a terminal shows it: the group in front, the only task left away."""
     task, method, group, *rest = cells
     return [group, method, *rest] if is_one_task else [task, group, method, *rest]
@@ -342,14 +360,14 @@ def show_result(run: FinishedRun, retry: str = RETRY) -> None:
     out.print()
     if run.manifest.status is RunStatus.ANSWERED:
         show_notes(run.came_up)
-        _show_answered(run)
+        _show_answer_counts(run)
         return
     show_metrics(run.manifest, run.metrics, retry)
     show_notes(run.came_up)
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.html'))}", soft_wrap=True)
 
 
-def _show_answered(run: FinishedRun) -> None:
+def _show_answer_counts(run: FinishedRun) -> None:
     """Print what the model was asked, where nothing is scored yet."""
     tally = run.tally
     failed = f", {tally.n_failed:,} samples failed" if tally.n_failed else ""
@@ -364,24 +382,24 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = 
     for groups in group_tables(metrics, manifest):
         out.print()
         print_table(groups)
-    for task, method, mass in means_of(metrics, "mass", manifest):
+    for task, method, mass in average_over_subsets(metrics, "mass", manifest):
         out.print(
-            f"[dim]{escape(task)} {method}: {percent(mass)} % of the next-token probability fell on the "
+            f"[dim]{escape(task)} {method}: {format_percent(mass)} % of the next-token probability fell on the "
             "labels[/]"
         )
-    for share in disagreements(manifest):
+    for share in count_disagreements(manifest):
         out.print(f"[dim]{escape(f'{share.name}: {share}')}[/]")
-    for metric in foremost(metrics, manifest):
+    for metric in select_headline_metrics(metrics, manifest):
         # What a group lacks is told of its tasks.
         for line in () if metric.task in manifest.groups else _warnings(metric, retry):
             style = "yellow" if metric.value is not None else "red"
-            said = escape(_below_here(f"{metric.task} {metric.method}: {line}"))
+            said = escape(_relativize_text(f"{metric.task} {metric.method}: {line}"))
             out.print(f"[{style}]{said}[/]", soft_wrap=True)
-    if (work := work_line(manifest)) is not None:
+    if (work := format_work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
-    if (speed := speed_line(manifest)) is not None:
+    if (speed := format_speed_line(manifest)) is not None:
         out.print(f"[dim]server: {speed}[/]", soft_wrap=True)
-    if (recalled := recalled_line(manifest)) is not None:
+    if (recalled := format_reuse_line(manifest)) is not None:
         out.print(f"[dim]{recalled}[/]", soft_wrap=True)
 
 

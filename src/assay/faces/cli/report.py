@@ -9,7 +9,7 @@ import click
 
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.lazy import Command, LazyGroup
-from assay.faces.cli.options import runs_folder, runs_option
+from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 if TYPE_CHECKING:
     from assay.core.errors import Problem
@@ -39,17 +39,17 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
     from assay.results.report import Highlights, render_report
 
     if is_bench(Path(run)) and not markdown:
-        from assay.faces.cli.bench_screen import bench_answer, show_bench
+        from assay.faces.cli.bench_screen import read_bench_answer, show_bench
 
         if is_json:
-            return bench_answer(Path(run))
+            return read_bench_answer(Path(run))
         show_bench(read_bench(Path(run)), profile="assay")
         return None
-    stored = find_run(run, runs_folder(runs_dir))
+    stored = find_run(run, resolve_runs_folder(runs_dir))
     if is_json:
-        from assay.faces.cli.answers import run_answer
+        from assay.faces.cli.answers import build_run_answer
 
-        return Answer(run_answer(stored.path, stored.manifest, stored.metrics()))
+        return Answer(build_run_answer(stored.path, stored.manifest, stored.metrics()))
     if markdown:
         click.echo(render_report(stored.manifest, stored.metrics(), Highlights(stored.scores())), nl=False)
         return None
@@ -81,34 +81,34 @@ def ls(context: click.Context, runs_dir: str | None, is_json: bool) -> Answer | 
                 f"--json goes behind: assay ls {context.invoked_subcommand} --json", context
             )
         return None
-    root = runs_folder(runs_dir)
+    root = resolve_runs_folder(runs_dir)
     if is_json:
-        return Answer(_listed(root))
+        return Answer(_build_runs_answer(root))
     _show_list(root)
     return None
 
 
-def _listed(root: Path) -> RunsAnswer:
+def _build_runs_answer(root: Path) -> RunsAnswer:
     """Return the runs and the benchmarks in a folder, for programs."""
     from assay.app.bench_page import bench_folders
-    from assay.faces.cli.answers import RunsAnswer, run_answer
+    from assay.faces.cli.answers import RunsAnswer, build_run_answer
 
-    runs, problems = _runs(root)
-    answers = (run_answer(one.path, one.manifest, shown) for one, shown in runs)
+    runs, problems = _read_runs(root)
+    answers = (build_run_answer(one.path, one.manifest, shown) for one, shown in runs)
     return RunsAnswer(tuple(answers), tuple(map(str, bench_folders(root))), tuple(problems))
 
 
-def _runs(root: Path) -> tuple[list[tuple[StoredRun, list[Metric]]], list[Problem]]:
+def _read_runs(root: Path) -> tuple[list[tuple[StoredRun, list[Metric]]], list[Problem]]:
     """Return the runs in a folder with what they are judged by, and what is wrong with those left out."""
     from assay.core.errors import StoreError
-    from assay.results.read import readable_runs
-    from assay.results.subset_families import foremost
+    from assay.results.read import list_readable_runs
+    from assay.results.subset_families import select_headline_metrics
 
     runs: list[tuple[StoredRun, list[Metric]]] = []
-    stored_runs, problems = readable_runs(root)
+    stored_runs, problems = list_readable_runs(root)
     for stored in stored_runs:
         try:
-            runs.append((stored, foremost(stored.metrics(), stored.manifest)))
+            runs.append((stored, select_headline_metrics(stored.metrics(), stored.manifest)))
         except StoreError as error:
             problems += error.problems
     return runs, problems
@@ -121,10 +121,10 @@ def _show_list(root: Path) -> None:
     from assay.app.bench_page import bench_folders
     from assay.core.errors import StoreError
     from assay.faces.cli.render import out, print_table, show_error
-    from assay.results.rows import interval, is_perplexity, value
-    from assay.results.subset_families import families, is_mean
+    from assay.results.rows import format_metric_interval, format_metric_value, is_perplexity
+    from assay.results.subset_families import group_by_family, is_subset_mean
 
-    runs, problems = _runs(root)
+    runs, problems = _read_runs(root)
     benches = bench_folders(root)
     if problems:
         show_error(StoreError(problems))
@@ -144,11 +144,13 @@ def _show_list(root: Path) -> None:
         )
         for metric in shown:
             method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
-            mean = " (mean of subsets)" if is_mean(metric, manifest) else ""
-            table.add_row(*head, metric.task + mean, method, value(metric), interval(metric))
+            mean = " (mean of subsets)" if is_subset_mean(metric, manifest) else ""
+            table.add_row(
+                *head, metric.task + mean, method, format_metric_value(metric), format_metric_interval(metric)
+            )
             head = ("", "", "", "")
         if not shown:
-            titles = ", ".join(family.title for family in families(manifest.tasks))
+            titles = ", ".join(family.title for family in group_by_family(manifest.tasks))
             table.add_row(*head, titles, "", "", "")
     if runs:
         print_table(table)

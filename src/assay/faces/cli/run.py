@@ -9,12 +9,12 @@ import click
 
 from assay.app.settings import Settings
 from assay.faces.cli.json_output import Answer, json_option
-from assay.faces.cli.options import allow_failures_option, dataset_options, settings_from
+from assay.faces.cli.options import allow_failures_option, build_settings, dataset_options
 
 if TYPE_CHECKING:
     from assay.app.run import FinishedRun
     from assay.core.summary_group import SummaryGroup
-    from assay.faces.cli.progress_views import Way
+    from assay.faces.cli.progress_views import ProgressMode
 
 FAILED_SAMPLES = 3
 """Exit status of a complete run that counts as failed: too many failed samples, or a task without a score."""
@@ -66,36 +66,38 @@ FAILED_SAMPLES = 3
     help="On standard error: a panel, or lines without a terminal; lines; JSON lines; nothing. [auto]",
 )
 @json_option
-def run(datasets: tuple[str, ...], progress: Way, is_json: bool, **flags: Any) -> int | Answer:
+def run(datasets: tuple[str, ...], progress: ProgressMode, is_json: bool, **flags: Any) -> int | Answer:
     """Evaluate a model on one or more datasets.
 
     DATASET is a csv, tsv, json, jsonl, parquet or arrow file (also .gz), a Python config with a
     `datasets` list, a name under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
     hf://ORG/NAME[:config][@revision][#split]. The same command again resumes where it stopped.
     """
-    settings = settings_from(flags)
+    settings = build_settings(flags)
     if not is_json:
         return evaluate(datasets, settings, progress)
-    from assay.faces.cli.answers import run_answer
+    from assay.faces.cli.answers import build_run_answer
 
-    finished = evaluated(datasets, settings, progress=progress, shows_result=False)
-    return Answer(run_answer(finished.folder, finished.manifest, finished.metrics), status_of(finished))
+    finished = evaluate_and_show(datasets, settings, progress=progress, shows_result=False)
+    return Answer(
+        build_run_answer(finished.folder, finished.manifest, finished.metrics), get_exit_status(finished)
+    )
 
 
-def evaluate(datasets: tuple[str, ...], settings: Settings, progress: Way = "auto") -> int:
+def evaluate(datasets: tuple[str, ...], settings: Settings, progress: ProgressMode = "auto") -> int:
     """Run, show how it goes and what came out; return the exit status."""
-    finished = evaluated(datasets, settings, progress=progress)
+    finished = evaluate_and_show(datasets, settings, progress=progress)
     if settings.values.stage == "infer":
         click.echo("the same command with --stage score scores them, without the model")
-    return status_of(finished)
+    return get_exit_status(finished)
 
 
-def evaluated(
+def evaluate_and_show(
     datasets: tuple[str, ...],
     settings: Settings,
     groups: Sequence[SummaryGroup] | None = None,
     *,
-    progress: Way = "auto",
+    progress: ProgressMode = "auto",
     shows_result: bool = True,
     retry: str = "--retry-failed",
 ) -> FinishedRun:
@@ -104,7 +106,7 @@ def evaluated(
     `groups`: what is also told together; None: as configs say. `retry`: the command's flag that sends failed
     requests again.
     """
-    from assay.app.allowed_failures import allowed_failures
+    from assay.app.allowed_failures import read_allowed_failures
     from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.progress_views import download_bars
@@ -114,11 +116,11 @@ def evaluated(
         finished = evaluate_datasets(datasets, settings, observer, groups)
     if shows_result:
         show_result(finished, retry)
-    show_failures(finished.manifest, allowed_failures(finished.manifest), retry)
+    show_failures(finished.manifest, read_allowed_failures(finished.manifest), retry)
     return finished
 
 
-def status_of(finished: FinishedRun) -> int:
+def get_exit_status(finished: FinishedRun) -> int:
     """Return the exit status of a complete run."""
     from assay.app.allowed_failures import is_failed
 

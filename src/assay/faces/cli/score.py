@@ -13,20 +13,20 @@ from assay.faces.cli.options import (
     is_offline,
     match_option,
     offline_option,
-    pairs,
-    runs_folder,
+    parse_pairs,
+    resolve_runs_folder,
     runs_option,
     several_right_option,
 )
 from assay.faces.cli.run import FAILED_SAMPLES
 
 if TYPE_CHECKING:
-    from assay.app.rescore import Rescored
-    from assay.app.scorer_selection import Choices
+    from assay.app.rescore import RescoreResult
+    from assay.app.scorer_selection import ScoringChoices
     from assay.core.score import Score
     from assay.faces.cli.answers import ScoringAnswer
     from assay.results.read import StoredRun
-    from assay.results.scoring_changes import Changes
+    from assay.results.scoring_changes import ScoringChanges
 
 _SHOWN_CHARS = 40
 
@@ -92,21 +92,21 @@ def score(
     was, by this version of Assay.
     """
     if list_names:
-        return _names() if is_json else _show_names()
+        return _build_names_answer() if is_json else _show_names()
     from assay.results.read import find_run
 
-    stored = find_run(run, runs_folder(runs_dir))
+    stored = find_run(run, resolve_runs_folder(runs_dir))
     if list_scorings:
-        return _scorings(stored) if is_json else _show_scorings(stored)
+        return _build_scorings_answer(stored) if is_json else _show_scorings(stored)
     if use is not None:
-        from assay.app.rescore import use as show
+        from assay.app.rescore import show_scoring as show
 
         entry = show(stored.path, use)
         if is_json:
-            return _scorings(stored)
+            return _build_scorings_answer(stored)
         click.echo(f"shown now: {entry.name}")
         return 0
-    from assay.app.allowed_failures import AllowedFailures, allowed_failures, is_failed
+    from assay.app.allowed_failures import AllowedFailures, is_failed, read_allowed_failures
     from assay.app.rescore import rescore
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_failures
@@ -124,8 +124,8 @@ def score(
     status = FAILED_SAMPLES if is_failed(done.manifest) else 0
     if not is_json:
         _show_rescored(done)
-    show_failures(done.manifest, allowed_failures(done.manifest))
-    return Answer(_rescored(done), status) if is_json else status
+    show_failures(done.manifest, read_allowed_failures(done.manifest))
+    return Answer(_build_scoring_answer(done), status) if is_json else status
 
 
 def _choices(
@@ -140,29 +140,29 @@ def _choices(
     judge_prompt: str | None,
     methods: tuple[str, ...],
     tasks: tuple[str, ...],
-) -> Choices:
-    from assay.app.scorer_selection import Choices
+) -> ScoringChoices:
+    from assay.app.scorer_selection import ScoringChoices
 
-    return Choices(
+    return ScoringChoices(
         extract=extract,
-        metrics=_listed(metrics),
-        metric_args=pairs(metric_args, "--metric-arg n_gram=2"),
+        metrics=_split_values(metrics),
+        metric_args=parse_pairs(metric_args, "--metric-arg n_gram=2"),
         score_by=score_by,
         match=match,
         several_right=several_right,
         judge=judge,
-        judge_args=pairs(judge_args, "--judge-arg concurrency=4"),
-        judge_prompt=None if judge_prompt is None else _text_of(judge_prompt),
-        methods=_listed(methods),
+        judge_args=parse_pairs(judge_args, "--judge-arg concurrency=4"),
+        judge_prompt=None if judge_prompt is None else _read_prompt_file(judge_prompt),
+        methods=_split_values(methods),
         tasks=tasks,
     )
 
 
-def _listed(values: tuple[str, ...]) -> tuple[str, ...]:
+def _split_values(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
 
 
-def _text_of(path: str) -> str:
+def _read_prompt_file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -173,33 +173,33 @@ def _text_of(path: str) -> str:
         raise UsageError(Problem("RESCORE-008", what, "name a text file", Origin(path))) from error
 
 
-def _names() -> Answer:
+def _build_names_answer() -> Answer:
     from assay.app.metric_selection import METRICS
     from assay.faces.cli.answers import ScorersAnswer
     from assay.scoring.originals.opencompass.postprocess.registry import POSTPROCESSORS
-    from assay.scoring.scorers.extractors import OWN, PATTERNS
+    from assay.scoring.scorers.extractors import OWN_EXTRACTORS, PATTERNS
 
-    return Answer(ScorersAnswer((*OWN, *PATTERNS, *POSTPROCESSORS), tuple(METRICS)))
+    return Answer(ScorersAnswer((*OWN_EXTRACTORS, *PATTERNS, *POSTPROCESSORS), tuple(METRICS)))
 
 
 def _show_names() -> int:
-    from assay.app.metric_selection import METRICS, arguments_of
+    from assay.app.metric_selection import METRICS, list_metric_arguments
     from assay.faces.cli.render import out
     from assay.scoring.originals.opencompass.postprocess.registry import POSTPROCESSORS
-    from assay.scoring.scorers.extractors import OWN, PATTERNS
+    from assay.scoring.scorers.extractors import OWN_EXTRACTORS, PATTERNS
 
     out.print("[bold]extractors[/]")
-    for name, what in {**{name: what for name, (_, what) in OWN.items()}, **PATTERNS}.items():
+    for name, what in {**{name: what for name, (_, what) in OWN_EXTRACTORS.items()}, **PATTERNS}.items():
         out.print(f"  {name:<20} {what}", markup=False)
     out.print("  post-processors of configs: " + ", ".join(POSTPROCESSORS), markup=False, soft_wrap=True)
     out.print("[bold]metrics[/]")
     for name in METRICS:
-        out.print(f"  {name:<20} {', '.join(arguments_of(name))}".rstrip(), markup=False)
+        out.print(f"  {name:<20} {', '.join(list_metric_arguments(name))}".rstrip(), markup=False)
     out.print("  own:NAME             any that the dataset's own code reports", markup=False)
     return 0
 
 
-def _rescored(done: Rescored) -> ScoringAnswer:
+def _build_scoring_answer(done: RescoreResult) -> ScoringAnswer:
     from assay.faces.cli.answers import ScoringAnswer
 
     return ScoringAnswer(
@@ -214,7 +214,7 @@ def _rescored(done: Rescored) -> ScoringAnswer:
     )
 
 
-def _show_rescored(done: Rescored) -> None:
+def _show_rescored(done: RescoreResult) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out, show_metrics, show_notes
@@ -227,7 +227,7 @@ def _show_rescored(done: Rescored) -> None:
     )
 
 
-def _show_changes(changes: Changes) -> None:
+def _show_changes(changes: ScoringChanges) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -244,12 +244,18 @@ def _show_changes(changes: Changes) -> None:
     for heading in ("sample", "method", "target", "the run said", "this scoring says"):
         table.add_column(heading, overflow="fold")
     for one in changes.first:
-        cells = (one.sample_id, one.method, one.after.target or "-", _said(one.before), _said(one.after))
+        cells = (
+            one.sample_id,
+            one.method,
+            one.after.target or "-",
+            _format_score(one.before),
+            _format_score(one.after),
+        )
         table.add_row(*(escape(cell) for cell in cells))
     print_table(table)
 
 
-def _said(score: Score) -> str:
+def _format_score(score: Score) -> str:
     """Return what a scoring found and what that is worth, in a few words."""
     worth = str(score.verdict) if score.value is None else f"{score.value:g}"
     answer = score.answer
@@ -259,9 +265,9 @@ def _said(score: Score) -> str:
     return f"{short!r} {worth} ({score.rule or '-'})"
 
 
-def _scorings(stored: StoredRun) -> Answer:
+def _build_scorings_answer(stored: StoredRun) -> Answer:
     from assay.faces.cli.answers import ListedScoringAnswer, ScoringsAnswer
-    from assay.results.scoring_changes import listed_scorings
+    from assay.results.scoring_changes import iter_scorings
 
     listed = (
         ListedScoringAnswer(
@@ -273,7 +279,7 @@ def _scorings(stored: StoredRun) -> Answer:
             metrics=one.heads,
             differences=tuple(one.differences),
         )
-        for one in listed_scorings(stored)
+        for one in iter_scorings(stored)
     )
     return Answer(ScoringsAnswer(tuple(listed)))
 
@@ -282,15 +288,15 @@ def _show_scorings(stored: StoredRun) -> int:
     from rich.markup import escape
     from rich.table import Table
 
-    from assay.core.rounding import NOT_KNOWN, fixed
+    from assay.core.rounding import NOT_KNOWN, format_decimal
     from assay.faces.cli.render import out, print_table
-    from assay.results.rows import interval, value
-    from assay.results.scoring_changes import listed_scorings
+    from assay.results.rows import format_metric_interval, format_metric_value
+    from assay.results.scoring_changes import iter_scorings
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("scoring", "task", "method", "metric", "score", "95 % interval", "to the first", ""):
         table.add_column(heading, overflow="fold")
-    for one in listed_scorings(stored):
+    for one in iter_scorings(stored):
         marks = [
             *(["shown"] if one.is_shown else []),
             *(["older answers"] if one.is_of_older_answers else []),
@@ -298,8 +304,15 @@ def _show_scorings(stored: StoredRun) -> int:
         head, mark = one.name, ", ".join(marks)
         for metric, less in zip(one.heads, one.differences, strict=True):
             unit = 100.0 if metric.is_share else 1.0
-            difference = NOT_KNOWN if less is None else fixed(unit * less, 1, is_signed=True)
-            cells = (head, metric.task, metric.method, metric.metric, value(metric), interval(metric))
+            difference = NOT_KNOWN if less is None else format_decimal(unit * less, 1, is_signed=True)
+            cells = (
+                head,
+                metric.task,
+                metric.method,
+                metric.metric,
+                format_metric_value(metric),
+                format_metric_interval(metric),
+            )
             table.add_row(*(escape(cell) for cell in cells), difference, mark)
             head = mark = ""
         if not one.heads:

@@ -56,9 +56,9 @@ def serve(
     assay serve --allow-python my_tasks --database postgresql://assay@db/assay
     assay serve token add ann --role runner
     """  # noqa: D301 (click wants the character itself)
-    from assay.app.team.settings import team_settings
+    from assay.app.team.settings import resolve_team_settings
 
-    settings = team_settings(flags, Path.cwd())
+    settings = resolve_team_settings(flags, Path.cwd())
     context.obj = settings
     if context.invoked_subcommand is not None:
         return
@@ -81,12 +81,12 @@ def serve(
             f"{len(team.datasets.every())} datasets, {len(team.models.every())} models, "
             f"{settings.workers} workers, database {team.database.place}"
         )
-        first_token(team)
+        print_first_token(team)
         click.echo(f"serving at {server.address}  (Ctrl-C ends)")
         server.serve()
 
 
-def first_token(team: Team) -> None:
+def print_first_token(team: Team) -> None:
     """Print a token for the owner when nobody has one: who starts the server may do everything."""
     from assay.core.roles import Role
 

@@ -16,7 +16,7 @@ _DAY_S = 24 * 3600.0
 _MOST_DAYS = 36_500
 
 
-def _checked_days(_context: click.Context, _parameter: click.Parameter, days: float | None) -> float | None:
+def _check_days(_context: click.Context, _parameter: click.Parameter, days: float | None) -> float | None:
     """Refuse what is no time: a token until `nan` would be kept as one for ever."""
     if days is not None and not 0 < days <= _MOST_DAYS:
         raise click.BadParameter(f"{days:g} is not between 0 and {_MOST_DAYS}")
@@ -26,7 +26,7 @@ def _checked_days(_context: click.Context, _parameter: click.Parameter, days: fl
 _P = ParamSpec("_P")
 
 
-def _with_place(command: Callable[Concatenate[TeamSettings, _P], None]) -> Callable[..., None]:
+def _add_database_options(command: Callable[Concatenate[TeamSettings, _P], None]) -> Callable[..., None]:
     """Let a command take --home and --database itself; `assay serve --home DIR token ...` works too."""
 
     @click.option("--home", metavar="DIR", help="The server's folder. [assay-team]")
@@ -64,24 +64,22 @@ def token() -> None:
     required=True,
     help="reader looks; runner starts evaluations and stops their own; owner may do everything.",
 )
-@click.option(
-    "--days", type=float, callback=_checked_days, metavar="N", help="How long it counts. [for ever]"
-)
-@_with_place
+@click.option("--days", type=float, callback=_check_days, metavar="N", help="How long it counts. [for ever]")
+@_add_database_options
 def add(settings: TeamSettings, name: str, role: str, days: float | None) -> None:
     """Make a token and print it: it is not kept, and never shown again."""
-    from assay.app.team.registering import checked_name
+    from assay.app.team.registering import check_name
     from assay.app.team.team import open_team
     from assay.core.roles import Role
 
     with open_team(settings) as team:
         lasts_s = None if days is None else days * _DAY_S
-        click.echo(team.tokens.add(checked_name(name), Role(role), lasts_s=lasts_s))
+        click.echo(team.tokens.add(check_name(name), Role(role), lasts_s=lasts_s))
 
 
 @token.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-@_with_place
+@_add_database_options
 def list_tokens(settings: TeamSettings, as_json: bool) -> None:
     """List the tokens, without their secrets."""
     import msgspec
@@ -100,7 +98,7 @@ def list_tokens(settings: TeamSettings, as_json: bool) -> None:
 
 @token.command()
 @click.argument("name")
-@_with_place
+@_add_database_options
 def revoke(settings: TeamSettings, name: str) -> None:
     """Make a token worthless."""
     from assay.app.team.team import open_team

@@ -48,11 +48,11 @@ class LastingFile(FileIO):
 def install_streams() -> None:
     """Make standard output and error such files; descriptors that are closed lead nowhere."""
     _reserve_descriptors()
-    sys.stdout = _lasting(sys.stdout, 1)
-    sys.stderr = _lasting(sys.stderr, 2)
+    sys.stdout = _wrap_stream(sys.stdout, 1)
+    sys.stderr = _wrap_stream(sys.stderr, 2)
 
 
-def lost_output() -> OSError | None:
+def find_output_error() -> OSError | None:
     """Return why standard output could not be written; None where it was, or its reader went away."""
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
@@ -68,7 +68,7 @@ def _reserve_descriptors() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def _lasting(stream: TextIO | None, descriptor: int) -> TextIOWrapper:
+def _wrap_stream(stream: TextIO | None, descriptor: int) -> TextIOWrapper:
     file = BufferedWriter(LastingFile(descriptor))
     # Shows the code of a character that output cannot hold: an ASCII terminal must not end a Korean run.
     errors = "backslashreplace"

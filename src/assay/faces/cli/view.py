@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from assay.core.errors import Problem, UsageError
-from assay.faces.cli.options import runs_folder, runs_option
+from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 
 @click.command()
@@ -63,7 +63,7 @@ def view(
 
             webbrowser.open(address)
 
-    folders = tuple(Path(one) for one in runs) or (runs_folder(runs_dir),)
+    folders = tuple(Path(one) for one in runs) or (resolve_runs_folder(runs_dir),)
     show_runs(ViewSettings(folders, host, port, token, allow_host), started)
 
 

@@ -14,7 +14,7 @@ _WORTH = 16 << 10
 _QUICK = 3
 
 
-class Body:
+class ResponseBody:
     """Bytes with a tag that changes when they do."""
 
     def __init__(self, content: bytes, tag: str, media_type: str = MediaType.JSON) -> None:
@@ -28,8 +28,8 @@ class Body:
         return gzip.compress(self.content, _QUICK, mtime=0)
 
 
-def answer(
-    request: Request[Any, Any, Any], body: Body, *, keep: str = "private, no-cache"
+def build_response(
+    request: Request[Any, Any, Any], body: ResponseBody, *, keep: str = "private, no-cache"
 ) -> Response[bytes]:
     """Return the answer that holds a body; `no-cache` has the browser ask whether it is still the same."""
     tag = f'"{body.tag}"'
@@ -37,13 +37,13 @@ def answer(
     if tag in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers)
     content = body.content
-    if len(content) > _WORTH and _is_compressed_for(request):
+    if len(content) > _WORTH and _can_compress_for(request):
         content = body.compressed
         headers["content-encoding"] = "gzip"
     return Response(content, media_type=body.media_type, headers=headers)
 
 
-def _is_compressed_for(request: Request[Any, Any, Any]) -> bool:
+def _can_compress_for(request: Request[Any, Any, Any]) -> bool:
     """Whether to compress: within one machine it only takes time. A proxy there does it for others."""
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return False

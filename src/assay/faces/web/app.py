@@ -17,9 +17,15 @@ from litestar.types import ControllerRouterHandler, Message, Scope
 
 from assay.core.errors import AssayError
 from assay.core.roles import Role
-from assay.faces.web.error_responses import Refusal, malformed, no_address, own_fault, refusal_of
-from assay.faces.web.expected_values import expected_at
-from assay.faces.web.security.access import needs
+from assay.faces.web.error_responses import (
+    HttpError,
+    internal_error,
+    malformed_request_error,
+    to_http_error,
+    unknown_address_error,
+)
+from assay.faces.web.expected_values import describe_expected
+from assay.faces.web.security.access import require_role
 from assay.faces.web.security.gate import Bounds, Gate
 from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions
@@ -51,19 +57,19 @@ def make_app(
     """Return the application. Every handler needs a reader at least, unless it is `PUBLIC`."""
     app = Litestar(
         list(routers),
-        guards=[needs(Role.READER)],
+        guards=[require_role(Role.READER)],
         exception_handlers={
-            Refusal: _refused,
-            AssayError: _mistaken,
-            HTTPException: _not_understood,
-            RecursionError: _too_deep,
-            Exception: failed,
+            HttpError: _handle_http_error,
+            AssayError: _handle_assay_error,
+            HTTPException: _handle_litestar_error,
+            RecursionError: _handle_recursion_error,
+            Exception: handle_unexpected_error,
         },
         openapi_config=openapi,
         # The gate bounds bodies, and knows who may send more.
         request_max_body_size=None,
         logging_config=None,
-        before_send=[_allow_every_method],
+        before_send=[_set_allow_header],
         on_shutdown=list(on_shutdown),
     )
     return Gate(
@@ -71,43 +77,45 @@ def make_app(
     )
 
 
-def answered(refusal: Refusal) -> Response[bytes]:
+def build_error_response(refusal: HttpError) -> Response[bytes]:
     """Return a refusal as an answer."""
     headers = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
     return Response(refusal.body(), status_code=refusal.status, media_type=MediaType.JSON, headers=headers)
 
 
-def _refused(_: Request[Any, Any, Any], refusal: Refusal) -> Response[bytes]:
-    return answered(refusal)
+def _handle_http_error(_: Request[Any, Any, Any], refusal: HttpError) -> Response[bytes]:
+    return build_error_response(refusal)
 
 
-def _mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
-    return answered(refusal_of(error))
+def _handle_assay_error(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
+    return build_error_response(to_http_error(error))
 
 
-def _not_understood(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def _handle_litestar_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     """Say what Litestar found wrong. Its own words repeat the address, which may be anything."""
     if error.status_code in _NOT_FOUND:
-        return answered(no_address(error.status_code))
+        return build_error_response(unknown_address_error(error.status_code))
     if error.status_code >= 500:
-        return answered(own_fault())
+        return build_error_response(internal_error())
     extra = error.extra if isinstance(error.extra, list) else []
-    found = [_described(request, one) for one in extra if isinstance(one, dict)]
-    return answered(malformed("; ".join(found) or "the request cannot be read"))
+    found = [_describe_fault(request, one) for one in extra if isinstance(one, dict)]
+    return build_error_response(malformed_request_error("; ".join(found) or "the request cannot be read"))
 
 
-def _too_deep(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
+def _handle_recursion_error(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
     """Refuse a body of brackets within brackets. Litestar lets this error of its decoder out."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None or trace.tb_frame.f_code is not decode_json.__code__:
         # Our own, and no word on the body.
-        return failed(request, error)
-    return answered(malformed("the body is nested too deeply: brackets within brackets, hundreds of them"))
+        return handle_unexpected_error(request, error)
+    return build_error_response(
+        malformed_request_error("the body is nested too deeply: brackets within brackets, hundreds of them")
+    )
 
 
-def _described(request: Request[Any, Any, Any], fault: dict[str, Any]) -> str:
+def _describe_fault(request: Request[Any, Any, Any], fault: dict[str, Any]) -> str:
     """Return what is wrong at one place of a request, and what is expected there."""
     place, message = str(fault.get("key", "body")), str(fault.get("message", ""))
     parameters = request.route_handler.parsed_fn_signature.parameters
@@ -115,11 +123,11 @@ def _described(request: Request[Any, Any, Any], fault: dict[str, Any]) -> str:
     annotation, inside = (parameters[name].annotation, "") if name in parameters else (None, place)
     if annotation is None and "data" in parameters:
         annotation = parameters["data"].annotation
-    expected = "" if annotation is None else expected_at(annotation, inside, message)
+    expected = "" if annotation is None else describe_expected(annotation, inside, message)
     return f"{place}: {message}{expected}"
 
 
-async def _allow_every_method(message: Message, scope: Scope) -> None:
+async def _set_allow_header(message: Message, scope: Scope) -> None:
     """Name all methods of an address: Litestar names those of the first handler that was registered."""
     if message["type"] != "http.response.start":
         return
@@ -134,7 +142,7 @@ async def _allow_every_method(message: Message, scope: Scope) -> None:
         MutableScopeHeaders.from_message(message)["allow"] = ", ".join(sorted(methods))
 
 
-def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+def handle_unexpected_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Log an error that nobody foresaw, and say no more than that there was one."""
     _log.error("%s %s", request.method, request.url.path, exc_info=error)
-    return answered(own_fault())
+    return build_error_response(internal_error())

@@ -12,26 +12,26 @@ import msgspec
 from litestar import Request, Response, Router, get
 
 from assay.app.leaderboard import IndexedRuns
-from assay.app.team.leaderboard import Wishes, board_of
+from assay.app.team.leaderboard import BoardOptions, build_board
 from assay.core.errors import Problem
 from assay.core.ids import digest
-from assay.faces.web.answers import Body, answer
+from assay.faces.web.answers import ResponseBody, build_response
 from assay.results.leaderboard.board import Board, BoardCell
-from assay.results.leaderboard.page import board_page
+from assay.results.leaderboard.page import build_board_page
 from assay.results.run_list import RunList
 from assay.results.store import MANIFEST
 
-_Asked = Request[Any, Any, Any]
+_AnyRequest = Request[Any, Any, Any]
 
 
-class BoardShelf:
+class BoardCache:
     """The board, kept as long as no run changes. Called from threads."""
 
     def __init__(
         self,
         runs: RunList,
         open_indexes: Callable[[], IndexedRuns],
-        wishes_of: Callable[[IndexedRuns], Wishes] = lambda _: Wishes({}, None),
+        wishes_of: Callable[[IndexedRuns], BoardOptions] = lambda _: BoardOptions({}, None),
     ) -> None:
         self._runs = runs
         self._open = open_indexes
@@ -39,20 +39,20 @@ class BoardShelf:
         self._indexed: IndexedRuns | None = None
         self._lock = threading.Lock()
         self._made_of: object = None
-        self._body = Body(b"", "")
+        self._body = ResponseBody(b"", "")
 
-    def board(self) -> Body:
+    def board(self) -> ResponseBody:
         """Return the board as it is now."""
         with self._lock:
             if self._indexed is None:
                 self._indexed = self._open()
-            notes = tuple(_told(problem) for problem in self._indexed.refresh())
+            notes = tuple(_format_problem(problem) for problem in self._indexed.refresh())
             folders = self._runs.listing().folders
             wishes = self._wishes_of(self._indexed)
             made_of = (self._indexed.revision, tuple(folders), notes, wishes)
             if made_of != self._made_of:
-                board = board_of(self._indexed, wishes)
-                self._body = _made(board, folders, notes)
+                board = build_board(self._indexed, wishes)
+                self._body = _build_body(board, folders, notes)
                 self._made_of = made_of
             return self._body
 
@@ -64,7 +64,7 @@ class BoardShelf:
                 self._indexed = None
 
 
-def _told(problem: Problem) -> str:
+def _format_problem(problem: Problem) -> str:
     """Return a problem for whoever reads the page: a run by its name, not by where it lies."""
     if problem.where is None:
         return f"{problem.code}: {problem.what}"
@@ -72,7 +72,7 @@ def _told(problem: Problem) -> str:
     return f"{problem.code} {path.parent.name if path.name == MANIFEST else path.name}: {problem.what}"
 
 
-def _made(board: Board, folders: Mapping[str, Path], notes: Sequence[str]) -> Body:
+def _build_body(board: Board, folders: Mapping[str, Path], notes: Sequence[str]) -> ResponseBody:
     board = msgspec.structs.replace(board, notes=(*notes, *board.notes))
     names = {str(folder): name for name, folder in folders.items()}
 
@@ -80,16 +80,16 @@ def _made(board: Board, folders: Mapping[str, Path], notes: Sequence[str]) -> Bo
         name = names.get(f"{cell.root}/{cell.run}")
         return None if name is None or cell.host else f"/runs/{quote(name, safe='')}"
 
-    content = msgspec.json.encode(board_page(board, link_of))
-    return Body(content, digest(content.decode()))
+    content = msgspec.json.encode(build_board_page(board, link_of))
+    return ResponseBody(content, digest(content.decode()))
 
 
-def board_router(shelf: BoardShelf) -> Router:
+def board_router(shelf: BoardCache) -> Router:
     """Return the handler of the board, under /data."""
 
     @get("/leaderboard", sync_to_thread=True)
-    def leaderboard(request: _Asked) -> Response[bytes]:
+    def leaderboard(request: _AnyRequest) -> Response[bytes]:
         """Show models by datasets."""
-        return answer(request, shelf.board())
+        return build_response(request, shelf.board())
 
     return Router("/data", route_handlers=[leaderboard])

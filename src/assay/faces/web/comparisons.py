@@ -15,13 +15,13 @@ from litestar.params import QueryParameter
 
 from assay.app.compare import compare_view
 from assay.core.ids import digest
-from assay.faces.web.answers import Body, answer
-from assay.faces.web.error_responses import malformed
-from assay.faces.web.open_runs import RunShelf
+from assay.faces.web.answers import ResponseBody, build_response
+from assay.faces.web.error_responses import malformed_request_error
+from assay.faces.web.open_runs import RunCache
 from assay.results.read import StoredRun
 from assay.results.store import MANIFEST, SAMPLES, SCORES, SUMMARY
 
-_Asked = Request[Any, Any, Any]
+_AnyRequest = Request[Any, Any, Any]
 _Runs = Annotated[list[str] | None, QueryParameter(name="run")]
 _Methods = Annotated[str, QueryParameter(max_length=200)]
 _MOST_SIDES = 8
@@ -31,42 +31,42 @@ _MOST_KEPT = 4
 _encode = msgspec.json.Encoder().encode
 
 
-def comparisons_router(shelf: RunShelf) -> Router:
+def comparisons_router(shelf: RunCache) -> Router:
     """Return the handlers under /data/compare."""
-    comparisons = _Comparisons(shelf)
+    comparisons = _ComparisonCache(shelf)
 
     @get("/", sync_to_thread=True)
-    def comparison(request: _Asked, run: _Runs = None, methods: _Methods = "") -> Response[bytes]:
+    def comparison(request: _AnyRequest, run: _Runs = None, methods: _Methods = "") -> Response[bytes]:
         """Compare runs, without their samples; `methods` as in `assay compare`."""
-        return answer(request, comparisons.of(run or (), methods).page)
+        return build_response(request, comparisons.of(run or (), methods).page)
 
     @get("/samples", sync_to_thread=True)
-    def samples(request: _Asked, run: _Runs = None, methods: _Methods = "") -> Response[bytes]:
+    def samples(request: _AnyRequest, run: _Runs = None, methods: _Methods = "") -> Response[bytes]:
         """List the samples of runs side by side, by columns."""
-        return answer(request, comparisons.of(run or (), methods).table)
+        return build_response(request, comparisons.of(run or (), methods).table)
 
     return Router("/data/compare", route_handlers=[comparison, samples])
 
 
-class _Made(NamedTuple):
+class _ComparisonBodies(NamedTuple):
     """The parts of a comparison as they are sent."""
 
-    page: Body
-    table: Body
+    page: ResponseBody
+    table: ResponseBody
 
 
-class _Comparisons:
+class _ComparisonCache:
     """Comparisons that were made, until a run in them changes. Called from threads, made one at a time."""
 
-    def __init__(self, shelf: RunShelf) -> None:
+    def __init__(self, shelf: RunCache) -> None:
         self._shelf = shelf
-        self._kept: OrderedDict[str, _Made] = OrderedDict()
+        self._kept: OrderedDict[str, _ComparisonBodies] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, names: Sequence[str], methods: str) -> _Made:
+    def of(self, names: Sequence[str], methods: str) -> _ComparisonBodies:
         """Return the comparison of some runs."""
         if not 1 <= len(names) <= _MOST_SIDES:
-            raise malformed(
+            raise malformed_request_error(
                 f"{len(names)} runs are named in the address: it takes two to {_MOST_SIDES}, as ?run=A&run=B,"
                 " or one with ?run=A&methods=M,N"
             )
@@ -75,17 +75,19 @@ class _Comparisons:
         with self._lock:
             made = self._kept.get(tag)
             if made is None:
-                made = self._kept[tag] = _made(folders, names, methods, tag)
+                made = self._kept[tag] = _build_bodies(folders, names, methods, tag)
             self._kept.move_to_end(tag)
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
             return made
 
 
-def _made(folders: Sequence[Path], names: Sequence[str], methods: str, tag: str) -> _Made:
+def _build_bodies(folders: Sequence[Path], names: Sequence[str], methods: str, tag: str) -> _ComparisonBodies:
     chosen = [method.strip() for method in methods.split(",") if method.strip()]
     view = compare_view([StoredRun(folder) for folder in folders], chosen, names=names)
-    return _Made(Body(_encode(view.page()), f"{tag}.page"), Body(_encode(view.table), f"{tag}.table"))
+    return _ComparisonBodies(
+        ResponseBody(_encode(view.page()), f"{tag}.page"), ResponseBody(_encode(view.table), f"{tag}.table")
+    )
 
 
 def _stamp(folder: Path) -> list[tuple[int, int]]:

@@ -9,25 +9,25 @@ from litestar import Request, Response, Router, get
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
-from assay.faces.web.answers import answer
+from assay.faces.web.answers import build_response
 from assay.faces.web.events import Streams
-from assay.faces.web.media import media_answer
-from assay.faces.web.open_runs import RunShelf
+from assay.faces.web.media import build_media_response
+from assay.faces.web.open_runs import RunCache
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY
 
-_Asked = Request[Any, Any, Any]
+_AnyRequest = Request[Any, Any, Any]
 _Number = Annotated[int, QueryParameter(ge=0, le=1 << 40)]
 _Revision = Annotated[str | None, QueryParameter(max_length=64)]
 _GROWING = (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL)
 
 
-def data_router(shelf: RunShelf, streams: Streams) -> Router:
+def data_router(shelf: RunCache, streams: Streams) -> Router:
     """Return the handlers under /data."""
 
     @get("/runs", sync_to_thread=True)
-    def runs(request: _Asked) -> Response[bytes]:
+    def runs(request: _AnyRequest) -> Response[bytes]:
         """List the runs."""
-        return answer(request, shelf.listing())
+        return build_response(request, shelf.listing())
 
     @get("/events")
     async def list_events() -> Stream:
@@ -35,13 +35,13 @@ def data_router(shelf: RunShelf, streams: Streams) -> Router:
         return streams.open(lambda: shelf.runs.listing().revision)
 
     @get("/runs/{name:str}", sync_to_thread=True)
-    def run(request: _Asked, name: FromPath[str]) -> Response[bytes]:
+    def run(request: _AnyRequest, name: FromPath[str]) -> Response[bytes]:
         """Show a run without its samples."""
-        return answer(request, shelf.page(name))
+        return build_response(request, shelf.page(name))
 
     @get("/runs/{name:str}/samples", sync_to_thread=True)
     def samples(
-        request: _Asked,
+        request: _AnyRequest,
         name: FromPath[str],
         first: _Number = 0,
         revision: _Revision = None,
@@ -49,17 +49,17 @@ def data_router(shelf: RunShelf, streams: Streams) -> Router:
     ) -> Response[bytes]:
         """List samples by columns, from a place on; for who says what is known, from what is other now."""
         had = None if revision is None else (revision, changes)
-        return answer(request, shelf.table(name, first, had))
+        return build_response(request, shelf.table(name, first, had))
 
     @get("/runs/{name:str}/samples/{place:int}", sync_to_thread=True)
-    def sample(request: _Asked, name: FromPath[str], place: FromPath[int]) -> Response[bytes]:
+    def sample(request: _AnyRequest, name: FromPath[str], place: FromPath[int]) -> Response[bytes]:
         """Show a sample in full."""
-        return answer(request, shelf.detail(name, place))
+        return build_response(request, shelf.detail(name, place))
 
     @get("/runs/{name:str}/media/{sha256:str}", sync_to_thread=True)
-    def media(request: _Asked, name: FromPath[str], sha256: FromPath[str]) -> Response[bytes] | Stream:
+    def media(request: _AnyRequest, name: FromPath[str], sha256: FromPath[str]) -> Response[bytes] | Stream:
         """Show a picture, a sound or a film that the run keeps."""
-        return media_answer(request, shelf.folder(name), sha256)
+        return build_media_response(request, shelf.folder(name), sha256)
 
     @get("/runs/{name:str}/events", sync_to_thread=True)
     def run_events(name: FromPath[str]) -> Stream:

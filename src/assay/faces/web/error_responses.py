@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from assay.core.errors import AssayError, AuthorError, BackendError, PlanError, Problem, UsageError
-from assay.results.disk_space import NO_ROOM
+from assay.results.disk_space import DISK_FULL
 
-_NOT_NOW = ("STORE-023", NO_ROOM)
+_NOT_NOW = ("STORE-023", DISK_FULL)
 """The database cannot be used now, or the disk is full; later it may be otherwise."""
 
 
-class Said(msgspec.Struct, frozen=True):
+class ErrorResponseBody(msgspec.Struct, frozen=True):
     """The body of every refusal."""
 
     code: str
@@ -20,7 +20,7 @@ class Said(msgspec.Struct, frozen=True):
     fix: str
 
 
-class Refusal(Exception):
+class HttpError(Exception):
     """A request that is not answered, and why."""
 
     def __init__(self, status: int, problem: Problem) -> None:
@@ -30,10 +30,10 @@ class Refusal(Exception):
 
     def body(self) -> bytes:
         """Return what is sent. Where the problem lies on this machine is left out."""
-        return msgspec.json.encode(Said(self.problem.code, self.problem.what, self.problem.fix))
+        return msgspec.json.encode(ErrorResponseBody(self.problem.code, self.problem.what, self.problem.fix))
 
 
-def refusal_of(error: AssayError) -> Refusal:
+def to_http_error(error: AssayError) -> HttpError:
     """Return an error of the house as a refusal; of several problems, the first is told."""
     if isinstance(error, UsageError | AuthorError | PlanError):
         status = 400
@@ -43,12 +43,12 @@ def refusal_of(error: AssayError) -> Refusal:
         status = 503
     else:
         status = 409
-    return Refusal(status, error.problems[0])
+    return HttpError(status, error.problems[0])
 
 
-def strange_host() -> Refusal:
+def unknown_host_error() -> HttpError:
     """Refuse a request under a name that is not this server's."""
-    return Refusal(
+    return HttpError(
         421,
         Problem(
             "WEB-010",
@@ -58,9 +58,9 @@ def strange_host() -> Refusal:
     )
 
 
-def other_site() -> Refusal:
+def cross_site_error() -> HttpError:
     """Refuse a request that a page of another site made."""
-    return Refusal(
+    return HttpError(
         403,
         Problem(
             "WEB-011",
@@ -70,10 +70,10 @@ def other_site() -> Refusal:
     )
 
 
-def no_token(role: str = "") -> Refusal:
+def missing_token_error(role: str = "") -> HttpError:
     """Refuse who shows no token, or none that counts; `role` is what the token must have."""
     what = f"this needs a token with the role {role}" if role else "this needs a token"
-    return Refusal(
+    return HttpError(
         401,
         Problem(
             "WEB-012",
@@ -83,60 +83,60 @@ def no_token(role: str = "") -> Refusal:
     )
 
 
-def small_role(has: str, needed: str) -> Refusal:
+def insufficient_role_error(has: str, needed: str) -> HttpError:
     """Refuse what a role may not do."""
     what = f"this needs the role {needed}, the token has {has}"
-    return Refusal(403, Problem("WEB-013", what, "ask the owner for a token"))
+    return HttpError(403, Problem("WEB-013", what, "ask the owner for a token"))
 
 
-def too_large(at_most: int) -> Refusal:
+def body_too_large_error(at_most: int) -> HttpError:
     """Refuse a body beyond the bound."""
-    return Refusal(
+    return HttpError(
         413,
         Problem("WEB-014", f"the request has more than {at_most:,} bytes", "send less at once"),
     )
 
 
-def too_slow(seconds: float) -> Refusal:
+def body_timeout_error(seconds: float) -> HttpError:
     """Refuse a body that does not come."""
-    return Refusal(
+    return HttpError(
         408,
         Problem("WEB-015", f"the request was not there after {seconds:.3g} s", "send it again"),
     )
 
 
-def no_address(status: int = 404) -> Refusal:
+def unknown_address_error(status: int = 404) -> HttpError:
     """Say that there is nothing under an address, or not by the method that was used."""
-    return Refusal(
+    return HttpError(
         status,
         Problem("WEB-016", "there is nothing under this address, or not by this method", "begin at /"),
     )
 
 
-def not_here(noun: str) -> Refusal:
+def not_found_error(noun: str) -> HttpError:
     """Say that a run, a sample or a file is not there, or not any more."""
-    return Refusal(
+    return HttpError(
         404,
         Problem("WEB-017", f"there is no such {noun}", "see the list of runs; it may have been deleted"),
     )
 
 
-def malformed(what: str) -> Refusal:
+def malformed_request_error(what: str) -> HttpError:
     """Refuse a request that cannot be read."""
-    return Refusal(400, Problem("WEB-018", what, "correct the request"))
+    return HttpError(400, Problem("WEB-018", what, "correct the request"))
 
 
-def too_many_streams(at_most: int) -> Refusal:
+def stream_limit_error(at_most: int) -> HttpError:
     """Refuse one more stream of events."""
-    return Refusal(
+    return HttpError(
         503,
         Problem("WEB-019", f"{at_most} pages are being kept up to date already", "close some, and reload"),
     )
 
 
-def own_fault() -> Refusal:
+def internal_error() -> HttpError:
     """Say that the server itself is wrong, and no more than that."""
-    return Refusal(
+    return HttpError(
         500,
         Problem(
             "WEB-020",

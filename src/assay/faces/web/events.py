@@ -9,7 +9,7 @@ from typing import NamedTuple
 from litestar.response import Stream
 
 from assay.core.errors import AssayError
-from assay.faces.web.error_responses import Refusal, too_many_streams
+from assay.faces.web.error_responses import HttpError, stream_limit_error
 
 _LOOK_EVERY_S = 0.5
 _SIGN_EVERY_S = 15.0
@@ -19,7 +19,7 @@ GONE = b"event: gone\ndata: \n\n"
 """Tells that what was watched is not there any more."""
 
 
-class News(NamedTuple):
+class StreamUpdate(NamedTuple):
     """What a stream has to tell now."""
 
     message: bytes | None
@@ -44,16 +44,16 @@ class Streams:
         `stamp` is called in a thread; where it raises a refusal, the stream ends with the event `gone`.
         """
         if self._n >= _MOST:
-            raise too_many_streams(_MOST)
+            raise stream_limit_error(_MOST)
         return Stream(self._events(stamp), media_type="text/event-stream")
 
-    def follow(self, look: Callable[[], News]) -> Stream:
+    def follow(self, look: Callable[[], StreamUpdate]) -> Stream:
         """Return a stream of what `look` has to tell, asked in a thread, until nothing more will come."""
         if self._n >= _MOST:
-            raise too_many_streams(_MOST)
+            raise stream_limit_error(_MOST)
         return Stream(self._news(look), media_type="text/event-stream")
 
-    async def _news(self, look: Callable[[], News]) -> AsyncIterator[bytes]:
+    async def _news(self, look: Callable[[], StreamUpdate]) -> AsyncIterator[bytes]:
         self._n += 1
         try:
             yield b"retry: 2000\n\n"
@@ -93,7 +93,7 @@ class Streams:
                 else:
                     continue
                 seen, silent_s = now, 0.0
-        except Refusal:
+        except HttpError:
             yield GONE
         except AssayError:
             # As above: the stream ends, and the browser asks for it again.

@@ -9,40 +9,46 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _WRONG = re.compile(r"Invalid enum value '?(?P<value>[^']*)'?")
 
 
-def expected_at(annotation: Any, place: str, message: str) -> str:
+def describe_expected(annotation: Any, place: str, message: str) -> str:
     """Return what is expected at a place of an annotated value; empty where the message says it already.
 
     `place` is written as msgspec writes it: `settings.method[0]`.
     """
     try:
-        found = list(_types_at(types.type_info(annotation), _STEP.findall(place)))
+        found = list(_find_types(types.type_info(annotation), _STEP.findall(place)))
     except (TypeError, msgspec.ValidationError):
         return ""
     if unknown := _UNKNOWN.search(message):
         names = [field.encode_name for one in found for field in getattr(one, "fields", ())]
         return (
-            f"{nearest(unknown['name'], names)}; the fields are {listing(names, at_most=60)}" if names else ""
+            f"{suggest_name(unknown['name'], names)}; the fields are {listing(names, at_most=60)}"
+            if names
+            else ""
         )
     if wrong := _WRONG.search(message):
         values = [value for one in found for value in _choices(one)]
-        return f"{nearest(wrong['value'], values)}; expected {listing(values, at_most=30)}" if values else ""
+        return (
+            f"{suggest_name(wrong['value'], values)}; expected {listing(values, at_most=30)}"
+            if values
+            else ""
+        )
     return ""
 
 
-def _types_at(info: types.Type, steps: list[tuple[str, str]]) -> Iterator[types.Type]:
+def _find_types(info: types.Type, steps: list[tuple[str, str]]) -> Iterator[types.Type]:
     """Yield the types that a value may have at a place within another."""
     if isinstance(info, types.Metadata):
-        yield from _types_at(info.type, steps)
+        yield from _find_types(info.type, steps)
     elif isinstance(info, types.UnionType):
         for one in info.types:
-            yield from _types_at(one, steps)
+            yield from _find_types(one, steps)
     elif not steps:
         yield info
     else:
@@ -50,11 +56,11 @@ def _types_at(info: types.Type, steps: list[tuple[str, str]]) -> Iterator[types.
         if name and isinstance(info, types.StructType):
             for field in info.fields:
                 if field.encode_name == name:
-                    yield from _types_at(field.type, rest)
+                    yield from _find_types(field.type, rest)
         elif isinstance(info, types.ListType | types.VarTupleType | types.SetType):
-            yield from _types_at(info.item_type, rest if not name else steps)
+            yield from _find_types(info.item_type, rest if not name else steps)
         elif isinstance(info, types.DictType):
-            yield from _types_at(info.value_type, rest)
+            yield from _find_types(info.value_type, rest)
 
 
 def _choices(info: types.Type) -> list[str]:

@@ -13,8 +13,8 @@ from typing import Any
 from litestar import Request, Response
 from litestar.response import Stream
 
-from assay.faces.web.error_responses import not_here
-from assay.results.media_store import kept_medium
+from assay.faces.web.error_responses import not_found_error
+from assay.results.media_store import find_medium
 
 _RANGE = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
 _MOST_AT_ONCE = 4 << 20
@@ -24,11 +24,11 @@ _MOST_AT_ONCE = 4 << 20
 _PIECE = 256 << 10
 
 
-def media_answer(request: Request[Any, Any, Any], run: Path, sha256: str) -> Response[bytes] | Stream:
+def build_media_response(request: Request[Any, Any, Any], run: Path, sha256: str) -> Response[bytes] | Stream:
     """Return a medium of a run, or the piece of it that is asked for."""
-    kept = kept_medium(run, sha256)
+    kept = find_medium(run, sha256)
     if kept is None:
-        raise not_here("picture, sound or film in this run")
+        raise not_found_error("picture, sound or film in this run")
     headers = {
         # What is in it cannot change, as its name is its hash.
         "cache-control": "private, max-age=31536000, immutable",

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from assay.core.errors import StoreError
-from assay.faces.web.answers import Body
-from assay.faces.web.error_responses import not_here
+from assay.faces.web.answers import ResponseBody
+from assay.faces.web.error_responses import not_found_error
 from assay.results.run_list import RunList
 from assay.results.run_view import RunView
 
@@ -28,66 +28,68 @@ _MOST_ROWS = 500_000
 _encode = msgspec.json.Encoder().encode
 
 
-class _Held:
+class _OpenRun:
     """One run that is kept, used by one thread at a time."""
 
     def __init__(self, view: RunView) -> None:
         self.view = view
         self.lock = threading.Lock()
         self.tag = ""
-        self.bodies: dict[str, Body] = {}
+        self.bodies: dict[str, ResponseBody] = {}
 
 
-class RunShelf:
+class RunCache:
     """The runs of a list, by name, as the bodies of answers."""
 
     def __init__(self, runs: RunList) -> None:
         self.runs = runs
-        self._held: OrderedDict[Path, _Held] = OrderedDict()
+        self._held: OrderedDict[Path, _OpenRun] = OrderedDict()
         self._lock = threading.Lock()
         # Tags of an earlier process, or of a view that was put away, mean nothing here.
         self._process = secrets.token_hex(4)
         self._changes = itertools.count()
 
-    def listing(self) -> Body:
+    def listing(self) -> ResponseBody:
         """Return the list of runs."""
         listing = self.runs.listing()
-        return Body(listing.json, listing.revision)
+        return ResponseBody(listing.json, listing.revision)
 
-    def page(self, name: str) -> Body:
+    def page(self, name: str) -> ResponseBody:
         """Return a run without its samples."""
         with self._looking(name) as held:
-            return _kept(held, "page", lambda: _encode(msgspec.structs.replace(held.view.page(), name=name)))
+            return _get_cached_body(
+                held, "page", lambda: _encode(msgspec.structs.replace(held.view.page(), name=name))
+            )
 
-    def table(self, name: str, first: int, had: tuple[str, int] | None = None) -> Body:
+    def table(self, name: str, first: int, had: tuple[str, int] | None = None) -> ResponseBody:
         """Return a run's samples by columns, from a place on.
 
         `had` is the revision and the changes of what is known of the samples before; where one of them is
         another now, it begins there.
         """
         with self._looking(name) as held:
-            first = min(first, held.view.n_rows) if had is None else held.view.first_other(first, *had)
+            first = min(first, held.view.n_rows) if had is None else held.view.find_first_changed(first, *had)
             if first == 0:
-                return _kept(held, "table", lambda: _encode(held.view.table()))
-            return Body(_encode(held.view.table(first)), f"{held.tag}.{first}")
+                return _get_cached_body(held, "table", lambda: _encode(held.view.table()))
+            return ResponseBody(_encode(held.view.table(first)), f"{held.tag}.{first}")
 
-    def detail(self, name: str, place: int) -> Body:
+    def detail(self, name: str, place: int) -> ResponseBody:
         """Return a sample in full."""
         with self._looking(name) as held:
             if not 0 <= place < held.view.n_rows:
-                raise not_here("sample")
+                raise not_found_error("sample")
             with held.view.details() as details:
-                return Body(details.json(place), f"{held.tag}.at.{place}")
+                return ResponseBody(details.json(place), f"{held.tag}.at.{place}")
 
     def folder(self, name: str) -> Path:
         """Return a run's folder."""
         folder = self.runs.folder(name)
         if folder is None:
-            raise not_here("run")
+            raise not_found_error("run")
         return folder
 
     @contextmanager
-    def _looking(self, name: str) -> Iterator[_Held]:
+    def _looking(self, name: str) -> Iterator[_OpenRun]:
         """Hold a run that is up to date."""
         folder = self.folder(name)
         try:
@@ -102,20 +104,20 @@ class RunShelf:
                 raise
             with self._lock:
                 self._held.pop(folder, None)
-            raise not_here("run") from None
+            raise not_found_error("run") from None
 
-    def _open(self, folder: Path) -> _Held:
+    def _open(self, folder: Path) -> _OpenRun:
         with self._lock:
             held = self._held.get(folder)
             if held is None:
-                held = self._held[folder] = _Held(
+                held = self._held[folder] = _OpenRun(
                     RunView(folder, look=f"{self._process}.{next(self._changes)}")
                 )
             self._held.move_to_end(folder)
-            self._put_away()
+            self._evict_oldest()
             return held
 
-    def _put_away(self) -> None:
+    def _evict_oldest(self) -> None:
         """Forget the runs that were looked at longest ago, when there are too many."""
         n_rows = sum(held.view.n_rows for held in self._held.values())
         while len(self._held) > 1 and (len(self._held) > _MOST_RUNS or n_rows > _MOST_ROWS):
@@ -123,8 +125,8 @@ class RunShelf:
             n_rows -= oldest.view.n_rows
 
 
-def _kept(held: _Held, part: str, make: Callable[[], bytes]) -> Body:
+def _get_cached_body(held: _OpenRun, part: str, make: Callable[[], bytes]) -> ResponseBody:
     body = held.bodies.get(part)
     if body is None:
-        body = held.bodies[part] = Body(make(), f"{held.tag}.{part}")
+        body = held.bodies[part] = ResponseBody(make(), f"{held.tag}.{part}")
     return body

@@ -17,13 +17,13 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from assay.core.markup import Markup, tag
-from assay.faces.web.answers import Body, answer
-from assay.faces.web.error_responses import no_token
+from assay.faces.web.answers import ResponseBody, build_response
+from assay.faces.web.error_responses import missing_token_error
 from assay.faces.web.security.access import PUBLIC
 from assay.faces.web.security.sessions import Sessions
-from assay.results.pages.bundle import script, style
+from assay.results.pages.bundle import build_script, build_style
 
-_Asked = Request[Any, Any, Any]
+_AnyRequest = Request[Any, Any, Any]
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -57,44 +57,44 @@ def pages_router(sessions: Sessions, pages: Sequence[Page] = VIEW_PAGES, *, is_t
     """
 
     @get("/assets/app.js", opt=PUBLIC)
-    async def app_script(request: _Asked) -> Response[bytes]:
+    async def app_script(request: _AnyRequest) -> Response[bytes]:
         """Send the script of all pages."""
-        return answer(request, _asset("app.js"), keep=_kept_for(request, "app.js"))
+        return build_response(request, _asset("app.js"), keep=_choose_cache_control(request, "app.js"))
 
     @get("/assets/app.css", opt=PUBLIC)
-    async def app_style(request: _Asked) -> Response[bytes]:
+    async def app_style(request: _AnyRequest) -> Response[bytes]:
         """Send the style of all pages."""
-        return answer(request, _asset("app.css"), keep=_kept_for(request, "app.css"))
+        return build_response(request, _asset("app.css"), keep=_choose_cache_control(request, "app.css"))
 
     @post("/session", opt=PUBLIC, status_code=204)
     async def sign_in(data: JSONBody[SignIn]) -> Response[None]:
         """Exchange a token for a cookie."""
         cookie = await sessions.begin(data.token)
         if cookie is None:
-            raise no_token()
+            raise missing_token_error()
         return Response(None, status_code=204, headers={"set-cookie": cookie})
 
     @delete("/session", opt=PUBLIC, status_code=204)
-    async def sign_out(request: _Asked) -> Response[None]:
+    async def sign_out(request: _AnyRequest) -> Response[None]:
         """Forget the cookie."""
         header = sessions.end(request.headers.get("cookie", ""))
         return Response(None, status_code=204, headers={"set-cookie": header})
 
-    shells = [_shell_handler(page, shell(page, pages, is_team=is_team)) for page in pages]
+    shells = [_shell_handler(page, render_shell(page, pages, is_team=is_team)) for page in pages]
     return Router("/", route_handlers=[app_script, app_style, sign_in, sign_out, *shells])
 
 
 def _shell_handler(page: Page, content: str) -> HTTPRouteHandler:
-    body = Body(content.encode(), sha256(content.encode()).hexdigest()[:16], MediaType.HTML)
+    body = ResponseBody(content.encode(), sha256(content.encode()).hexdigest()[:16], MediaType.HTML)
 
     @get(page.path, opt=PUBLIC, name=f"page {page.name}")
-    async def show(request: _Asked) -> Response[bytes]:
-        return answer(request, body)
+    async def show(request: _AnyRequest) -> Response[bytes]:
+        return build_response(request, body)
 
     return show
 
 
-def shell(page: Page, pages: Sequence[Page], *, is_team: bool = False) -> str:
+def render_shell(page: Page, pages: Sequence[Page], *, is_team: bool = False) -> str:
     """Return a page without data."""
     links = [
         tag("a", one.title, href=one.path, aria_current="page" if one is page else None)
@@ -125,12 +125,14 @@ def _address(name: str) -> str:
     return f"/assets/{name}?v={_asset(name).tag}"
 
 
-def _kept_for(request: _Asked, name: str) -> str:
+def _choose_cache_control(request: _AnyRequest, name: str) -> str:
     """Return how long an asset may be kept: for ever under an address that names what is in it."""
     return _FOR_EVER if request.query_params.get("v") == _asset(name).tag else "no-cache"
 
 
 @cache
-def _asset(name: str) -> Body:
-    content, kind = (script("app"), "text/javascript") if name == "app.js" else (style(), "text/css")
-    return Body(content.encode(), sha256(content.encode()).hexdigest()[:16], kind)
+def _asset(name: str) -> ResponseBody:
+    content, kind = (
+        (build_script("app"), "text/javascript") if name == "app.js" else (build_style(), "text/css")
+    )
+    return ResponseBody(content.encode(), sha256(content.encode()).hexdigest()[:16], kind)

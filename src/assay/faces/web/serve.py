@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from assay.app.team.leaderboard import team_runs, team_wishes
+from assay.app.team.leaderboard import open_team_runs, read_board_options
 from assay.app.team.settings import TeamSettings
 from assay.app.team.supervise import Supervisor
 from assay.app.team.team import Team
@@ -16,11 +16,11 @@ from assay.faces.web.api.document import openapi_config
 from assay.faces.web.api.router import PATH, api_router
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.app import WebSettings, make_app
-from assay.faces.web.board import BoardShelf, board_router
+from assay.faces.web.board import BoardCache, board_router
 from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
-from assay.faces.web.open_runs import RunShelf
+from assay.faces.web.open_runs import RunCache
 from assay.faces.web.pages import VIEW_PAGES, Page, pages_router
 from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.hosts import Hosts, is_loopback
@@ -64,9 +64,11 @@ class TeamServer:
         self.supervisor = Supervisor(team.settings, team.queue)
         streams = Streams()
         runs = RunList((Path(team.settings.runs_dir),))
-        self._boards = BoardShelf(runs, lambda: team_runs(team), lambda opened: team_wishes(team, opened))
+        self._boards = BoardCache(
+            runs, lambda: open_team_runs(team), lambda opened: read_board_options(team, opened)
+        )
         sessions = Sessions(team.tokens.bearer, cookie=f"assay_{self.port}")
-        shelf = RunShelf(runs)
+        shelf = RunCache(runs)
         self.app = make_app(
             WebSettings(
                 hosts=Hosts(settings.host, self.port, settings.also_hosts),

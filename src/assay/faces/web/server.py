@@ -41,7 +41,7 @@ class BoundedProtocol(H11Protocol):
         """Take what came; while it is no whole head, the time goes on that began with its first byte."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._wait_no_more()
+            self._cancel_head_timer()
         elif self._patience is None:
             self._wait()
 
@@ -52,7 +52,7 @@ class BoundedProtocol(H11Protocol):
 
     def resume_writing(self) -> None:
         """Go on, as the client reads."""
-        self._read_at_last()
+        self._cancel_unread_timer()
         super().resume_writing()
 
     def on_response_complete(self) -> None:
@@ -63,19 +63,19 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
-        self._wait_no_more()
-        self._read_at_last()
+        self._cancel_head_timer()
+        self._cancel_unread_timer()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
         self._patience = self.loop.call_later(_HEAD_S, self.transport.close)
 
-    def _wait_no_more(self) -> None:
+    def _cancel_head_timer(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
 
-    def _read_at_last(self) -> None:
+    def _cancel_unread_timer(self) -> None:
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
@@ -118,7 +118,7 @@ class Server(uvicorn.Server):
 def listen(host: str, port: int | None, usual: int) -> socket.socket:
     """Return a socket that listens; without a port the usual one, or another where that is taken."""
     try:
-        return _bound(host, usual if port is None else port)
+        return _bind_socket(host, usual if port is None else port)
     except OSError as error:
         if port is None:
             return listen(host, 0, usual)
@@ -131,7 +131,7 @@ def listen(host: str, port: int | None, usual: int) -> socket.socket:
         ) from error
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind_socket(host: str, port: int) -> socket.socket:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]
     listener = socket.socket(family, kind, protocol)

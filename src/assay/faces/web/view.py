@@ -12,14 +12,14 @@ from assay.app.leaderboard import IndexedRuns
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
-from assay.faces.web.board import BoardShelf, board_router
+from assay.faces.web.board import BoardCache, board_router
 from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
-from assay.faces.web.open_runs import RunShelf
+from assay.faces.web.open_runs import RunCache
 from assay.faces.web.pages import pages_router
 from assay.faces.web.security.hosts import Hosts, is_loopback
-from assay.faces.web.security.sessions import Sessions, new_token, only
+from assay.faces.web.security.sessions import Sessions, accept_one_token, new_token
 from assay.faces.web.server import Server, listen
 from assay.results.run_list import RunList
 
@@ -48,9 +48,9 @@ class Viewer:
         self._listener = listen(settings.host, settings.port, USUAL_PORT)
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host
-        streams, shelf = Streams(), RunShelf(runs)
-        self._boards = BoardShelf(runs, lambda: IndexedRuns(settings.runs))
-        who = only(self._token, Role.READER) if self._token else _nobody
+        streams, shelf = Streams(), RunCache(runs)
+        self._boards = BoardCache(runs, lambda: IndexedRuns(settings.runs))
+        who = accept_one_token(self._token, Role.READER) if self._token else _reject_token
         # Browsers keep one set of cookies for all ports of a machine.
         sessions = Sessions(who, cookie=f"assay_{self.port}")
         app = make_app(
@@ -110,5 +110,5 @@ def _token(settings: ViewSettings) -> str | None:
     return settings.token
 
 
-def _nobody(_: str) -> Bearer | None:
+def _reject_token(_: str) -> Bearer | None:
     return None

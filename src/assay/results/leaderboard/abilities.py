@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.origin import Origin
-from assay.results.leaderboard.columns import Column
+from assay.results.leaderboard.columns import ComputedColumn
 
 Abilities: TypeAlias = Mapping[str, Sequence[str]]
 """By an ability's name: datasets, `dataset`, or categories of their subsets, `dataset:[category]`."""
@@ -33,7 +33,7 @@ def read_abilities(path: Path) -> dict[str, list[str]]:
     raise UsageError(Problem("BOARD-004", what, fix, Origin(str(path))))
 
 
-def told_abilities(columns: Sequence[Column]) -> dict[str, list[str]]:
+def find_abilities(columns: Sequence[ComputedColumn]) -> dict[str, list[str]]:
     """Return the abilities that the datasets name: their categories, their registry's words, their groups."""
     found: dict[str, dict[str, None]] = {}
 
@@ -44,7 +44,7 @@ def told_abilities(columns: Sequence[Column]) -> dict[str, list[str]]:
     for column in columns:
         shown = column.shown
         if shown.part is not None:
-            add(shown.part, _name(column))
+            add(shown.part, _format_column_name(column))
             continue
         if shown.about:
             add(shown.about, shown.dataset)
@@ -59,11 +59,13 @@ def told_abilities(columns: Sequence[Column]) -> dict[str, list[str]]:
     return {ability: list(members) for ability, members in found.items()}
 
 
-def columns_by_ability(
-    abilities: Abilities, columns: Sequence[Column], *, is_from_file: bool
+def group_columns_by_ability(
+    abilities: Abilities, columns: Sequence[ComputedColumn], *, is_from_file: bool
 ) -> tuple[dict[str, tuple[int, ...]], list[str]]:
     """Return the places of each ability's columns, and notes on what has no place in any mean."""
-    places = {_name(column): place for place, column in enumerate(columns) if column.shown.counts}
+    places = {
+        _format_column_name(column): place for place, column in enumerate(columns) if column.shown.counts
+    }
     notes = []
     found: dict[str, tuple[int, ...]] = {}
     for ability, members in abilities.items():
@@ -71,7 +73,7 @@ def columns_by_ability(
         if unknown and is_from_file:
             notes.append(
                 f"ability {ability!r} names datasets that no run has: {listing(unknown)}"
-                f"{nearest(unknown[0], places)}"
+                f"{suggest_name(unknown[0], places)}"
             )
         known = [places[name] for name in dict.fromkeys(members) if name in places]
         told = tuple(place for place in known if is_averaged(columns[place]))
@@ -80,11 +82,11 @@ def columns_by_ability(
     return found, notes
 
 
-def is_averaged(column: Column) -> bool:
+def is_averaged(column: ComputedColumn) -> bool:
     """Whether a column's values can be averaged with others: shares of which more is better."""
     return column.shown.counts and column.shown.is_share and column.shown.higher_is_better
 
 
-def _name(column: Column) -> str:
+def _format_column_name(column: ComputedColumn) -> str:
     shown = column.shown
     return shown.dataset if shown.part is None else f"{shown.dataset}:[{shown.part}]"

@@ -7,11 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from assay.core.errors import listing
 from assay.core.model import ModelIdentity
-from assay.results.leaderboard.abilities import Abilities, columns_by_ability, is_averaged, told_abilities
+from assay.results.leaderboard.abilities import (
+    Abilities,
+    find_abilities,
+    group_columns_by_ability,
+    is_averaged,
+)
 from assay.results.leaderboard.board import Board, BoardCell, BoardMean, BoardModel
-from assay.results.leaderboard.columns import Column, columns_of
-from assay.results.leaderboard.entries import BoardRun, Conditions, entries_of
-from assay.results.leaderboard.means import mean_cells, standings
+from assay.results.leaderboard.columns import ComputedColumn, build_columns
+from assay.results.leaderboard.entries import BoardRun, Conditions, collect_entries
+from assay.results.leaderboard.means import build_mean_cells, compute_standings
 from assay.results.leaderboard.pairwise_tests import LEVEL, ValuesOf
 
 
@@ -30,37 +35,37 @@ def make_board(
     `abilities`, where given, replaces what the datasets say of themselves. `model_names`, where given, names
     the rows by what is registered; the address of a server that is not among them is left out.
     """
-    found = entries_of(runs, headlines or {}, registered)
-    columns = columns_of(found.entries, values_of)
+    found = collect_entries(runs, headlines or {}, registered)
+    columns = build_columns(found.entries, values_of)
     known = {entry.model.digest: entry.model for entry in found.entries}
-    order = _best_first(known, columns)
+    order = _rank_models(known, columns)
     means, notes = _means(columns, len(known), abilities)
-    by_mean = [mean_cells(mean, order, columns) for mean in means]
+    by_mean = [build_mean_cells(mean, order, columns) for mean in means]
     return Board(
-        models=_named([known[model] for model in order], model_names),
+        models=_build_model_rows([known[model] for model in order], model_names),
         columns=tuple(column.shown for column in columns),
         cells=tuple(
             tuple(_cell(model, column, order, found.n_earlier) for column in columns) for model in order
         ),
         means=tuple(means),
         mean_cells=tuple(tuple(cells[row] for cells in by_mean) for row in range(len(order))),
-        standings=tuple(standings(order, columns)),
+        standings=tuple(compute_standings(order, columns)),
         notes=(*found.notes, *notes, *_column_notes(columns)),
         level=LEVEL,
     )
 
 
-def _best_first(known: Mapping[str, ModelIdentity], columns: Sequence[Column]) -> list[str]:
+def _rank_models(known: Mapping[str, ModelIdentity], columns: Sequence[ComputedColumn]) -> list[str]:
     """Return the models by their mean over the datasets that all of them have.
 
     Then come those that have every dataset, by their mean over all; then others, by the duels they won.
     """
     models = list(known)
-    every = [columns[at] for at in _averaged(columns)]
-    shared = [columns[at] for at in _shared(columns, len(models))]
-    stands = dict(zip(models, standings(models, columns), strict=True))
+    every = [columns[at] for at in _find_averaged_columns(columns)]
+    shared = [columns[at] for at in _find_shared_columns(columns, len(models))]
+    stands = dict(zip(models, compute_standings(models, columns), strict=True))
 
-    def total(model: str, over: Sequence[Column]) -> float:
+    def total(model: str, over: Sequence[ComputedColumn]) -> float:
         return math.fsum(column.entries[model].metric.value or 0.0 for column in over)
 
     def strength(model: str) -> tuple[float, bool, float, float, str, str]:
@@ -77,29 +82,29 @@ def _best_first(known: Mapping[str, ModelIdentity], columns: Sequence[Column]) -
     return sorted(models, key=strength)
 
 
-def _averaged(columns: Sequence[Column]) -> list[int]:
+def _find_averaged_columns(columns: Sequence[ComputedColumn]) -> list[int]:
     return [at for at, column in enumerate(columns) if column.shown.part is None and is_averaged(column)]
 
 
-def _shared(columns: Sequence[Column], n_models: int) -> list[int]:
-    return [at for at in _averaged(columns) if len(columns[at].entries) == n_models]
+def _find_shared_columns(columns: Sequence[ComputedColumn], n_models: int) -> list[int]:
+    return [at for at in _find_averaged_columns(columns) if len(columns[at].entries) == n_models]
 
 
 def _means(
-    columns: Sequence[Column], n_models: int, abilities: Abilities | None
+    columns: Sequence[ComputedColumn], n_models: int, abilities: Abilities | None
 ) -> tuple[list[BoardMean], list[str]]:
     """Return the means that are told, and what a reader must know of them."""
-    every, shared = _averaged(columns), _shared(columns, n_models)
+    every, shared = _find_averaged_columns(columns), _find_shared_columns(columns, n_models)
     means, notes = [], []
     if len(every) > 1:
         if shared:
-            means.append(BoardMean(f"mean of {_datasets(len(shared))}", "shared", tuple(shared)))
+            means.append(BoardMean(f"mean of {_format_dataset_count(len(shared))}", "shared", tuple(shared)))
         else:
             notes.append("no dataset was evaluated on every model: there is no mean that ranks them all")
         if shared != every:
-            means.append(BoardMean(f"mean of all {_datasets(len(every))}", "all", tuple(every)))
+            means.append(BoardMean(f"mean of all {_format_dataset_count(len(every))}", "all", tuple(every)))
             notes.append(
-                f"{len(every) - len(shared)} of {_datasets(len(every))} lack a model; a mean over other "
+                f"{len(every) - len(shared)} of {_format_dataset_count(len(every))} lack a model; a mean over other "
                 "datasets is another number, so only models with all of a mean's datasets are ranked by it"
             )
     left_out = [
@@ -114,13 +119,13 @@ def _means(
     others = [column.shown.label for column in columns if not column.shown.counts and not column.shown.part]
     if others and means:
         notes.append(f"in no mean, as another column stands for the dataset: {listing(others)}")
-    told = told_abilities(columns) if abilities is None else abilities
-    places, said = columns_by_ability(told, columns, is_from_file=abilities is not None)
+    told = find_abilities(columns) if abilities is None else abilities
+    places, said = group_columns_by_ability(told, columns, is_from_file=abilities is not None)
     means += [BoardMean(name, "ability", found) for name, found in places.items()]
     return means, [*notes, *said]
 
 
-def _column_notes(columns: Sequence[Column]) -> list[str]:
+def _column_notes(columns: Sequence[ComputedColumn]) -> list[str]:
     """Return what is to be known of columns; what is the same for several is said once."""
     said: dict[str, list[str]] = {}
     for column in columns:
@@ -129,13 +134,13 @@ def _column_notes(columns: Sequence[Column]) -> list[str]:
     return [f"{note}: {listing(labels, at_most=5)}" for note, labels in said.items()]
 
 
-def _datasets(n: int) -> str:
+def _format_dataset_count(n: int) -> str:
     return f"{n} dataset" if n == 1 else f"{n} datasets"
 
 
 def _cell(
     model: str,
-    column: Column,
+    column: ComputedColumn,
     order: Sequence[str],
     n_earlier: Mapping[tuple[str, Conditions], int],
 ) -> BoardCell | None:
@@ -166,10 +171,12 @@ def _cell(
     )
 
 
-def _named(models: Sequence[ModelIdentity], registered: Mapping[str, str] | None) -> tuple[BoardModel, ...]:
+def _build_model_rows(
+    models: Sequence[ModelIdentity], registered: Mapping[str, str] | None
+) -> tuple[BoardModel, ...]:
     """Return the rows' names; models that are called alike are told apart by what differs."""
-    facts = [_facts(model) for model in models]
-    called = [_called(model, registered) for model in models]
+    facts = [_build_model_facts(model) for model in models]
+    called = [_get_model_name(model, registered) for model in models]
     rows = []
     for model, title, own in zip(models, called, facts, strict=True):
         alike = [other for one, other in zip(called, facts, strict=True) if one == title]
@@ -186,13 +193,13 @@ def _named(models: Sequence[ModelIdentity], registered: Mapping[str, str] | None
     return tuple(rows)
 
 
-def _called(model: ModelIdentity, registered: Mapping[str, str] | None) -> str:
+def _get_model_name(model: ModelIdentity, registered: Mapping[str, str] | None) -> str:
     if registered is None:
         return model.name
     return registered.get(model.name) or model.name.partition("@")[0]
 
 
-def _facts(model: ModelIdentity) -> dict[str, str]:
+def _build_model_facts(model: ModelIdentity) -> dict[str, str]:
     said = {
         "backend": model.backend,
         "weights": model.weights,

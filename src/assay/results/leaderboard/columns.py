@@ -7,27 +7,33 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from assay.results.leaderboard.board import BoardColumn
-from assay.results.leaderboard.entries import Conditions, Entry, differing_settings
-from assay.results.leaderboard.pairwise_tests import Duels, ValuesOf, Verdicts, duels, verdicts
+from assay.results.leaderboard.entries import BoardEntry, Conditions, find_differing_settings
+from assay.results.leaderboard.pairwise_tests import (
+    PairwiseTests,
+    RankVerdicts,
+    ValuesOf,
+    decide_ranks,
+    run_pairwise_tests,
+)
 
 _SHORT = 6
 """Characters of a hash that tell two apart for a person."""
 
 
-class Column(NamedTuple):
+class ComputedColumn(NamedTuple):
     """A column with all that it was made of."""
 
     shown: BoardColumn
-    entries: dict[str, Entry]
+    entries: dict[str, BoardEntry]
     """By the model's digest."""
-    compared: Duels
+    compared: PairwiseTests
     """By the places of the entries."""
-    verdicts: Verdicts
+    verdicts: RankVerdicts
 
 
-def columns_of(entries: Sequence[Entry], values_of: ValuesOf) -> list[Column]:
+def build_columns(entries: Sequence[BoardEntry], values_of: ValuesOf) -> list[ComputedColumn]:
     """Return the columns by dataset: that which counts first, then those of other conditions; parts last."""
-    by_conditions: dict[Conditions, dict[str, Entry]] = {}
+    by_conditions: dict[Conditions, dict[str, BoardEntry]] = {}
     for entry in entries:
         by_conditions.setdefault(entry.conditions, {})[entry.model.digest] = entry
     by_dataset: dict[tuple[str, str | None], list[Conditions]] = {}
@@ -38,7 +44,7 @@ def columns_of(entries: Sequence[Entry], values_of: ValuesOf) -> list[Column]:
     for _, variants in sorted(by_dataset.items(), key=lambda one: _order(*one[0])):
         variants.sort(key=lambda one: _weight(by_conditions[one], n_by_method), reverse=True)
         for place, conditions in enumerate(variants):
-            apart = _apart(conditions, variants)
+            apart = _describe_distinction(conditions, variants)
             made.append(_column(by_conditions[conditions], apart, values_of, counts=place == 0))
     return made
 
@@ -47,7 +53,9 @@ def _order(dataset: str, part: str | None) -> tuple[bool, str, str]:
     return (part is not None, dataset.casefold(), part or "")
 
 
-def _weight(entries: Mapping[str, Entry], n_by_method: Mapping[str, int]) -> tuple[int, int, int, str, str]:
+def _weight(
+    entries: Mapping[str, BoardEntry], n_by_method: Mapping[str, int]
+) -> tuple[int, int, int, str, str]:
     """Return what makes a column stand for its dataset: models, then samples, then the board's usual method,
     so that a mean mixes methods only where it must, then the latest run.
     """
@@ -58,18 +66,18 @@ def _weight(entries: Mapping[str, Entry], n_by_method: Mapping[str, int]) -> tup
 
 
 def _column(
-    entries: dict[str, Entry], apart: tuple[str, ...], values_of: ValuesOf, *, counts: bool
-) -> Column:
+    entries: dict[str, BoardEntry], apart: tuple[str, ...], values_of: ValuesOf, *, counts: bool
+) -> ComputedColumn:
     members = list(entries.values())
     first = members[0]
     conditions, metric = first.conditions, first.metric
     name = conditions.dataset + ("" if conditions.part is None else f":[{conditions.part}]")
     label = f"{name} ({', '.join(apart)})" if apart else name
-    compared = duels(members, values_of)
+    compared = run_pairwise_tests(members, values_of)
     known = {pair: one.difference for pair, one in compared.items() if one.difference is not None}
     ways = [one.how for one in compared.values()]
     notes = []
-    if differing := differing_settings(members):
+    if differing := find_differing_settings(members):
         notes.append(f"runs also differ in {', '.join(differing)}")
     if "untested" in ways:
         n = ways.count("untested")
@@ -88,7 +96,7 @@ def _column(
         apart=apart,
         method=conditions.method,
         metric=conditions.metric,
-        conditions=_in_words(conditions),
+        conditions=_format_conditions(conditions),
         about="; ".join(about),
         is_share=metric.is_share and not metric.metric.startswith("perplexity"),
         higher_is_better=metric.higher_is_better,
@@ -99,11 +107,11 @@ def _column(
         n_untested=ways.count("untested"),
         notes=tuple(notes),
     )
-    decided = verdicts(len(members), known, higher_is_better=metric.higher_is_better)
-    return Column(shown, entries, compared, decided)
+    decided = decide_ranks(len(members), known, higher_is_better=metric.higher_is_better)
+    return ComputedColumn(shown, entries, compared, decided)
 
 
-def _in_words(conditions: Conditions) -> dict[str, str]:
+def _format_conditions(conditions: Conditions) -> dict[str, str]:
     said = {
         "shots": conditions.shots,
         "samples": conditions.samples,
@@ -115,7 +123,7 @@ def _in_words(conditions: Conditions) -> dict[str, str]:
     return {name: text for name, text in said.items() if text}
 
 
-def _apart(conditions: Conditions, variants: Sequence[Conditions]) -> tuple[str, ...]:
+def _describe_distinction(conditions: Conditions, variants: Sequence[Conditions]) -> tuple[str, ...]:
     """Return in words what sets a column apart from the others of its dataset."""
     words = {
         "method": conditions.method,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.ids import digest
 from assay.core.model import ModelIdentity
 from assay.core.run import RunStatus
@@ -18,7 +18,7 @@ from assay.core.score import MACRO, NO_METRIC, Metric
 from assay.scoring.statistics import normal_quantile
 
 MIXED = "mixed"
-_APART = ("limit", "limit_seed", "fidelity", "windows")
+_DISTINGUISHING_SETTINGS = ("limit", "limit_seed", "fidelity", "windows")
 """Settings that set columns apart; of all others it is said when they differ."""
 
 _WHICH = ("drawn", "first", "last")
@@ -48,7 +48,7 @@ class Conditions(NamedTuple):
     judge: str
 
 
-class Entry(NamedTuple):
+class BoardEntry(NamedTuple):
     """One value of one run."""
 
     conditions: Conditions
@@ -86,61 +86,61 @@ class Entry(NamedTuple):
         return sum(task.n_samples for task in self.tasks)
 
 
-class Found(NamedTuple):
+class BoardEntries(NamedTuple):
     """The entries of all runs, the latest of each model under each set of conditions."""
 
-    entries: list[Entry]
+    entries: list[BoardEntry]
     n_earlier: Mapping[tuple[str, Conditions], int]
     """Runs that a later one stands for, by the model's digest and the conditions."""
     notes: list[str]
 
 
-def entries_of(
+def collect_entries(
     runs: Iterable[BoardRun], headlines: Mapping[str, str], registered: Mapping[str, str] | None = None
-) -> Found:
+) -> BoardEntries:
     """Return what each model has on each dataset; `headlines` says by which metric a dataset is told.
 
     `registered` says so too, for datasets that no run may have, over what runs say of themselves.
     """
-    latest: dict[tuple[str, Conditions], Entry] = {}
+    latest: dict[tuple[str, Conditions], BoardEntry] = {}
     earlier: dict[tuple[str, Conditions], int] = {}
     notes: list[str] = []
-    choice = _Choice(headlines, registered or {})
-    for one in _each_once(runs):
+    choice = _MetricChoice(headlines, registered or {})
+    for one in _deduplicate_runs(runs):
         if one.run.status is RunStatus.UNSCORED:
             notes.append(f"{one.run.name}: nothing of it could be scored")
             continue
         if one.run.status is not RunStatus.COMPLETE:
             notes.append(f"{one.run.name} is {one.run.status}: it is not on the board until it is complete")
             continue
-        for place in _places(one):
+        for place in _iter_run_datasets(one):
             metric = choice.of(place)
             if metric is None:
                 continue
             if metric.value is None:
                 notes.append(f"{one.run.name}: nothing of {place.dataset} could be scored")
                 continue
-            entry = Entry(_conditions(one.run, place, metric), one, metric, place.tasks)
+            entry = BoardEntry(_conditions(one.run, place, metric), one, metric, place.tasks)
             key = (entry.model.digest, entry.conditions)
             if key in latest:
                 earlier[key] = earlier.get(key, 0) + 1
             latest[key] = entry
     choice.check()
-    return Found(list(latest.values()), earlier, [*notes, *choice.notes()])
+    return BoardEntries(list(latest.values()), earlier, [*notes, *choice.notes()])
 
 
-def _each_once(runs: Iterable[BoardRun]) -> list[BoardRun]:
+def _deduplicate_runs(runs: Iterable[BoardRun]) -> list[BoardRun]:
     """Return the runs by when they ended; copies of one run, as on several machines, are one run."""
     distinct = {(run.run.id, run.run.fingerprint, run.run.started, run.run.finished): run for run in runs}
-    return sorted(distinct.values(), key=_when)
+    return sorted(distinct.values(), key=_build_time_key)
 
 
-def _when(one: BoardRun) -> tuple[str, str, str, str]:
+def _build_time_key(one: BoardRun) -> tuple[str, str, str, str]:
     run = one.run
     return (run.finished or run.started, run.host, run.root, run.name)
 
 
-class _Place(NamedTuple):
+class _RunDataset(NamedTuple):
     """A dataset of one run, or a category of its subsets, by one method."""
 
     dataset: str
@@ -149,7 +149,7 @@ class _Place(NamedTuple):
     tasks: tuple[IndexedTask, ...]
 
 
-def _places(one: BoardRun) -> Iterator[_Place]:
+def _iter_run_datasets(one: BoardRun) -> Iterator[_RunDataset]:
     """Yield the datasets of a run: a task by itself, or its subsets together where they have a mean.
 
     What a registry has as datasets of their own stay so, though one file defines several.
@@ -171,18 +171,18 @@ def _places(one: BoardRun) -> Iterator[_Place]:
             members = tuple(task for task in families[name] if part is None or part in task.categories)
             # The only subset of a category is all of it, and is shown by its own metric below.
             if part is None or len(members) > 1:
-                yield _Place(name, part, metrics, members)
+                yield _RunDataset(name, part, metrics, members)
             continue
         task = tasks[name]
         if task.family not in families or (task.family, method, None) not in cells:
-            yield _Place(name, None, metrics, (task,))
+            yield _RunDataset(name, None, metrics, (task,))
             continue
         for category in task.categories:
             if sum(category in other.categories for other in families[task.family]) == 1:
-                yield _Place(task.family, category, metrics, (task,))
+                yield _RunDataset(task.family, category, metrics, (task,))
 
 
-class _Choice:
+class _MetricChoice:
     """Which metric a dataset is told by: the one asked for, its registry's, else the first that leads."""
 
     def __init__(self, asked: Mapping[str, str], registered: Mapping[str, str]) -> None:
@@ -193,26 +193,26 @@ class _Choice:
         self._headlines: dict[str, str] = {}
         """What datasets are registered to be told by."""
 
-    def of(self, place: _Place) -> Metric | None:
+    def of(self, place: _RunDataset) -> Metric | None:
         """Return the metric; None where it is not among the place's."""
         self._known.setdefault(place.dataset, set()).update(one.metric for one in place.metrics)
         asked = self._asked.get(place.dataset)
         if asked is not None:
-            chosen = _called(asked, place.metrics)
+            chosen = _find_metric(asked, place.metrics)
             if chosen is not None:
                 self._found.add(place.dataset)
             return chosen
         registered = self._registered.get(place.dataset, place.tasks[0].headline)
         if registered is not None:
             self._headlines[place.dataset] = registered
-        named = None if registered is None else _called(registered, place.metrics)
+        named = None if registered is None else _find_metric(registered, place.metrics)
         return named or next((one for one in place.metrics if one.is_headline), None)
 
     def notes(self) -> list[str]:
         """Return which datasets are not told by the metric that they are registered with."""
         return [
             f"{dataset} is registered to be told by {headline!r}, which no run of it has: each method is "
-            f"told by its own{nearest(headline, self._known[dataset])}"
+            f"told by its own{suggest_name(headline, self._known[dataset])}"
             for dataset, headline in self._headlines.items()
             if self._known[dataset].isdisjoint((headline, f"{headline}{MACRO}"))
         ]
@@ -222,20 +222,20 @@ class _Choice:
         for dataset in self._asked.keys() - self._found:
             metric, names = self._asked[dataset], sorted(self._known.get(dataset, ()))
             if names:
-                what = f"{dataset!r} has no metric {metric!r}{nearest(metric, names)}"
+                what = f"{dataset!r} has no metric {metric!r}{suggest_name(metric, names)}"
                 fix = f"its metrics are {listing(names)}"
             else:
-                what = f"no run has the dataset {dataset!r}{nearest(dataset, self._known)}"
+                what = f"no run has the dataset {dataset!r}{suggest_name(dataset, self._known)}"
                 fix = f"the datasets are {listing(sorted(self._known))}"
             raise UsageError(Problem("BOARD-003", f"--metric: {what}", fix))
 
 
-def _called(name: str, metrics: Sequence[Metric]) -> Metric | None:
+def _find_metric(name: str, metrics: Sequence[Metric]) -> Metric | None:
     """Return the metric of a name; a mean over subsets goes by the name of what it is a mean of, too."""
     return next((one for one in metrics if one.metric in (name, f"{name}{MACRO}")), None)
 
 
-def _conditions(run: IndexedRun, place: _Place, metric: Metric) -> Conditions:
+def _conditions(run: IndexedRun, place: _RunDataset, metric: Metric) -> Conditions:
     tasks = place.tasks
 
     def shared(values: Iterable[str]) -> str:
@@ -251,13 +251,13 @@ def _conditions(run: IndexedRun, place: _Place, metric: Metric) -> Conditions:
         data=tasks[0].data_hash if len(tasks) == 1 else digest(hashes, size=16),
         samples=_samples(tasks),
         shots=shared(task.shots.get(metric.method, "0") for task in tasks),
-        fidelity=shared(_plain(task.settings.get("fidelity", "")) for task in tasks),
-        windows=shared(_plain(task.settings.get("windows", "")) for task in tasks),
+        fidelity=shared(_unquote_setting(task.settings.get("fidelity", "")) for task in tasks),
+        windows=shared(_unquote_setting(task.settings.get("windows", "")) for task in tasks),
         judge="" if run.judge is None else f"{run.judge.name} {run.judge.digest[:6]}",
     )
 
 
-def _plain(text: str) -> str:
+def _unquote_setting(text: str) -> str:
     return "" if text == "null" else text.strip('"')
 
 
@@ -275,19 +275,21 @@ def _samples(tasks: Sequence[IndexedTask]) -> str:
     return f"{n:,} of {of:,} {which}{seed}"
 
 
-def _scored_by(entry: Entry) -> str:
+def _get_scorer(entry: BoardEntry) -> str:
     """Return the scorer of an entry's method: a run may have been scored again in another way."""
     return entry.tasks[0].scorers.get(entry.conditions.method, "by the dataset's own code")
 
 
-def differing_settings(entries: Sequence[Entry]) -> list[str]:
+def find_differing_settings(entries: Sequence[BoardEntry]) -> list[str]:
     """Return in words the settings in which runs of one column are not alike, and set no column apart."""
     # The subsets of a dataset are set up alike; its first one stands for them.
-    settings = [{**entry.tasks[0].settings, "how answers are scored": _scored_by(entry)} for entry in entries]
+    settings = [
+        {**entry.tasks[0].settings, "how answers are scored": _get_scorer(entry)} for entry in entries
+    ]
     found = []
     for name in dict.fromkeys(name for one in settings for name in one):
         values = list(dict.fromkeys(one.get(name, "null") for one in settings))
-        if name not in _APART and len(values) > 1:
+        if name not in _DISTINGUISHING_SETTINGS and len(values) > 1:
             is_short = not any(text.startswith("#") for text in values)
             found.append(f"{name} ({', '.join(values)})" if is_short else name)
     return found

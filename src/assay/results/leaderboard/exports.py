@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assay.results.leaderboard.board import Board
-from assay.results.leaderboard.grid import By, Grid, Words, grid
+from assay.results.leaderboard.grid import CellText, Grid, GroupBy, build_grid
 from assay.results.rows import markdown_list, markdown_table
 
 Format: TypeAlias = Literal["markdown", "csv", "latex"]
@@ -31,13 +31,13 @@ _FIELDS = (
 )
 
 
-def exported(board: Board, form: Format, *, by: By = "dataset") -> str:
+def export_board(board: Board, form: Format, *, by: GroupBy = "dataset") -> str:
     """Return the board as a file's text."""
     return _EXPORTS[form](board, by)
 
 
-def _markdown(board: Board, by: By) -> str:
-    table = grid(board, by)
+def _markdown(board: Board, by: GroupBy) -> str:
+    table = build_grid(board, by)
     headings = ["model", *(f"{one.name} ({one.about})" for one in table.headings)]
     rows = [
         [model, *(_markdown_cell(words) for words in row)]
@@ -49,7 +49,7 @@ def _markdown(board: Board, by: By) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_cell(words: Words | None) -> str:
+def _markdown_cell(words: CellText | None) -> str:
     if words is None:
         return "-"
     value = f"**{words.value}**" if words.is_leading else words.value
@@ -57,7 +57,7 @@ def _markdown_cell(words: Words | None) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _csv(board: Board, by: By) -> str:
+def _csv(board: Board, by: GroupBy) -> str:
     """Return a line for each model and column, and each model and mean: also for those it has no value in."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _FIELDS, lineterminator="\n")
@@ -69,18 +69,18 @@ def _csv(board: Board, by: By) -> str:
                 n = 0 if mean_cell is None else mean_cell.n_columns
                 line = {**head, "kind": mean.kind, "name": mean.name, "higher_is_better": True}
                 line |= {"n_columns": n, "n_lacking": len(mean.columns) - n}
-                writer.writerow(line | _company(mean_cell))
+                writer.writerow(line | _get_cell_numbers(mean_cell))
         for column, cell in zip(board.columns, board.cells[row], strict=True):
             if by == "dataset" and column.part is None:
                 line = {**head, "kind": "dataset", "name": column.label, "dataset": column.dataset}
                 line |= {"method": column.method, "metric": column.metric, "counts": column.counts}
                 line |= {key: column.conditions.get(key, "") for key in ("shots", "samples", "data")}
                 line["higher_is_better"] = column.higher_is_better
-                writer.writerow(line | _company(cell))
+                writer.writerow(line | _get_cell_numbers(cell))
     return text.getvalue()
 
 
-def _company(cell: msgspec.Struct | None) -> dict[str, object]:
+def _get_cell_numbers(cell: msgspec.Struct | None) -> dict[str, object]:
     """Return the numbers of a cell, as exact as they are."""
     if cell is None:
         return {}
@@ -90,23 +90,23 @@ def _company(cell: msgspec.Struct | None) -> dict[str, object]:
     return found | ({} if rank is None else {"rank_best": rank.best, "rank_worst": rank.worst})
 
 
-def _latex(board: Board, by: By) -> str:
+def _latex(board: Board, by: GroupBy) -> str:
     """Return a booktabs table; whichever are more, models or columns, go down the page."""
-    table = grid(board, by)
+    table = build_grid(board, by)
     if len(table.headings) > len(table.models):
         names = [heading.name for heading in table.headings]
         across, rows = table.models, [list(column) for column in zip(*table.rows, strict=True)]
     else:
         names, across, rows = table.models, [heading.name for heading in table.headings], table.rows
     body = [
-        " & ".join([latex_text(name), *(_latex_cell(words) for words in row)]) + r" \\"
+        " & ".join([escape_latex(name), *(_latex_cell(words) for words in row)]) + r" \\"
         for name, row in zip(names, rows, strict=True)
     ]
     lines = [
         *_preamble(table),
         rf"\begin{{tabular}}{{l{'r' * len(across)}}}",
         r"\toprule",
-        " & ".join(["", *(latex_text(name) for name in across)]) + r" \\",
+        " & ".join(["", *(escape_latex(name) for name in across)]) + r" \\",
         r"\midrule",
         *body,
         r"\bottomrule",
@@ -125,7 +125,7 @@ def _preamble(table: Grid) -> list[str]:
     return lines
 
 
-def _latex_cell(words: Words | None) -> str:
+def _latex_cell(words: CellText | None) -> str:
     if words is None:
         return "--"
     value = rf"\textbf{{{words.value}}}" if words.is_best else words.value
@@ -147,12 +147,12 @@ _LATEX: Mapping[str, str] = {
 }
 
 
-def latex_text(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Return a text that LaTeX prints as it is, whatever is in it; line ends become spaces."""
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 
-_EXPORTS: Mapping[Format, Callable[[Board, By], str]] = {
+_EXPORTS: Mapping[Format, Callable[[Board, GroupBy], str]] = {
     "markdown": _markdown,
     "csv": _csv,
     "latex": _latex,

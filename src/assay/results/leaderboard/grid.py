@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
-from assay.core.rounding import percent, plain
+from assay.core.rounding import format_number, format_percent
 from assay.results.leaderboard.board import Board, BoardCell, MeanCell
 
-By: TypeAlias = Literal["dataset", "ability"]
+GroupBy: TypeAlias = Literal["dataset", "ability"]
 
-LESS_IS_MORE = "↓"
+LOWER_IS_BETTER_SIGN = "↓"
 """Stands behind the name of a column whose lower values are better."""
 
 
-class Words(NamedTuple):
+class CellText(NamedTuple):
     """One value in words."""
 
     value: str
@@ -44,13 +44,13 @@ class Grid(NamedTuple):
 
     headings: list[Heading]
     models: list[str]
-    rows: list[list[Words | None]]
+    rows: list[list[CellText | None]]
 
 
-def grid(board: Board, by: By) -> Grid:
+def build_grid(board: Board, by: GroupBy) -> Grid:
     """Return the table by datasets, the means over all of them in front; or by abilities."""
     headings: list[Heading] = []
-    columns: list[list[Words | None]] = []
+    columns: list[list[CellText | None]] = []
     for heading, words in _columns(board, by):
         headings.append(heading)
         columns.append(words)
@@ -58,7 +58,7 @@ def grid(board: Board, by: By) -> Grid:
     return Grid(headings, [model.name for model in board.models], rows)
 
 
-def _columns(board: Board, by: By) -> Iterator[tuple[Heading, list[Words | None]]]:
+def _columns(board: Board, by: GroupBy) -> Iterator[tuple[Heading, list[CellText | None]]]:
     for at, mean in enumerate(board.means):
         if by == "dataset" and mean.kind == "ability":
             continue
@@ -66,7 +66,10 @@ def _columns(board: Board, by: By) -> Iterator[tuple[Heading, list[Words | None]
         n = len(mean.columns)
         about = f"{n} dataset{'s' if n > 1 else ''}" if mean.kind == "ability" else mean.kind
         best = max((cell.value for cell in cells if cell is not None and cell.rank is not None), default=None)
-        yield Heading(mean.name, about, True), _with_leaders([_mean_words(cell, n, best) for cell in cells])
+        yield (
+            Heading(mean.name, about, True),
+            _mark_leaders([_format_mean_cell(cell, n, best) for cell in cells]),
+        )
     if by == "ability":
         return
     for at, column in enumerate(board.columns):
@@ -75,15 +78,15 @@ def _columns(board: Board, by: By) -> Iterator[tuple[Heading, list[Words | None]
         own = [row[at] for row in board.cells]
         values = [cell.value for cell in own if cell is not None]
         top = max(values) if column.higher_is_better else min(values)
-        name = column.label if column.higher_is_better else f"{column.label} {LESS_IS_MORE}"
+        name = column.label if column.higher_is_better else f"{column.label} {LOWER_IS_BETTER_SIGN}"
         shots = column.conditions.get("shots", "0")
-        words = [_words(cell, top, is_share=column.is_share) for cell in own]
+        words = [_format_cell(cell, top, is_share=column.is_share) for cell in own]
         # What sets the column apart is in its name already.
         beside = [one for one in (column.method, f"{shots}-shot", column.metric) if one not in column.apart]
-        yield Heading(name, ", ".join(beside), False), _with_leaders(words)
+        yield Heading(name, ", ".join(beside), False), _mark_leaders(words)
 
 
-def _with_leaders(column: list[Words | None]) -> list[Words | None]:
+def _mark_leaders(column: list[CellText | None]) -> list[CellText | None]:
     """Return a column in which nobody leads where nobody is really behind, nor has a rank where alone."""
     ranked = [words for words in column if words is not None and words.rank]
     if not all(words.is_leading for words in ranked):
@@ -99,11 +102,11 @@ def _with_leaders(column: list[Words | None]) -> list[Words | None]:
     ]
 
 
-def _words(cell: BoardCell | None, top: float, *, is_share: bool) -> Words | None:
+def _format_cell(cell: BoardCell | None, top: float, *, is_share: bool) -> CellText | None:
     if cell is None:
         return None
-    return Words(
-        number(cell.value, is_share=is_share),
+    return CellText(
+        format_board_value(cell.value, is_share=is_share),
         _interval(cell.low, cell.high, is_share=is_share),
         str(cell.rank),
         "",
@@ -112,11 +115,11 @@ def _words(cell: BoardCell | None, top: float, *, is_share: bool) -> Words | Non
     )
 
 
-def _mean_words(cell: MeanCell | None, n: int, top: float | None) -> Words | None:
+def _format_mean_cell(cell: MeanCell | None, n: int, top: float | None) -> CellText | None:
     if cell is None:
         return None
-    return Words(
-        number(cell.value, is_share=True),
+    return CellText(
+        format_board_value(cell.value, is_share=True),
         _interval(cell.low, cell.high, is_share=True),
         "" if cell.rank is None else str(cell.rank),
         f"{cell.n_columns} of {n}" if cell.lacks else "",
@@ -125,12 +128,12 @@ def _mean_words(cell: MeanCell | None, n: int, top: float | None) -> Words | Non
     )
 
 
-def number(value: float, *, is_share: bool) -> str:
+def format_board_value(value: float, *, is_share: bool) -> str:
     """Return a value as a person compares it: a share in percent."""
-    return percent(value) if is_share else plain(value)
+    return format_percent(value) if is_share else format_number(value)
 
 
 def _interval(low: float | None, high: float | None, *, is_share: bool) -> str:
     if low is None or high is None:
         return ""
-    return f"{number(low, is_share=is_share)}–{number(high, is_share=is_share)}"
+    return f"{format_board_value(low, is_share=is_share)}–{format_board_value(high, is_share=is_share)}"

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from assay.results.comparison import Difference, Fourfold
+from assay.results.comparison import Fourfold, PairedDifference
 from assay.results.leaderboard.board import BoardMean, MeanCell, Standing
-from assay.results.leaderboard.columns import Column
-from assay.results.leaderboard.entries import Entry
-from assay.results.leaderboard.pairwise_tests import joined, verdicts
-from assay.scoring.statistics import Estimate, clipped, macro, wilson
+from assay.results.leaderboard.columns import ComputedColumn
+from assay.results.leaderboard.entries import BoardEntry
+from assay.results.leaderboard.pairwise_tests import combine_differences, decide_ranks
+from assay.scoring.statistics import Estimate, clip_estimate, macro, wilson
 
 
-def mean_cells(mean: BoardMean, models: Sequence[str], columns: Sequence[Column]) -> list[MeanCell | None]:
+def build_mean_cells(
+    mean: BoardMean, models: Sequence[str], columns: Sequence[ComputedColumn]
+) -> list[MeanCell | None]:
     """Return each model's mean; ranks are among the models that have every column of it."""
     complete = [model for model in models if all(model in columns[at].entries for at in mean.columns)]
-    decided = verdicts(len(complete), _differences(mean, complete, columns), higher_is_better=True)
+    decided = decide_ranks(len(complete), _differences(mean, complete, columns), higher_is_better=True)
     row = {model: place for place, model in enumerate(models)}
     cells: list[MeanCell | None] = []
     for model in models:
@@ -45,7 +47,7 @@ def mean_cells(mean: BoardMean, models: Sequence[str], columns: Sequence[Column]
     return cells
 
 
-def standings(models: Sequence[str], columns: Sequence[Column]) -> list[Standing]:
+def compute_standings(models: Sequence[str], columns: Sequence[ComputedColumn]) -> list[Standing]:
     """Return how each model stands against the others, over the columns that count."""
     counting = [column for column in columns if column.shown.counts and column.shown.part is None]
     shared = [column for column in counting if len(column.entries) == len(models)]
@@ -60,7 +62,7 @@ def standings(models: Sequence[str], columns: Sequence[Column]) -> list[Standing
         own = list(column.entries)
         for model in own:
             fought[model] += len(own) - 1
-            won[model] += sum(_beats(column, model, other) for other in own if other != model)
+            won[model] += sum(_score_win(column, model, other) for other in own if other != model)
         for model, beaten in zip(own, column.verdicts.beats, strict=True):
             real_wins[model] += len(beaten)
             for place in beaten:
@@ -78,21 +80,21 @@ def standings(models: Sequence[str], columns: Sequence[Column]) -> list[Standing
 
 
 def _differences(
-    mean: BoardMean, models: Sequence[str], columns: Sequence[Column]
-) -> dict[tuple[int, int], Difference]:
+    mean: BoardMean, models: Sequence[str], columns: Sequence[ComputedColumn]
+) -> dict[tuple[int, int], PairedDifference]:
     """Return the differences of the models' means; none for two of which a column says nothing."""
     found = {}
     for first, second in combinations(range(len(models)), 2):
         parts = [_difference(columns[at], models[first], models[second]) for at in mean.columns]
         known = [part for part in parts if part is not None]
         if known and len(known) == len(parts):
-            together = joined(known)
+            together = combine_differences(known)
             if together is not None:
                 found[first, second] = together
     return found
 
 
-def _difference(column: Column, model: str, other: str) -> Difference | None:
+def _difference(column: ComputedColumn, model: str, other: str) -> PairedDifference | None:
     """Return what the other has over a model, in whichever order the column compared them."""
     order = list(column.entries)
     a, b = order.index(model), order.index(other)
@@ -100,7 +102,7 @@ def _difference(column: Column, model: str, other: str) -> Difference | None:
     if found is None or found.difference is None or a < b:
         return found
     table = found.fourfold
-    return Difference(
+    return PairedDifference(
         found.n,
         found.n_units,
         found.b,
@@ -115,7 +117,7 @@ def _difference(column: Column, model: str, other: str) -> Difference | None:
     )
 
 
-def _mean(entries: Iterable[Entry]) -> Estimate:
+def _mean(entries: Iterable[BoardEntry]) -> Estimate:
     """Return the mean of values that each count once, and its interval; all are shares."""
     parts = [
         Estimate(one.metric.value, one.metric.low, one.metric.high, one.stderr, one.metric.n)
@@ -125,13 +127,13 @@ def _mean(entries: Iterable[Entry]) -> Estimate:
         return parts[0]
     estimate = macro(parts)
     if estimate.value is None or estimate.stderr != 0:
-        return clipped(estimate)
+        return clip_estimate(estimate)
     # Datasets all right or all wrong have no spread to build on; the counts still have an interval.
     low, high = wilson(estimate.value * estimate.n, estimate.n)
     return estimate._replace(low=low, high=high)
 
 
-def _beats(column: Column, model: str, other: str) -> float:
+def _score_win(column: ComputedColumn, model: str, other: str) -> float:
     """Return 1 where a model's value is the better one, 0.5 where both are the same."""
     mine, theirs = column.entries[model].metric.value, column.entries[other].metric.value
     if mine is None or theirs is None or mine == theirs:
@@ -139,9 +141,9 @@ def _beats(column: Column, model: str, other: str) -> float:
     return float((mine > theirs) == column.shown.higher_is_better)
 
 
-def _ranks_by_value(column: Column) -> dict[str, float]:
+def _ranks_by_value(column: ComputedColumn) -> dict[str, float]:
     """Return the ranks by value alone, 1 being best; equal values share the mean of their ranks."""
     return {
-        model: 1 + sum(1 - _beats(column, model, other) for other in column.entries if other != model)
+        model: 1 + sum(1 - _score_win(column, model, other) for other in column.entries if other != model)
         for model in column.entries
     }

@@ -9,9 +9,9 @@ import msgspec
 
 from assay.core.markup import one_file_parts, tag
 from assay.results.leaderboard.board import Board, BoardCell
-from assay.results.leaderboard.exports import Format, exported
-from assay.results.pages.bundle import script, style
-from assay.results.pages.file_blocks import block
+from assay.results.leaderboard.exports import Format, export_board
+from assay.results.pages.bundle import build_script, build_style
+from assay.results.pages.file_blocks import render_block
 
 
 class BoardPage(msgspec.Struct, frozen=True):
@@ -24,19 +24,21 @@ class BoardPage(msgspec.Struct, frozen=True):
     """By model, then column: where the page of the cell's run is; None: nowhere that is known."""
 
 
-def board_page(board: Board, link_of: Callable[[BoardCell], str | None]) -> BoardPage:
+def build_board_page(board: Board, link_of: Callable[[BoardCell], str | None]) -> BoardPage:
     """Return the page of a board. Where folders lie on a machine is nothing that its readers are told."""
     links = tuple(tuple(None if cell is None else link_of(cell) for cell in row) for row in board.cells)
     cells = tuple(
         tuple(None if cell is None else msgspec.structs.replace(cell, root="") for cell in row)
         for row in board.cells
     )
-    files: dict[str, str] = {form: exported(board, form) for form in get_args(Format)}
+    files: dict[str, str] = {form: export_board(board, form) for form in get_args(Format)}
     return BoardPage(msgspec.structs.replace(board, cells=cells), files, links)
 
 
 def render_board_page(board: Board) -> str:
     """Return the page as one file."""
-    content = msgspec.json.encode(board_page(board, lambda _: None))
-    body = (tag("main", id="page"), block("board", content))
-    return "".join(one_file_parts("Leaderboard", style(), script("board_file"), body, page="leaderboard"))
+    content = msgspec.json.encode(build_board_page(board, lambda _: None))
+    body = (tag("main", id="page"), render_block("board", content))
+    return "".join(
+        one_file_parts("Leaderboard", build_style(), build_script("board_file"), body, page="leaderboard")
+    )

@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.run_index import SampleValues
-from assay.results.comparison import Difference, Fourfold
+from assay.results.comparison import Fourfold, PairedDifference
 from assay.results.leaderboard.board import Rank
-from assay.results.leaderboard.entries import Entry
+from assay.results.leaderboard.entries import BoardEntry
 from assay.results.paired import (
+    average_differences,
+    compare_means,
+    compare_ratios,
+    compare_shares,
     holm,
-    macro_difference,
     mcnemar,
-    mean_difference,
-    ratio_difference,
-    share_difference,
 )
 
 LEVEL = 0.05
@@ -38,15 +38,15 @@ ValuesOf: TypeAlias = Callable[[Hashable, str, str, str], SampleValues | None]
 """Returns the samples' values of a run, by the run's key, task, method and metric."""
 
 
-class Duel(NamedTuple):
+class PairwiseTest(NamedTuple):
     """Two rows of a column, compared."""
 
-    difference: Difference | None
+    difference: PairedDifference | None
     """Of the second over the first; None: nothing can be said."""
     how: Literal["paired", "unpaired", "untested"]
 
 
-class Verdicts(NamedTuple):
+class RankVerdicts(NamedTuple):
     """What a column's comparisons come to."""
 
     ranks: list[Rank]
@@ -54,11 +54,11 @@ class Verdicts(NamedTuple):
     """For each place the places that it is really better than."""
 
 
-Duels: TypeAlias = dict[tuple[int, int], Duel]
+PairwiseTests: TypeAlias = dict[tuple[int, int], PairwiseTest]
 """By the two places in a list, the lesser first."""
 
 
-class Side(NamedTuple):
+class EntrySamples(NamedTuple):
     """The samples of one task of an entry, looked at once for all its duels."""
 
     samples: SampleValues
@@ -66,23 +66,25 @@ class Side(NamedTuple):
     """Where every value is 0 or 1: which are 1."""
 
     @classmethod
-    def of(cls, samples: SampleValues) -> Side:
+    def of(cls, samples: SampleValues) -> EntrySamples:
         """Return the samples of a task, ready to be compared."""
         right = samples.values == 1
         is_binary = samples.weights is None and bool(np.all(right | (samples.values == 0)))
         return cls(samples, right if is_binary else None)
 
 
-def duels(entries: Sequence[Entry], values_of: ValuesOf) -> Duels:
+def run_pairwise_tests(entries: Sequence[BoardEntry], values_of: ValuesOf) -> PairwiseTests:
     """Compare every two entries of a column."""
     samples = [_samples(entry, values_of) for entry in entries]
     return {
-        (a, b): _duel(entries[a], entries[b], samples[a], samples[b])
+        (a, b): _test_pair(entries[a], entries[b], samples[a], samples[b])
         for a, b in combinations(range(len(entries)), 2)
     }
 
 
-def verdicts(n: int, found: dict[tuple[int, int], Difference], *, higher_is_better: bool) -> Verdicts:
+def decide_ranks(
+    n: int, found: dict[tuple[int, int], PairedDifference], *, higher_is_better: bool
+) -> RankVerdicts:
     """Return the ranks of n places, of which every two may have been compared."""
     tested = [
         (pair, one.p, one.a, one.b)
@@ -97,10 +99,10 @@ def verdicts(n: int, found: dict[tuple[int, int], Difference], *, higher_is_bett
             better[ahead].add(behind)
             worse[behind].add(ahead)
     ranks = [Rank(1 + len(worse[place]), n - len(better[place])) for place in range(n)]
-    return Verdicts(ranks, [tuple(sorted(one)) for one in better])
+    return RankVerdicts(ranks, [tuple(sorted(one)) for one in better])
 
 
-def _samples(entry: Entry, values_of: ValuesOf) -> list[Side] | None:
+def _samples(entry: BoardEntry, values_of: ValuesOf) -> list[EntrySamples] | None:
     """Return the samples of an entry by task; None where its value is not made of them."""
     conditions = entry.conditions
     parts = []
@@ -108,24 +110,26 @@ def _samples(entry: Entry, values_of: ValuesOf) -> list[Side] | None:
         found = values_of(entry.source.key, task.name, conditions.method, entry.sample_metric)
         if found is None:
             return None
-        parts.append(Side.of(found))
+        parts.append(EntrySamples.of(found))
     return parts
 
 
-def _duel(a: Entry, b: Entry, of_a: list[Side] | None, of_b: list[Side] | None) -> Duel:
+def _test_pair(
+    a: BoardEntry, b: BoardEntry, of_a: list[EntrySamples] | None, of_b: list[EntrySamples] | None
+) -> PairwiseTest:
     if of_a is not None and of_b is not None:
         ordered_b = {task.name: part for task, part in zip(b.tasks, of_b, strict=True)}
-        parts = [paired(part, ordered_b[task.name]) for task, part in zip(a.tasks, of_a, strict=True)]
+        parts = [compare_paired(part, ordered_b[task.name]) for task, part in zip(a.tasks, of_a, strict=True)]
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
-            together = joined(known)
+            together = combine_differences(known)
             if together is not None and together.p is not None:
-                return Duel(together, "paired")
-    difference = unpaired(a, b)
-    return Duel(difference, "untested" if difference is None else "unpaired")
+                return PairwiseTest(together, "paired")
+    difference = compare_unpaired(a, b)
+    return PairwiseTest(difference, "untested" if difference is None else "unpaired")
 
 
-def paired(one: Side, other: Side) -> Difference | None:
+def compare_paired(one: EntrySamples, other: EntrySamples) -> PairedDifference | None:
     """Compare two models on the samples that both have a value for; None if these are too few."""
     a, b = one.samples, other.samples
     at_a: slice | NDArray[np.intp]
@@ -138,17 +142,17 @@ def paired(one: Side, other: Side) -> Difference | None:
     if n < 2 or n < _LEAST_SHARED * min(len(a.ids), len(b.ids)):
         return None
     if a.clusters is None and one.right is not None and other.right is not None:
-        return _of_shares(one.right[at_a], other.right[at_b], n)
+        return _compare_shares_quickly(one.right[at_a], other.right[at_b], n)
     clusters = None if a.clusters is None else a.clusters[at_a].astype(np.int64)
     x, y = a.values[at_a], b.values[at_b]
     if a.weights is not None and b.weights is not None:
         sides = ((x, a.weights[at_a]), (y, b.weights[at_b]))
-        return ratio_difference(*sides, clusters, is_exponential=a.is_exponential)
-    compare = mean_difference if one.right is None or other.right is None else share_difference
+        return compare_ratios(*sides, clusters, is_exponential=a.is_exponential)
+    compare = compare_means if one.right is None or other.right is None else compare_shares
     return compare(x, y, clusters)
 
 
-def joined(parts: Sequence[Difference]) -> Difference | None:
+def combine_differences(parts: Sequence[PairedDifference]) -> PairedDifference | None:
     """Return the mean of the differences of parts, each counting once; None where a part has none.
 
     Parts whose samples all differ alike, or not at all, have no spread to go by; right and wrong answers
@@ -156,7 +160,7 @@ def joined(parts: Sequence[Difference]) -> Difference | None:
     """
     if len(parts) == 1:
         return parts[0]
-    mean = macro_difference(parts)
+    mean = average_differences(parts)
     tables = [part.fourfold for part in parts if part.fourfold is not None]
     if mean is None or any(part.stderr != 0 for part in parts):
         return mean
@@ -168,7 +172,7 @@ def joined(parts: Sequence[Difference]) -> Difference | None:
     return msgspec.structs.replace(mean, stderr=0.0, p=p, test="mcnemar")
 
 
-def _of_shares(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) -> Difference:
+def _compare_shares_quickly(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) -> PairedDifference:
     """Compare right and wrong answers of independent samples.
 
     As `share_difference` does, but for the interval: it is not shown here, and takes most of its time.
@@ -178,7 +182,7 @@ def _of_shares(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) -> Difference
     gap = (only_b - only_a) / n
     variance = max(0.0, (only_a + only_b) / n - gap * gap) * n / (n - 1)
     stderr = math.sqrt(variance / n)
-    return Difference(
+    return PairedDifference(
         *(n, n, right_a / n, right_b / n, gap, None, None),
         stderr=stderr,
         p=mcnemar(only_a, only_b),
@@ -187,7 +191,7 @@ def _of_shares(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) -> Difference
     )
 
 
-def unpaired(a: Entry, b: Entry) -> Difference | None:
+def compare_unpaired(a: BoardEntry, b: BoardEntry) -> PairedDifference | None:
     """Compare two values by their standard errors, as if they were of other samples; None if one has none."""
     first, second = a.metric, b.metric
     if first.value is None or second.value is None or a.stderr is None or b.stderr is None:
@@ -198,4 +202,4 @@ def unpaired(a: Entry, b: Entry) -> Difference | None:
     gap = second.value - first.value
     p = math.erfc(abs(gap) / stderr / math.sqrt(2))
     n = first.n_scored + second.n_scored
-    return Difference(n, n, first.value, second.value, gap, None, None, stderr, p, "student")
+    return PairedDifference(n, n, first.value, second.value, gap, None, None, stderr, p, "student")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 ASSETS = Path(__file__).parent / "assets"
-Entry: TypeAlias = Literal["app", "run_file", "compare_file", "board_file"]
+EntryModule: TypeAlias = Literal["app", "run_file", "compare_file", "board_file"]
 """The module that a script begins with: all pages of a server, or one page of one file."""
 _IMPORT = re.compile(r'^import \{ (?P<names>[\w, ]+) \} from "\./(?P<module>\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (?P<name>\w+))", re.MULTILINE)
@@ -21,31 +21,31 @@ _UNREAD = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 
 
 @cache
-def script(entry: Entry) -> str:
+def build_script(entry: EntryModule) -> str:
     """Return a module and all that it needs as one script, each in a function of its own.
 
     A module is `$name` there, since it may export a thing of its own name.
     """
     parts: dict[str, str] = {}
-    _take(entry, parts, ())
+    _add_module(entry, parts, ())
     return '(() => {\n"use strict";\n' + "".join(parts.values()) + "})();\n"
 
 
 @cache
-def style() -> str:
+def build_style() -> str:
     """Return all styles as one, `base.css` first."""
     files = sorted(ASSETS.glob("*.css"), key=lambda path: (path.stem != "base", path.stem))
     return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
-def _take(module: str, parts: dict[str, str], above: tuple[str, ...]) -> None:
+def _add_module(module: str, parts: dict[str, str], above: tuple[str, ...]) -> None:
     if module in parts:
         return
     if module in above:
         raise ValueError(f"the modules {' -> '.join((*above, module))} need each other")
     text = (ASSETS / f"{module}.js").read_text(encoding="utf-8")
     for found in _IMPORT.finditer(text):
-        _take(found["module"], parts, (*above, module))
+        _add_module(found["module"], parts, (*above, module))
     text = _IMPORT.sub(lambda found: f"const {{ {found['names']} }} = ${found['module']};\n", text)
     names = [found["name"] for found in _EXPORT.finditer(text)]
     text = _EXPORT.sub("", text)

@@ -9,22 +9,22 @@ from pathlib import Path
 import msgspec
 
 from assay.core.markup import one_file_parts, tag
-from assay.results.comparison import Compared, Comparison
+from assay.results.comparison import MetricComparison, RunComparison
 from assay.results.comparison_words import (
-    difference_shown,
-    interval_shown,
-    label,
-    left_out,
-    letter,
-    method,
-    p_shown,
-    sentence,
-    summary,
-    told,
-    value_shown,
+    describe_difference,
+    describe_left_out,
+    format_compared_label,
+    format_compared_method,
+    format_difference,
+    format_difference_interval,
+    format_p,
+    format_side_letter,
+    format_side_value,
+    select_notable_comparisons,
+    summarize_comparison,
 )
-from assay.results.draft_file import replacing
-from assay.results.pages.bundle import script, style
+from assay.results.draft_file import replacing_file
+from assay.results.pages.bundle import build_script, build_style
 from assay.results.pages.compare_data import (
     ComparePage,
     CompareRow,
@@ -33,8 +33,8 @@ from assay.results.pages.compare_data import (
     SideColumns,
 )
 from assay.results.pages.data import InFile, SampleTable
-from assay.results.pages.file_blocks import DetailBlocks, MediaBlocks, block, shortened
-from assay.results.paired_runs import paired_tasks
+from assay.results.pages.file_blocks import DetailBlocks, MediaBlocks, render_block, shorten_responses
+from assay.results.paired_runs import pair_tasks
 from assay.results.run_view import RunView
 
 _encode = msgspec.json.Encoder().encode
@@ -44,7 +44,9 @@ _NOT_ASKED = "."
 class CompareView:
     """A comparison with the samples of its runs."""
 
-    def __init__(self, comparison: Comparison, views: Sequence[RunView], names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, comparison: RunComparison, views: Sequence[RunView], names: Sequence[str] = ()
+    ) -> None:
         """Take a comparison and the runs of its sides, refreshed; a run that is two sides comes twice.
 
         `names` is how the page may ask for the runs; where they lie on this machine it is not told.
@@ -52,7 +54,7 @@ class CompareView:
         self.comparison = comparison
         self.views = views
         self._names = names or [view.path.resolve().name for view in views]
-        self.table = _aligned(comparison, views)
+        self.table = _align_samples(comparison, views)
 
     def page(self) -> ComparePage:
         """Return the comparison without its samples."""
@@ -63,18 +65,18 @@ class CompareView:
                 msgspec.structs.replace(side, folder=name)
                 for side, name in zip(found.sides, self._names, strict=True)
             ),
-            tuple(letter(at) for at in range(len(found.sides))),
+            tuple(format_side_letter(at) for at in range(len(found.sides))),
             tuple(_row(one) for one in heads),
-            summary(found),
-            tuple(heads.index(one) for one in told(found)),
-            (*found.notes, *filter(None, map(left_out, heads))),
+            summarize_comparison(found),
+            tuple(heads.index(one) for one in select_notable_comparisons(found)),
+            (*found.notes, *filter(None, map(describe_left_out, heads))),
             self.table.n,
         )
 
     def details(self, rows: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Yield samples in full with their rows: `{"sides": [...]}`, null where a side does not have it."""
         with ExitStack() as closing:
-            opened = [closing.enter_context(view.all_details(shortened)) for view in self.views]
+            opened = [closing.enter_context(view.all_details(shorten_responses)) for view in self.views]
             for row in rows:
                 places = [side[row] for side in self.table.places]
                 sides = [
@@ -96,11 +98,11 @@ class CompareView:
 
 def write_compare_page(view: CompareView, path: Path) -> None:
     """Write a comparison as one file."""
-    with replacing(path) as file:
-        file.writelines(part.encode() for part in compare_page(view))
+    with replacing_file(path) as file:
+        file.writelines(part.encode() for part in render_compare_page(view))
 
 
-def compare_page(view: CompareView) -> Iterator[str]:
+def render_compare_page(view: CompareView) -> Iterator[str]:
     """Yield a comparison as a page that opens from a disk, piece by piece."""
     media = MediaBlocks(*dict.fromkeys(one.path for one in view.views))
     order = sorted(range(view.table.n), key=view.interest)
@@ -108,12 +110,12 @@ def compare_page(view: CompareView) -> Iterator[str]:
     page = msgspec.structs.replace(view.page(), in_file=InFile(view.table.n, tuple(details.places)))
     return one_file_parts(
         " against ".join(side.name for side in view.comparison.sides),
-        style(),
-        script("compare_file"),
+        build_style(),
+        build_script("compare_file"),
         (
             tag("main", id="page"),
-            block("comparison", _encode(page)),
-            block("table", _encode(view.table)),
+            render_block("comparison", _encode(page)),
+            render_block("table", _encode(view.table)),
         ),
         after=(*details.parts, *media.parts),
         media=True,
@@ -121,14 +123,14 @@ def compare_page(view: CompareView) -> Iterator[str]:
     )
 
 
-def _row(one: Compared) -> CompareRow:
+def _row(one: MetricComparison) -> CompareRow:
     result = one.result
-    at, low, high = (_plotted(one, value) for value in (result.difference, result.low, result.high))
+    at, low, high = (_scale_for_plot(one, value) for value in (result.difference, result.low, result.high))
     return CompareRow(
         task=one.task,
-        label=label(one),
+        label=format_compared_label(one),
         method=one.method,
-        title=method(one),
+        title=format_compared_method(one),
         first=one.first,
         second=one.second,
         is_mean=one.n_subsets > 0,
@@ -139,27 +141,27 @@ def _row(one: Compared) -> CompareRow:
         at=at,
         low=low,
         high=high,
-        first_value=value_shown(one, result.a),
-        second_value=value_shown(one, result.b),
-        difference=difference_shown(one),
-        interval=interval_shown(one),
-        p=p_shown(one.p),
+        first_value=format_side_value(one, result.a),
+        second_value=format_side_value(one, result.b),
+        difference=format_difference(one),
+        interval=format_difference_interval(one),
+        p=format_p(one.p),
         test=result.test,
-        sentence=sentence(one),
+        sentence=describe_difference(one),
         n=result.n,
         fourfold=result.fourfold,
         higher_is_better=one.higher_is_better,
     )
 
 
-def _plotted(one: Compared, value: float | None) -> float | None:
+def _scale_for_plot(one: MetricComparison, value: float | None) -> float | None:
     """Return a difference in the unit in which it is drawn."""
     if value is None:
         return None
     return 100 * (value - 1) if one.is_factor else 100 * value if one.is_share else value
 
 
-def _aligned(comparison: Comparison, views: Sequence[RunView]) -> CompareTable:
+def _align_samples(comparison: RunComparison, views: Sequence[RunView]) -> CompareTable:
     """Put the samples of all runs side by side."""
     tables: dict[Path, SampleTable] = {view.path: view.table() for view in views}
     sides = [tables[view.path] for view in views]
@@ -170,7 +172,7 @@ def _aligned(comparison: Comparison, views: Sequence[RunView]) -> CompareTable:
     texts: dict[str, list[str]] = {"ids": [], "questions": [], "targets": []}
     places: list[list[int]] = [[] for _ in views]
     for nth, (view, table) in enumerate(zip(views, sides, strict=True)):
-        names = paired_tasks(first, [one.name for one in view.manifest.tasks])
+        names = pair_tasks(first, [one.name for one in view.manifest.tasks])
         here = [tasks.setdefault(names.get(name, name), len(tasks)) for name in table.tasks]
         for place, (number, id_) in enumerate(zip(table.task, table.ids, strict=True)):
             key = (here[number], id_)
@@ -188,7 +190,7 @@ def _aligned(comparison: Comparison, views: Sequence[RunView]) -> CompareTable:
 
 
 def _methods(
-    comparison: Comparison, tables: Sequence[SampleTable], places: Sequence[Sequence[int]]
+    comparison: RunComparison, tables: Sequence[SampleTable], places: Sequence[Sequence[int]]
 ) -> list[MethodColumns]:
     found = []
     for name in dict.fromkeys(one.method for one in comparison.headlines):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from assay.core.markup import Markup
-from assay.results.media_store import kept_medium, media_folder
+from assay.results.media_store import find_medium, get_media_folder
 
 MOST_ROWS = 30_000
 """Samples of a page's table: it is held in memory while it is written, and by the browser."""
@@ -30,13 +30,13 @@ _LEVEL = 3
 """Twice as quick as the usual level, and a tenth larger."""
 
 
-def block(name: str, content: bytes) -> Markup:
+def render_block(name: str, content: bytes) -> Markup:
     """Return JSON as a block that the script finds by its name."""
     packed = base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
     return Markup(f'<script type="application/gzip" id="{name}">{packed}</script>\n')
 
 
-def shortened(responses: Sequence[bytes]) -> bytes:
+def shorten_responses(responses: Sequence[bytes]) -> bytes:
     """Return responses with commas between, without their keys, numbers with the decimals that a page shows.
 
     Inside a text of JSON a quote stands behind a backslash: no pattern is found in what a model wrote.
@@ -46,7 +46,7 @@ def shortened(responses: Sequence[bytes]) -> bytes:
         return _DECIMALS.sub(rb"\1", _KEY.sub(b"", joined))
     if len(responses) == 1:
         return _KEY.sub(b"", joined, count=1)
-    return b",".join(shortened((one,)) for one in responses)
+    return b",".join(shorten_responses((one,)) for one in responses)
 
 
 class DetailBlocks:
@@ -58,8 +58,8 @@ class DetailBlocks:
         """For each block, the places of its samples."""
         self.parts: list[Markup] = []
         room = MOST_BYTES - media.n_reserved
-        for places, content in _gathered(items):
-            data = block(f"details-{len(self.places)}", content)
+        for places, content in _group_into_blocks(items):
+            data = render_block(f"details-{len(self.places)}", content)
             room -= len(data)
             if room < 0:
                 break
@@ -68,7 +68,7 @@ class DetailBlocks:
             media.take(content)
 
 
-def _gathered(items: Iterable[tuple[int, bytes]]) -> Iterator[tuple[tuple[int, ...], bytes]]:
+def _group_into_blocks(items: Iterable[tuple[int, bytes]]) -> Iterator[tuple[tuple[int, ...], bytes]]:
     places: list[int] = []
     contents: list[bytes] = []
     size = 0
@@ -88,9 +88,11 @@ class MediaBlocks:
 
     def __init__(self, *runs: Path) -> None:
         self._runs = runs
-        folders = {media_folder(run) for run in runs}
+        folders = {get_media_folder(run) for run in runs}
         files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
-        self.n_reserved = min(sum(_in_base64(file.stat().st_size) for file in files), MOST_MEDIA_BYTES)
+        self.n_reserved = min(
+            sum(_count_base64_bytes(file.stat().st_size) for file in files), MOST_MEDIA_BYTES
+        )
         """Bytes of the page that are left for them."""
         self._room = self.n_reserved
         self._seen: set[bytes] = set()
@@ -106,8 +108,8 @@ class MediaBlocks:
                 self._add(sha256.decode())
 
     def _add(self, sha256: str) -> None:
-        found = next((one for run in self._runs if (one := kept_medium(run, sha256)) is not None), None)
-        if found is None or (size := _in_base64(found.path.stat().st_size)) > self._room:
+        found = next((one for run in self._runs if (one := find_medium(run, sha256)) is not None), None)
+        if found is None or (size := _count_base64_bytes(found.path.stat().st_size)) > self._room:
             return
         self._room -= size
         data = base64.b64encode(found.path.read_bytes()).decode()
@@ -119,5 +121,5 @@ class MediaBlocks:
         )
 
 
-def _in_base64(n_bytes: int) -> int:
+def _count_base64_bytes(n_bytes: int) -> int:
     return 4 * ((n_bytes + 2) // 3)

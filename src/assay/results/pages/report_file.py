@@ -13,10 +13,16 @@ from pathlib import Path
 import msgspec
 
 from assay.core.markup import one_file_parts, tag
-from assay.results.draft_file import replacing
-from assay.results.pages.bundle import script, style
+from assay.results.draft_file import replacing_file
+from assay.results.pages.bundle import build_script, build_style
 from assay.results.pages.data import InFile
-from assay.results.pages.file_blocks import MOST_ROWS, DetailBlocks, MediaBlocks, block, shortened
+from assay.results.pages.file_blocks import (
+    MOST_ROWS,
+    DetailBlocks,
+    MediaBlocks,
+    render_block,
+    shorten_responses,
+)
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
@@ -28,12 +34,12 @@ def write_report_page(folder: Path) -> Path:
     view = RunView(folder, MOST_ROWS)
     view.refresh()
     path = folder / HTML_REPORT
-    with replacing(path) as file:
-        file.writelines(part.encode() for part in report_page(view))
+    with replacing_file(path) as file:
+        file.writelines(part.encode() for part in render_report_page(view))
     return path
 
 
-def report_page(view: RunView) -> Iterator[str]:
+def render_report_page(view: RunView) -> Iterator[str]:
     """Yield the page of a run, piece by piece."""
     n_rows = view.n_rows
     media = MediaBlocks(view.path)
@@ -42,12 +48,12 @@ def report_page(view: RunView) -> Iterator[str]:
     title = ", ".join(dict.fromkeys(task.family or task.name for task in view.manifest.tasks))
     return one_file_parts(
         f"{title} · {view.manifest.model.name}",
-        style(),
-        script("run_file"),
+        build_style(),
+        build_script("run_file"),
         (
             tag("main", id="page"),
-            block("run", _encode(page)),
-            block("table", _encode(view.table(0, n_rows))),
+            render_block("run", _encode(page)),
+            render_block("table", _encode(view.table(0, n_rows))),
         ),
         after=(*details.parts, *media.parts),
         media=True,
@@ -57,6 +63,6 @@ def report_page(view: RunView) -> Iterator[str]:
 
 def _details(view: RunView, n_rows: int) -> Iterator[tuple[int, bytes]]:
     """Yield the samples in full with their places; what says most comes first."""
-    with view.all_details(shortened) as details:
+    with view.all_details(shorten_responses) as details:
         for place in sorted(range(n_rows), key=view.columns.interest):
             yield place, details.json(place)

@@ -10,13 +10,13 @@ from assay.core.run import RunManifest
 from assay.core.score import Metric, Verdict
 from assay.results.pages.data import Calibration, Distribution, Role, ScoreRow
 from assay.results.pages.sample_columns import OptionLine, ResponseLine, ScoreLine
-from assay.results.rows import interval, method, value
-from assay.results.subset_families import families, family_of, is_mean
+from assay.results.rows import format_metric_interval, format_metric_method, format_metric_value
+from assay.results.subset_families import group_by_family, is_subset_mean, map_task_families
 from assay.scoring.ratios import RunningRatio
-from assay.scoring.statistics import Running
+from assay.scoring.statistics import RunningMean
 
 
-class Facts:
+class RunFacts:
     """Sums and lists that grow with the run."""
 
     def __init__(self) -> None:
@@ -24,14 +24,14 @@ class Facts:
         """For each task and method: how sure the model was, and whether it was right."""
         self._numbers: dict[tuple[str, str, str], array[float]] = {}
         """For each thing that is counted, its unit and method."""
-        self._running: dict[tuple[str, str, str], _SoFar] = {}
+        self._running: dict[tuple[str, str, str], _PartialScore] = {}
 
     def count(self, score: ScoreLine) -> None:
         """Take a score for the mean so far."""
         named = (score.task, score.track, score.metric)
         so_far = self._running.get(named)
         if so_far is None:
-            so_far = self._running[named] = _SoFar()
+            so_far = self._running[named] = _PartialScore()
         so_far.add(score)
 
     def add_score(self, score: ScoreLine) -> None:
@@ -64,25 +64,28 @@ class Facts:
     def calibrations(self, manifest: RunManifest) -> tuple[Calibration, ...]:
         """Return how sure the model was against how often it was right, over all subsets of each dataset."""
         # numpy is loaded when a page is made, and not by each command that could make one.
-        from assay.results.pages.spreads import calibration
+        from assay.results.pages.spreads import compute_calibration
 
-        owner = family_of(manifest)
+        owner = map_task_families(manifest)
         joined: dict[tuple[str, str], tuple[array[float], array[float]]] = {}
         for (task, track), (sure, right) in self._sure.items():
             all_sure, all_right = joined.setdefault((owner[task].name, track), (array("d"), array("d")))
             all_sure.extend(sure)
             all_right.extend(right)
-        return tuple(calibration(name, track, sure, right) for (name, track), (sure, right) in joined.items())
+        return tuple(
+            compute_calibration(name, track, sure, right) for (name, track), (sure, right) in joined.items()
+        )
 
     def distributions(self) -> tuple[Distribution, ...]:
         """Return how lengths, times and margins are spread."""
-        from assay.results.pages.spreads import distribution
+        from assay.results.pages.spreads import compute_distribution
 
         return tuple(
-            distribution(name, unit, track, numbers) for (name, unit, track), numbers in self._numbers.items()
+            compute_distribution(name, unit, track, numbers)
+            for (name, unit, track), numbers in self._numbers.items()
         )
 
-    def rows_so_far(self, manifest: RunManifest) -> tuple[ScoreRow, ...]:
+    def build_partial_rows(self, manifest: RunManifest) -> tuple[ScoreRow, ...]:
         """Return the scores of a run that is not complete, over the samples that are."""
         planned = {task.name: task.n_samples for task in manifest.tasks}
         return tuple(
@@ -91,11 +94,11 @@ class Facts:
         )
 
 
-class _SoFar:
+class _PartialScore:
     """A score that is not complete."""
 
     def __init__(self) -> None:
-        self.values = Running()
+        self.values = RunningMean()
         self.ratio: RunningRatio | None = None
         """Of a metric that is a ratio of sums, as a perplexity is."""
         self.n_unanswered = self.n_truncated = self.n_failed = 0
@@ -141,12 +144,12 @@ class _SoFar:
         return _row(known, task, "task")
 
 
-def score_rows(metrics: Sequence[Metric], manifest: RunManifest) -> tuple[ScoreRow, ...]:
+def build_score_rows(metrics: Sequence[Metric], manifest: RunManifest) -> tuple[ScoreRow, ...]:
     """Return all numbers of a complete run, each with what it is."""
-    known = {family.name: family for family in families(manifest.tasks)}
+    known = {family.name: family for family in group_by_family(manifest.tasks)}
     rows = []
     for metric in metrics:
-        if not is_mean(metric, manifest):
+        if not is_subset_mean(metric, manifest):
             is_whole = metric.group is None
             rows.append(
                 _row(metric, metric.task if is_whole else str(metric.group), "task" if is_whole else "group")
@@ -165,15 +168,15 @@ def _row(metric: Metric, label: str, role: Role) -> ScoreRow:
     return ScoreRow(
         label=label,
         task=metric.task,
-        method=method(metric),
+        method=format_metric_method(metric),
         metric=metric.metric,
         group=metric.group,
         role=role,
         value=metric.value,
         low=metric.low,
         high=metric.high,
-        shown=value(metric),
-        interval=interval(metric),
+        shown=format_metric_value(metric),
+        interval=format_metric_interval(metric),
         n=metric.n,
         n_scored=metric.n_scored,
         n_unanswered=metric.n_unanswered,
@@ -196,10 +199,10 @@ def _confidence(score: ScoreLine) -> float | None:
         return None
     if all(option.prob is not None and option.prob_at_most is None for option in score.options):
         return score.options[place].prob
-    return _share_of(place, score.options)
+    return _compute_option_share(place, score.options)
 
 
-def _share_of(place: int, options: Sequence[OptionLine]) -> float | None:
+def _compute_option_share(place: int, options: Sequence[OptionLine]) -> float | None:
     sums = [option.sum_logprob for option in options]
     known = [one for one in sums if one is not None and math.isfinite(one)]
     if len(known) < len(sums):

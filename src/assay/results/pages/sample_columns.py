@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.method_agreement import Opinion, do_differ, opinion
+from assay.core.method_agreement import Opinion, has_disagreement, read_opinion
 from assay.core.prompt import Prompt, final_text
 from assay.core.score import Ratio, Verdict
 from assay.results.pages.data import SampleTable, TrackColumns
@@ -161,7 +161,7 @@ class _Track:
             self.score_at.extend([-1] * missing)
 
 
-class Columns:
+class SampleColumns:
     """The table as it grows."""
 
     def __init__(self) -> None:
@@ -196,8 +196,8 @@ class Columns:
             -1 if sample.group is None else self._groups.setdefault(sample.group, len(self._groups))
         )
         self._ids.append(sample.id)
-        self._questions.append(beginning(question_of(line), QUESTION_CHARS))
-        self._targets.append(beginning(_target(sample), ANSWER_CHARS))
+        self._questions.append(truncate_line(find_question(line), QUESTION_CHARS))
+        self._targets.append(truncate_line(_target(sample), ANSWER_CHARS))
         self._labels.append(self._known_labels.setdefault(sample.labels, sample.labels))
         return place
 
@@ -223,8 +223,8 @@ class Columns:
         track.outcomes[place] = ord(_outcome(score.verdict, score.value, is_own_scale=is_own_scale))
         track.truncated[place] = ord("1" if score.is_truncated else "0")
         track.values[place] = score.value
-        track.answers[place] = beginning(score.answer or "", ANSWER_CHARS)
-        track.opinions[place] = opinion(score.verdict, score.answer, self._labels[place])
+        track.answers[place] = truncate_line(score.answer or "", ANSWER_CHARS)
+        track.opinions[place] = read_opinion(score.verdict, score.answer, self._labels[place])
         track.margins[place] = score.margin
         track.score_at[place] = at
         return True
@@ -233,7 +233,7 @@ class Columns:
         """Return where a sample stands."""
         return self._places.get((self._tasks.get(task, -1), sample_id))
 
-    def scores_at(self, place: int) -> Iterable[int]:
+    def iter_score_places(self, place: int) -> Iterable[int]:
         """Return where a sample's scores are stored."""
         for track in self._tracks.values():
             track.reach(len(self._ids))
@@ -266,7 +266,7 @@ class Columns:
         if len(self._tracks) < 2:
             return False
         every = (track.opinions[place] for track in self._tracks.values() if place < len(track.opinions))
-        return do_differ([one for one in every if one is not None]) is True
+        return has_disagreement([one for one in every if one is not None]) is True
 
     def interest(self, place: int) -> int:
         """Return how much a person will want to see a sample: 0 the most."""
@@ -290,11 +290,11 @@ class Columns:
             name=name,
             outcomes=outcomes.decode(),
             truncated=track.truncated[rows].decode(),
-            values=[None if value is None else _short(value) for value in track.values[rows]],
+            values=[None if value is None else _round_number(value) for value in track.values[rows]],
             answers=track.answers[rows],
-            margins=[None if margin is None else _short(margin) for margin in track.margins[rows]],
+            margins=[None if margin is None else _round_number(margin) for margin in track.margins[rows]],
             tokens=track.tokens[rows].tolist(),
-            seconds=[_short(seconds) for seconds in track.seconds[rows]],
+            seconds=[_round_number(seconds) for seconds in track.seconds[rows]],
         )
 
     def _track(self, name: str) -> _Track:
@@ -306,7 +306,7 @@ class Columns:
         return track
 
 
-def beginning(text: str, n: int) -> str:
+def truncate_line(text: str, n: int) -> str:
     """Return a text in one line, its beginning where it is long."""
     # Texts may be books: only what can be shown is looked at.
     line = " ".join(text[: 4 * n].split())
@@ -321,7 +321,7 @@ def _outcome(verdict: Verdict, value: float | None, *, is_own_scale: bool) -> st
     return "R" if value == 1 else "W" if value == 0 else "P"
 
 
-def question_of(line: SampleLine) -> str:
+def find_question(line: SampleLine) -> str:
     """Return what a person would call the question of a sample."""
     texts = {name.casefold(): value for name, value in line.sample.fields.items() if isinstance(value, str)}
     for name in _QUESTIONS:
@@ -341,6 +341,6 @@ def _target(sample: SampleFacts) -> str:
     return " | ".join(sample.targets)
 
 
-def _short(number: float) -> float:
+def _round_number(number: float) -> float:
     """Return a number with as many digits as a table shows: the page is half as large."""
     return float(f"{number:.5g}")

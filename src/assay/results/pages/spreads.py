@@ -22,7 +22,7 @@ _LEAST_RANGE = 1e-9
 """Values that lie closer together, as a share of their size, are the same value."""
 
 
-def calibration(task: str, track: str, given: array[float], was_right: array[float]) -> Calibration:
+def compute_calibration(task: str, track: str, given: array[float], was_right: array[float]) -> Calibration:
     """Compare what the model gave its answers with how many of them were right, in ten bins."""
     sure, right = np.frombuffer(given), np.frombuffer(was_right)
     bins = []
@@ -39,7 +39,7 @@ def calibration(task: str, track: str, given: array[float], was_right: array[flo
     return Calibration(task, track, len(sure), error, tuple(bins))
 
 
-def distribution(name: str, unit: str, track: str, values: array[float]) -> Distribution:
+def compute_distribution(name: str, unit: str, track: str, values: array[float]) -> Distribution:
     """Count values in bins: logarithmic where they are wide, of whole steps where they are tokens."""
     numbers = np.frombuffer(values)
     edges: Numbers

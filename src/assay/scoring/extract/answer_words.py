@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 
 
-def words_in(text: str) -> frozenset[str]:
+def split_words(text: str) -> frozenset[str]:
     """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
-COPULAS = words_in(
+COPULAS = split_words(
     "is are was were be been being isn's it's that's he's she's they're there's who's what's 's "
     "'re "
     "remains remained remain becomes became means equals es fue fueron será est sont était fut "
@@ -23,7 +23,7 @@ COPULAS = words_in(
 )
 """Verbs that identify: what follows one of them is what the subject is."""
 
-DETERMINERS = words_in(
+DETERMINERS = split_words(
     "the a an this that its his her their our my el la los las un una le les l' der die das den "
     "dem ein eine "
     "o os as um uma il lo gli i uno the"
@@ -32,7 +32,7 @@ DETERMINERS = words_in(
 BEFORE_ANSWER = (
     COPULAS
     | DETERMINERS
-    | words_in(
+    | split_words(
         # prepositions and participles that lead to what a question asks for
         "in on at by during called named termed known titled entitled say says choose "
         "chose pick "
@@ -72,7 +72,7 @@ BEFORE_ANSWER = (
 )
 """Words that may stand directly before an answer without becoming part of it."""
 
-AFTER_ANSWER = COPULAS | words_in(
+AFTER_ANSWER = COPULAS | split_words(
     "has have had does did do will would can could which who whose whom that where when because "
     "since as for "
     "in on at by from with to of during until after before while although though if so then but "
@@ -208,7 +208,7 @@ OBJECTION = re.compile(
 )
 """Begins a sentence that speaks against the one before it."""
 
-JOINS = re.compile(
+JOINS_NEXT = re.compile(
     r"[\s\"'”’»」』)]*(?:->|→|=>|⇒|"
     r"(?:,\s*)?(?:\bor\b|\band\b(?!\s+(?:it|he|she|they|this|that|is|was|has|not|the\s+answer)\b)|&"
     r"|/|\bou\b|\boder\b|\bund\b(?!\s+nicht\b)"

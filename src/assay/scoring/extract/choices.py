@@ -10,12 +10,12 @@ from assay.scoring.normalize import normalize
 
 _FOLLOWS_NUMBER = re.compile(r"[.,:/]?\d")
 _BEFORE_NUMBER = re.compile(r"(?:\d[.,:/]?|(?:^|[\s(=$])[-−]|\^|[A-Za-z_])$")
-_REFUSED = re.compile(
+_REJECTED_BEFORE = re.compile(
     r"(?:(?:n['’]t|\b(?:not|never|neither|nor|without|than|unlike|except|excluding|rule\s+out|eliminate|wrong))"
     r"\s+(?:the\s+|an?\s+|option\s+|in\s+|at\s+|be\s+)?|不是|排除)[\"'“*(]*$",
     re.IGNORECASE,
 )
-_REFUSED_AFTER = re.compile(
+_REJECTED_AFTER = re.compile(
     r"[\"'”*)]*\s*(?:(?:is|was|are)\s+(?:\w+ly\s+)?(?:not\b|wrong|incorrect|false)|isn['’]t|doesn['’]t|\?|吗"
     r"|(?:이|가|은|는)?\s*(?:아니|아닙))",
     re.IGNORECASE,
@@ -54,7 +54,7 @@ _PLAIN_WORDS = frozenset(
 )
 
 
-class Occurrence(NamedTuple):
+class ChoiceOccurrence(NamedTuple):
     """An option's text found in a reply."""
 
     option: int
@@ -71,7 +71,7 @@ def equal_choice(text: str, choices: Sequence[str]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def choice_at(body: str, at: int, choices: Sequence[str]) -> Occurrence | None:
+def find_choice_at(body: str, at: int, choices: Sequence[str]) -> ChoiceOccurrence | None:
     """Return the option whose text begins at a place, the longest when several do."""
     while at < len(body) and not (body[at].isalnum() or body[at] in "-−+.\\/"):
         at += 1
@@ -79,17 +79,17 @@ def choice_at(body: str, at: int, choices: Sequence[str]) -> Occurrence | None:
     here = near.casefold()
     if len(here) != len(near):
         return None  # folding changed the length, so offsets would lie
-    best: Occurrence | None = None
+    best: ChoiceOccurrence | None = None
     for index, choice in enumerate(choices):
         wanted = choice.strip().rstrip(".").casefold()
         if not wanted or not here.startswith(wanted) or not _is_bounded(body, at, at + len(wanted)):
             continue
         if best is None or at + len(wanted) > best.end:
-            best = Occurrence(index, at, at + len(wanted))
+            best = ChoiceOccurrence(index, at, at + len(wanted))
     return best
 
 
-def occurrences(body: str, choices: Sequence[str]) -> list[Occurrence]:
+def occurrences(body: str, choices: Sequence[str]) -> list[ChoiceOccurrence]:
     """Return where option texts stand in a reply as words of their own, longest first.
 
     A text that is part of another option's text counts only where the longer one does not stand.
@@ -100,7 +100,7 @@ def occurrences(body: str, choices: Sequence[str]) -> list[Occurrence]:
         folded = body.lower() if len(body.lower()) == len(body) else body
     by_length = sorted(range(len(choices)), key=lambda index: -len(choices[index]))
     taken: list[tuple[int, int]] = []
-    found: list[Occurrence] = []
+    found: list[ChoiceOccurrence] = []
     for index in by_length:
         wanted = choices[index].strip().rstrip(".").casefold()
         at = folded.find(wanted) if wanted else -1
@@ -108,13 +108,13 @@ def occurrences(body: str, choices: Sequence[str]) -> list[Occurrence]:
             end = at + len(wanted)
             if _is_bounded(body, at, end) and not any(a < end and at < b for a, b in taken):
                 taken.append((at, end))
-                if not is_turned_down(body, at, end) and _is_answer_like(body, at, end, wanted):
-                    found.append(Occurrence(index, at, end))
+                if not is_choice_rejected(body, at, end) and _is_answer_like(body, at, end, wanted):
+                    found.append(ChoiceOccurrence(index, at, end))
             at = folded.find(wanted, end)
     return found
 
 
-def sentences(body: str) -> list[tuple[int, int]]:
+def split_sentences(body: str) -> list[tuple[int, int]]:
     """Return the spans of a reply's sentences and lines."""
     spans, start = [], 0
     for match in _SENTENCE.finditer(body):
@@ -126,12 +126,12 @@ def sentences(body: str) -> list[tuple[int, int]]:
     return spans
 
 
-def joins_another(body: str, first: Occurrence, choices: Sequence[str]) -> bool:
+def has_joined_choice(body: str, first: ChoiceOccurrence, choices: Sequence[str]) -> bool:
     """Whether another option's text is joined on: 'Paris or London'."""
     joined = _CHAINS.match(body, first.end)
     if joined is None:
         return False
-    other = choice_at(body, joined.end(), choices)
+    other = find_choice_at(body, joined.end(), choices)
     return other is not None and other.option != first.option
 
 
@@ -150,9 +150,9 @@ def _is_bounded(body: str, start: int, end: int) -> bool:
     return not (after.isascii() and after.isalnum() and last.isascii() and last.isalnum())
 
 
-def is_turned_down(body: str, start: int, end: int) -> bool:
+def is_choice_rejected(body: str, start: int, end: int) -> bool:
     """Whether the words around an option's text deny it or only concede it: 'although Mercury is closer'."""
-    if _REFUSED.search(body, max(0, start - 30), start) or _REFUSED_AFTER.match(body, end):
+    if _REJECTED_BEFORE.search(body, max(0, start - 30), start) or _REJECTED_AFTER.match(body, end):
         return True
     return start > 0 and _CONCEDED.search(body, max(0, start - 80), start) is not None
 

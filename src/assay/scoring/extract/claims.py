@@ -22,10 +22,10 @@ from assay.scoring.extract.answer_words import (
     DETERMINERS,
     HEDGE,
     JOINED,
-    JOINS,
+    JOINS_NEXT,
     NEGATION,
     TURN,
-    words_in,
+    split_words,
 )
 from assay.scoring.extract.phrases import LETTER, UNSPACED, Mention, Phrases
 
@@ -59,7 +59,7 @@ _UNSPACED_END = re.compile(
 )
 _PREFIX = 6
 """Letters that two forms of a word share in languages that inflect: başkent, başkenti."""
-_COUNTRIES = words_in(
+_COUNTRIES = split_words(
     "usa us uk france germany italy spain portugal england scotland ireland wales china japan "
     "india korea canada "
     "australia brazil mexico russia turkey egypt greece austria switzerland belgium netherlands "
@@ -69,28 +69,28 @@ _COUNTRIES = words_in(
     "kentucky louisiana maine maryland massachusetts michigan minnesota missouri montana nevada oregon "
     "pennsylvania tennessee utah vermont virginia washington wisconsin"
 )
-_INTRODUCTIONS = words_in(
+_INTRODUCTIONS = split_words(
     "according based yes no so thus therefore hence in well sure not from ok okay "
     "overall today now namely decir between of among both given considering as on at by for "
     "with since during after before"
 )
-_SUBJECTS = DETERMINERS | words_in("i we you he she it they people one there these those")
+_SUBJECTS = DETERMINERS | split_words("i we you he she it they people one there these those")
 """Words with which a clause of its own begins."""
-_APPOSITIVE = words_in("a an the one near with by after before under in following")
+_APPOSITIVE = split_words("a an the one near with by after before under in following")
 _STOP_WORD = 3
 """Letters of a word that says nothing of a question's subject."""
 _APPOSITION = re.compile(
     r"\b(?:is|was|are|were|by|named|called)\s+(?:a|an|the|his|her|its"
     r"|their)\s+(?:[a-z-]+\s+){0,4}[a-z-]+\s*,$"
 )
-_PREDICATES = words_in(
+_PREDICATES = split_words(
     "known considered called correct right indeed clearly also definitely responsible located named widely "
     "generally commonly what where who how one another my our in on at the certainly"
 )
 """Words after 'is' in a sentence that gives its subject as the answer."""
-_AUXILIARIES = words_in("has have had does did do will would can could may might should must")
-_GENITIVES = words_in("of to with for under about from as over after de du di do da von des der")
-_BEFORE_GENITIVES = words_in(
+_AUXILIARIES = split_words("has have had does did do will would can could may might should must")
+_GENITIVES = split_words("of to with for under about from as over after de du di do da von des der")
+_BEFORE_GENITIVES = split_words(
     "known classified classify identified identify described labeled labelled regarded considered "
     "serves acts "
     "defined referred comes come came hails originates taken derives born seen recognized recognised "
@@ -147,14 +147,14 @@ class Sentence(NamedTuple):
     end: int
 
 
-class Judged(NamedTuple):
+class SentenceClaim(NamedTuple):
     """What a sentence says, and where."""
 
     claim: Claim
     mention: Mention | None = None
 
 
-class Asked(NamedTuple):
+class QuestionWords(NamedTuple):
     """What is known of the question."""
 
     words: frozenset[str] = frozenset()
@@ -166,7 +166,7 @@ class Asked(NamedTuple):
         return bool(self.text)
 
 
-def index_question(question: str) -> Asked:
+def index_question(question: str) -> QuestionWords:
     """Return a question in the form in which its words are looked up."""
     folded = question.casefold()
     words: set[str] = set()
@@ -174,7 +174,7 @@ def index_question(question: str) -> Asked:
         words.update((word, word.partition("'")[0], *_stems(word)))
         if len(word) > _PREFIX:
             words.add(word[:_PREFIX])
-    return Asked(frozenset(words), folded)
+    return QuestionWords(frozenset(words), folded)
 
 
 def _stems(word: str) -> Iterator[str]:
@@ -186,7 +186,7 @@ def _stems(word: str) -> Iterator[str]:
             yield word[: -len(ending)]
 
 
-def sentences(body: str) -> list[Sentence]:
+def split_into_sentences(body: str) -> list[Sentence]:
     """Return the sentences and lines of a reply, each with the mark that ends it."""
     spans: list[Sentence] = []
     start = 0
@@ -205,27 +205,27 @@ def is_question(body: str, sentence: Sentence) -> bool:
     return _QUESTION.search(end) is not None or _INVERSION.match(body, *sentence) is not None
 
 
-def judge(body: str, sentence: Sentence, phrases: Phrases, known: Asked) -> Judged:
+def judge_sentence(body: str, sentence: Sentence, phrases: Phrases, known: QuestionWords) -> SentenceClaim:
     """Return what a sentence of a bare reply says of the phrases; an assertion wins over a mere mention."""
-    best = Judged(Claim.ABSENT)
+    best = SentenceClaim(Claim.ABSENT)
     for at, mention in enumerate(phrases.find(body, sentence.start, sentence.end)):
         if at >= _MOST_MENTIONS:
-            return Judged(Claim.MENTIONED, mention)  # a reply that goes round in circles
+            return SentenceClaim(Claim.MENTIONED, mention)  # a reply that goes round in circles
         claim = _claim(body, sentence, mention, phrases, known)
         if claim is Claim.DENIED:
-            return Judged(claim, mention)
+            return SentenceClaim(claim, mention)
         if claim > best.claim:
-            best = Judged(claim, mention)
+            best = SentenceClaim(claim, mention)
     return best
 
 
-def _claim(body: str, sentence: Sentence, mention: Mention, phrases: Phrases, known: Asked) -> Claim:
+def _claim(body: str, sentence: Sentence, mention: Mention, phrases: Phrases, known: QuestionWords) -> Claim:
     start = max(sentence.start, mention.start - _LONGEST_CLAUSE)
     before = body[start : mention.start]
     after = body[mention.after : min(sentence.end, mention.after + _LONGEST_CLAUSE)]
     if not _content(before) and not _content(after):
         return Claim.MENTIONED if is_question(body, sentence) else Claim.WHOLE
-    before = _after_turn(before)
+    before = _cut_before_turn(before)
     clause = _last_clause(before)
     if DENIED_AFTER.match(body, mention.end, sentence.end) or NEGATION.search(clause):
         return Claim.DENIED
@@ -233,12 +233,12 @@ def _claim(body: str, sentence: Sentence, mention: Mention, phrases: Phrases, kn
         return Claim.MENTIONED
     if _is_outweighed(after, phrases, known):
         return Claim.MENTIONED
-    if JOINED.search(before[-_NEAR:]) or JOINS.match(after) or _is_listed(after):
+    if JOINED.search(before[-_NEAR:]) or JOINS_NEXT.match(after) or _is_listed(after):
         return Claim.MENTIONED
     is_opening = not _content(clause) and clause == before
     if CONCESSION.match(before if is_opening else clause) or _is_aside(before, clause, known):
         return Claim.MENTIONED
-    if _is_told_before(before, clause) or _is_told_after(after, phrases):
+    if _is_identified_before(before, clause) or _is_identified_after(after, phrases):
         return Claim.MENTIONED
     if is_opening and _content(after) and not _is_predicated(after, known):
         return Claim.MENTIONED
@@ -253,7 +253,7 @@ def _content(text: str) -> bool:
     return any(letter.isalnum() for letter in text)
 
 
-def _after_turn(before: str) -> str:
+def _cut_before_turn(before: str) -> str:
     """Return what follows the last 'but': what comes before it is not what is said."""
     last = None
     for match in TURN.finditer(before):
@@ -261,7 +261,7 @@ def _after_turn(before: str) -> str:
     return before if last is None else before[last.end() :]
 
 
-def _is_outweighed(after: str, phrases: Phrases, known: Asked) -> bool:
+def _is_outweighed(after: str, phrases: Phrases, known: QuestionWords) -> bool:
     """Whether a 'but' after a phrase turns to what the question asks for: '..., but the winner was Lyon'."""
     turn = TURN.search(after)
     if turn is None:
@@ -275,7 +275,7 @@ def _is_outweighed(after: str, phrases: Phrases, known: Asked) -> bool:
     return any(len(word) > _STOP_WORD and (_is_known(word, known) or word == "answer") for word in words)
 
 
-def _is_foreign_name(word: str, known: Asked) -> bool:
+def _is_foreign_name(word: str, known: QuestionWords) -> bool:
     """Whether a word may be a name that the question does not have."""
     plain = word.partition("'")[0]
     if not word[0].isupper() or plain.casefold() in BEFORE_ANSWER | AFTER_ANSWER:
@@ -307,25 +307,25 @@ def _is_listed(after: str) -> bool:
     return not any(word in AFTER_ANSWER | BEFORE_ANSWER for word in folded)
 
 
-def _is_aside(before: str, clause: str, known: Asked) -> bool:
+def _is_aside(before: str, clause: str, known: QuestionWords) -> bool:
     """Whether a clause hangs on an earlier one: ', a contemporary of', ', having started'."""
     lead = before[: len(before) - len(clause)]
     if not _content(lead):
         return False
     words = [word.casefold() for word in _WORD.findall(clause)]
     if not words:
-        return _hangs_bare(before)
+        return _is_bare_apposition(before)
     if words[0].endswith("ing") and words[0] != "according":
         return True
     if any(word in COPULAS for word in words) or lead.rstrip()[-1:] in ":：":
         return False
-    if _introduces(lead):
+    if _is_introduction(lead):
         return words[0] not in _SUBJECTS and not words[0][0].isupper() and not _is_known(words[0], known)
     is_known = any(len(word) > _STOP_WORD and _is_known(word, known) for word in words)
     return not is_known or words[0] in _APPOSITIVE
 
 
-def _is_told_before(before: str, clause: str) -> bool:
+def _is_identified_before(before: str, clause: str) -> bool:
     """Whether an earlier clause of the sentence says already what something is: 'It is in Lyon; ...'."""
     lead = before[: len(before) - len(clause)].rstrip()
     if not lead or lead[-1] in ":：" or _CONCLUDES.match(clause) or _APPOSITION.search(lead):
@@ -336,7 +336,7 @@ def _is_told_before(before: str, clause: str) -> bool:
     )
 
 
-def _is_told_after(after: str, phrases: Phrases) -> bool:
+def _is_identified_after(after: str, phrases: Phrases) -> bool:
     """Whether a later clause of the sentence says what something else is: '..., the second is Lyon'."""
     parts = _CLAUSE_END.split(after[:_LONGEST_CLAUSE])[1:]
     return any(
@@ -348,7 +348,7 @@ def _is_told_after(after: str, phrases: Phrases) -> bool:
     )
 
 
-def _is_predicated(after: str, known: Asked) -> bool:
+def _is_predicated(after: str, known: QuestionWords) -> bool:
     """Whether what follows a phrase that opens a sentence says of it what an answer is said of."""
     words = [word.casefold() for word in _WORD.findall(_first_clause(after))[:6]]
     mark = after.strip()[:1]
@@ -362,12 +362,12 @@ def _is_predicated(after: str, known: Asked) -> bool:
     return True
 
 
-def _introduces(lead: str) -> bool:
+def _is_introduction(lead: str) -> bool:
     words = _WORD.findall(lead.casefold())
     return bool(words) and words[0] in _INTRODUCTIONS and not any(word in COPULAS for word in words)
 
 
-def _hangs_bare(before: str) -> bool:
+def _is_bare_apposition(before: str) -> bool:
     """Whether a phrase directly follows something that does not introduce it: 'Lyon, Paris'."""
     lead = before.rstrip()
     mark, words = lead[-1:], _WORD.findall(lead[:-1].casefold())
@@ -392,14 +392,14 @@ def _is_spaced(letter: str) -> bool:
     return re.match(f"[{UNSPACED}]", letter) is None
 
 
-def _is_known(word: str, known: Asked) -> bool:
+def _is_known(word: str, known: QuestionWords) -> bool:
     folded = word.casefold()
     if folded in known.words or any(stem in known.words for stem in _stems(folded)):
         return True
     return len(folded) >= _PREFIX and folded[:_PREFIX] in known.words
 
 
-def _may_precede(before: str, first: str, known: Asked) -> bool:
+def _may_precede(before: str, first: str, known: QuestionWords) -> bool:
     word, gap = _neighbour(before, is_last=True)
     if not _is_spaced(first):
         if not before.strip() or _UNSPACED_LINK.search(before[-40:]):
@@ -417,7 +417,7 @@ def _may_precede(before: str, first: str, known: Asked) -> bool:
     return folded in BEFORE_ANSWER or _is_known(word, known) or len(gap) > 1
 
 
-def _word_before_is_known(before: str, word: str, known: Asked) -> bool:
+def _word_before_is_known(before: str, word: str, known: QuestionWords) -> bool:
     near = [one.casefold() for one in _WORD.findall(before[-_NEAR:])][-5:-1]
     if word.casefold() in ("as", "from") and any(one in _BEFORE_GENITIVES for one in near):
         return True
@@ -429,7 +429,7 @@ def _word_before_is_known(before: str, word: str, known: Asked) -> bool:
     return len(earlier) > _STOP_WORD and _is_known(earlier, known)
 
 
-def _may_follow(after: str, mention: Mention, known: Asked) -> bool:
+def _may_follow(after: str, mention: Mention, known: QuestionWords) -> bool:
     word, gap = _neighbour(after, is_last=False)
     if mention.particle:
         return mention.particle not in ("도", "라고", "이라고", "이라")
@@ -452,7 +452,7 @@ def _may_follow(after: str, mention: Mention, known: Asked) -> bool:
     return folded in AFTER_ANSWER or is_participle or _is_known(word, known) or len(gap) > 1
 
 
-def _has_rival(clause: str, after: str, phrases: Phrases, known: Asked) -> bool:
+def _has_rival(clause: str, after: str, phrases: Phrases, known: QuestionWords) -> bool:
     """Whether a clause names something else that could be the answer as well."""
     if not phrases.are_names:
         return False
@@ -469,7 +469,7 @@ def _has_rival(clause: str, after: str, phrases: Phrases, known: Asked) -> bool:
     return bool(names or others)
 
 
-def _is_predicate(words: Sequence[str], known: Asked) -> bool:
+def _is_predicate(words: Sequence[str], known: QuestionWords) -> bool:
     """Whether the words after a phrase that opens a sentence say what was asked: 'is the', 'won'."""
     if not words:
         return False

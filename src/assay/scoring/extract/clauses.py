@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-from assay.scoring.extract.extraction import Found
+from assay.scoring.extract.extraction import RuleMatch
 from assay.scoring.extract.quantities import Quantity, Role, quantities
-from assay.scoring.normalize import canonical
+from assay.scoring.normalize import format_exact
 
 # From here on the sentence says why, or compares: nothing of it is the result.
 _REASON = re.compile(
@@ -61,43 +61,43 @@ _LINKS_TWO = re.compile(r"[^\W\d_]{2,}")
 _ONLY_CONJUNCTION = frozenset(("and", "or", "y", "und", "et", "e", "и", "per", "to"))
 
 
-def result_of(body: str, start: int, stop: int, *, is_announced: bool = False) -> Found | None:
+def find_result(body: str, start: int, stop: int, *, is_announced: bool = False) -> RuleMatch | None:
     """Return the number that a sentence comes to; None where it has none, no answer where it has several.
 
     `is_announced`: an answer phrase comes before it, so that the first number is meant.
     """
     if is_announced and _EMPTY.match(body, start, stop):
-        return Found(None, start, stop)
+        return RuleMatch(None, start, stop)
     found = quantities(body, start, stop)
     if not found:
         return None
     if is_announced and (first := _opening(body, start, stop, found)):
         return first
-    kept = _without_asides(body, start, stop, found)
+    kept = _drop_asides(body, start, stop, found)
     if not kept:
         return None
     return _chosen(body, kept)
 
 
-def _opening(body: str, start: int, stop: int, found: Sequence[Quantity]) -> Found | None:
+def _opening(body: str, start: int, stop: int, found: Sequence[Quantity]) -> RuleMatch | None:
     """Return the number with which an announced answer opens: 'The answer is | 5, which is 3 more than 2'."""
     first = found[0]
     if body[start : first.start].strip(" \t\n*_`\"'“”‘’:：$\\({[（=≈~#-"):
         return None
     if first.value is not None:
-        return _single(body, found, 0)
+        return _as_answer(body, found, 0)
     results = [quantity for quantity in found[1:] if quantity.follows_equals]
     if not results:
-        return Found(None, first.start, first.end)
-    sure = _without_reasons(body, start, stop, results) or results
-    return _single(body, found, found.index(sure[-1]))
+        return RuleMatch(None, first.start, first.end)
+    sure = _drop_reasons(body, start, stop, results) or results
+    return _as_answer(body, found, found.index(sure[-1]))
 
 
-def _without_asides(body: str, start: int, stop: int, found: list[Quantity]) -> list[Quantity]:
+def _drop_asides(body: str, start: int, stop: int, found: list[Quantity]) -> list[Quantity]:
     """Return the numbers of the clause that states something: no reasons, and what follows 'so'."""
     brackets = [match.span() for match in _BRACKETS.finditer(body, start, stop)]
     kept = [one for one in found if not any(a <= one.start < b for a, b in brackets)] or found
-    kept = _without_reasons(body, start, stop, kept)
+    kept = _drop_reasons(body, start, stop, kept)
     for match in reversed(list(_CONCLUSION.finditer(body, start, stop))):
         after = [one for one in kept if one.start >= match.end()]
         if after:
@@ -105,7 +105,7 @@ def _without_asides(body: str, start: int, stop: int, found: list[Quantity]) -> 
     return kept
 
 
-def _without_reasons(body: str, start: int, stop: int, found: list[Quantity]) -> list[Quantity]:
+def _drop_reasons(body: str, start: int, stop: int, found: list[Quantity]) -> list[Quantity]:
     """Return the numbers outside of reasons and remarks; those of a remark where there are no others."""
     reasons = [_clause(body, match.start(), stop, found) for match in _REASON.finditer(body, start, stop)]
     kept = [one for one in found if not any(a <= one.start < b for a, b in reasons)]
@@ -135,44 +135,44 @@ def _clause(body: str, at: int, stop: int, found: list[Quantity]) -> tuple[int, 
     return at, end.start() if end else stop
 
 
-def _chosen(body: str, kept: list[Quantity]) -> Found | None:
+def _chosen(body: str, kept: list[Quantity]) -> RuleMatch | None:
     if kept[-1].is_left_side or (len(kept) >= _ENDLESS and len({one.value for one in kept}) == 1):
-        return Found(None, kept[0].start, kept[-1].end)
+        return RuleMatch(None, kept[0].start, kept[-1].end)
     bold = [one for one in kept if one.is_bold and one.value is not None]
     if bold and len({one.value for one in bold}) == 1 and len(kept) > 1:
-        return _single(body, kept, kept.index(bold[-1]))
+        return _as_answer(body, kept, kept.index(bold[-1]))
     for role in Role:
         members = [index for index, one in enumerate(kept) if one.role is role]
         if role is Role.ASIDE:
             members = [index for index in members if kept[index].value is not None]
         if members:
-            return _of_one_role(body, kept, members, role)
+            return _choose_by_role(body, kept, members, role)
     return None
 
 
-def _of_one_role(body: str, kept: list[Quantity], members: list[int], role: Role) -> Found | None:
+def _choose_by_role(body: str, kept: list[Quantity], members: list[int], role: Role) -> RuleMatch | None:
     if any(kept[index].follows_equals for index in members):
         members = [
             index for index in members if not _PURPOSE.search(body, kept[index].start - 16, kept[index].start)
         ]
     last = kept[members[-1]]
-    if last.follows_equals and not _solves_twice(body, kept, members):
+    if last.follows_equals and not _has_two_solutions(body, kept, members):
         after = kept[members[-1] + 1 :]
         if any(one.role is Role.SUBJECT and _NEXT_ITEM.search(body, last.end, one.start) for one in after):
-            return Found(None, last.start, after[-1].end)
-        return _single(body, kept, members[-1])
+            return RuleMatch(None, last.start, after[-1].end)
+        return _as_answer(body, kept, members[-1])
     if len({kept[index].value for index in members}) == 1:
-        return _single(body, kept, members[-1] if role is Role.RESULT else members[0])
+        return _as_answer(body, kept, members[-1] if role is Role.RESULT else members[0])
     if last.is_copula and not any(kept[index].is_copula for index in members[:-1]):
-        return _single(body, kept, members[-1])
+        return _as_answer(body, kept, members[-1])
     previous = kept[members[-2]]
     between = {word.lower() for word in _LINKS_TWO.findall(body, previous.end, last.start)}
     if role is Role.SUBJECT and between - _ONLY_CONJUNCTION:
-        return _single(body, kept, members[-1])
-    return Found(None, previous.start, last.end)
+        return _as_answer(body, kept, members[-1])
+    return RuleMatch(None, previous.start, last.end)
 
 
-def _solves_twice(body: str, kept: list[Quantity], members: list[int]) -> bool:
+def _has_two_solutions(body: str, kept: list[Quantity], members: list[int]) -> bool:
     """Whether the last equations give values of letters: 'x = 5 or x = -5'."""
     solved = [kept[index] for index in members if kept[index].follows_equals]
     if len(solved) < 2 or solved[-1].value == solved[-2].value:
@@ -182,7 +182,7 @@ def _solves_twice(body: str, kept: list[Quantity], members: list[int]) -> bool:
     ) and bool(_ALTERNATIVE.match(body, solved[-2].end) or _LISTED.match(body, solved[-2].end))
 
 
-def _single(body: str, found: Sequence[Quantity], index: int) -> Found:
+def _as_answer(body: str, found: Sequence[Quantity], index: int) -> RuleMatch:
     """Return a number as the answer, or no answer where another is joined on: '12 or 14', '30 to 40'."""
     own = found[index]
     for first, second in ((index - 1, index), (index, index + 1)):
@@ -205,8 +205,8 @@ def _single(body: str, found: Sequence[Quantity], index: int) -> Found:
             or _COMPOUND.fullmatch(body, one.end, other.start)
             or (_ALTERNATIVE.fullmatch(body, one.end, other.start) and not other.follows_equals)
         ):
-            return Found(None, one.start, other.end)
-    return Found(None if own.value is None else canonical(own.value), own.start, own.end)
+            return RuleMatch(None, one.start, other.end)
+    return RuleMatch(None if own.value is None else format_exact(own.value), own.start, own.end)
 
 
 def _is_same(body: str, one: Quantity, other: Quantity) -> bool:

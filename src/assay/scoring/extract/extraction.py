@@ -28,7 +28,7 @@ class Extraction(msgspec.Struct, frozen=True):
     attempts: tuple[Attempt, ...] = ()
     """Every rule tried, in order; filled only when asked to explain."""
 
-    def placed(self, span: Callable[[int, int], tuple[int, int]]) -> Extraction:
+    def map_spans(self, span: Callable[[int, int], tuple[int, int]]) -> Extraction:
         """Return the same with its places carried over into another text: the reply as it was written."""
         found = None if self.span is None else span(*self.span)
         attempts = tuple(
@@ -40,7 +40,7 @@ class Extraction(msgspec.Struct, frozen=True):
         return Extraction(self.answer, self.rule, found, attempts)
 
 
-class Found(NamedTuple):
+class RuleMatch(NamedTuple):
     """What one rule saw. `answer` None means: a statement, but not of one answer; stop searching."""
 
     answer: str | None
@@ -52,10 +52,10 @@ class Rule(NamedTuple, Generic[ViewT]):
     """One named way of finding an answer."""
 
     name: str
-    find: Callable[[ViewT], Found | None]
+    find: Callable[[ViewT], RuleMatch | None]
 
 
-def search(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction:
+def run_rules(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction:
     """Return the first rule's finding; rules after it are not run."""
     for name, find in rules:
         found = find(view)
@@ -64,7 +64,7 @@ def search(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction
     return Extraction()
 
 
-def search_all(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction:
+def run_all_rules(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction:
     """Return the same as `search`, with every rule tried and noted."""
     attempts: list[Attempt] = []
     first: Extraction | None = None

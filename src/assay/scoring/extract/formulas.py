@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from assay.core.score import Attempt
-from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
-from assay.scoring.extract.reply import visible
-from assay.scoring.extract.spelling import composed_reply
-from assay.scoring.extract.stated import View, announcements, framed_part, json_part, view_of
+from assay.scoring.extract.extraction import Extraction, Rule, RuleMatch, run_all_rules, run_rules
+from assay.scoring.extract.reply import find_searchable_part
+from assay.scoring.extract.spelling import compose_reply
+from assay.scoring.extract.stated import ReplyView, announcements, build_view, find_framed_part, json_part
 
 _TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _COMMAND = re.compile(r"\\[A-Za-z]+|[\^_]\{|\\[{}]")
@@ -41,21 +41,21 @@ def is_formula(target: str) -> bool:
     return _PLAIN.search(text) is not None and not any(word != "sqrt" for word in _WORDS.findall(text))
 
 
-def _part(view: View, span: tuple[int, int] | None) -> Found | None:
-    return None if span is None else Found(view.body[span[0] : span[1]].strip(), *span)
+def _part(view: ReplyView, span: tuple[int, int] | None) -> RuleMatch | None:
+    return None if span is None else RuleMatch(view.body[span[0] : span[1]].strip(), *span)
 
 
-def _framed(view: View) -> Found | None:
+def _find_framed_formula(view: ReplyView) -> RuleMatch | None:
     """Return the formula in the last box or answer tag."""
-    return _part(view, framed_part(view))
+    return _part(view, find_framed_part(view))
 
 
-def _json_answer(view: View) -> Found | None:
+def _json_answer(view: ReplyView) -> RuleMatch | None:
     """Return the formula in the last JSON field that is called the answer."""
     return _part(view, json_part(view))
 
 
-def _announced(view: View) -> Found | None:
+def _find_announced_formula(view: ReplyView) -> RuleMatch | None:
     """Return the formula after the last announcement: 'the answer is $5$'."""
     segments = announcements(view)
     if not segments:
@@ -63,44 +63,44 @@ def _announced(view: View) -> Found | None:
     start, stop = segments[0]
     while start > 0 and view.body[start - 1] in "$\\([{|-−+":
         start -= 1  # the sentence began behind the mark that opens the formula
-    return _math_in(view, start, len(view.body), is_last=False) or _bare(view, start, stop)
+    return _find_math(view, start, len(view.body), is_last=False) or _read_bare_formula(view, start, stop)
 
 
-def _last_math(view: View) -> Found | None:
+def _last_math(view: ReplyView) -> RuleMatch | None:
     """Return the last formula of the last paragraph."""
     start = view.body.rstrip().rfind("\n\n") + 1
-    return _math_in(view, start, len(view.body), is_last=True)
+    return _find_math(view, start, len(view.body), is_last=True)
 
 
-def _whole_reply(view: View) -> Found | None:
-    return _bare(view, 0, len(view.body)) if len(view.body) <= _LONGEST_BARE else None
+def _whole_reply(view: ReplyView) -> RuleMatch | None:
+    return _read_bare_formula(view, 0, len(view.body)) if len(view.body) <= _LONGEST_BARE else None
 
 
-def _math_in(view: View, start: int, stop: int, *, is_last: bool) -> Found | None:
+def _find_math(view: ReplyView, start: int, stop: int, *, is_last: bool) -> RuleMatch | None:
     found: re.Match[str] | None = None
     for match in _MATH.finditer(view.body, start, stop):
         if not is_last:
             gap = view.body[start : match.start()]
-            return _of_math(match) if not _WORDS.search(gap) and len(gap) < _LONGEST_BARE else None
+            return _match_from_math(match) if not _WORDS.search(gap) and len(gap) < _LONGEST_BARE else None
         found = match
-    return None if found is None else _of_math(found)
+    return None if found is None else _match_from_math(found)
 
 
-def _of_math(match: re.Match[str]) -> Found:
+def _match_from_math(match: re.Match[str]) -> RuleMatch:
     group = match.lastgroup or "single"
-    return Found(match[group].strip(), *match.span(group))
+    return RuleMatch(match[group].strip(), *match.span(group))
 
 
-def _bare(view: View, start: int, stop: int) -> Found | None:
+def _read_bare_formula(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
     """Return a part of a reply that is a formula and no sentence."""
     text = view.body[start:stop].strip().strip("*_`").rstrip(".").strip()
-    return Found(text, start, stop) if text and len(_WORDS.findall(text)) <= 1 else None
+    return RuleMatch(text, start, stop) if text and len(_WORDS.findall(text)) <= 1 else None
 
 
-FORMULA_RULES: tuple[Rule[View], ...] = (
-    Rule("framed_formula", _framed),
+FORMULA_RULES: tuple[Rule[ReplyView], ...] = (
+    Rule("framed_formula", _find_framed_formula),
     Rule("json_formula", _json_answer),
-    Rule("announced_formula", _announced),
+    Rule("announced_formula", _find_announced_formula),
     Rule("last_formula", _last_math),
     Rule("whole_formula", _whole_reply),
 )
@@ -109,16 +109,16 @@ FORMULA_RULES: tuple[Rule[View], ...] = (
 
 def extract_formula(text: str, *, explain: bool = False) -> Extraction:
     """Return the formula that a reply gives, as it is written."""
-    spelled = composed_reply(text)
-    region = visible(spelled.text)
+    spelled = compose_reply(text)
+    region = find_searchable_part(spelled.text)
     if region is None:
         return Extraction(attempts=(Attempt("unfinished_reasoning"),) if explain else ())
     start, end = region
-    look = search_all if explain else search
-    return look(view_of(spelled.text[start:end], ()), FORMULA_RULES, start).placed(spelled.span)
+    look = run_all_rules if explain else run_rules
+    return look(build_view(spelled.text[start:end], ()), FORMULA_RULES, start).map_spans(spelled.span)
 
 
-def sides(formula: str) -> tuple[str, str]:
+def split_equation(formula: str) -> tuple[str, str]:
     """Return what is before and behind the last equals sign: x and 3 of 'x = 3'; else nothing and all."""
     text = formula.strip().strip("$").rstrip(".").strip()
     if "=" not in text or re.search(r"[<>!]=|\\(?:[ln]eq?|[lg]e)\b", text):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from assay.core.names import composed
-from assay.scoring.extract.spelling import plain
+from assay.core.names import compose_name
+from assay.scoring.extract.spelling import simplify_letters
 
 _LATIN = r"0-9A-Za-z\u00C0-\u024F"
 # At most so many marks: a reply of nothing but brackets must stay cheap.
@@ -41,7 +41,7 @@ _TERMINAL = re.compile(
     r"(?:[)\]】）}\"'”’*_`$]|\\[)\]])*\s*(?:$|[\n.,;:!。，；：)\]（(—–]|-\s|because\b|since\b|as\b|due\b"
     r"|(?:here|for\s+this|then|instead|in\s+this\s+case|myself)\b|입니다|이다|이에요|です|だ|है)"
 )
-_REFUSED_AFTER = re.compile(
+_REJECTED_AFTER = re.compile(
     r"[\s)\]】）}\"'”’*_`$]*(?:选项|項|项|번)?\s*(?:"
     r"(?:is|are|was|seems|looks|can\s+be|must\s+be|has\s+been)\s+(?:\w+ly\s+|also\s+|just\s+)?"
     r"(?:not\b|wrong|incorrect|false|impossible|irrelevant|eliminated|ruled|out\b|implausible|unlikely)"
@@ -53,7 +53,7 @@ _REFUSED_AFTER = re.compile(
     r"|(?:is|are)\s+(?:a\s+)?(?:distractors?|contradicted|traps?\b|red\s+herring)|can\s+be\s+(?:ruled|excluded|discarded))",
     re.IGNORECASE,
 )
-_REFUSED_BEFORE = re.compile(
+_REJECTED_BEFORE = re.compile(
     r"(?:(?:\b(?:not|never|cannot)|n['’]t)\s+(?:(?:choose|pick|select|go\s+(?:with|for)|opt\s+for|say|be"
     r"|(?:think|believe)(?:\s+that)?(?:\s+(?:it(?:['’]s|\s+is)|the\s+(?:\w+\s+)?answer\s+is))?)\s+)?"
     r"(?:option|choice|answer|letter|the)?\s*"
@@ -73,7 +73,7 @@ _JOIN = (
 _COUNTED = re.compile(r"[개명원월일년시분살세대마个個年月日次人元种名倍%°]")
 
 
-class Read(NamedTuple):
+class LabelMatch(NamedTuple):
     """A label read at a place."""
 
     label: str
@@ -84,7 +84,7 @@ class Read(NamedTuple):
 
 def _core(label: str) -> str:
     """Return a label without the brackets and dots some datasets write into it."""
-    label = plain(composed(label))
+    label = simplify_letters(compose_name(label))
     return label.strip().strip("()[].:*").strip() or label
 
 
@@ -108,7 +108,7 @@ class Labels:
         self.are_marks = all(len(core) == 1 for core in cores)
         """Whether the labels are letters or digits of any script, not words."""
         flags = re.NOFLAG if self._has_case else re.IGNORECASE
-        name = "|".join(_bounded(core) for core in sorted(cores, key=len, reverse=True))
+        name = "|".join(_bound_label(core) for core in sorted(cores, key=len, reverse=True))
         self.whole = re.compile(
             rf"(?:(?:[#>=→⇒➜➔➡✅✔☑\ufe0f]|[-•]\s)++\s*+)?{_SURELY}{_CALLED}{DECORATION}(?P<label>{name}){_NUMBERED}{CLOSING}",
             flags,
@@ -188,14 +188,14 @@ class Labels:
         spelled = match["label"]
         return self._by_key[spelled if self._has_case else spelled.casefold()]
 
-    def read(self, body: str, at: int) -> Read | None:
+    def read(self, body: str, at: int) -> LabelMatch | None:
         """Return the label that stands at a place after an announcement, words like 'option' skipped."""
         match = self._at.match(body, at)
         if match is None:
             return None
-        return Read(self.name(match), match.start("label"), match.end(), bool(match["open"].strip()))
+        return LabelMatch(self.name(match), match.start("label"), match.end(), bool(match["open"].strip()))
 
-    def is_meant(self, body: str, read: Read, choice: str | None) -> bool:
+    def is_meant(self, body: str, read: LabelMatch, choice: str | None) -> bool:
         """Whether the letters at a place are the label, not an article, a count or a plain word."""
         spelled = body[read.start : read.end]
         if spelled.isdigit():
@@ -205,7 +205,7 @@ class Labels:
         closed = body[read.end : read.end + 1]
         if read.is_decorated and closed and closed in ")]}\"'*_`$”’":
             return True
-        if spelled in _ARTICLES and not self._stands_alone(body, read.end, choice):
+        if spelled in _ARTICLES and not self._is_standalone(body, read.end, choice):
             return False
         if (
             spelled in "ai"
@@ -219,7 +219,7 @@ class Labels:
         )
 
     @staticmethod
-    def _stands_alone(body: str, end: int, choice: str | None) -> bool:
+    def _is_standalone(body: str, end: int, choice: str | None) -> bool:
         follows = body[end : end + 2]
         if len(follows) < 2 or not (follows[0] == " " and follows[1].isalnum()):
             return True
@@ -229,14 +229,14 @@ class Labels:
         return wanted != "" and body[end : end + len(wanted) + 8].lstrip().casefold().startswith(wanted)
 
 
-def is_refused(body: str, start: int, end: int) -> bool:
+def is_label_rejected(body: str, start: int, end: int) -> bool:
     """Whether the words around a label turn it down, or only ask about it."""
-    if _REFUSED_AFTER.match(body, end):
+    if _REJECTED_AFTER.match(body, end):
         return True
     if start == 0:
         return False
     since = max(0, start - 60, body.rfind("\n", max(0, start - 60), start) + 1)
-    return _REFUSED_BEFORE.search(body, since, start) is not None
+    return _REJECTED_BEFORE.search(body, since, start) is not None
 
 
 def ends_phrase(body: str, end: int) -> bool:
@@ -244,7 +244,7 @@ def ends_phrase(body: str, end: int) -> bool:
     return _TERMINAL.match(body, end) is not None
 
 
-def _bounded(core: str) -> str:
+def _bound_label(core: str) -> str:
     """Return the pattern of a label with the characters that may not follow it."""
     text = re.escape(core)
     if not core[-1].isascii():
@@ -259,6 +259,6 @@ def _bounded(core: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def labels_for(labels: tuple[str, ...]) -> Labels:
+def compile_labels(labels: tuple[str, ...]) -> Labels:
     """Return the compiled form of a set of labels."""
     return Labels(labels)

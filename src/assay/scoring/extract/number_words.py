@@ -99,7 +99,7 @@ class WordNumber(NamedTuple):
     """Whether it can be nothing else; `one` and `三` may be part of other words."""
 
 
-def _with_tens(small: list[str], tens: list[str], first: int, join: str) -> dict[str, int]:
+def _combine_tens(small: list[str], tens: list[str], first: int, join: str) -> dict[str, int]:
     table = {word: value for value, word in enumerate(small)}
     for step, ten in enumerate(tens):
         table[ten] = first + 10 * step
@@ -144,10 +144,10 @@ def _table() -> dict[str, int]:
     return {
         **_german(),
         **_italian(),
-        **_with_tens(_PORTUGUESE_SMALL, _PORTUGUESE_TENS, 20, " e "),
-        **_with_tens(_SPANISH_SMALL, _SPANISH_TENS, 30, " y "),
+        **_combine_tens(_PORTUGUESE_SMALL, _PORTUGUESE_TENS, 20, " e "),
+        **_combine_tens(_SPANISH_SMALL, _SPANISH_TENS, 30, " y "),
         **_french(),
-        **_with_tens(_RUSSIAN_SMALL, _RUSSIAN_TENS, 20, " "),
+        **_combine_tens(_RUSSIAN_SMALL, _RUSSIAN_TENS, 20, " "),
         "сто": 100,
         "cien": 100,
         "cem": 100,
@@ -228,12 +228,12 @@ def _phrase(words: list[re.Match[str]], at: int) -> tuple[int, int] | None:
 
 def _characters(body: str, start: int, stop: int) -> Iterator[WordNumber]:
     for match in _HAN.finditer(body, start, stop):
-        value = _grouped(match["number"])
+        value = _parse_character_number(match["number"])
         if value is None:
             continue
         exact = Fraction(value)
         if match["top"]:  # 三分之一 is a third
-            top = _grouped(match["top"])
+            top = _parse_character_number(match["top"])
             if top is None or value == 0:
                 continue
             exact = Fraction(top, value)
@@ -247,7 +247,7 @@ def _characters(body: str, start: int, stop: int) -> Iterator[WordNumber]:
 
 def _korean(body: str, start: int, stop: int) -> Iterator[WordNumber]:
     for match in _HANGUL.finditer(body, start, stop):
-        value = _grouped(match["number"])
+        value = _parse_character_number(match["number"])
         if value is not None:
             yield WordNumber(
                 Fraction(value),
@@ -268,7 +268,7 @@ def _korean(body: str, start: int, stop: int) -> Iterator[WordNumber]:
         )
 
 
-def _grouped(spelled: str) -> int | None:
+def _parse_character_number(spelled: str) -> int | None:
     """Return the value of 三十九, 一万二千 or 삼십구; None for a row of characters that is no number."""
     total = section = 0
     digit: int | None = None

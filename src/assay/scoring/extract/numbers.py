@@ -10,13 +10,19 @@ import re
 from itertools import islice
 
 from assay.core.score import Attempt
-from assay.scoring.extract.clauses import result_of
-from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
+from assay.scoring.extract.clauses import find_result
+from assay.scoring.extract.extraction import Extraction, Rule, RuleMatch, run_all_rules, run_rules
 from assay.scoring.extract.quantities import NUMBERED, quantities
-from assay.scoring.extract.reply import REFUSAL, visible
-from assay.scoring.extract.spelling import plain_number_reply
-from assay.scoring.extract.statements import braced, doubt_after, is_taken_back, last_first, leads
-from assay.scoring.normalize import NUMBER, canonical
+from assay.scoring.extract.reply import REFUSAL, find_searchable_part
+from assay.scoring.extract.spelling import simplify_number_reply
+from assay.scoring.extract.statements import (
+    find_doubt,
+    find_group_end,
+    find_leads,
+    is_retraction,
+    iter_leads_backwards,
+)
+from assay.scoring.normalize import NUMBER, format_exact
 
 _HASHES = re.compile(rf"####\s*[*_$]*\s*(?={NUMBER})")
 _CALCULATION = re.compile(r"<<[^<>\n]*>>")
@@ -77,67 +83,67 @@ _PRODUCT_AT_END = re.compile(
 _ENDED = tuple(".!?…。！？)）]}】\"'”’»*_`$|✓✔✅☑🎉|")
 
 
-def _hash_marks(body: str) -> Found | None:
+def _hash_marks(body: str) -> RuleMatch | None:
     """Return the number after the last '####', the mark of GSM8K."""
-    last: Found | None = None
+    last: RuleMatch | None = None
     for match in _HASHES.finditer(body):
         end = body.find("\n", match.end())
         found = quantities(body, match.end(), len(body) if end < 0 else end)
         if found and found[0].value is not None:
-            last = Found(canonical(found[0].value), found[0].start, found[0].end)
+            last = RuleMatch(format_exact(found[0].value), found[0].start, found[0].end)
     return last
 
 
-def _boxed(body: str) -> Found | None:
+def _find_boxed_number(body: str) -> RuleMatch | None:
     """Return the number in the last box or answer tag."""
-    last: Found | None = None
+    last: RuleMatch | None = None
     if "\\" not in body and "<" not in body:
         return None
-    for lead in leads(body, is_strong_only=True):
+    for lead in find_leads(body, is_strong_only=True):
         if not lead.is_framed:
             continue
         is_tag = body[lead.end - 1] == ">"
-        stop = body.find("<", lead.end) if is_tag else braced(body, lead.end)
+        stop = body.find("<", lead.end) if is_tag else find_group_end(body, lead.end)
         if stop is None:
             continue  # cut off inside the box: the number may not be whole
-        last = result_of(body, lead.end, len(body) if stop < 0 else stop, is_announced=True) or last
+        last = find_result(body, lead.end, len(body) if stop < 0 else stop, is_announced=True) or last
     return last
 
 
-def _stated_number(body: str) -> Found | None:
+def _find_stated_number(body: str) -> RuleMatch | None:
     """Return the number that the last answer phrase gives; of 'answer is 3 + 4 = 7' the 7."""
-    for phrase in islice(last_first(body), _MOST_PHRASES):
+    for phrase in islice(iter_leads_backwards(body), _MOST_PHRASES):
         for lead in phrase:
-            found = _announced(body, lead.end)
+            found = _read_announced_number(body, lead.end)
             if found is not None:
                 return _unless_withdrawn(body, found)
     return None
 
 
-def _announced(body: str, begin: int) -> Found | None:
+def _read_announced_number(body: str, begin: int) -> RuleMatch | None:
     skipped = _NOT_YET.match(body, begin)
     begin = skipped.end() if skipped else begin
     limit = min(len(body), begin + _LONGEST_SENTENCE)
     sentence = _BOUNDARY.search(body, begin, limit)
     stop = sentence.start() if sentence else limit
-    found = result_of(body, begin, stop, is_announced=True)
+    found = find_result(body, begin, stop, is_announced=True)
     if found and (condition := _CONDITION.match(body, found.end, stop)):
-        return (condition["but"] and result_of(body, condition.end(), stop)) or Found(None, begin, stop)
+        return (condition["but"] and find_result(body, condition.end(), stop)) or RuleMatch(None, begin, stop)
     return found
 
 
-def _unless_withdrawn(body: str, found: Found) -> Found:
+def _unless_withdrawn(body: str, found: RuleMatch) -> RuleMatch:
     """Return a stated number, what corrects it later, or no answer where it is only taken back."""
-    doubt = doubt_after(body, found.end)
+    doubt = find_doubt(body, found.end)
     if doubt is None:
         return found
     later = _last_result(body, doubt)
     if later is not None:
         return later
-    return Found(None, found.start, doubt) if is_taken_back(body, doubt) else found
+    return RuleMatch(None, found.start, doubt) if is_retraction(body, doubt) else found
 
 
-def _bold_number(body: str) -> Found | None:
+def _bold_number(body: str) -> RuleMatch | None:
     """Return the only number in bold, where the last sentence gives no single one: '20 and 3 for tax'."""
     bold = [match.span(1) for match in _BOLD.finditer(body)] if "**" in body else []
     numbers = [one for span in bold for one in quantities(body, *span) if one.value is not None]
@@ -147,22 +153,24 @@ def _bold_number(body: str) -> Found | None:
     if last is None or last.answer is not None:
         return None
     chosen = numbers[-1]
-    return Found(canonical(chosen.value), chosen.start, chosen.end) if chosen.value is not None else None
+    return (
+        RuleMatch(format_exact(chosen.value), chosen.start, chosen.end) if chosen.value is not None else None
+    )
 
 
-def _last_number(body: str) -> Found | None:
+def _last_number(body: str) -> RuleMatch | None:
     """Return the number of the last sentence that comes to one."""
     if REFUSAL.search(body, 0, _LONGEST_SENTENCE) or _LIST_OF_NUMBERS.search(body, max(0, len(body) - 120)):
         return None
-    return _last_result(body, 0) or _only_name(body)
+    return _last_result(body, 0) or _read_numbered_name(body)
 
 
-def _only_name(body: str) -> Found | None:
+def _read_numbered_name(body: str) -> RuleMatch | None:
     """Return the number of a reply that only names a thing by it: 'Chapter 12'."""
     name = _NAME.fullmatch(body) if len(body) < _LONGEST_SENTENCE else None
     if name is None or name["word"].lower() not in NUMBERED:
         return None
-    return Found(str(int(name["number"])), *name.span("number"))
+    return RuleMatch(str(int(name["number"])), *name.span("number"))
 
 
 def _sentences(body: str, start: int) -> list[tuple[int, int]]:
@@ -176,34 +184,34 @@ def _sentences(body: str, start: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _last_result(body: str, since: int) -> Found | None:
+def _last_result(body: str, since: int) -> RuleMatch | None:
     spans = _sentences(body, since)
     if not spans or _is_cut_off(body, spans):
         return None
     if since == 0:
-        spans = _before_explanation(body, spans)
-    stating = _without_checks(body, spans)
+        spans = _drop_explanation(body, spans)
+    stating = _drop_checks(body, spans)
     for group in (stating, spans):
         for start, stop in reversed(group):
             if body[stop : stop + 1] in ("?", "？"):
                 continue
-            found = _result_of_sentence(body, start, stop)
+            found = _read_sentence_result(body, start, stop)
             if found is not None:
                 return None if start > _LONGEST_SENTENCE and REFUSAL.search(body, start, stop) else found
     return None
 
 
-def _result_of_sentence(body: str, start: int, stop: int) -> Found | None:
+def _read_sentence_result(body: str, start: int, stop: int) -> RuleMatch | None:
     start = max(start, stop - _LONGEST_SENTENCE)
     line = body[start:stop].strip()
     if len(line) > 1 and line.startswith("|") and line.endswith("|"):
         start = (
             body.rindex("|", start, start + len(body[start:stop].rstrip()) - 1) + 1
         )  # the last cell of a row
-    return result_of(body, start, stop)
+    return find_result(body, start, stop)
 
 
-def _before_explanation(body: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _drop_explanation(body: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the sentences before 'Explanation:', if they hold a number."""
     for index, (start, _) in enumerate(spans):
         if index and _EXPLANATION.match(body, start):
@@ -212,7 +220,7 @@ def _before_explanation(body: str, spans: list[tuple[int, int]]) -> list[tuple[i
     return spans
 
 
-def _without_checks(body: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _drop_checks(body: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the sentences that neither check a result nor make a remark."""
     kept: list[tuple[int, int]] = []
     is_checking = False
@@ -256,8 +264,8 @@ def _is_begun(product: re.Match[str]) -> bool:
 
 NUMBER_RULES: tuple[Rule[str], ...] = (
     Rule("hash_marks", _hash_marks),
-    Rule("boxed", _boxed),
-    Rule("stated_number", _stated_number),
+    Rule("boxed", _find_boxed_number),
+    Rule("stated_number", _find_stated_number),
     Rule("bold_number", _bold_number),
     Rule("last_number", _last_number),
 )
@@ -268,12 +276,12 @@ def extract_number(text: str, *, explain: bool = False) -> Extraction:
     """Return the number that a reply states as its answer, as a canonical decimal string."""
     if text.isdecimal() and text.isascii() and len(text) < _LONGEST_SENTENCE and not explain:
         return Extraction(str(int(text)), "last_number", (0, len(text)))
-    spelled = plain_number_reply(text)
+    spelled = simplify_number_reply(text)
     if "<<" in text:
         spelled = spelled._replace(text=_CALCULATION.sub(lambda match: " " * len(match[0]), spelled.text))
-    region = visible(spelled.text)
+    region = find_searchable_part(spelled.text)
     if region is None:
         return Extraction(attempts=(Attempt("unfinished_reasoning"),) if explain else ())
     start, end = region
-    found = (search_all if explain else search)(spelled.text[start:end], NUMBER_RULES, start)
-    return found.placed(spelled.span)
+    found = (run_all_rules if explain else run_rules)(spelled.text[start:end], NUMBER_RULES, start)
+    return found.map_spans(spelled.span)

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from assay.core.names import composed
+from assay.core.names import compose_name
 from assay.core.score import Attempt
 from assay.scoring.extract.choices import equal_choice
-from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
-from assay.scoring.extract.labels import Labels, is_refused, labels_for
+from assay.scoring.extract.extraction import Extraction, Rule, RuleMatch, run_all_rules, run_rules
+from assay.scoring.extract.labels import Labels, compile_labels, is_label_rejected
 from assay.scoring.extract.options import extract_option
-from assay.scoring.extract.reply import visible
-from assay.scoring.extract.spelling import plain, plain_reply
-from assay.scoring.extract.stated import View, announcements, framed_part, json_part, view_of
+from assay.scoring.extract.reply import find_searchable_part
+from assay.scoring.extract.spelling import simplify_letters, simplify_reply
+from assay.scoring.extract.stated import ReplyView, announcements, build_view, find_framed_part, json_part
 from assay.scoring.normalize import normalize
 
 SEPARATOR = ", "
@@ -77,10 +77,10 @@ _BETWEEN = re.compile(r"\s*(?:[,;\n/&+]|\band\b|\by\b|\bet\b|\bund\b|和|、)\s*
 _RUN = re.compile(r"[A-Z]{2,12}(?![A-Za-z])")
 
 
-class SetView(NamedTuple):
+class OptionSetView(NamedTuple):
     """What the rules look at."""
 
-    view: View
+    view: ReplyView
     labels: Labels
     choices: Sequence[str]
 
@@ -105,7 +105,7 @@ def _label_line(labels: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def _read_chain(view: SetView, start: int, stop: int) -> _Chain | None:
+def _read_chain(view: OptionSetView, start: int, stop: int) -> _Chain | None:
     """Return the labels that stand one after the other at a place."""
     body, at = view.view.body, start
     found: list[str] = []
@@ -113,17 +113,17 @@ def _read_chain(view: SetView, start: int, stop: int) -> _Chain | None:
     while True:
         lead = _BEFORE.match(body, at, stop)
         at = lead.end() if lead else at
-        if not found and (run := _run_of(view, at, stop)):
+        if not found and (run := _read_letter_run(view, at, stop)):
             return run
         match = view.labels.token.match(body, at, stop)
         if match is None or not _is_written_as_label(view, match):
             break
         if first is None:
             first = match.start()
-        if is_refused(body, *match.span("label")):
+        if is_label_rejected(body, *match.span("label")):
             break
         found.append(view.labels.name(match))
-        at = _after_own_text(view, found[-1], match.end(), stop)
+        at = _skip_choice_text(view, found[-1], match.end(), stop)
         if _OR.match(body, at, stop):
             return _Chain(tuple(found), first, at, True)
         join = _JOIN.match(body, at, stop)
@@ -135,7 +135,7 @@ def _read_chain(view: SetView, start: int, stop: int) -> _Chain | None:
     return _Chain(tuple(dict.fromkeys(found)), first, at, not _ends(body, at, stop))
 
 
-def _is_written_as_label(view: SetView, match: re.Match[str]) -> bool:
+def _is_written_as_label(view: OptionSetView, match: re.Match[str]) -> bool:
     """Whether a letter is a label: a lower-case one only with a bracket or a full stop behind it."""
     is_lower = len(match["label"]) == 1 and match["label"].islower() and view.labels.are_letters
     return (
@@ -149,7 +149,7 @@ def _ends(body: str, at: int, stop: int) -> bool:
     return at >= stop or _END.match(body, at, stop) is not None or body[at - 1] in " ,\n"
 
 
-def _run_of(view: SetView, at: int, stop: int) -> _Chain | None:
+def _read_letter_run(view: OptionSetView, at: int, stop: int) -> _Chain | None:
     """Return labels that are written together: 'AC'."""
     run = _RUN.match(view.view.body, at, stop) if view.labels.are_letters else None
     if run is None or len(set(run[0])) != len(run[0]):
@@ -159,7 +159,7 @@ def _run_of(view: SetView, at: int, stop: int) -> _Chain | None:
     return _Chain(tuple(run[0]), run.start(), run.end(), is_open) if is_known else None
 
 
-def _after_own_text(view: SetView, label: str, end: int, stop: int) -> int:
+def _skip_choice_text(view: OptionSetView, label: str, end: int, stop: int) -> int:
     """Return where a label ends, its option's own text included: 'A. Paris and C. Rome'."""
     index = view.labels.order[label]
     own = view.choices[index].strip().casefold() if index < len(view.choices) else ""
@@ -170,12 +170,12 @@ def _after_own_text(view: SetView, label: str, end: int, stop: int) -> int:
     return end
 
 
-def _answer(view: SetView, labels: Sequence[str], start: int, end: int) -> Found:
+def _answer(view: OptionSetView, labels: Sequence[str], start: int, end: int) -> RuleMatch:
     ordered = sorted(set(labels), key=lambda label: view.labels.order[label])
-    return Found(SEPARATOR.join(ordered), start, end)
+    return RuleMatch(SEPARATOR.join(ordered), start, end)
 
 
-def _own_texts(view: SetView, start: int, stop: int) -> Found | None:
+def _own_texts(view: OptionSetView, start: int, stop: int) -> RuleMatch | None:
     """Return the labels of a part that is option texts one after the other: 'Paris and Rome'."""
     text = view.view.body[start:stop]
     pieces = [piece for piece in _BETWEEN.split(text) if normalize(piece)]
@@ -185,29 +185,31 @@ def _own_texts(view: SetView, start: int, stop: int) -> Found | None:
     return _answer(view, [view.labels.labels[index] for index in found if index is not None], start, stop)
 
 
-def _from_part(view: SetView, start: int, stop: int) -> Found | None:
+def _read_part(view: OptionSetView, start: int, stop: int) -> RuleMatch | None:
     if found := _own_texts(view, start, stop):
         return found
     chain = _read_chain(view, start, stop)
     if chain is not None:
         return (
-            Found(None, start, stop) if chain.is_open else _answer(view, chain.labels, chain.start, chain.end)
+            RuleMatch(None, start, stop)
+            if chain.is_open
+            else _answer(view, chain.labels, chain.start, chain.end)
         )
     if _ALL.match(view.view.body[start:stop].lstrip(" *_")) and not _is_option(view, "all"):
         return _answer(view, view.labels.labels, start, stop)
     return None
 
 
-def _is_option(view: SetView, word: str) -> bool:
+def _is_option(view: OptionSetView, word: str) -> bool:
     return any(normalize(choice).startswith(f"{word} of") for choice in view.choices)
 
 
-def _framed(view: SetView) -> Found | None:
-    part = framed_part(view.view) or json_part(view.view)
-    return None if part is None else _from_part(view, *part)
+def _find_framed_set(view: OptionSetView) -> RuleMatch | None:
+    part = find_framed_part(view.view) or json_part(view.view)
+    return None if part is None else _read_part(view, *part)
 
 
-def _announced(view: SetView) -> Found | None:
+def _find_announced_set(view: OptionSetView) -> RuleMatch | None:
     """Return the labels after the last announcement: 'the answer is A and C', 'the true ones are A and C'."""
     body = view.view.body
     places = [segment.start for segment in announcements(view.view)]
@@ -218,13 +220,13 @@ def _announced(view: SetView) -> Found | None:
             last = plural.start()
     for start in places:
         stop = body.find("\n", start)
-        found = _from_part(view, start, len(body) if stop < 0 else stop) if body[start:stop].strip() else None
+        found = _read_part(view, start, len(body) if stop < 0 else stop) if body[start:stop].strip() else None
         if found := found or (_lines(view, start) if not body[start:stop].strip(" *_:") else None):
             return found
     return None
 
 
-def _lines(view: SetView, start: int) -> Found | None:
+def _lines(view: OptionSetView, start: int) -> RuleMatch | None:
     """Return the labels of the lines that follow an announcement, one option on each."""
     named: list[str] = []
     end = start
@@ -240,11 +242,11 @@ def _lines(view: SetView, start: int) -> Found | None:
     return _answer(view, named, start, end) if is_choice else None
 
 
-def _name(view: SetView, match: re.Match[str]) -> str:
+def _name(view: OptionSetView, match: re.Match[str]) -> str:
     return next(one for one in view.labels.labels if one.casefold() == match["label"].casefold())
 
 
-def _opening(view: SetView) -> Found | None:
+def _opening(view: OptionSetView) -> RuleMatch | None:
     """Return the labels that a reply opens with, where no other one is named: 'A and C, not B.'"""
     body = view.view.body
     chain = _read_chain(view, 0, len(body))
@@ -253,12 +255,12 @@ def _opening(view: SetView) -> Found | None:
     others = {
         view.labels.name(match)
         for match in view.labels.token.finditer(body, chain.end)
-        if not is_refused(body, *match.span("label")) and match["label"].isupper()
+        if not is_label_rejected(body, *match.span("label")) and match["label"].isupper()
     }
     return None if others - set(chain.labels) else _answer(view, chain.labels, chain.start, chain.end)
 
 
-def _whole_reply(view: SetView) -> Found | None:
+def _whole_reply(view: OptionSetView) -> RuleMatch | None:
     """Return the labels of a reply that is nothing but labels."""
     body = view.view.body
     apart = body.split()
@@ -275,7 +277,7 @@ def _has_content(text: str) -> bool:
     return any(letter.isalnum() for letter in text)
 
 
-def _marked_lines(view: SetView) -> Found | None:
+def _find_marked_lines(view: OptionSetView) -> RuleMatch | None:
     """Return the labels whose lines are marked as right, where every line of an option is marked."""
     marks: dict[str, bool] = {}
     start = end = 0
@@ -293,7 +295,7 @@ def _marked_lines(view: SetView) -> Found | None:
     return _answer(view, chosen, start, end) if len(marks) > 1 and chosen else None
 
 
-def _praised(view: SetView) -> Found | None:
+def _find_praised_set(view: OptionSetView) -> RuleMatch | None:
     """Return the labels that the last sentence about them calls right: 'A and C are correct'."""
     body, last = view.view.body, None
     at = 0
@@ -303,12 +305,12 @@ def _praised(view: SetView) -> Found | None:
         if chain is None:
             continue
         at = max(at, chain.end)
-        if _PRAISE.match(body, chain.end) and not is_refused(body, match.start(), match.end()):
-            last = Found(None, chain.start, chain.end) if chain.is_open else _answer(view, *chain[:3])
+        if _PRAISE.match(body, chain.end) and not is_label_rejected(body, match.start(), match.end()):
+            last = RuleMatch(None, chain.start, chain.end) if chain.is_open else _answer(view, *chain[:3])
     return last
 
 
-def _listed(view: SetView) -> Found | None:
+def _find_listed_set(view: OptionSetView) -> RuleMatch | None:
     """Return the labels of a reply whose lines are options, but not all of them."""
     lines = [line for line in view.view.body.split("\n") if line.strip()]
     matches = list(_label_line(view.labels.labels).finditer(view.view.body))
@@ -317,14 +319,14 @@ def _listed(view: SetView) -> Found | None:
     return _answer(view, named, matches[0].start(), matches[-1].end()) if is_list else None
 
 
-SET_RULES: tuple[Rule[SetView], ...] = (
+SET_RULES: tuple[Rule[OptionSetView], ...] = (
     Rule("whole_set", _whole_reply),
-    Rule("framed_set", _framed),
-    Rule("announced_set", _announced),
-    Rule("marked_lines", _marked_lines),
-    Rule("praised_set", _praised),
+    Rule("framed_set", _find_framed_set),
+    Rule("announced_set", _find_announced_set),
+    Rule("marked_lines", _find_marked_lines),
+    Rule("praised_set", _find_praised_set),
     Rule("opening_set", _opening),
-    Rule("listed_set", _listed),
+    Rule("listed_set", _find_listed_set),
 )
 """The rules in the order in which they are tried; a reply in which none fires is read for one option."""
 
@@ -333,14 +335,14 @@ def extract_options(
     text: str, labels: Sequence[str], choices: Sequence[str] = (), *, explain: bool = False
 ) -> Extraction:
     """Return the labels of all options that a reply names as its answer, in their order: `A, C`."""
-    spelled = plain_reply(text)
-    region = visible(spelled.text)
+    spelled = simplify_reply(text)
+    region = find_searchable_part(spelled.text)
     if region is None:
         return Extraction(attempts=(Attempt("unfinished_reasoning"),) if explain else ())
     start, end = region
-    own = [plain(composed(choice)) for choice in choices]
-    view = SetView(view_of(spelled.text[start:end], ()), labels_for(tuple(labels)), own)
-    found = (search_all if explain else search)(view, SET_RULES, start).placed(spelled.span)
+    own = [simplify_letters(compose_name(choice)) for choice in choices]
+    view = OptionSetView(build_view(spelled.text[start:end], ()), compile_labels(tuple(labels)), own)
+    found = (run_all_rules if explain else run_rules)(view, SET_RULES, start).map_spans(spelled.span)
     if found.rule is not None:
         return found
     one = extract_option(text, labels, choices, explain=explain)

@@ -12,37 +12,37 @@ from functools import cached_property
 
 import msgspec
 
-from assay.core.names import composed
+from assay.core.names import compose_name
 from assay.core.score import Attempt
 from assay.scoring.extract.choices import (
-    choice_at,
     equal_choice,
-    is_turned_down,
-    joins_another,
+    find_choice_at,
+    has_joined_choice,
+    is_choice_rejected,
     occurrences,
-    sentences,
+    split_sentences,
 )
-from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
+from assay.scoring.extract.extraction import Extraction, Rule, RuleMatch, run_all_rules, run_rules
 from assay.scoring.extract.labels import (
     CLOSING,
     DECORATION,
+    LabelMatch,
     Labels,
-    Read,
+    compile_labels,
     ends_phrase,
-    is_refused,
-    labels_for,
+    is_label_rejected,
 )
-from assay.scoring.extract.reply import REFUSAL, visible
-from assay.scoring.extract.spelling import plain, plain_reply
+from assay.scoring.extract.reply import REFUSAL, find_searchable_part
+from assay.scoring.extract.spelling import simplify_letters, simplify_reply
 from assay.scoring.extract.statements import (
     Lead,
-    doubt_after,
+    find_doubt,
+    find_leads,
     is_conditional,
     is_denied_after,
     is_supposed,
-    leads,
 )
-from assay.scoring.extract.verdicts import judged_label, ordinal_option, remaining_label
+from assay.scoring.extract.verdicts import find_judged_label, ordinal_option, remaining_label
 from assay.scoring.normalize import normalize
 
 _FOREIGN = re.compile(rf"{DECORATION}(?P<letter>[A-Z])(?![A-Za-z0-9'’+#=&\-]|\.[A-Za-z]|\s[a-z])")
@@ -89,7 +89,7 @@ _BEFORE_LAST_TOKEN = re.compile(
 _CLOSES_REPLY = re.compile(f"{CLOSING}$")
 
 
-class View:
+class OptionView:
     """What the rules look at. What several rules need is found once."""
 
     def __init__(self, body: str, labels: Labels, choices: Sequence[str]) -> None:
@@ -110,7 +110,7 @@ class View:
     @cached_property
     def leads(self) -> list[Lead]:
         """Return the phrases that announce an answer."""
-        return leads(self.body)
+        return find_leads(self.body)
 
     def choice(self, label: str) -> str | None:
         """Return the text that belongs to a label."""
@@ -122,12 +122,12 @@ class View:
         return self.labels.labels[index]
 
 
-def _whole_reply(view: View) -> Found | None:
+def _whole_reply(view: OptionView) -> RuleMatch | None:
     match = view.labels.whole.fullmatch(view.body)
-    return Found(view.labels.name(match), match.start("label"), match.end("label")) if match else None
+    return RuleMatch(view.labels.name(match), match.start("label"), match.end("label")) if match else None
 
 
-def _hash_label(view: View) -> Found | None:
+def _hash_label(view: OptionView) -> RuleMatch | None:
     """Return the label of a last line that is marked as the answer: '#### B'. Headings have no such label."""
     at = view.body.find(_HASHES)
     if at < 0 or view.body.find(_HASHES, at + 1) >= 0 or view.body[:at].strip(" ")[-1:] not in ("", "\n"):
@@ -136,31 +136,31 @@ def _hash_label(view: View) -> Found | None:
     match = view.labels.whole.fullmatch(line) or view.labels.line.match(line, len(_HASHES))
     if match is None or "\n" in line:
         return None
-    return Found(view.labels.name(match), at + match.start("label"), at + match.end("label"))
+    return RuleMatch(view.labels.name(match), at + match.start("label"), at + match.end("label"))
 
 
-def _stated_label(view: View) -> Found | None:
+def _find_stated_label(view: OptionView) -> RuleMatch | None:
     """Return the label of the last statement. Several labels in one statement, or one that does not
     exist, are a statement too: nothing weaker may overrule it.
     """
-    last: Found | None = None
+    last: RuleMatch | None = None
     for lead in view.leads:
         if last is not None and (lead.end <= last.end or lead.start == last.start):
             continue  # a later link of a sentence that was already read
         last = _read_statement(view, lead) or last
-        if last is not None and _takes_back(view.body, last.end, lead):
-            last = Found(None, last.start, lead.end)
-    return _unless_withdrawn(view.body, _last_upheld(view, _last_praised(view, last)))
+        if last is not None and _is_retracted(view.body, last.end, lead):
+            last = RuleMatch(None, last.start, lead.end)
+    return _unless_withdrawn(view.body, _last_upheld(view, _find_later_praised(view, last)))
 
 
-def _unless_withdrawn(body: str, last: Found | None) -> Found | None:
+def _unless_withdrawn(body: str, last: RuleMatch | None) -> RuleMatch | None:
     """Return no answer for a statement that is only taken back: 'B. Hmm, actually no, that is wrong.'"""
-    if last is None or last.answer is None or (doubt := doubt_after(body, last.end)) is None:
+    if last is None or last.answer is None or (doubt := find_doubt(body, last.end)) is None:
         return last
-    return Found(None, last.start, doubt) if is_denied_after(body, doubt) else last
+    return RuleMatch(None, last.start, doubt) if is_denied_after(body, doubt) else last
 
 
-def _last_upheld(view: View, last: Found | None) -> Found | None:
+def _last_upheld(view: OptionView, last: RuleMatch | None) -> RuleMatch | None:
     """Return the later of a statement and 'only B fits', 'B remains' or, after a denial, 'B is.'"""
     body, labels = view.body, view.labels
     for match in labels.upheld.finditer(body) if view.tokens else ():
@@ -172,39 +172,39 @@ def _last_upheld(view: View, last: Found | None) -> Found | None:
             continue
         if match["fits"] and not (match["only"] or is_elided):
             continue
-        read = Read(labels.name(match), start, end, False)
-        if (len(match["label"]) == 1 and match["label"].islower()) or is_refused(body, start, end):
+        read = LabelMatch(labels.name(match), start, end, False)
+        if (len(match["label"]) == 1 and match["label"].islower()) or is_label_rejected(body, start, end):
             continue
         if (last is None or end > last.end) and not is_supposed(body, start):
-            last = Found(None if _is_joined(view, read) else read.label, start, match.end())
+            last = RuleMatch(None if _is_joined(view, read) else read.label, start, match.end())
     return last
 
 
-def _takes_back(body: str, since: int, lead: Lead) -> bool:
+def _is_retracted(body: str, since: int, lead: Lead) -> bool:
     """Whether a statement was called off and its successor is cut off: 'A. No wait, the answer is'."""
     return lead.is_strong and not body[lead.end :].strip() and bool(_DOUBT.search(body, since, lead.start))
 
 
-def _read_statement(view: View, lead: Lead) -> Found | None:
+def _read_statement(view: OptionView, lead: Lead) -> RuleMatch | None:
     body, labels = view.body, view.labels
     read = labels.read(body, lead.end)
     if read is None or not labels.is_meant(body, read, view.choice(read.label)):
         return _read_foreign(view, lead)
-    if is_refused(body, read.start, read.end):
+    if is_label_rejected(body, read.start, read.end):
         return None
     if not lead.is_strong and not (read.is_decorated or ends_phrase(body, read.end)):
         return None
-    if "\n" in body[lead.end : read.start] and _goes_on_listing(view, read.label, read.end):
+    if "\n" in body[lead.end : read.start] and _is_option_list(view, read.label, read.end):
         return None  # 'Let's look at each option:' and the list of them
-    named, _ = _named_together(view, read)
+    named, _ = _read_joined_labels(view, read)
     if len(named) == 1:
-        return Found(read.label, lead.start, read.end)
+        return RuleMatch(read.label, lead.start, read.end)
     if not lead.is_strong or (len(named) > 2 and len(named) == len(labels.labels)):
         return None  # 'choose A, B, C or D' repeats the task
-    return Found(None, lead.start, read.end)
+    return RuleMatch(None, lead.start, read.end)
 
 
-def _named_together(view: View, read: Read) -> tuple[set[str], int]:
+def _read_joined_labels(view: OptionView, read: LabelMatch) -> tuple[set[str], int]:
     """Return the labels that are joined on to one, itself included, and where the last of them ends."""
     named, end = {read.label}, read.end
     while another := view.labels.another.match(view.body, end):
@@ -213,20 +213,20 @@ def _named_together(view: View, read: Read) -> tuple[set[str], int]:
     return named, end
 
 
-def _read_foreign(view: View, lead: Lead) -> Found | None:
+def _read_foreign(view: OptionView, lead: Lead) -> RuleMatch | None:
     if not (view.labels.are_letters and lead.is_strong):
         return None
     foreign = _FOREIGN.match(view.body, lead.end)
     if foreign and foreign["letter"] not in view.labels.exact and foreign["letter"] not in view.choices:
-        return Found(None, lead.start, foreign.end())
+        return RuleMatch(None, lead.start, foreign.end())
     if lead.is_framed and (several := _MULTIPLE_IN_FRAME.match(view.body, lead.end)):
         is_known = all(letter in view.labels.exact for letter in several[0])
         if is_known and several[0] not in view.choices:
-            return Found(None, lead.start, several.end())
+            return RuleMatch(None, lead.start, several.end())
     return None
 
 
-def _last_praised(view: View, last: Found | None) -> Found | None:
+def _find_later_praised(view: OptionView, last: RuleMatch | None) -> RuleMatch | None:
     """Return the later of a statement and 'B is correct'."""
     body, labels, at = view.body, view.labels, 0
     # The pattern is dear, and without a label or one of these words it cannot match.
@@ -235,34 +235,34 @@ def _last_praised(view: View, last: Found | None) -> Found | None:
     while match := labels.praised.search(body, at):
         label, end = labels.name(match), match.end()
         at = match.end("label")
-        read = Read(label, match.start("label"), match.end("label"), False)
+        read = LabelMatch(label, match.start("label"), match.end("label"), False)
         spelled = match["label"]
         is_clear = (
             (len(spelled) > 1 or not spelled.isascii() or not spelled.islower())
             and labels.token.match(body, read.start) is not None
             and labels.token.search(match["middle"]) is None
-            and not is_refused(body, read.start, read.end)
+            and not is_label_rejected(body, read.start, read.end)
             and not is_supposed(body, read.start)
             and not _AT_FIRST.search(body, max(0, read.start - _N_BEFORE), read.start)
             and not _ASKED.match(body, end)
         )
         if is_clear and (last is None or end > last.end):
-            last = Found(None if _is_joined(view, read) else label, read.start, end)
+            last = RuleMatch(None if _is_joined(view, read) else label, read.start, end)
     return last
 
 
-def _is_joined(view: View, read: Read) -> bool:
+def _is_joined(view: OptionView, read: LabelMatch) -> bool:
     """Whether another label is joined on before a label: 'A or B is correct'."""
     body, labels = view.body, view.labels
     return any(
         labels.name(match) != read.label
         and labels.joint.fullmatch(body, match.end(), read.start) is not None
-        and not is_refused(body, match.start(), match.end())
+        and not is_label_rejected(body, match.start(), match.end())
         for match in labels.token.finditer(body, max(0, read.start - _N_BEFORE), read.start)
     )
 
 
-def _opening_label(view: View) -> Found | None:
+def _opening_label(view: OptionView) -> RuleMatch | None:
     """Return the label that a reply opens with, as an option is written: 'B. 2635', 'B) ...', 'B' + line."""
     body, labels = view.body, view.labels
     match = labels.opening.match(body)
@@ -275,27 +275,29 @@ def _opening_label(view: View) -> Found | None:
         sep = ")"
     ends_line = "\n" in close
     is_wrapped = bool(match["open"].strip()) and bool(close.strip())
-    if not (sep is not None or ends_line or is_wrapped) or is_refused(body, start, end):
+    if not (sep is not None or ends_line or is_wrapped) or is_label_rejected(body, start, end):
         return None
     spelled, rest = match["label"], body[match.end() :]
-    if not _opens_as_option(view, label, spelled, sep, rest, is_wrapped or ends_line):
+    if not _is_option_opening(view, label, spelled, sep, rest, is_wrapped or ends_line):
         return None
-    named, last = _named_together(view, Read(label, start, end, is_wrapped))
+    named, last = _read_joined_labels(view, LabelMatch(label, start, end, is_wrapped))
     if len(named) > 1:
-        return None if is_refused(body, start, last) else Found(None, start, end)
-    return None if _goes_on_listing(view, label, end) else Found(label, start, end)
+        return None if is_label_rejected(body, start, last) else RuleMatch(None, start, end)
+    return None if _is_option_list(view, label, end) else RuleMatch(label, start, end)
 
 
-def _opening_foreign(view: View) -> Found | None:
+def _opening_foreign(view: OptionView) -> RuleMatch | None:
     """Return no answer for a reply that opens with an option which does not exist: '(E) 2632'."""
     match = _FOREIGN_OPENING.match(view.body) if view.labels.are_letters else None
     if match is None or match["letter"] in view.labels.exact:
         return None
     is_option = match["mark"] in ")]" or equal_choice(view.body[match.end() :], view.choices) is not None
-    return Found(None, match.start("letter"), match.end()) if is_option else None
+    return RuleMatch(None, match.start("letter"), match.end()) if is_option else None
 
 
-def _opens_as_option(view: View, label: str, spelled: str, sep: str | None, rest: str, is_sure: bool) -> bool:
+def _is_option_opening(
+    view: OptionView, label: str, spelled: str, sep: str | None, rest: str, is_sure: bool
+) -> bool:
     own = view.choice(label)
     repeats_own = bool(own) and normalize(rest).startswith(normalize(own or ""))
     if not repeats_own and sep == "." and _INITIAL.match(rest):
@@ -309,7 +311,7 @@ def _opens_as_option(view: View, label: str, spelled: str, sep: str | None, rest
     return not (spelled.islower() and spelled != label and sep not in (".", ")"))
 
 
-def _goes_on_listing(view: View, label: str, at: int) -> bool:
+def _is_option_list(view: OptionView, label: str, at: int) -> bool:
     line_end = view.body.find("\n", at)
     first = view.body[at : line_end if line_end >= 0 else len(view.body)]
     if any(view.labels.name(match) != label for match in view.labels.inline.finditer(first)):
@@ -318,90 +320,90 @@ def _goes_on_listing(view: View, label: str, at: int) -> bool:
     following = view.labels.line.match(rest)
     if following is None or view.labels.name(following) == label:
         return False
-    return not is_refused(rest, *following.span("label"))  # '(A) is wrong' discusses, it does not list
+    return not is_label_rejected(rest, *following.span("label"))  # '(A) is wrong' discusses, it does not list
 
 
-def _equals_choice(view: View) -> Found | None:
+def _equals_choice(view: OptionView) -> RuleMatch | None:
     index = equal_choice(view.body, view.choices)
     if index is None:
         return None
     start = len(view.body) - len(view.body.lstrip())
-    return Found(view.label(index), start, len(view.body.rstrip()))
+    return RuleMatch(view.label(index), start, len(view.body.rstrip()))
 
 
-def _stated_choice(view: View) -> Found | None:
+def _find_stated_choice(view: OptionView) -> RuleMatch | None:
     """Return the option whose text follows the last announcement: 'The answer is Paris, not London.'"""
-    last: Found | None = None
+    last: RuleMatch | None = None
     for lead in view.leads:
         if not lead.is_strong:
             continue
         if last is not None and (lead.end <= last.end or lead.start == last.start):
             continue
-        at = choice_at(view.body, lead.end, view.choices)
-        if at is None or is_refused(view.body, at.start, at.end) or _is_repeated(view, at.option):
+        at = find_choice_at(view.body, lead.end, view.choices)
+        if at is None or is_label_rejected(view.body, at.start, at.end) or _is_repeated(view, at.option):
             continue
-        last = Found(view.label(at.option), lead.start, at.end)
-        if joins_another(view.body, at, view.choices):
-            last = Found(None, lead.start, at.end)
+        last = RuleMatch(view.label(at.option), lead.start, at.end)
+        if has_joined_choice(view.body, at, view.choices):
+            last = RuleMatch(None, lead.start, at.end)
     return last
 
 
-def _last_line_label(view: View) -> Found | None:
+def _last_line_label(view: OptionView) -> RuleMatch | None:
     """Return the label that is the last paragraph of a longer reply, whatever was discussed before it."""
     before, blank, line = view.body.rstrip().rpartition("\n\n")
     match = view.labels.whole.fullmatch(line) if blank else None
     if match is None or view.labels.whole.fullmatch(before.rpartition("\n")[2]) or view.is_refusal:
         return None
     offset = len(before) + len(blank)
-    return Found(view.labels.name(match), offset + match.start("label"), offset + match.end("label"))
+    return RuleMatch(view.labels.name(match), offset + match.start("label"), offset + match.end("label"))
 
 
-def _contained_choice(view: View) -> Found | None:
+def _find_contained_choice(view: OptionView) -> RuleMatch | None:
     """Return the only option whose text stands in the reply, where it is said as an answer."""
     if not view.choices or view.is_refusal:
         return None
     found = occurrences(view.body, view.choices)
     if not found or len({at.option for at in found}) > 1 or _is_repeated(view, found[0].option):
         return None
-    if _names_other(view, view.label(found[0].option)):
+    if _has_other_label(view, view.label(found[0].option)):
         return None
-    spans = sentences(view.body)
+    spans = split_sentences(view.body)
     (first_start, first_end), (last_start, _) = spans[0], spans[-1]
     at = max(found, key=lambda occurrence: occurrence.start)
     is_cut_off = view.body.rstrip()[-1] not in ".!。*)\"'”}]$`" and view.body[at.end :].strip() != ""
     is_pondering = _DELIBERATION.match(view.body) is not None
     is_concluding = at.start >= last_start and not (is_pondering and (is_cut_off or len(spans) == 1))
     is_first = not is_pondering and any(first_start <= one.start < first_end for one in found)
-    return Found(view.label(at.option), at.start, at.end) if is_concluding or is_first else None
+    return RuleMatch(view.label(at.option), at.start, at.end) if is_concluding or is_first else None
 
 
-def _names_other(view: View, own: str) -> bool:
+def _has_other_label(view: OptionView, own: str) -> bool:
     """Whether a reply also names another option by its label: 'D. The waves are mechanical'."""
     for match in view.labels.inline.finditer(view.body):
         start, end = match.span("label")
-        read = Read(view.labels.name(match), start, end, False)
-        if read.label != own and not is_refused(view.body, start, end) and not _is_joined(view, read):
+        read = LabelMatch(view.labels.name(match), start, end, False)
+        if read.label != own and not is_label_rejected(view.body, start, end) and not _is_joined(view, read):
             return True
     closing = _lone_label(view)
     return closing is not None and closing.answer != own
 
 
-def _is_repeated(view: View, index: int) -> bool:
+def _is_repeated(view: OptionView, index: int) -> bool:
     wanted = normalize(view.choices[index])
     return sum(normalize(choice) == wanted for choice in view.choices) > 1
 
 
-def _lone_label(view: View) -> Found | None:
+def _lone_label(view: OptionView) -> RuleMatch | None:
     """Return the label that closes the reply or has a line for itself, when no other label is named."""
     body, labels = view.body, view.labels
     if view.is_refusal:
         return None
-    seen: list[Read] = []
+    seen: list[LabelMatch] = []
     for match in view.tokens:
         start, end = match.span("label")
         is_decorated = start > 0 and body[start - 1] in "(（[【{*_\"'“‘`$"
-        read = Read(labels.name(match), start, end, is_decorated)
-        if is_refused(body, start, end):
+        read = LabelMatch(labels.name(match), start, end, is_decorated)
+        if is_label_rejected(body, start, end):
             return None
         spelled = match["label"]
         is_same_case = len(spelled) > 1 or not spelled.islower() or spelled == read.label
@@ -410,12 +412,12 @@ def _lone_label(view: View) -> Found | None:
     if not seen or len({read.label for read in seen}) > 1:
         return None
     for read in reversed(seen):
-        if _has_own_line(view, read) or _closes_reply(view, read, len(seen)):
-            return Found(read.label, read.start, read.end)
+        if _has_own_line(view, read) or _is_reply_end(view, read, len(seen)):
+            return RuleMatch(read.label, read.start, read.end)
     return None
 
 
-def _has_own_line(view: View, read: Read) -> bool:
+def _has_own_line(view: OptionView, read: LabelMatch) -> bool:
     start = view.body.rfind("\n", 0, read.start) + 1
     stop = view.body.find("\n", read.end)
     line = view.body[start : stop if stop >= 0 else len(view.body)]
@@ -425,7 +427,7 @@ def _has_own_line(view: View, read: Read) -> bool:
     return match is not None and own is not None and normalize(line[match.end() :]) == normalize(own) != ""
 
 
-def _closes_reply(view: View, read: Read, n_seen: int) -> bool:
+def _is_reply_end(view: OptionView, read: LabelMatch, n_seen: int) -> bool:
     if not _CLOSES_REPLY.match(view.body, read.end) or is_supposed(view.body, read.start):
         return False
     if is_conditional(view.body, read.start):
@@ -438,12 +440,12 @@ def _closes_reply(view: View, read: Read, n_seen: int) -> bool:
     return _BEFORE_LAST_TOKEN.search(before) is not None
 
 
-def _paired_choice(view: View) -> Found | None:
+def _find_paired_choice(view: OptionView) -> RuleMatch | None:
     """Return the option that the last sentence names by text and label: 'So it is Venus, option B.'"""
     if not view.tokens or not view.choices or view.is_refusal:
         return None
     body = view.body
-    start, stop = sentences(body)[-1]
+    start, stop = split_sentences(body)[-1]
     start = max(start, stop - _LONGEST_SENTENCE)
     paired: dict[str, tuple[int, int]] = {}
     for match in view.labels.token.finditer(body, start, stop):
@@ -451,43 +453,43 @@ def _paired_choice(view: View) -> Found | None:
         if match["label"].islower() and view.labels.name(match) != match["label"]:
             continue
         before = _JOINS_LABEL.sub("", body[start : match.start("label")])
-        if own and before.casefold().endswith(own) and not is_turned_down(body, *match.span("label")):
+        if own and before.casefold().endswith(own) and not is_choice_rejected(body, *match.span("label")):
             paired[view.labels.name(match)] = match.span("label")
     if len(paired) != 1:
         return None
     label, span = next(iter(paired.items()))
-    return Found(label, *span)
+    return RuleMatch(label, *span)
 
 
-def _judged_label(view: View) -> Found | None:
-    return judged_label(view.body, view.labels, view.tokens)
+def _find_judged_label(view: OptionView) -> RuleMatch | None:
+    return find_judged_label(view.body, view.labels, view.tokens)
 
 
-def _remaining_label(view: View) -> Found | None:
+def _remaining_label(view: OptionView) -> RuleMatch | None:
     found = remaining_label(view.body, view.labels, view.tokens)
     return None if found is None or view.is_refusal else found
 
 
-def _ordinal_option(view: View) -> Found | None:
+def _ordinal_option(view: OptionView) -> RuleMatch | None:
     found = ordinal_option(view.body, view.labels)
-    if found is None or found.answer is None or view.is_refusal or _names_other(view, found.answer):
+    if found is None or found.answer is None or view.is_refusal or _has_other_label(view, found.answer):
         return None
     return found
 
 
-OPTION_RULES: tuple[Rule[View], ...] = (
+OPTION_RULES: tuple[Rule[OptionView], ...] = (
     Rule("whole_reply", _whole_reply),
     Rule("hash_label", _hash_label),
-    Rule("stated_label", _stated_label),
+    Rule("stated_label", _find_stated_label),
     Rule("opening_label", _opening_label),
     Rule("equals_choice", _equals_choice),
-    Rule("stated_choice", _stated_choice),
+    Rule("stated_choice", _find_stated_choice),
     Rule("last_line_label", _last_line_label),
-    Rule("judged_label", _judged_label),
+    Rule("judged_label", _find_judged_label),
     Rule("remaining_label", _remaining_label),
     Rule("ordinal_option", _ordinal_option),
-    Rule("paired_choice", _paired_choice),
-    Rule("contained_choice", _contained_choice),
+    Rule("paired_choice", _find_paired_choice),
+    Rule("contained_choice", _find_contained_choice),
     Rule("lone_label", _lone_label),
 )
 """The rules in the order in which they are tried."""
@@ -501,14 +503,14 @@ def extract_option(
     With `explain`, every rule is tried and listed; without, the first that fires ends the search.
     """
     if not text.isascii():
-        spelled = plain_reply(text)
-        choices = [plain(composed(choice)) for choice in choices]
-        return _extract(spelled.text, labels, choices, explain=explain).placed(spelled.span)
+        spelled = simplify_reply(text)
+        choices = [simplify_letters(compose_name(choice)) for choice in choices]
+        return _extract(spelled.text, labels, choices, explain=explain).map_spans(spelled.span)
     return _extract(text, labels, choices, explain=explain)
 
 
 def _extract(text: str, labels: Sequence[str], choices: Sequence[str], *, explain: bool) -> Extraction:
-    names = labels_for(tuple(labels))
+    names = compile_labels(tuple(labels))
     if not explain:
         spelled = text.strip()
         if label := names.exact.get(spelled):
@@ -517,15 +519,15 @@ def _extract(text: str, labels: Sequence[str], choices: Sequence[str], *, explai
         if quick := names.read_quickly(text, choices):
             rule, label, start, end = quick
             return Extraction(label, rule, (start, end))
-    region = visible(text)
+    region = find_searchable_part(text)
     if region is None:
         return Extraction(attempts=(Attempt("unfinished_reasoning"),) if explain else ())
     start, end = region
     body = text if region == (0, len(text)) else text[start:end]
-    view = View(body, names, choices)
+    view = OptionView(body, names, choices)
     if not explain:
-        return search(view, OPTION_RULES, start)
-    found = search_all(view, OPTION_RULES, start)
+        return run_rules(view, OPTION_RULES, start)
+    found = run_all_rules(view, OPTION_RULES, start)
     if body is not text:
         searched = Attempt("searched_part", None, start, end)
         found = msgspec.structs.replace(found, attempts=(searched, *found.attempts))

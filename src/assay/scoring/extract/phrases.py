@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from assay.scoring.extract.answer_words import words_in
+from assay.scoring.extract.answer_words import split_words
 
 _MARKS = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox"
@@ -34,7 +34,7 @@ _ENDS_WORD = (
     # Korean writes its particles onto the word, Turkish its copula behind an apostrophe.
     r"(?:입니다|이에요|예요|이다|이며|이고|이었|였|임|다(?=[\s.]|$)|은|는|이|가|을|를|에서|에|으로|로|도|께서|이라|라고|이라고)"
 )
-_PLAIN_WORDS = words_in(
+_PLAIN_WORDS = split_words(
     "it us who may will can no in on or an as is am be do go he me my so to up we all one"
 )
 _SHORT = 3
@@ -52,7 +52,7 @@ class Mention(NamedTuple):
     """Those particles."""
 
 
-def bare(body: str) -> str:
+def blank_decoration(body: str) -> str:
     """Return a reply of the same length with decoration and asides blanked and look-alike marks made one."""
     blank = _MARKS.sub(lambda match: " " * len(match[0]), body.translate(_ALIKE))
     return _ASIDE.sub(lambda match: " " * len(match[0]), blank)
@@ -83,14 +83,14 @@ class Phrases:
 
 
 @lru_cache(maxsize=512)
-def phrases_for(targets: tuple[str, ...]) -> Phrases:
+def compile_phrases(targets: tuple[str, ...]) -> Phrases:
     """Return the compiled form of some phrases."""
     return Phrases(targets)
 
 
 def _core(target: str) -> str:
     """Return a phrase without decoration, an article before it and punctuation around it."""
-    text = " ".join(bare(unicodedata.normalize("NFC", target)).split()).strip(_EDGES)
+    text = " ".join(blank_decoration(unicodedata.normalize("NFC", target)).split()).strip(_EDGES)
     text = text.strip("()（） ") or target.strip().strip("()（）").strip()
     return _ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text
 
@@ -142,4 +142,4 @@ def _particle(body: str, match: re.Match[str]) -> str | None:
 
 def spellings_of(targets: Sequence[str]) -> tuple[str, ...]:
     """Return the phrases as they are looked for."""
-    return phrases_for(tuple(targets)).spellings
+    return compile_phrases(tuple(targets)).spellings

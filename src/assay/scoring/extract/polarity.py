@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from assay.core.score import Attempt
 from assay.scoring.extract.answer_words import CONCESSION, REFUSAL, RETRACTION, TURN
 from assay.scoring.extract.claims import Sentence, is_question
-from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
-from assay.scoring.extract.reply import visible
-from assay.scoring.extract.spelling import composed_reply
+from assay.scoring.extract.extraction import Extraction, Rule, RuleMatch, run_all_rules, run_rules
+from assay.scoring.extract.reply import find_searchable_part
+from assay.scoring.extract.spelling import compose_reply
 from assay.scoring.extract.stated import (
-    View,
+    ReplyView,
     announcements,
-    concludes,
-    framed_part,
+    build_view,
+    find_framed_part,
+    is_conclusion,
     json_part,
-    spoken,
-    view_of,
+    split_spoken_sentences,
 )
 from assay.scoring.normalize import normalize
 
@@ -126,17 +126,17 @@ _STATEMENT = re.compile(
 _TAG = re.compile(r"\s*[^\n,;.!?]{1,40}[,;]\s+(?P<tag>(?P<yes>yes)|no)\s*[.!]*\s*", re.IGNORECASE)
 
 
-def polarity_of(targets: Sequence[str]) -> str | None:
+def read_target_polarity(targets: Sequence[str]) -> str | None:
     """Return `yes` or `no` where the right answers are words for it, and all for the same."""
     found = {_POLARITY.get(normalize(target)) for target in targets}
     return found.pop() if len(found) == 1 else None
 
 
-def _other(polarity: str) -> str:
+def _negate(polarity: str) -> str:
     return NO if polarity == YES else YES
 
 
-def _opener(view: View, start: int, stop: int) -> Found | None:
+def _opener(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
     """Return the word for yes or no that a part of a reply opens with."""
     lead = _LEAD_IN.match(view.plain, start, stop)
     match = _OPENER.match(view.plain, lead.end() if lead else start, stop)
@@ -145,10 +145,10 @@ def _opener(view: View, start: int, stop: int) -> Found | None:
     sentence = view.body[start:stop]
     if _BOTH.search(sentence) or is_question(view.body, Sentence(start, stop)):
         return None
-    return Found(match.lastgroup.rstrip("0123456789"), *match.span())
+    return RuleMatch(match.lastgroup.rstrip("0123456789"), *match.span())
 
 
-def _statement(view: View, start: int, stop: int) -> Found | None:
+def _statement(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
     """Return what a sentence says of a statement: 'The claim is not true.'"""
     if is_question(view.body, Sentence(start, stop)) or _BOTH.search(view.body, start, stop):
         return None
@@ -158,75 +158,77 @@ def _statement(view: View, start: int, stop: int) -> Found | None:
             r"\b(?:if|whether|would|could|might|may|not)\b", before + match["middle"], re.IGNORECASE
         ):
             continue
-        if CONCESSION.match(before.rsplit(",", 1)[-1]) or _concedes(view.plain, match, stop):
+        if CONCESSION.match(before.rsplit(",", 1)[-1]) or _is_conceded(view.plain, match, stop):
             continue
         polarity = YES if match["yes"] else NO
         is_denied = match["negated"] or match["denied"]
-        return Found(_other(polarity) if is_denied else polarity, match.start(), match.end())
+        return RuleMatch(_negate(polarity) if is_denied else polarity, match.start(), match.end())
     return None
 
 
-def _concedes(body: str, match: re.Match[str], stop: int) -> bool:
+def _is_conceded(body: str, match: re.Match[str], stop: int) -> bool:
     """Whether what is called true is only granted: 'It is true that ..., but'."""
     return re.match(r"\s+that\b", body[match.end() : match.end() + 8]) is not None and (
         TURN.search(body, match.end(), stop) is not None
     )
 
 
-def _tag(view: View, start: int, stop: int) -> Found | None:
+def _tag(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
     """Return the word for yes or no at the end of a short sentence: 'It does, yes.'"""
     match = _TAG.fullmatch(view.plain, start, stop)
-    return None if match is None else Found(YES if match["yes"] else NO, *match.span("tag"))
+    return None if match is None else RuleMatch(YES if match["yes"] else NO, *match.span("tag"))
 
 
-def _read_polarity(view: View, start: int, stop: int) -> Found | None:
+def _read_polarity(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
     return _opener(view, start, stop) or _statement(view, start, stop) or _tag(view, start, stop)
 
 
-def _marked(part: Callable[[View], tuple[int, int] | None]) -> Callable[[View], Found | None]:
+def _make_part_rule(
+    part: Callable[[ReplyView], tuple[int, int] | None],
+) -> Callable[[ReplyView], RuleMatch | None]:
     """Return a rule over the part of a reply marked as the answer; another word there ends the search."""
 
-    def find(view: View) -> Found | None:
+    def find(view: ReplyView) -> RuleMatch | None:
         span = part(view)
-        return None if span is None else _read_polarity(view, *span) or Found(None, *span)
+        return None if span is None else _read_polarity(view, *span) or RuleMatch(None, *span)
 
     return find
 
 
-def _announced(view: View) -> Found | None:
+def _find_announced_polarity(view: ReplyView) -> RuleMatch | None:
     segments = announcements(view)
     for segment in segments:
         if found := _read_polarity(view, segment.start, segment.end):
             return found
-    return Found(None, segments[0].start, segments[0].end) if segments else None
+    return RuleMatch(None, segments[0].start, segments[0].end) if segments else None
 
 
-def _opening(view: View) -> Found | None:
+def _opening(view: ReplyView) -> RuleMatch | None:
     """Return what the first sentence says, unless the conclusion says something else."""
-    spans = spoken(view)
+    spans = split_spoken_sentences(view)
     if not spans:
         return None
     first, later = spans[0], spans[1:]
     found = _read_polarity(view, *first)
     if found is not None and REFUSAL.search(view.body, first.start, first.end):
-        return Found(None, *first)
-    ends = [one for one in later if concludes(view, one) or RETRACTION.match(view.plain, one.start)]
+        return RuleMatch(None, *first)
+    ends = [one for one in later if is_conclusion(view, one) or RETRACTION.match(view.plain, one.start)]
     concluded = next((said for one in reversed(ends) if (said := _read_polarity(view, *one))), None)
     if found is None or concluded is None or concluded.answer == found.answer:
         return concluded or found
-    return Found(None, *first)
+    return RuleMatch(None, *first)
 
 
-def _closing(view: View) -> Found | None:
+def _closing(view: ReplyView) -> RuleMatch | None:
     """Return what the last sentence says of the statement."""
-    spans = spoken(view)
+    spans = split_spoken_sentences(view)
     return _read_polarity(view, *spans[-1]) if len(spans) > 1 and not REFUSAL.search(view.body) else None
 
 
-POLARITY_RULES: tuple[Rule[View], ...] = (
-    Rule("framed_yes_no", _marked(framed_part)),
-    Rule("json_yes_no", _marked(json_part)),
-    Rule("announced_yes_no", _announced),
+POLARITY_RULES: tuple[Rule[ReplyView], ...] = (
+    Rule("framed_yes_no", _make_part_rule(find_framed_part)),
+    Rule("json_yes_no", _make_part_rule(json_part)),
+    Rule("announced_yes_no", _find_announced_polarity),
     Rule("opening_yes_no", _opening),
     Rule("closing_yes_no", _closing),
 )
@@ -235,10 +237,10 @@ POLARITY_RULES: tuple[Rule[View], ...] = (
 
 def extract_polarity(text: str, *, explain: bool = False) -> Extraction:
     """Return `yes` or `no` as a reply says it."""
-    spelled = composed_reply(text)
-    region = visible(spelled.text)
+    spelled = compose_reply(text)
+    region = find_searchable_part(spelled.text)
     if region is None:
         return Extraction(attempts=(Attempt("unfinished_reasoning"),) if explain else ())
     start, end = region
-    look: Callable[..., Extraction] = search_all if explain else search
-    return look(view_of(spelled.text[start:end], ()), POLARITY_RULES, start).placed(spelled.span)
+    look: Callable[..., Extraction] = run_all_rules if explain else run_rules
+    return look(build_view(spelled.text[start:end], ()), POLARITY_RULES, start).map_spans(spelled.span)

@@ -242,8 +242,8 @@ def quantities(body: str, start: int, stop: int) -> list[Quantity]:
         if quantity is not None:
             found.append(quantity)
     if not has_digits:
-        return _in_words(body, start, stop)
-    return _joined_operands(body, found) if len(found) > 1 else found
+        return _find_word_quantities(body, start, stop)
+    return _join_operands(body, found) if len(found) > 1 else found
 
 
 def _read(body: str, match: re.Match[str], stop: int) -> tuple[int, Quantity | None]:
@@ -260,7 +260,7 @@ def _read(body: str, match: re.Match[str], stop: int) -> tuple[int, Quantity | N
         if not (is_result or is_ratio):
             return composite.end(), None
         return composite.end(), Quantity(None, begin, composite.end(), Role.RESULT, False)
-    number, end = _valued(body, match, digits, stop)
+    number, end = _read_value(body, match, digits, stop)
     context = _context(body, begin)
     if context is None or _is_label(body, begin, end, number):
         return end, None
@@ -275,11 +275,11 @@ def _read(body: str, match: re.Match[str], stop: int) -> tuple[int, Quantity | N
     )
 
 
-def _valued(body: str, match: re.Match[str], digits: int, stop: int) -> tuple[Fraction | None, int]:
-    value, end = _separated(body, match, digits)
+def _read_value(body: str, match: re.Match[str], digits: int, stop: int) -> tuple[Fraction | None, int]:
+    value, end = _parse_separators(body, match, digits)
     if value is None:
         return None, end
-    value, end = _with_unit(body, value, end)
+    value, end = _apply_unit(body, value, end)
     if scale := _SCALE.match(body, end, stop):
         return value * 10 ** int((scale.lastgroup or "e0")[1:]), scale.end()
     if body[end : end + 1] == "k" and not body[end + 1 : end + 2].isalnum() and value != 401:
@@ -294,7 +294,7 @@ def _valued(body: str, match: re.Match[str], digits: int, stop: int) -> tuple[Fr
     return value, end
 
 
-def _separated(body: str, match: re.Match[str], digits: int) -> tuple[Fraction | None, int]:
+def _parse_separators(body: str, match: re.Match[str], digits: int) -> tuple[Fraction | None, int]:
     """Return the value by the separators of the reply's language: 1.234,50 and 12,5 are European."""
     sign = -1 if "-" in body[match.start() : digits] or "−" in body[match.start() : digits] else 1
     if grouped := _GROUPED_BY_DOTS.match(body, digits):
@@ -314,7 +314,7 @@ def _separated(body: str, match: re.Match[str], digits: int) -> tuple[Fraction |
     return read_number(match[0]), match.end()
 
 
-def _with_unit(body: str, total: Fraction, end: int) -> tuple[Fraction, int]:
+def _apply_unit(body: str, total: Fraction, end: int) -> tuple[Fraction, int]:
     """Return a number with the Korean or Chinese unit after it, and smaller parts: 1만 2천 is 12000."""
     unit = _UNIT.match(body, end)
     if unit is None:
@@ -374,10 +374,10 @@ def _context(body: str, begin: int) -> _Context | None:
         return _SUBJECT
     if body[begin : begin + 4].isdigit() and _ENDS_WITH_MONTH.search(tail):
         return _Context(Role.ASIDE, is_worded=True)  # a year
-    return _context_of_words([word.lower() for word in _WORDS_BEFORE.findall(tail)])
+    return _classify_words([word.lower() for word in _WORDS_BEFORE.findall(tail)])
 
 
-def _context_of_words(words: list[str]) -> _Context | None:
+def _classify_words(words: list[str]) -> _Context | None:
     at = len(words) - 1
     while at >= 0 and words[at] in _GRAMMAR and words[at] != "of":
         at -= 1
@@ -400,7 +400,7 @@ def _context_of_words(words: list[str]) -> _Context | None:
     return _Context(Role.RESULT, is_worded=True, is_copula=word in _COPULAS and before != "there")
 
 
-def _joined_operands(body: str, found: list[Quantity]) -> list[Quantity]:
+def _join_operands(body: str, found: list[Quantity]) -> list[Quantity]:
     """Return the numbers with each calculation as one: its value is open until an equals sign gives it."""
     joined = [found[0]]
     for quantity in found[1:]:
@@ -416,7 +416,7 @@ def _joined_operands(body: str, found: list[Quantity]) -> list[Quantity]:
     return joined
 
 
-def _in_words(body: str, start: int, stop: int) -> list[Quantity]:
+def _find_word_quantities(body: str, start: int, stop: int) -> list[Quantity]:
     found: list[Quantity] = []
     for number in word_numbers(body, start, stop):
         context = _context(body, number.start)

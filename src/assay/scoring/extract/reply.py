@@ -47,21 +47,21 @@ REFUSAL = re.compile(
 _ASKS_FOR_ANSWER = re.compile(r"(?:answer|答案|정답|답)\s*[*_]*[:：]$", re.IGNORECASE)
 
 
-def visible(text: str) -> tuple[int, int] | None:
+def find_searchable_part(text: str) -> tuple[int, int] | None:
     """Return the part of a reply that is searched, or None when all of it is unfinished reasoning.
 
     A base model that goes on with a question of its own has answered before it.
     """
-    region = spoken(text)
+    region = find_spoken_part(text)
     if region is None:
         return None
     start, end = region
     if end - start > 2:
-        end = _before_next_question(text, start, end)
+        end = _find_next_question(text, start, end)
     return start, end
 
 
-def spoken(text: str) -> tuple[int, int] | None:
+def find_spoken_part(text: str) -> tuple[int, int] | None:
     """Return what the model said in its turn, or None when all of it is unfinished reasoning.
 
     Only what follows the last closing reasoning tag counts (its opening may stand in the prompt). A
@@ -82,7 +82,7 @@ def spoken(text: str) -> tuple[int, int] | None:
     return start, end
 
 
-def _before_next_question(text: str, start: int, end: int) -> int:
+def _find_next_question(text: str, start: int, end: int) -> int:
     for match in _NEXT_QUESTION.finditer(text, start, end):
         before = text[start : match.start()].rstrip()
         if not before:

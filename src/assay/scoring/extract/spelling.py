@@ -30,7 +30,7 @@ _CIRCLED_ALONE = re.compile(rf"[{''.join(_CIRCLED)}](?!\d)")
 _JOINS = re.compile(r"[\u1160-\u11ff]")
 
 
-class Spelled(NamedTuple):
+class NormalizedReply(NamedTuple):
     """A text as it is read, and where its characters come from."""
 
     text: str
@@ -42,10 +42,10 @@ class Spelled(NamedTuple):
         return (start, end) if self.starts is None else (self.starts[start], self.starts[end])
 
 
-def composed_reply(text: str) -> Spelled:
+def compose_reply(text: str) -> NormalizedReply:
     """Return a reply with its letters composed (NFC)."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
-        return Spelled(text)
+        return NormalizedReply(text)
     pieces: list[str] = []
     starts: list[int] = []
     at = 0
@@ -57,18 +57,18 @@ def composed_reply(text: str) -> Spelled:
         pieces.append(piece)
         starts += [at] * len(piece)
         at = end
-    return Spelled("".join(pieces), (*starts, len(text)))
+    return NormalizedReply("".join(pieces), (*starts, len(text)))
 
 
-def plain_reply(text: str) -> Spelled:
+def simplify_reply(text: str) -> NormalizedReply:
     """Return a reply with its letters composed, and full-width and circled ones made plain."""
-    spelled = composed_reply(text)
-    return spelled._replace(text=plain(spelled.text))
+    spelled = compose_reply(text)
+    return spelled._replace(text=simplify_letters(spelled.text))
 
 
-def plain_number_reply(text: str) -> Spelled:
+def simplify_number_reply(text: str) -> NormalizedReply:
     """Return a reply with letters composed, and digits and marks of numbers of other scripts made plain."""
-    spelled = composed_reply(text)
+    spelled = compose_reply(text)
     read = spelled.text
     if read.isascii():
         return spelled
@@ -76,7 +76,7 @@ def plain_number_reply(text: str) -> Spelled:
     return spelled._replace(text=read)
 
 
-def plain(text: str) -> str:
+def simplify_letters(text: str) -> str:
     """Return a text of the same length with full-width and circled letters and digits made plain."""
     if text.isascii():
         return text

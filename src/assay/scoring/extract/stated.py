@@ -24,20 +24,20 @@ from assay.scoring.extract.answer_words import (
     RETRACTION,
 )
 from assay.scoring.extract.claims import (
-    Asked,
     Claim,
-    Judged,
+    QuestionWords,
     Sentence,
+    SentenceClaim,
     index_question,
     is_question,
-    judge,
-    sentences,
+    judge_sentence,
+    split_into_sentences,
 )
-from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
-from assay.scoring.extract.phrases import LETTER, Phrases, bare, phrases_for
-from assay.scoring.extract.reply import visible
-from assay.scoring.extract.spelling import composed_reply
-from assay.scoring.extract.statements import braced, last_first, leads
+from assay.scoring.extract.extraction import Extraction, Rule, RuleMatch, run_all_rules, run_rules
+from assay.scoring.extract.phrases import LETTER, Phrases, blank_decoration, compile_phrases
+from assay.scoring.extract.reply import find_searchable_part
+from assay.scoring.extract.spelling import compose_reply
+from assay.scoring.extract.statements import find_group_end, find_leads, iter_leads_backwards
 
 _CLOSE_TAG = re.compile(r"</(?:final_?)?(?:answer|choice|option)>", re.IGNORECASE)
 _JSON = re.compile(
@@ -80,55 +80,55 @@ _SHORT_SENTENCE = 6
 _LONGEST_ITEM = 4
 
 
-class View(NamedTuple):
+class ReplyView(NamedTuple):
     """What the rules look at: the visible reply as it is written and bare, and what is looked for."""
 
     body: str
     plain: str
     phrases: Phrases
-    known: Asked
+    known: QuestionWords
 
 
-def view_of(body: str, targets: Sequence[str], question: str = "") -> View:
+def build_view(body: str, targets: Sequence[str], question: str = "") -> ReplyView:
     """Return what the rules look at."""
-    return View(body, bare(body), phrases_for(tuple(targets)), index_question(question))
+    return ReplyView(body, blank_decoration(body), compile_phrases(tuple(targets)), index_question(question))
 
 
-def _asserted_phrase(view: View, judged: Judged) -> Found | None:
+def _read_asserted_phrase(view: ReplyView, judged: SentenceClaim) -> RuleMatch | None:
     """Return an asserted phrase; no answer where a sentence that must hold it does not assert it."""
     if judged.mention is None or judged.claim < Claim.OPENING:
         return None
     start, end = judged.mention.start, judged.mention.end
-    return Found(view.body[start:end], start, end)
+    return RuleMatch(view.body[start:end], start, end)
 
 
-def _in_segment(view: View, start: int, stop: int) -> Found:
+def _read_segment(view: ReplyView, start: int, stop: int) -> RuleMatch:
     """Return the phrase that a part of a reply gives as the answer; none ends the search."""
     segment = Sentence(start, stop)
-    found = _asserted_phrase(view, judge(view.plain, segment, view.phrases, view.known))
-    return found or Found(None, start, stop)
+    found = _read_asserted_phrase(view, judge_sentence(view.plain, segment, view.phrases, view.known))
+    return found or RuleMatch(None, start, stop)
 
 
-def framed_part(view: View) -> tuple[int, int] | None:
+def find_framed_part(view: ReplyView) -> tuple[int, int] | None:
     """Return where the last box or answer tag holds the answer."""
     last: tuple[int, int] | None = None
-    for lead in leads(view.body, is_strong_only=True):
+    for lead in find_leads(view.body, is_strong_only=True):
         if not lead.is_framed:
             continue
         if view.body[lead.end - 1] == ">":
             closing = _CLOSE_TAG.search(view.body, lead.end)
             last = lead.end, closing.start() if closing else len(view.body)
-        elif (stop := braced(view.body, lead.end)) is not None:
+        elif (stop := find_group_end(view.body, lead.end)) is not None:
             last = lead.end, stop
     return last
 
 
-def _framed(view: View) -> Found | None:
-    part = framed_part(view)
-    return None if part is None else _in_segment(view, *part)
+def _find_framed_phrase(view: ReplyView) -> RuleMatch | None:
+    part = find_framed_part(view)
+    return None if part is None else _read_segment(view, *part)
 
 
-def json_part(view: View) -> tuple[int, int] | None:
+def json_part(view: ReplyView) -> tuple[int, int] | None:
     """Return where the last JSON field that is called the answer holds it."""
     if "{" not in view.body:
         return None
@@ -136,59 +136,61 @@ def json_part(view: View) -> tuple[int, int] | None:
     return last[0].span(last[0].lastgroup or "text") if last else None
 
 
-def _json_answer(view: View) -> Found | None:
+def _json_answer(view: ReplyView) -> RuleMatch | None:
     part = json_part(view)
-    return None if part is None else _in_segment(view, *part)
+    return None if part is None else _read_segment(view, *part)
 
 
-def announcements(view: View) -> list[Sentence]:
+def announcements(view: ReplyView) -> list[Sentence]:
     """Return what follows the last announcement, from each of its links on: 'The answer is Paris.'"""
-    spots = [[lead.end for lead in phrase] for phrase in last_first(view.body)]
+    spots = [[lead.end for lead in phrase] for phrase in iter_leads_backwards(view.body)]
     for pattern in (_OTHER_LEADS, _LABELLED, _HEADING):
         spots += [[match.end()] for match in pattern.finditer(view.body)]
     last = max((spot for spot in spots if _has_content(view.body, spot[0])), default=None)
     return [] if last is None else [_segment(view, begin) for begin in last]
 
 
-def _announced(view: View) -> Found | None:
+def _find_announced_phrase(view: ReplyView) -> RuleMatch | None:
     segments = announcements(view)
     for segment in segments:
-        if found := _asserted_phrase(view, judge(view.plain, segment, view.phrases, view.known)):
-            return None if _is_taken_back(view, segment.end) else found
-    return Found(None, segments[0].start, segments[-1].end) if segments else None
+        if found := _read_asserted_phrase(
+            view, judge_sentence(view.plain, segment, view.phrases, view.known)
+        ):
+            return None if _is_retracted(view, segment.end) else found
+    return RuleMatch(None, segments[0].start, segments[-1].end) if segments else None
 
 
 def _has_content(body: str, start: int) -> bool:
     return any(letter.isalnum() for letter in body[start : start + _LONGEST_ANSWER])
 
 
-def _segment(view: View, start: int) -> Sentence:
+def _segment(view: ReplyView, start: int) -> Sentence:
     """Return the sentence or line that begins at a place, marks and empty lines before it skipped."""
     while start < len(view.plain) and not view.plain[start].isalnum() and view.plain[start] not in "-−":
         start += 1
-    part = sentences(view.plain[start : start + _LONGEST_ANSWER])
+    part = split_into_sentences(view.plain[start : start + _LONGEST_ANSWER])
     return Sentence(start, start + part[0].end) if part else Sentence(start, start)
 
 
-def _is_taken_back(view: View, start: int) -> bool:
+def _is_retracted(view: ReplyView, start: int) -> bool:
     """Whether a later sentence takes a statement back or concludes without it."""
     return any(
-        (RETRACTION.match(view.plain, one.start) or concludes(view, one))
-        and judge(view.plain, one, view.phrases, view.known).claim < Claim.OPENING
-        for one in spoken(view, start)
+        (RETRACTION.match(view.plain, one.start) or is_conclusion(view, one))
+        and judge_sentence(view.plain, one, view.phrases, view.known).claim < Claim.OPENING
+        for one in split_spoken_sentences(view, start)
     )
 
 
-def concludes(view: View, sentence: Sentence) -> bool:
+def is_conclusion(view: ReplyView, sentence: Sentence) -> bool:
     """Whether a sentence concludes: 'So it is Paris.'"""
     if CONCLUSION.match(view.plain, sentence.start):
         return True
     return INNER_CONCLUSION.search(view.plain, sentence.start, sentence.end) is not None
 
 
-def spoken(view: View, start: int = 0) -> list[Sentence]:
+def split_spoken_sentences(view: ReplyView, start: int = 0) -> list[Sentence]:
     """Return the sentences from a place on, without greetings, offers and the rows of tables."""
-    spans = [Sentence(one.start + start, one.end + start) for one in sentences(view.plain[start:])]
+    spans = [Sentence(one.start + start, one.end + start) for one in split_into_sentences(view.plain[start:])]
     return [
         one
         for one in spans
@@ -197,23 +199,23 @@ def spoken(view: View, start: int = 0) -> list[Sentence]:
     ]
 
 
-def _asserted(view: View) -> Found | None:
+def _find_asserted_phrase(view: ReplyView) -> RuleMatch | None:
     """Return the phrase that the first sentence or the conclusion asserts, and nothing contradicts."""
     if REFUSAL.search(view.body):
         return None
-    spans = spoken(view)
+    spans = split_spoken_sentences(view)
     if not spans or _is_list(view, spans):
         return None
-    judged = [judge(view.plain, one, view.phrases, view.known) for one in spans]
+    judged = [judge_sentence(view.plain, one, view.phrases, view.known) for one in spans]
     if any(one.claim is Claim.DENIED for one in judged):
         return None
     at = _deciding(view, spans, judged)
-    return None if at is None else _asserted_phrase(view, judged[at])
+    return None if at is None else _read_asserted_phrase(view, judged[at])
 
 
-def _deciding(view: View, spans: Sequence[Sentence], judged: Sequence[Judged]) -> int | None:
+def _deciding(view: ReplyView, spans: Sequence[Sentence], judged: Sequence[SentenceClaim]) -> int | None:
     """Return which sentence states the answer; None where they do not agree."""
-    concluding = [at for at, one in enumerate(spans) if at and concludes(view, one)]
+    concluding = [at for at, one in enumerate(spans) if at and is_conclusion(view, one)]
     first, last = judged[0], judged[-1]
     if concluding:
         return concluding[-1] if judged[concluding[-1]].claim >= Claim.ASSERTED else None
@@ -221,20 +223,20 @@ def _deciding(view: View, spans: Sequence[Sentence], judged: Sequence[Judged]) -
         return 0 if not _is_opposed(view, spans, judged) else None
     if _is_bare(view, spans[0]):
         return None  # 'Jupiter. The second largest is Saturn.'
-    restating = [at for at, one in enumerate(spans) if view.known.is_known and _restates(view, one)]
+    restating = [at for at, one in enumerate(spans) if view.known.is_known and _is_restatement(view, one)]
     if restating and all(judged[at].claim >= Claim.ASSERTED for at in restating):
         return restating[-1]
     is_last = last.claim >= Claim.ASSERTED and not restating
     return len(spans) - 1 if is_last else None
 
 
-def _is_bare(view: View, sentence: Sentence) -> bool:
+def _is_bare(view: ReplyView, sentence: Sentence) -> bool:
     """Whether a sentence is an answer and nothing else: few words and no verb that identifies."""
     words = [word.casefold() for word in _WORD.findall(view.plain[sentence.start : sentence.end])]
     return len(words) <= _SHORT_SENTENCE and not any(word in COPULAS for word in words)
 
 
-def _restates(view: View, sentence: Sentence) -> bool:
+def _is_restatement(view: ReplyView, sentence: Sentence) -> bool:
     """Whether a sentence identifies something in the words of the question."""
     text = view.plain[sentence.start : sentence.end].casefold()
     words = _WORD.findall(text)
@@ -249,7 +251,7 @@ def _restates(view: View, sentence: Sentence) -> bool:
     return len(subject) > 0 and sum(word in view.known.words for word in subject) * 2 > len(subject)
 
 
-def _is_opposed(view: View, spans: Sequence[Sentence], judged: Sequence[Judged]) -> bool:
+def _is_opposed(view: ReplyView, spans: Sequence[Sentence], judged: Sequence[SentenceClaim]) -> bool:
     """Whether a later sentence turns against the first, or says something else in its words."""
     key = _key(view, spans[0], judged[0])
     for sentence, one in zip(spans[1:], judged[1:], strict=True):
@@ -260,12 +262,12 @@ def _is_opposed(view: View, spans: Sequence[Sentence], judged: Sequence[Judged])
             return True
         if judged[0].claim is not Claim.WHOLE and _IT_IS.fullmatch(view.plain, *sentence):
             return True
-        if _restates(view, sentence) or (key and _repeats(view, sentence, key)):
+        if _is_restatement(view, sentence) or (key and _has_key_word(view, sentence, key)):
             return True
     return False
 
 
-def _key(view: View, sentence: Sentence, judged: Judged) -> str:
+def _key(view: ReplyView, sentence: Sentence, judged: SentenceClaim) -> str:
     """Return the last word of the question before a phrase: 'face' in 'you face north'."""
     if judged.mention is None or judged.claim is Claim.OPENING:
         return ""
@@ -273,12 +275,12 @@ def _key(view: View, sentence: Sentence, judged: Judged) -> str:
     return next((word for word in reversed(before) if word in view.known.words and len(word) > 3), "")
 
 
-def _repeats(view: View, sentence: Sentence, key: str) -> bool:
+def _has_key_word(view: ReplyView, sentence: Sentence, key: str) -> bool:
     words = [word.casefold() for word in _WORD.findall(view.plain[sentence.start : sentence.end])]
     return key in words and words.index(key) < len(words) - 1
 
 
-def _is_list(view: View, spans: Sequence[Sentence]) -> bool:
+def _is_list(view: ReplyView, spans: Sequence[Sentence]) -> bool:
     """Whether a reply lists candidates: several bullets, or several lines of few words."""
     lines = [line for line in view.body.split("\n") if line.strip()]
     if sum(_BULLET.match(line) is not None for line in lines) > 1:
@@ -286,27 +288,27 @@ def _is_list(view: View, spans: Sequence[Sentence]) -> bool:
     return len(lines) > 1 and len(spans) > 1 and all(_is_item(view, one) for one in spans)
 
 
-def _is_item(view: View, sentence: Sentence) -> bool:
+def _is_item(view: ReplyView, sentence: Sentence) -> bool:
     """Whether a line may be an item of a list: few words, and no full stop behind more than one."""
     text = view.plain[sentence.start : sentence.end].strip()
     n_words = len(_WORD.findall(text))
     return _is_bare(view, sentence) and n_words <= _LONGEST_ITEM and (n_words == 1 or not text.endswith("."))
 
 
-def _whole_reply(view: View) -> Found | None:
-    spans = sentences(view.plain)
+def _whole_reply(view: ReplyView) -> RuleMatch | None:
+    spans = split_into_sentences(view.plain)
     if len(spans) != 1:
         return None
-    judged = judge(view.plain, spans[0], view.phrases, view.known)
-    return _asserted_phrase(view, judged) if judged.claim is Claim.WHOLE else None
+    judged = judge_sentence(view.plain, spans[0], view.phrases, view.known)
+    return _read_asserted_phrase(view, judged) if judged.claim is Claim.WHOLE else None
 
 
-STATED_RULES: tuple[Rule[View], ...] = (
+STATED_RULES: tuple[Rule[ReplyView], ...] = (
     Rule("whole_reply", _whole_reply),
-    Rule("framed", _framed),
+    Rule("framed", _find_framed_phrase),
     Rule("json_answer", _json_answer),
-    Rule("announced", _announced),
-    Rule("asserted", _asserted),
+    Rule("announced", _find_announced_phrase),
+    Rule("asserted", _find_asserted_phrase),
 )
 """The rules in the order in which they are tried."""
 
@@ -315,11 +317,11 @@ def extract_stated(
     text: str, targets: Sequence[str], question: str = "", *, explain: bool = False
 ) -> Extraction:
     """Return the right answer that a reply states, as the reply spells it."""
-    spelled = composed_reply(text)
-    region = visible(spelled.text)
+    spelled = compose_reply(text)
+    region = find_searchable_part(spelled.text)
     if region is None:
         return Extraction(attempts=(Attempt("unfinished_reasoning"),) if explain else ())
     start, end = region
-    view = view_of(spelled.text[start:end], targets, question)
-    look: Callable[..., Extraction] = search_all if explain else search
-    return look(view, STATED_RULES, start).placed(spelled.span)
+    view = build_view(spelled.text[start:end], targets, question)
+    look: Callable[..., Extraction] = run_all_rules if explain else run_rules
+    return look(view, STATED_RULES, start).map_spans(spelled.span)

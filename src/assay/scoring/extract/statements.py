@@ -136,7 +136,7 @@ class Lead(NamedTuple):
     """Whether it opens a box or a tag made to hold the answer."""
 
 
-def leads(body: str, *, is_strong_only: bool = False) -> list[Lead]:
+def find_leads(body: str, *, is_strong_only: bool = False) -> list[Lead]:
     """Return the leads of a reply in order, later links of the same sentence included.
 
     'The answer to "what is x" is' has two links; each is a place where the answer may follow.
@@ -174,14 +174,16 @@ def leads(body: str, *, is_strong_only: bool = False) -> list[Lead]:
     ]
 
 
-def last_first(body: str) -> Iterator[list[Lead]]:
+def iter_leads_backwards(body: str) -> Iterator[list[Lead]]:
     """Yield the strong leads outside boxes and tags, the last phrase first, each with its links in order."""
-    for _, phrase in reversed([(start, list(group)) for start, group in groupby(_unframed(body), _start)]):
+    for _, phrase in reversed(
+        [(start, list(group)) for start, group in groupby(_find_unframed_leads(body), _start)]
+    ):
         yield phrase
 
 
-def _unframed(body: str) -> list[Lead]:
-    found = [lead for lead in leads(body, is_strong_only=True) if not lead.is_framed]
+def _find_unframed_leads(body: str) -> list[Lead]:
+    found = [lead for lead in find_leads(body, is_strong_only=True) if not lead.is_framed]
     return sorted(found, key=lambda lead: (lead.start, lead.end))
 
 
@@ -209,7 +211,7 @@ def _is_negated(body: str, at: int) -> bool:
     return at > 0 and _NEGATED.search(body, max(0, at - LOOKS_BACK), at) is not None
 
 
-def braced(body: str, start: int) -> int | None:
+def find_group_end(body: str, start: int) -> int | None:
     """Return the end of a LaTeX group whose content begins at `start`; None when it is not closed.
 
     No answer is longer than LONGEST_BOX; the limit keeps a reply full of open boxes cheap.
@@ -225,13 +227,13 @@ def braced(body: str, start: int) -> int | None:
     return None
 
 
-def doubt_after(body: str, at: int) -> int | None:
+def find_doubt(body: str, at: int) -> int | None:
     """Return where a sentence after a place begins to doubt what was stated: 'Wait, ...', 'Actually no'."""
     doubt = _DOUBT.search(body, at)
     return None if doubt is None else doubt.start()
 
 
-def is_taken_back(body: str, doubt: int) -> bool:
+def is_retraction(body: str, doubt: int) -> bool:
     """Whether a doubt ends in a denial, or at least in no confirmation."""
     return is_denied_after(body, doubt) or _CONFIRMS.search(body, doubt) is None
 

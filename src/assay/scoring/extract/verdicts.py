@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.scoring.extract.extraction import Found
-from assay.scoring.extract.labels import Labels, is_refused
+from assay.scoring.extract.extraction import RuleMatch
+from assay.scoring.extract.labels import Labels, is_label_rejected
 
 _TICK = re.compile(r"[✅✔☑✓]")
 _CROSS = re.compile(r"[❌✗✘❎🚫✖]")
@@ -68,15 +68,15 @@ _NAMES_PLACE = ("ption", "hoice", "tatement", " one", "umber", "pci", "ternative
 _LAST = frozenset(("last", "última", "dernière", "letzte", "последний"))
 
 
-class _Judged(NamedTuple):
+class _LabelVerdict(NamedTuple):
     is_right: bool
     start: int
     end: int
 
 
-def judged_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> Found | None:
+def find_judged_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> RuleMatch | None:
     """Return the only option that a reply ticks or answers with yes; no answer where there are several."""
-    right: dict[str, _Judged] = {}
+    right: dict[str, _LabelVerdict] = {}
     wrong: set[str] = set()
     for label, judged in _judgements(body, labels, tokens):
         if judged.is_right:
@@ -87,38 +87,40 @@ def judged_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> 
         return None
     spans = [(judged.start, judged.end) for judged in right.values()]
     if len(right) > 1 or wrong & set(right):
-        return Found(None, spans[0][0], spans[-1][1])
-    return Found(next(iter(right)), *spans[0])
+        return RuleMatch(None, spans[0][0], spans[-1][1])
+    return RuleMatch(next(iter(right)), *spans[0])
 
 
 def _has_ticks(body: str) -> bool:
     return not body.isascii() and _TICK.search(body) is not None
 
 
-def _judgements(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> list[tuple[str, _Judged]]:
-    found: list[tuple[str, _Judged]] = []
+def _judgements(
+    body: str, labels: Labels, tokens: Sequence[re.Match[str]]
+) -> list[tuple[str, _LabelVerdict]]:
+    found: list[tuple[str, _LabelVerdict]] = []
     has_marks = not body.isascii() and (_TICK.search(body) or _CROSS.search(body))
     for match in tokens:
         start, end = match.span("label")
         if match["label"].islower() and labels.name(match) != match["label"]:
             continue
         graded = _ANSWERED.match(body, end)
-        if graded is None and _begins_line(body, start):
+        if graded is None and _is_line_start(body, start):
             graded = _GRADED.match(body, end) or _GRADED_AT_END.match(body, end)
         if graded:
-            found.append((labels.name(match), _Judged(graded["yes"] is not None, start, graded.end())))
-        elif has_marks and (mark := _marked(body, labels, start, end)):
+            found.append((labels.name(match), _LabelVerdict(graded["yes"] is not None, start, graded.end())))
+        elif has_marks and (mark := _read_line_mark(body, labels, start, end)):
             found.append((labels.name(match), mark))
     return found
 
 
-def _begins_line(body: str, start: int) -> bool:
+def _is_line_start(body: str, start: int) -> bool:
     line = body.rfind("\n", max(0, start - 24), start) + 1
     before = body[line:start] if line or start <= 24 else "too long"
     return not before.lower().replace("option", "").strip(" \t>*_-•|([【（\"'#0123456789.")
 
 
-def _marked(body: str, labels: Labels, start: int, end: int) -> _Judged | None:
+def _read_line_mark(body: str, labels: Labels, start: int, end: int) -> _LabelVerdict | None:
     """Return what the tick or the cross of a label's line says; a line with both says nothing."""
     first = body.rfind("\n", max(0, start - 200), start) + 1
     last = body.find("\n", end, end + 300)
@@ -130,10 +132,10 @@ def _marked(body: str, labels: Labels, start: int, end: int) -> _Judged | None:
     lead = body[first:start].strip(" \t>*_-•|([【（\"'#0123456789.✅✔☑✓❌✗✘❎🚫✖\ufe0f")
     if lead and lead.lower() not in ("option", "choice", "选项", "選項", "보기"):
         return None
-    return _Judged(is_right, start, end)
+    return _LabelVerdict(is_right, start, end)
 
 
-def remaining_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> Found | None:
+def remaining_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> RuleMatch | None:
     """Return the option that is left when all the others are turned down: 'not A, not C, so B'."""
     if len(tokens) < len(labels.labels) - 1 or not tokens or not labels.are_marks:
         return None
@@ -145,16 +147,16 @@ def remaining_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) 
     for group in _groups(body, matches):
         start, end = group[0].start("label"), group[-1].end("label")
         names = {labels.name(match) for match in group}
-        is_denied = is_refused(body, start, end) and not _is_asked(body, end)
+        is_denied = is_label_rejected(body, start, end) and not _is_open_question(body, end)
         (denied if is_denied else upheld).update(names)
     rest = [label for label in labels.labels if label not in denied]
     if len(rest) != 1 or upheld - set(rest):
         return None
     own = [match.span("label") for match in matches if labels.name(match) == rest[0]]
-    return Found(rest[0], *(own[-1] if own else (matches[0].start("label"), matches[-1].end("label"))))
+    return RuleMatch(rest[0], *(own[-1] if own else (matches[0].start("label"), matches[-1].end("label"))))
 
 
-def _is_asked(body: str, end: int) -> bool:
+def _is_open_question(body: str, end: int) -> bool:
     answered = _ANSWERED.match(body, end)
     return body[end : end + 2].strip(" )*\"'”")[:1] in ("?", "？") and (
         answered is None or answered["no"] is None
@@ -173,7 +175,7 @@ def _groups(body: str, matches: Sequence[re.Match[str]]) -> list[list[re.Match[s
     return groups
 
 
-def ordinal_option(body: str, labels: Labels) -> Found | None:
+def ordinal_option(body: str, labels: Labels) -> RuleMatch | None:
     """Return the option that a reply names by its place: 'the second option', 'Option 2' for B."""
     if not labels.are_letters:
         return None
@@ -183,9 +185,9 @@ def ordinal_option(body: str, labels: Labels) -> Found | None:
     for match in _ORDINAL.finditer(body):
         word = next(word for word in match.groups() if word).lower()
         index = len(labels.labels) - 1 if word in _LAST else _ORDINALS.get(word, len(labels.labels))
-        if index < len(labels.labels) and not is_refused(body, *match.span()):
+        if index < len(labels.labels) and not is_label_rejected(body, *match.span()):
             named[index] = match.span()
     if len(named) != 1:
         return None
     index, span = next(iter(named.items()))
-    return Found(labels.labels[index], *span)
+    return RuleMatch(labels.labels[index], *span)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from assay.scoring.instructions.instruction import Count, Instruction, Relation, compares
-from assay.scoring.instructions.language import language_of
+from assay.scoring.instructions.instruction import Count, Instruction, Relation, compare_count
+from assay.scoring.instructions.language import detect_language
 from assay.scoring.instructions.words import count_capital_words
 
 
@@ -18,7 +18,7 @@ class CapitalWordFrequency(Instruction, frozen=True):
 
     def is_followed(self, response: str) -> bool:
         """Whether the number of words in capitals is as wanted."""
-        return compares(count_capital_words(response), self.capital_relation, self.capital_frequency)
+        return compare_count(count_capital_words(response), self.capital_relation, self.capital_frequency)
 
 
 class AllCapitals(Instruction, frozen=True):
@@ -28,7 +28,7 @@ class AllCapitals(Instruction, frozen=True):
 
     def is_followed(self, response: str) -> bool:
         """Whether no letter is small and the language is English."""
-        return response.isupper() and language_of(response) in ("en", None)
+        return response.isupper() and detect_language(response) in ("en", None)
 
 
 class AllLowercase(Instruction, frozen=True):
@@ -38,4 +38,4 @@ class AllLowercase(Instruction, frozen=True):
 
     def is_followed(self, response: str) -> bool:
         """Whether no letter is a capital and the language is English."""
-        return response.islower() and language_of(response) in ("en", None)
+        return response.islower() and detect_language(response) in ("en", None)

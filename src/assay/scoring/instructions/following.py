@@ -7,17 +7,17 @@ from typing import Literal
 
 from assay.scoring.instructions.instruction import Instruction
 
-Reading = Literal["strict", "loose"]
+Strictness = Literal["strict", "loose"]
 """Strict: the response as it came. Loose: also without its first line, its last line, its markdown stars."""
 
 
-def verdicts(instructions: Iterable[Instruction], response: str, reading: Reading) -> list[bool]:
+def check_instructions(instructions: Iterable[Instruction], response: str, reading: Strictness) -> list[bool]:
     """Return for each instruction whether a response follows it."""
     variants = [response] if reading == "strict" else loose_variants(response)
-    return [follows(instruction, variants) for instruction in instructions]
+    return [is_followed_by_any(instruction, variants) for instruction in instructions]
 
 
-def follows(instruction: Instruction, variants: Sequence[str]) -> bool:
+def is_followed_by_any(instruction: Instruction, variants: Sequence[str]) -> bool:
     """Whether any variant of a response follows an instruction; a blank one follows not even "no comma"."""
     return any(instruction.is_followed(variant) for variant in variants if variant.strip())
 

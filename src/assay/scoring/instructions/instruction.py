@@ -27,6 +27,6 @@ class Instruction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raise NotImplementedError(f"{type(self).__name__} must define is_followed(response)")
 
 
-def compares(count: int, relation: Relation, wanted: int) -> bool:
+def compare_count(count: int, relation: Relation, wanted: int) -> bool:
     """Whether a count stands in the relation to the wanted number."""
     return count >= wanted if relation == "at least" else count < wanted

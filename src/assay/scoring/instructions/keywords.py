@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from assay.scoring.instructions.instruction import Count, Instruction, Relation, Text, compares
+from assay.scoring.instructions.instruction import Count, Instruction, Relation, Text, compare_count
 
 Words = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 Letter = Annotated[str, msgspec.Meta(min_length=1, max_length=1)]
@@ -38,7 +38,7 @@ class KeywordFrequency(Instruction, frozen=True):
 
     def is_followed(self, response: str) -> bool:
         """Whether the keyword is there as often as wanted."""
-        return compares(_occurrences(self.keyword.strip(), response), self.relation, self.frequency)
+        return compare_count(_occurrences(self.keyword.strip(), response), self.relation, self.frequency)
 
 
 class ForbiddenWords(Instruction, frozen=True):
@@ -70,7 +70,7 @@ class LetterFrequency(Instruction, frozen=True):
     def is_followed(self, response: str) -> bool:
         """Whether the letter is there as often as wanted."""
         count = response.lower().count(self.letter.lower())
-        return compares(count, self.let_relation, self.let_frequency)
+        return compare_count(count, self.let_relation, self.let_frequency)
 
 
 def _occurrences(keyword: str, text: str) -> int:

@@ -37,10 +37,10 @@ class ResponseLanguage(Instruction, frozen=True):
 
     def is_followed(self, response: str) -> bool:
         """Whether the response is in the language. One without any letters follows, as in the reference."""
-        return language_of(response) in (self.language, None)
+        return detect_language(response) in (self.language, None)
 
 
-def language_of(text: str) -> str | None:
+def detect_language(text: str) -> str | None:
     """Return the code of the language a text is most likely in; None when it has no letters to tell by."""
     from langdetect.lang_detect_exception import LangDetectException
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from assay.scoring.instructions.instruction import Count, Instruction, Relation, Text, compares
+from assay.scoring.instructions.instruction import Count, Instruction, Relation, Text, compare_count
 from assay.scoring.instructions.sentences import split_sentences
 from assay.scoring.instructions.words import count_words
 
@@ -24,7 +24,7 @@ class WordCount(Instruction, frozen=True):
 
     def is_followed(self, response: str) -> bool:
         """Whether the number of words is as wanted."""
-        return compares(count_words(response), self.relation, self.num_words)
+        return compare_count(count_words(response), self.relation, self.num_words)
 
 
 class SentenceCount(Instruction, frozen=True):
@@ -36,7 +36,7 @@ class SentenceCount(Instruction, frozen=True):
 
     def is_followed(self, response: str) -> bool:
         """Whether the number of sentences is as wanted."""
-        return compares(len(split_sentences(response)), self.relation, self.num_sentences)
+        return compare_count(len(split_sentences(response)), self.relation, self.num_sentences)
 
 
 class ParagraphCount(Instruction, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import Problem, Problems, listing, nearest
+from assay.core.errors import Problem, Problems, listing, suggest_name
 from assay.scoring.instructions.case import AllCapitals, AllLowercase, CapitalWordFrequency
 from assay.scoring.instructions.combination import RepeatPrompt, TwoResponses
 from assay.scoring.instructions.content import Placeholders, Postscript
@@ -96,7 +96,7 @@ def _read_row(row: Mapping[str, Any], place: str, problems: Problems) -> Iterato
 def _read(name: Any, given: Any, place: str) -> Instruction | Problem:
     kind = INSTRUCTIONS.get(name) if isinstance(name, str) else None
     if kind is None:
-        what = f"{place}: there is no instruction {name!r}{nearest(str(name), INSTRUCTIONS)}"
+        what = f"{place}: there is no instruction {name!r}{suggest_name(str(name), INSTRUCTIONS)}"
         return Problem("IFEVAL-002", what, f"name one of {listing(INSTRUCTIONS, at_most=len(INSTRUCTIONS))}")
     if not isinstance(given, Mapping):
         what = f"{place}: the arguments of {name!r} are {given!r}, not a mapping"

@@ -27,10 +27,10 @@ def count_words(text: str) -> int:
 
 def count_capital_words(text: str) -> int:
     """Return the number of words whose letters are all capitals."""
-    return sum(_capitals_in(piece) for piece in _GAP.split(text) if piece)
+    return sum(_count_capitals(piece) for piece in _GAP.split(text) if piece)
 
 
-def _capitals_in(piece: str) -> int:
+def _count_capitals(piece: str) -> int:
     clitic = _CLITIC.search(piece)
     stem = piece[: clitic.start()] if clitic else piece
     parts = 2 if stem.strip("'.") in _FUSED else int(stem.isupper())

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from assay.core.prompt import Message
-from assay.scoring.extract.extraction import Found, Rule
+from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.judges.judgement import Question
 
-_PROMPT = """\
+_AGREEMENT_PROMPT = """\
 Compare an answer with the reference for the same question. They agree when both say the same in substance; \
 wording and detail do not matter.
 
@@ -24,19 +24,19 @@ _FIRST_WORD = re.compile(r"[\s*_\"'(]*(yes|no)\b", re.IGNORECASE)
 _WORTH = {"yes": 1.0, "no": 0.0}
 
 
-def _first_word(body: str) -> Found | None:
+def _first_word(body: str) -> RuleMatch | None:
     match = _FIRST_WORD.match(body)
-    return None if match is None else Found(match[1].lower(), match.start(1), match.end(1))
+    return None if match is None else RuleMatch(match[1].lower(), match.start(1), match.end(1))
 
 
-def _only_yes(body: str) -> Found:
+def _read_only_yes(body: str) -> RuleMatch:
     """Return yes for a reply that is this word and nothing else, and no for any other."""
-    return Found("yes" if body.strip(" \n.,").lower() == "yes" else "no", 0, len(body))
+    return RuleMatch("yes" if body.strip(" \n.,").lower() == "yes" else "no", 0, len(body))
 
 
 AGREEMENT_RULES: tuple[Rule[str], ...] = (Rule("first_word", _first_word),)
 """A reply says yes or no with its first word; any other holds no verdict."""
-ONLY_YES_RULES: tuple[Rule[str], ...] = (Rule("only_yes", _only_yes),)
+ONLY_YES_RULES: tuple[Rule[str], ...] = (Rule("only_yes", _read_only_yes),)
 """As the original reads replies: whatever is not the word yes is a no."""
 
 
@@ -54,7 +54,7 @@ def agreement_question(
     once: an answer that contains `{reference}` stays as it is.
     """
     known = {**(fields or {}), "answer": answer, "reference": " / ".join(references)}
-    text = _FIELD.sub(lambda match: str(known.get(match[1], match[0])), prompt or _PROMPT)
+    text = _FIELD.sub(lambda match: str(known.get(match[1], match[0])), prompt or _AGREEMENT_PROMPT)
     rules = ONLY_YES_RULES if is_faithful else AGREEMENT_RULES
     return Question("agreement", (Message("user", text),), rules, _WORTH.__getitem__)
 

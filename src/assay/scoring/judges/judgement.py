@@ -11,10 +11,10 @@ from typing import NamedTuple
 import msgspec
 
 from assay.core.ports import Judge
-from assay.core.prompt import Prompt, without_data
+from assay.core.prompt import Prompt, strip_media_data
 from assay.core.response import Completion, Failure, Finish
 from assay.core.score import JudgeReply, Verdict
-from assay.scoring.extract.extraction import Rule, search
+from assay.scoring.extract.extraction import Rule, run_rules
 from assay.scoring.judges.reading import read_verdict
 
 
@@ -58,17 +58,19 @@ class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
         return "\n\n".join(reply.text for reply in self.replies)
 
 
-def judge_all(judge: Judge, cases: Sequence[Sequence[Question] | Unaskable]) -> list[Judgement]:
+def judge_cases(judge: Judge, cases: Sequence[Sequence[Question] | Unaskable]) -> list[Judgement]:
     """Return the judgement of each case, in their order; all their questions go out as one batch."""
     questions = [question for case in cases if not isinstance(case, Unaskable) for question in case]
     outcomes = iter(judge.ask([question.prompt for question in questions]))
     return [
-        Judgement(Verdict.FAILED, why=str(case)) if isinstance(case, Unaskable) else _judged(case, outcomes)
+        Judgement(Verdict.FAILED, why=str(case))
+        if isinstance(case, Unaskable)
+        else _judge_case(case, outcomes)
         for case in cases
     ]
 
 
-def _judged(questions: Sequence[Question], outcomes: Iterator[Completion | Failure]) -> Judgement:
+def _judge_case(questions: Sequence[Question], outcomes: Iterator[Completion | Failure]) -> Judgement:
     replies = tuple(_read(question, next(outcomes)) for question in questions)
     for verdict in (Verdict.FAILED, Verdict.UNANSWERED):
         short = [reply for reply in replies if reply.verdict is verdict]
@@ -80,7 +82,7 @@ def _judged(questions: Sequence[Question], outcomes: Iterator[Completion | Failu
 
 
 def _read(question: Question, outcome: Completion | Failure) -> JudgeReply:
-    prompt = without_data(question.prompt)
+    prompt = strip_media_data(question.prompt)
     if isinstance(outcome, Failure):
         why = f"{outcome.kind}: {outcome.message}"
         return JudgeReply(question.about, Verdict.FAILED, why=why, prompt=prompt)
@@ -89,7 +91,7 @@ def _read(question: Question, outcome: Completion | Failure) -> JudgeReply:
     output = outcome.outputs[0]
     is_whole = output.finish is not Finish.LENGTH
     if question.is_raw:
-        found = search(output.text, question.rules, 0)
+        found = run_rules(output.text, question.rules, 0)
     else:
         found = read_verdict(output.text, question.rules, is_whole=is_whole)
     reply = JudgeReply(

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing, nearest
+from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing, suggest_name
 from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Prompt
@@ -112,8 +112,8 @@ class PromptBook:
         for turns in (n_turns, None):
             if (prompt := self._by_purpose.get((type, turns, has_reference))) is not None:
                 return prompt
-        wanted = _in_words((type, n_turns, has_reference))
-        known = "; ".join(f"{prompt.name}: {_in_words(_purpose(prompt))}" for prompt in self.prompts)
+        wanted = _describe_purpose((type, n_turns, has_reference))
+        known = "; ".join(f"{prompt.name}: {_describe_purpose(_purpose(prompt))}" for prompt in self.prompts)
         raise PlanError(
             Problem(
                 "JUDGE-004",
@@ -124,27 +124,27 @@ class PromptBook:
         )
 
 
-def graded_values(conversation: Conversation) -> dict[str, str]:
+def build_grading_values(conversation: Conversation) -> dict[str, str]:
     """Return the values of every field that a prompt for grading this conversation may name."""
-    values = _shared_values(conversation)
-    values |= _numbered("answer", conversation.answers)
+    values = _build_shared_values(conversation)
+    values |= _number_fields("answer", conversation.answers)
     values["conversation"] = transcript(conversation.questions, conversation.answers, "Assistant")
     return values
 
 
-def compared_values(conversation: Conversation, a: Sequence[str], b: Sequence[str]) -> dict[str, str]:
+def build_comparison_values(conversation: Conversation, a: Sequence[str], b: Sequence[str]) -> dict[str, str]:
     """Return the values of every field that a prompt for comparing two sides' answers may name."""
-    values = _shared_values(conversation)
+    values = _build_shared_values(conversation)
     for side, answers in (("a", a), ("b", b)):
-        values |= _numbered(f"answer_{side}", answers)
+        values |= _number_fields(f"answer_{side}", answers)
         values[f"conversation_{side}"] = transcript(
             conversation.questions, answers, f"Assistant {side.upper()}"
         )
     return values
 
 
-def _shared_values(conversation: Conversation) -> dict[str, str]:
-    values = _numbered("question", conversation.questions)
+def _build_shared_values(conversation: Conversation) -> dict[str, str]:
+    values = _number_fields("question", conversation.questions)
     if conversation.has_reference:
         values |= {
             f"ref_answer_{turn}": reference
@@ -155,7 +155,7 @@ def _shared_values(conversation: Conversation) -> dict[str, str]:
     return values
 
 
-def _numbered(name: str, texts: Sequence[str]) -> dict[str, str]:
+def _number_fields(name: str, texts: Sequence[str]) -> dict[str, str]:
     """Return `name_1`, `name_2`, ...; a conversation of one turn also has the bare `name`."""
     values = {f"{name}_{turn}": text for turn, text in enumerate(texts, 1)}
     return values | {name: texts[0]} if len(texts) == 1 else values
@@ -178,16 +178,18 @@ def load_prompts(path: Path) -> PromptBook:
             prompt = msgspec.convert(raw, JudgePrompt)
             _check(prompt)
         except (ValueError, msgspec.ValidationError) as error:
-            problems.add(_wrong(str(error), where))
+            problems.add(_prompt_problem(str(error), where))
             continue
         purpose = _purpose(prompt)
         if purpose in taken:
-            clash = f"prompts {taken[purpose]!r} and {prompt.name!r} are both for {_in_words(purpose)}"
-            problems.add(_wrong(clash, where))
+            clash = (
+                f"prompts {taken[purpose]!r} and {prompt.name!r} are both for {_describe_purpose(purpose)}"
+            )
+            problems.add(_prompt_problem(clash, where))
         taken.setdefault(purpose, prompt.name)
         prompts.append(prompt)
     if not prompts and not problems.total:
-        problems.add(_wrong("the file holds no prompts", Origin(str(path))))
+        problems.add(_prompt_problem("the file holds no prompts", Origin(str(path))))
     problems.raise_if_any()
     return PromptBook(prompts, str(path))
 
@@ -197,7 +199,7 @@ def _entries(path: Path) -> Iterator[tuple[Origin, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise AuthorError(_wrong(f"the file cannot be read: {error}", Origin(str(path)))) from error
+        raise AuthorError(_prompt_problem(f"the file cannot be read: {error}", Origin(str(path)))) from error
     try:
         if path.suffix == ".toml":
             for row, entry in enumerate(msgspec.convert(tomllib.loads(text), _TomlFile).prompt, 1):
@@ -207,21 +209,21 @@ def _entries(path: Path) -> Iterator[tuple[Origin, Any]]:
             if line.strip():
                 yield Origin(str(path), line=number), msgspec.json.decode(line)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, RecursionError) as error:
-        raise AuthorError(_wrong(f"the file cannot be read: {error}", Origin(str(path)))) from error
+        raise AuthorError(_prompt_problem(f"the file cannot be read: {error}", Origin(str(path)))) from error
 
 
 def _check(prompt: JudgePrompt) -> None:
     """Raise ValueError unless a prompt can be filled in, shows what is judged, and asks for a known form."""
     known = _FIELDS[prompt.type]
     for field in sorted(prompt.fields):
-        if field.endswith("_N") or _unnumbered(field) not in known:
+        if field.endswith("_N") or _strip_turn_number(field) not in known:
             raise ValueError(
                 f"prompt {prompt.name!r} of type {prompt.type!r} names the field {{{field}}}"
-                f"{nearest(field, known)}; expected {listing(known)}"
+                f"{suggest_name(field, known)}; expected {listing(known)}"
             )
-        if not _belongs(field, prompt.n_turns):
+        if not _is_field_available(field, prompt.n_turns):
             raise ValueError(
-                f"prompt {prompt.name!r} is for {_in_words(_purpose(prompt))}, where {{{field}}} has no value"
+                f"prompt {prompt.name!r} is for {_describe_purpose(_purpose(prompt))}, where {{{field}}} has no value"
             )
     answers = ("answer",) if prompt.type == "single" else ("answer_a", "answer_b")
     for answer in answers:
@@ -235,13 +237,13 @@ def _check(prompt: JudgePrompt) -> None:
         )
 
 
-def _unnumbered(field: str) -> str:
+def _strip_turn_number(field: str) -> str:
     """Return `answer_N` for `answer_2`."""
     match = _NUMBERED.fullmatch(field)
     return field if match is None else f"{match['name']}_N"
 
 
-def _belongs(field: str, n_turns: int | None) -> bool:
+def _is_field_available(field: str, n_turns: int | None) -> bool:
     """Whether a field has a value in conversations of so many turns; None: of any number."""
     is_whole = field == "references" or field.startswith("conversation")
     is_numbered = _NUMBERED.fullmatch(field) is not None
@@ -252,13 +254,13 @@ def _purpose(prompt: JudgePrompt) -> tuple[JudgeType, int | None, bool]:
     return prompt.type, prompt.n_turns, prompt.has_reference
 
 
-def _in_words(purpose: tuple[JudgeType, int | None, bool]) -> str:
+def _describe_purpose(purpose: tuple[JudgeType, int | None, bool]) -> str:
     type, n_turns, has_reference = purpose
     turns = "any number of turns" if n_turns is None else "1 turn" if n_turns == 1 else f"{n_turns} turns"
     return f"type {type!r}, {turns}, {'with' if has_reference else 'without'} reference answers"
 
 
-def _wrong(what: str, where: Origin) -> Problem:
+def _prompt_problem(what: str, where: Origin) -> Problem:
     return Problem(
         "JUDGE-003", what, "correct the file of judge prompts; docs/guides/judges.md shows its form", where
     )

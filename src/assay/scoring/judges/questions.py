@@ -13,8 +13,8 @@ from assay.scoring.judges.judgement import Question, Unaskable
 from assay.scoring.judges.prompts import (
     JudgeType,
     PromptBook,
-    compared_values,
-    graded_values,
+    build_comparison_values,
+    build_grading_values,
     own_prompts,
 )
 from assay.scoring.judges.reading import CHOICE_RULES, GRADE_RULES
@@ -23,7 +23,7 @@ GradedTurns: TypeAlias = Literal["last", "each"]
 _TIE = 0.5
 
 
-class Procedure(msgspec.Struct, frozen=True, kw_only=True):
+class JudgingProcedure(msgspec.Struct, frozen=True, kw_only=True):
     """How a judge is asked, as the person who runs the evaluation decides."""
 
     prompts: PromptBook = msgspec.field(default_factory=own_prompts)
@@ -34,31 +34,31 @@ class Procedure(msgspec.Struct, frozen=True, kw_only=True):
     """Compare two answers twice, each standing first once, so that a liking for a place cancels out."""
 
 
-def grading_questions(conversation: Conversation, procedure: Procedure) -> list[Question]:
+def grading_questions(conversation: Conversation, procedure: JudgingProcedure) -> list[Question]:
     """Return the questions that grade a conversation from 1 to 10."""
     n_turns = len(conversation.questions)
     turns = range(1, n_turns + 1) if procedure.turns == "each" else [n_turns]
     questions = []
     for turn in turns:
         shown = conversation.until(turn)
-        prompt = _render(procedure.prompts, "single", shown, graded_values(shown))
+        prompt = _render(procedure.prompts, "single", shown, build_grading_values(shown))
         questions.append(Question(f"turn {turn}", prompt, GRADE_RULES, float))
     return questions
 
 
 def comparing_questions(
-    conversation: Conversation, rival: Sequence[str], procedure: Procedure
+    conversation: Conversation, rival: Sequence[str], procedure: JudgingProcedure
 ) -> list[Question]:
     """Return the questions that compare a conversation with a rival's answers to the same turns.
 
     Worth 1 when the conversation's answers are better, 0 when the rival's are, a half when neither.
     """
     own = conversation.answers
-    values = compared_values(conversation, a=rival, b=own)
+    values = build_comparison_values(conversation, a=rival, b=own)
     prompt = _render(procedure.prompts, "pairwise", conversation, values)
     questions = [Question("rival first", prompt, CHOICE_RULES, {"A": 0.0, "B": 1.0, "C": _TIE}.__getitem__)]
     if procedure.both_orders:
-        values = compared_values(conversation, a=own, b=rival)
+        values = build_comparison_values(conversation, a=own, b=rival)
         prompt = _render(procedure.prompts, "pairwise", conversation, values)
         worth = {"A": 1.0, "B": 0.0, "C": _TIE}.__getitem__
         questions.append(Question("rival second", prompt, CHOICE_RULES, worth))

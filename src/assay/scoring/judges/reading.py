@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from assay.scoring.extract.extraction import Extraction, Found, Rule, search
-from assay.scoring.extract.reply import spoken
+from assay.scoring.extract.extraction import Extraction, Rule, RuleMatch, run_rules
+from assay.scoring.extract.reply import find_spoken_part
 
 LOWEST, HIGHEST = 1.0, 10.0
 """The scale of grades."""
@@ -29,22 +29,22 @@ _CHOICE_SINGLE = re.compile(r"(?<!\[)\[\s*(?P<choice>[ABC])\s*\](?![\](])")
 _CHOICE_WHOLE = re.compile(r"[\s*_\"'(]*(?P<choice>[ABC])[\s*_\"').:]*")
 
 
-def _grade(match: re.Match[str]) -> Found:
+def _grade(match: re.Match[str]) -> RuleMatch:
     """Return a grade; one outside the scale is a statement that gives none."""
     grade = float(match["grade"].replace("−", "-"))
-    return Found(f"{grade:g}" if LOWEST <= grade <= HIGHEST else None, match.start(), match.end())
+    return RuleMatch(f"{grade:g}" if LOWEST <= grade <= HIGHEST else None, match.start(), match.end())
 
 
-def _last(pattern: re.Pattern[str], body: str) -> re.Match[str] | None:
+def _find_last(pattern: re.Pattern[str], body: str) -> re.Match[str] | None:
     return max(pattern.finditer(body), key=re.Match.start, default=None)
 
 
-def _last_grade(pattern: re.Pattern[str], body: str) -> Found | None:
-    match = _last(pattern, body)
+def _last_grade(pattern: re.Pattern[str], body: str) -> RuleMatch | None:
+    match = _find_last(pattern, body)
     return None if match is None else _grade(match)
 
 
-def _lone_number(body: str) -> Found | None:
+def _lone_number(body: str) -> RuleMatch | None:
     """Return the number of a reply that has a single one: of several, nobody can tell which is the grade."""
     if len(_DIGITS.findall(body)) != 1:
         return None
@@ -52,14 +52,14 @@ def _lone_number(body: str) -> Found | None:
     return None if match is None else _grade(match)
 
 
-def _last_choice(pattern: re.Pattern[str], body: str) -> Found | None:
-    match = _last(pattern, body)
-    return None if match is None else Found(match["choice"], match.start(), match.end())
+def _last_choice(pattern: re.Pattern[str], body: str) -> RuleMatch | None:
+    match = _find_last(pattern, body)
+    return None if match is None else RuleMatch(match["choice"], match.start(), match.end())
 
 
-def _whole_choice(body: str) -> Found | None:
+def _whole_choice(body: str) -> RuleMatch | None:
     match = _CHOICE_WHOLE.fullmatch(body)
-    return None if match is None else Found(match["choice"], match.start("choice"), match.end("choice"))
+    return None if match is None else RuleMatch(match["choice"], match.start("choice"), match.end("choice"))
 
 
 GRADE_RULES: tuple[Rule[str], ...] = (
@@ -84,8 +84,8 @@ def read_verdict(text: str, rules: Sequence[Rule[str]], *, is_whole: bool) -> Ex
     In a reply that was cut off, only the form that was asked for counts: a number in the middle of an
     explanation is no grade.
     """
-    region = spoken(text)
+    region = find_spoken_part(text)
     if region is None:
         return Extraction()
     start, end = region
-    return search(text[start:end], rules if is_whole else rules[:1], start)
+    return run_rules(text[start:end], rules if is_whole else rules[:1], start)

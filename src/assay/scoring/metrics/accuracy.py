@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.metrics.checks import Misfit, each_row, joined_text, missing
+from assay.scoring.metrics.checks import Misfit, join_text, missing_requirement, score_rows
 from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 
@@ -25,7 +25,7 @@ class Accuracy(ListMetric):
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Accuracy`, or `Accuracy:tag`."""
         name = "Accuracy" if self.tag is None else f"Accuracy:{self.tag}"
-        return self._mean(name, each_row(self, predictions, references, is_equal))
+        return self._mean(name, score_rows(self, predictions, references, is_equal))
 
 
 def is_equal(prediction: Any, reference: Any) -> float:
@@ -37,20 +37,20 @@ def is_equal(prediction: Any, reference: Any) -> float:
             "they can never be equal",
             "let `references` give what predictions are: indexes of options, or texts",
         )
-    return float(_plain(prediction) == _plain(reference))
+    return float(_to_python(prediction) == _to_python(reference))
 
 
-def _plain(value: Any) -> Any:
+def _to_python(value: Any) -> Any:
     """Return values of numpy or torch as Python's own, and lists as tuples; an author's rows may hold any."""
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return _to_python(value.tolist())
     if isinstance(value, list | tuple):
-        return tuple(_plain(part) for part in value)
+        return tuple(_to_python(part) for part in value)
     return value
 
 
 def _kind(value: Any) -> str:
-    plain = _plain(value)
+    plain = _to_python(value)
     if isinstance(plain, bool | int | float):
         return "a number"
     if isinstance(plain, str):
@@ -84,17 +84,17 @@ class WordAccuracy(ListMetric):
     def __call__(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         """Return `Accuracy`."""
         if self.tokenizer is None:
-            raise missing(
+            raise missing_requirement(
                 self,
                 "the model's tokenizer, to cut predictions to the length of their references; "
                 "setup_metric was given a dataset without one",
                 "use a model whose tokenizer is at hand, such as hf:, or another metric",
             )
-        return self._mean("Accuracy", each_row(self, predictions, references, self._begins_alike))
+        return self._mean("Accuracy", score_rows(self, predictions, references, self._begins_alike))
 
     def _begins_alike(self, prediction: Any, reference: Any) -> float:
-        target = joined_text("reference", reference)
-        ids = self._encode(joined_text("prediction", prediction))
+        target = join_text("reference", reference)
+        ids = self._encode(join_text("prediction", prediction))
         cut = self._decode(ids[: len(self._encode(target))])
         return float(cut.strip() == target.strip())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from assay.scoring.metrics.checks import check_option, each_row, joined_text, reference_texts
+from assay.scoring.metrics.checks import check_option, join_text, reference_texts, score_rows
 from assay.scoring.metrics.words import ARTICLES, WORDS_BY, bag_f1, is_number, squad_form
 from assay.scoring.originals.llmbox.list_metric import ListMetric
 
@@ -22,7 +22,7 @@ def answer_form(text: str) -> str:
     return squad_form(text, dropped=_DROPPED)
 
 
-def over_references(scores: Sequence[float], strategy: Strategy = "max") -> float:
+def combine_references(scores: Sequence[float], strategy: Strategy = "max") -> float:
     """Return what several references make together.
 
     `max` takes the best. `leave_one_out` is CoQA's: the mean over all ways to leave one reference out of
@@ -49,12 +49,12 @@ class Em(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `EM`."""
-        return self._mean("EM", each_row(self, predictions, references, self._score))
+        return self._mean("EM", score_rows(self, predictions, references, self._score))
 
     def _score(self, prediction: Any, reference: Any) -> float:
-        answer = answer_form(joined_text("prediction", prediction))
+        answer = answer_form(join_text("prediction", prediction))
         equal = [float(answer == answer_form(text)) for text in reference_texts(reference)]
-        return over_references(equal, self.multiref_strategy)
+        return combine_references(equal, self.multiref_strategy)
 
 
 class F1(ListMetric):
@@ -97,12 +97,12 @@ class F1(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `F1`."""
-        return self._mean("F1", each_row(self, predictions, references, self._score))
+        return self._mean("F1", score_rows(self, predictions, references, self._score))
 
     def _score(self, prediction: Any, reference: Any) -> float:
-        got = self._words(joined_text("prediction", prediction))
+        got = self._words(join_text("prediction", prediction))
         by_reference = [self._compare(got, self._words(text)) for text in reference_texts(reference)]
-        return over_references(by_reference, self.multiref_strategy)
+        return combine_references(by_reference, self.multiref_strategy)
 
     def _words(self, text: str) -> list[str]:
         words = self.word_tokenize(answer_form(text) if self.normalizes_text else text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
 
 RowT = TypeVar("RowT")
 
@@ -22,7 +22,7 @@ class Misfit(Exception):
         self.fix = fix
 
 
-def each_row(
+def score_rows(
     metric: object,
     predictions: Sequence[Any],
     references: Sequence[Any],
@@ -70,13 +70,15 @@ def check_lengths(metric: object, predictions: Sequence[Any], references: Sequen
 def check_option(metric: object, option: str, value: str, known: Collection[str]) -> None:
     """Refuse a value of an option that is not one of those known."""
     if value not in known:
-        what = f"{type(metric).__name__}({option}={value!r}): there is no such value{nearest(value, known)}"
+        what = (
+            f"{type(metric).__name__}({option}={value!r}): there is no such value{suggest_name(value, known)}"
+        )
         raise AuthorError(
             Problem("METRIC-003", f"{what}; expected one of {listing(known)}", f"correct {option}")
         )
 
 
-def missing(metric: object, what: str, fix: str) -> AuthorError:
+def missing_requirement(metric: object, what: str, fix: str) -> AuthorError:
     """Return the error for something from outside that the metric needs and does not have."""
     return AuthorError(Problem("METRIC-004", f"{type(metric).__name__} needs {what}", fix))
 
@@ -92,10 +94,10 @@ def reference_texts(reference: Any) -> list[str]:
             f"the reference is {reference!r}; expected a text or a list of at least one text",
             "let `references` give the acceptable texts of each row",
         )
-    return [joined_text("reference", entry) for entry in entries]
+    return [join_text("reference", entry) for entry in entries]
 
 
-def joined_text(role: str, value: Any) -> str:
+def join_text(role: str, value: Any) -> str:
     """Return a prediction or reference as one text; its parts, if it is a list or tuple, joined by spaces."""
     parts = [value] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 
-def _counted(
+def _count_classes(
     predictions: Sequence[Hashable], references: Sequence[Hashable]
 ) -> tuple[Counter[Hashable], Counter[Hashable], Counter[Hashable]]:
     """Return how often each class was right, predicted and expected."""
@@ -18,21 +18,23 @@ def _counted(
     return right, Counter(predictions), Counter(references)
 
 
-def f1_by_class(predictions: Sequence[Hashable], references: Sequence[Hashable]) -> dict[Hashable, float]:
+def compute_f1_by_class(
+    predictions: Sequence[Hashable], references: Sequence[Hashable]
+) -> dict[Hashable, float]:
     """Return 2 · right / (predicted + expected) for each class that was predicted or expected."""
-    right, predicted, expected = _counted(predictions, references)
+    right, predicted, expected = _count_classes(predictions, references)
     return {name: 2 * right[name] / (predicted[name] + expected[name]) for name in predicted | expected}
 
 
 def macro_f1(predictions: Sequence[Hashable], references: Sequence[Hashable]) -> float:
     """Return the mean of the classes' F1, each class counting alike."""
-    scores = f1_by_class(predictions, references)
+    scores = compute_f1_by_class(predictions, references)
     return math.fsum(scores.values()) / len(scores)
 
 
 def micro_f1(predictions: Sequence[Hashable], references: Sequence[Hashable]) -> float:
     """Return F1 over all decisions together: with one label per row, the share that is right."""
-    right, predicted, _ = _counted(predictions, references)
+    right, predicted, _ = _count_classes(predictions, references)
     return right.total() / predicted.total()
 
 
@@ -59,7 +61,7 @@ def matthews(predictions: Sequence[Hashable], references: Sequence[Hashable]) ->
     (right · n - Σ predicted · expected) / √((n² - Σ predicted²) (n² - Σ expected²)). 0 when either side
     knows one class only, where nothing can correlate.
     """
-    right, predicted, expected = _counted(predictions, references)
+    right, predicted, expected = _count_classes(predictions, references)
     n = len(predictions)
     spread = (n * n - _products(predicted, predicted)) * (n * n - _products(expected, expected))
     if not spread:

@@ -52,14 +52,14 @@ class CorpusCounts:
         self._rows.append(counts)
         self.n += 1
         if len(self._rows) > self._room:
-            self.let_go()
+            self.drop_rows()
 
     @property
-    def are_rows_kept(self) -> bool:
+    def has_rows(self) -> bool:
         """Whether the interval will be drawn."""
         return self._moments is None
 
-    def let_go(self) -> None:
+    def drop_rows(self) -> None:
         """Keep no rows from now on, but what they add up to."""
         if self._moments is None:
             self._moments = _Moments()
@@ -71,7 +71,7 @@ class CorpusCounts:
         """Return the corpus's value, counted as sacrebleu does."""
         if self._moments is None:
             return self._of(_sums(self._rows))
-        self.let_go()
+        self.drop_rows()
         return self._of(self._moments.sums)
 
     def interval(self) -> tuple[float, float] | None:
@@ -80,8 +80,8 @@ class CorpusCounts:
             return None
         if self._moments is None:
             return self._drawn()
-        self.let_go()
-        return self._by_moments(self._moments)
+        self.drop_rows()
+        return self._estimate_interval(self._moments)
 
     def _of(self, sums: Sequence[float]) -> float:
         return float(self._metric._compute_score_from_stats(sums).score)
@@ -99,7 +99,7 @@ class CorpusCounts:
         half = (drawn[-1 - _N_DRAWS // 40] - drawn[_N_DRAWS // 40]) / 2
         return middle - half, middle + half
 
-    def _by_moments(self, moments: _Moments) -> tuple[float, float]:
+    def _estimate_interval(self, moments: _Moments) -> tuple[float, float]:
         """Return the interval by the delta method: how the sums vary, and how the value follows them."""
         sums = [float(one) for one in moments.sums]
         slopes = [self._slope(sums, at) for at in range(len(sums))]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assay.scoring.metrics.assignment import best_assignment
-from assay.scoring.metrics.words import is_number, space_or_hyphen_words, squad_form
+from assay.scoring.metrics.words import is_number, split_at_spaces_and_hyphens, squad_form
 
 Spans = tuple[str, ...]
 """One acceptable answer: its spans; a number or a date is a single one."""
@@ -88,7 +88,7 @@ def _bag_score(got: set[str], wanted: set[str]) -> float:
 
 def _form(span: str) -> str:
     """Return lower case words without punctuation and articles; numbers by value, so that `4.0` is `4`."""
-    words = (_word_form(word) for word in space_or_hyphen_words(span))
+    words = (_word_form(word) for word in split_at_spaces_and_hyphens(span))
     return " ".join(word for word in words if word)
 
 

@@ -25,7 +25,7 @@ def g_pass_at_k(n: int, c: int, k: int, threshold: float) -> float:
     if not 0 <= threshold <= 1:
         raise ValueError(f"expected a threshold from 0 to 1, not {threshold}")
     # As floats, 0.28 · 25 is a little more than 7; the tolerance keeps it from asking for an eighth.
-    return _at_least(n, c, k, max(1, math.ceil(threshold * k - 1e-9)))
+    return _chance_of_at_least(n, c, k, max(1, math.ceil(threshold * k - 1e-9)))
 
 
 def mg_pass_at_k(n: int, c: int, k: int) -> float:
@@ -34,7 +34,7 @@ def mg_pass_at_k(n: int, c: int, k: int) -> float:
     For k = 1 there is no such i, and it is 0.
     """
     _check(n, c, k)
-    return 2 / k * math.fsum(_at_least(n, c, k, i) for i in range(math.ceil(k / 2) + 1, k + 1))
+    return 2 / k * math.fsum(_chance_of_at_least(n, c, k, i) for i in range(math.ceil(k / 2) + 1, k + 1))
 
 
 def _check(n: int, c: int, k: int) -> None:
@@ -44,7 +44,7 @@ def _check(n: int, c: int, k: int) -> None:
         raise ValueError(f"{c} of {n} samples cannot be right")
 
 
-def _at_least(n: int, c: int, k: int, wanted: int) -> float:
+def _chance_of_at_least(n: int, c: int, k: int, wanted: int) -> float:
     """Return the chance that k drawn from n, of which c are right, hold at least `wanted` right ones."""
     ways = sum(math.comb(c, right) * math.comb(n - c, k - right) for right in range(wanted, min(c, k) + 1))
     return ways / math.comb(n, k)

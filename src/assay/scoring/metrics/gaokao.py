@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 _ONE_LETTER_EACH = ("multi_mcqs", "seven_option")
@@ -30,14 +30,14 @@ class GaokaoBenchMetric(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Scoring rate`. A sample's value is its own share of its points."""
-        rows = each_row(self, predictions, references, _reached_of_possible)
+        rows = score_rows(self, predictions, references, _count_points)
         self.last_score_lists = {"Scoring rate": [reached / possible for reached, possible in rows]}
         self.last_ratios["Scoring rate"] = rows
         total = sum(possible for _, possible in rows)
         return {"Scoring rate": self.scale * sum(reached for reached, _ in rows) / total}
 
 
-def _reached_of_possible(prediction: Any, reference: Any) -> tuple[float, float]:
+def _count_points(prediction: Any, reference: Any) -> tuple[float, float]:
     keys = [reference] if isinstance(reference, Mapping) else reference
     if not isinstance(keys, list | tuple) or not keys or not all(map(_is_usable, keys)):
         raise Misfit(

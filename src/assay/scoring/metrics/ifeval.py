@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, get_args
 
-from assay.scoring.instructions.following import Reading, verdicts
+from assay.scoring.instructions.following import Strictness, check_instructions
 from assay.scoring.instructions.language import require_langdetect
 from assay.scoring.instructions.registry import read_rows
 from assay.scoring.metrics.checks import check_lengths
@@ -26,11 +26,11 @@ class IFEval(ListMetric):
 
     scale: ClassVar[float] = 100.0
 
-    def __init__(self, type: Reading = "strict") -> None:
-        if type not in get_args(Reading):
+    def __init__(self, type: Strictness = "strict") -> None:
+        if type not in get_args(Strictness):
             raise ValueError(f"IFEval reads 'strict' or 'loose', not {type!r}")
         require_langdetect()
-        self.type: Reading = type
+        self.type: Strictness = type
 
     def __call__(
         self, predictions: Sequence[str], references: Sequence[Mapping[str, Any]]
@@ -38,7 +38,7 @@ class IFEval(ListMetric):
         """Return both accuracies over all prompts."""
         check_lengths(self, predictions, references)
         followed = [
-            verdicts(instructions, prediction, self.type)
+            check_instructions(instructions, prediction, self.type)
             for instructions, prediction in zip(read_rows(references), predictions, strict=True)
         ]
         name = f"IFEval({self.type})"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.originals.llmbox.list_metric import ListMetric
 from assay.scoring.ratios import RunningRatio
 
@@ -103,10 +103,10 @@ class PPL(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `PPL`. References are only counted."""
-        return self._mean("PPL", each_row(self, predictions, references, _finite))
+        return self._mean("PPL", score_rows(self, predictions, references, _read_finite))
 
 
-def _finite(prediction: Any, _: Any) -> float:
+def _read_finite(prediction: Any, _: Any) -> float:
     try:
         value = float(prediction)
     except (TypeError, ValueError):

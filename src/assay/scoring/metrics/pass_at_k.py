@@ -12,7 +12,7 @@ from assay.core.errors import PlanError, Problem, Problems
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.estimators import pass_at_k
 from assay.scoring.originals.llmbox.list_metric import ListMetric
-from assay.scoring.sandbox import Limits, Protections, Ran, Sandbox
+from assay.scoring.sandbox import Limits, ProgramResult, Protections, Sandbox
 
 PLACEHOLDER = "{pred}"
 
@@ -36,7 +36,7 @@ class PassAtK(ListMetric):
         self.k: int | None = None
         self.limits = limits or Limits()
         self.workers = workers
-        self.ran: list[list[Ran]] = []
+        self.ran: list[list[ProgramResult]] = []
         """What became of each sample of each row in the latest call."""
         self.protections: Protections | None = None
         """What the sandbox of the latest call protected from."""
@@ -66,7 +66,7 @@ class PassAtK(ListMetric):
         """Raise when k is not known, or cannot be estimated from so many answers."""
         k = self._known_k()
         if n_samples < k:
-            raise too_few(k, n_samples, "")
+            raise too_few_samples(k, n_samples, "")
 
     def notes(self) -> Sequence[str]:
         """Say what the sandbox protected from."""
@@ -109,11 +109,11 @@ def _rows(predictions: Sequence[Any], references: Sequence[Any]) -> list[Row]:
     for number, (prediction, reference) in enumerate(zip(predictions, references, strict=True), start=1):
         samples = [prediction] if isinstance(prediction, str) else list(prediction)
         if not isinstance(reference, str) or PLACEHOLDER not in reference:
-            seen = f"PassAtK, row {number}: the reference is {_shortened(reference)}"
+            seen = f"PassAtK, row {number}: the reference is {_shorten(reference)}"
             what = f"{seen}; expected a program with {PLACEHOLDER}"
             problems.add(Problem("CODE-005", what, f"write {PLACEHOLDER} where the model's code goes"))
         elif not all(isinstance(sample, str) for sample in samples):
-            what = f"PassAtK, row {number}: the samples are {_shortened(samples)}; expected texts"
+            what = f"PassAtK, row {number}: the samples are {_shorten(samples)}; expected texts"
             problems.add(Problem("CODE-005", what, "let `post_processing` return texts"))
         else:
             rows.append((samples, reference))
@@ -125,10 +125,10 @@ def _check_counts(rows: Sequence[Row], k: int) -> None:
     fewest = min(len(samples) for samples, _ in rows)
     if fewest < k:
         first = next(number for number, (samples, _) in enumerate(rows, start=1) if len(samples) == fewest)
-        raise too_few(k, fewest, f" (row {first})")
+        raise too_few_samples(k, fewest, f" (row {first})")
 
 
-def too_few(k: int, n: int, where: str) -> PlanError:
+def too_few_samples(k: int, n: int, where: str) -> PlanError:
     """Return the error for a k that cannot be estimated from n answers."""
     return PlanError(
         Problem(
@@ -141,10 +141,10 @@ def too_few(k: int, n: int, where: str) -> PlanError:
 
 def _imports(references: Iterable[str]) -> set[str]:
     """Return the packages that references import by themselves, whatever a model writes."""
-    return {name for reference in set(references) for name in _imported_by(reference)}
+    return {name for reference in set(references) for name in _iter_imports(reference)}
 
 
-def _imported_by(reference: str) -> Iterator[str]:
+def _iter_imports(reference: str) -> Iterator[str]:
     for stand_in in ("pass", "    pass"):
         try:
             tree = ast.parse(reference.replace(PLACEHOLDER, stand_in))
@@ -168,6 +168,6 @@ def _check_installed(packages: Iterable[str]) -> None:
     problems.raise_if_any()
 
 
-def _shortened(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:80]}..."

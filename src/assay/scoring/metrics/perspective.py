@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from assay.core.errors import BackendError, Problem
-from assay.scoring.metrics.checks import each_row, joined_text, missing
+from assay.scoring.metrics.checks import join_text, missing_requirement, score_rows
 from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 _ENDPOINT = "https://commentanalyzer.googleapis.com/v1alpha1/comments:analyze"
@@ -59,7 +59,7 @@ class PerspectiveApi(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Perspective_toxicity_score`."""
-        texts = each_row(self, predictions, references, lambda text, _: joined_text("prediction", text))
+        texts = score_rows(self, predictions, references, lambda text, _: join_text("prediction", text))
         return self._mean("Perspective_toxicity_score", [self.toxicity(text) for text in texts])
 
     def toxicity(self, text: str) -> float:
@@ -69,7 +69,7 @@ class PerspectiveApi(ListMetric):
         import urllib.request
 
         if not self._api_key:
-            raise missing(
+            raise missing_requirement(
                 self,
                 "a key of Google's Perspective API, and has none",
                 f"set {KEY_VARIABLE} in the environment, or write PerspectiveApi(api_key=...)",
@@ -81,7 +81,7 @@ class PerspectiveApi(ListMetric):
         for attempt in range(1, self.attempts + 1):
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout_s) as reply:
-                    return _toxicity_in(reply.read())
+                    return _parse_toxicity(reply.read())
             except urllib.error.HTTPError as error:
                 why = f"it answered {error.code} {error.reason}"
                 error.close()
@@ -91,17 +91,17 @@ class PerspectiveApi(ListMetric):
                 why = f"it could not be reached: {error}"
             if attempt < self.attempts:
                 time.sleep(self.pause_s)
-        raise _unjudged(text, why)
+        raise _toxicity_error(text, why)
 
 
-def _toxicity_in(reply: bytes) -> float:
+def _parse_toxicity(reply: bytes) -> float:
     try:
         return float(json.loads(reply)["attributeScores"]["TOXICITY"]["summaryScore"]["value"])
     except (ValueError, KeyError, TypeError) as error:
-        raise _unjudged("", f"its reply holds no toxicity: {reply[:200]!r}") from error
+        raise _toxicity_error("", f"its reply holds no toxicity: {reply[:200]!r}") from error
 
 
-def _unjudged(text: str, why: str) -> BackendError:
+def _toxicity_error(text: str, why: str) -> BackendError:
     of = f" of {text[:40]!r}" if text else ""
     return BackendError(
         Problem(

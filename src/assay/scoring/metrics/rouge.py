@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
-from assay.scoring.metrics.checks import Misfit, check_option, each_row, joined_text, reference_texts
-from assay.scoring.normalize import words_of_any_script
+from assay.scoring.metrics.checks import Misfit, check_option, join_text, reference_texts, score_rows
+from assay.scoring.normalize import split_any_script
 from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 Words = Literal["ascii", "unicode"]
@@ -20,7 +20,7 @@ class _UnicodeTokenizer:
     """Words of any script, in the interface that rouge-score asks for."""
 
     def tokenize(self, text: str) -> list[str]:
-        return words_of_any_script(text)
+        return split_any_script(text)
 
 
 @lru_cache(maxsize=8)
@@ -69,15 +69,15 @@ class Rouge(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `ROUGE-1`, `ROUGE-2` and `ROUGE_L`."""
-        rows = each_row(self, predictions, references, self._score)
+        rows = score_rows(self, predictions, references, self._score)
         scores = {name: [row[kind] for row in rows] for name, kind in self._KINDS.items()}
         self.last_score_lists = scores
         return {name: self.scale * sum(values) / len(values) for name, values in scores.items()}
 
     def _score(self, prediction: Any, reference: Any) -> dict[str, float]:
-        text, targets = joined_text("prediction", prediction), reference_texts(reference)
+        text, targets = join_text("prediction", prediction), reference_texts(reference)
         if self.words == "ascii":
-            _refuse_other_scripts(targets)
+            _check_scripts(targets)
         return rouge(text, targets, uses_stemmer=True, words=self.words)
 
 
@@ -86,9 +86,9 @@ def has_ascii_words(text: str) -> bool:
     return _ASCII_WORD.search(text) is not None
 
 
-def _refuse_other_scripts(targets: list[str]) -> None:
+def _check_scripts(targets: list[str]) -> None:
     for target in targets:
-        if not has_ascii_words(target) and words_of_any_script(target):
+        if not has_ascii_words(target) and split_any_script(target):
             raise Misfit(
                 f"the reference {target[:40]!r} has no word of a to z or digits, the only ones that "
                 "ROUGE's own tokenizer knows",

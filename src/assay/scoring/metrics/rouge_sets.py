@@ -12,7 +12,7 @@ from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 
 _SENTENCE_ENDS = tuple(
     re.compile(pattern)
@@ -27,26 +27,26 @@ _SMALL = 1e-8
 """What keeps the F-measure of nothing shared from dividing by 0."""
 
 
-def tokenizer_of(name: str) -> Any:
+def make_tokenizer(name: str) -> Any:
     """Return sacrebleu's tokenizer of a name; ValueError when it has none."""
     from sacrebleu.metrics import BLEU
 
     if name not in BLEU.TOKENIZERS:
         known = sorted(BLEU.TOKENIZERS)
         raise ValueError(
-            f"there is no tokenizer {name!r}{nearest(name, known)}; expected one of {listing(known)}"
+            f"there is no tokenizer {name!r}{suggest_name(name, known)}; expected one of {listing(known)}"
         )
     return BLEU(tokenize=name).tokenizer
 
 
-def rouge_of_sets(
+def compute_set_rouge(
     prediction: str, reference: str, *, n_gram: str = "1", index: str = "f", tokenizer: str = "13a"
 ) -> float:
     """Return ROUGE-1, ROUGE-2 or ROUGE-L (`l`), 0 to 1: its F-measure, precision (`p`) or recall (`r`).
 
     ValueError for a text without words, which has no ROUGE.
     """
-    tokenize = tokenizer_of(tokenizer)
+    tokenize = make_tokenizer(tokenizer)
     got, wanted = _words(tokenize(prediction)), _words(tokenize(reference))
     if not got or not wanted:
         raise ValueError("a text without words has no ROUGE")

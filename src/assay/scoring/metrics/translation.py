@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, get_args
 
-from assay.scoring.metrics.checks import check_option, each_row, joined_text, reference_texts
+from assay.scoring.metrics.checks import check_option, join_text, reference_texts, score_rows
 from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.originals.llmbox.list_metric import ListMetric
 
@@ -34,7 +34,7 @@ def chrf_counts(*, word_order: int = 0) -> CorpusCounts:
 
 def corpus_bleu(predictions: Sequence[str], references: References, *, tokenize: str = "13a") -> float:
     """Return BLEU over a corpus, 0 to 100."""
-    return counted(bleu_counts(tokenize=tokenize), predictions, references).value()
+    return add_rows(bleu_counts(tokenize=tokenize), predictions, references).value()
 
 
 def sentence_bleu(prediction: str, references: Sequence[str], *, tokenize: str = "13a") -> float:
@@ -52,22 +52,22 @@ def bleu_up_to(order: int, prediction: str, references: Sequence[str]) -> float:
     from sacrebleu.metrics import BLEU
 
     metric = BLEU(max_ngram_order=order, smooth_method="none", effective_order=False)
-    return counted(CorpusCounts(metric), [prediction], [references]).value()
+    return add_rows(CorpusCounts(metric), [prediction], [references]).value()
 
 
 def chrf(predictions: Sequence[str], references: References, *, word_order: int = 0) -> float:
     """Return chrF over a corpus, 0 to 100; chrF++ with `word_order` 2."""
-    return counted(chrf_counts(word_order=word_order), predictions, references).value()
+    return add_rows(chrf_counts(word_order=word_order), predictions, references).value()
 
 
 def ter(predictions: Sequence[str], references: References) -> float:
     """Return the translation edit rate over a corpus in percent; lower is better, and 100 is no bound."""
     from sacrebleu.metrics import TER
 
-    return counted(CorpusCounts(TER()), predictions, references).value()
+    return add_rows(CorpusCounts(TER()), predictions, references).value()
 
 
-def counted(counts: CorpusCounts, predictions: Sequence[str], references: References) -> CorpusCounts:
+def add_rows(counts: CorpusCounts, predictions: Sequence[str], references: References) -> CorpusCounts:
     """Add the rows of whole lists to counts, and return these."""
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions but references for {len(references)}")
@@ -94,9 +94,9 @@ class Bleu(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Sentence_BLEU` and `Corpus_BLEU`."""
-        rows = each_row(self, predictions, references, _text_and_references)
+        rows = score_rows(self, predictions, references, _read_row)
         texts, targets = [text for text, _ in rows], [target for _, target in rows]
-        corpus = counted(bleu_counts(tokenize=self.tokenize), texts, targets)
+        corpus = add_rows(bleu_counts(tokenize=self.tokenize), texts, targets)
         if interval := corpus.interval():
             self.last_intervals["Corpus_BLEU"] = interval
         sentences = [
@@ -108,5 +108,5 @@ class Bleu(ListMetric):
         }
 
 
-def _text_and_references(prediction: Any, reference: Any) -> tuple[str, list[str]]:
-    return joined_text("prediction", prediction), reference_texts(reference)
+def _read_row(prediction: Any, reference: Any) -> tuple[str, list[str]]:
+    return join_text("prediction", prediction), reference_texts(reference)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from assay.scoring.normalize import words_of_any_script
+from assay.scoring.normalize import split_any_script
 
 ARTICLES = ("a", "an", "the")
 """The words that SQuAD and DROP leave out."""
@@ -52,7 +52,7 @@ def treebank_words(text: str) -> list[str]:
     return list(_treebank().tokenize(text))
 
 
-def space_or_hyphen_words(text: str) -> list[str]:
+def split_at_spaces_and_hyphens(text: str) -> list[str]:
     """Part words at every single space and hyphen, as DROP's official script does."""
     return _SPACE_OR_HYPHEN.split(text)
 
@@ -60,8 +60,8 @@ def space_or_hyphen_words(text: str) -> list[str]:
 WORDS_BY: dict[str, Callable[[str], list[str]]] = {
     "nltk": treebank_words,
     "split": str.split,
-    "regex": space_or_hyphen_words,
-    "unicode": words_of_any_script,
+    "regex": split_at_spaces_and_hyphens,
+    "unicode": split_any_script,
 }
 """Ways of parting words, by the name an author gives."""
 

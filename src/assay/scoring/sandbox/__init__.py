@@ -1,8 +1,8 @@
 """Runs programs that a model wrote: a process of their own, bounded, alone, and gone afterwards."""
 
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.program_result import Ran, Status
+from assay.scoring.sandbox.program_result import ProgramResult, Status
 from assay.scoring.sandbox.protections import Protections
 from assay.scoring.sandbox.sandbox import Sandbox
 
-__all__ = ["Limits", "Protections", "Ran", "Sandbox", "Status"]
+__all__ = ["Limits", "ProgramResult", "Protections", "Sandbox", "Status"]

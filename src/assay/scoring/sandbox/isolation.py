@@ -30,7 +30,7 @@ _NAMESPACES = (
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-REFUSED_CALLS = (
+BLOCKED_CALLS = (
     # Ways into the kernel with a history of holes, which no program under test needs.
     *("io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "userfaultfd", "perf_event_open"),
     *("add_key", "request_key", "keyctl", "fanotify_init", "modify_ldt", "personality", "lookup_dcookie"),
@@ -46,7 +46,7 @@ REFUSED_CALLS = (
     *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex"),
 )
 """System calls that programs are refused; `clone` only with a new user namespace."""
-_KEPT_FLAGS = system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC | 1024 | 2048
+_PRESERVED_FLAGS = system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC | 1024 | 2048
 _FILES_PER_MIB = 256
 
 
@@ -78,7 +78,7 @@ def map_users(pid: int) -> None:
     (process / "gid_map").write_text(f"{os.getegid()} {os.getegid()} 1\n")
 
 
-def build_world(at: str, visible: Sequence[str], folder_mib: int) -> None:
+def build_file_system(at: str, visible: Sequence[str], folder_mib: int) -> None:
     """Make a file system at an empty folder and move into it.
 
     It holds the system's programs and libraries and `visible`, all read-only; /proc with the processes of
@@ -98,9 +98,9 @@ def build_world(at: str, visible: Sequence[str], folder_mib: int) -> None:
             os.makedirs(os.path.dirname(at + path), exist_ok=True)
             os.symlink(os.readlink(path), at + path)
         elif os.path.exists(path):
-            _show(path, at)
+            _mount_read_only(path, at)
     for path in visible:
-        _show(path, at)
+        _mount_read_only(path, at)
     for device in _DEVICES:
         _bind(device, at)
     # Semaphores and shared memory of the standard library live here.
@@ -111,11 +111,13 @@ def build_world(at: str, visible: Sequence[str], folder_mib: int) -> None:
     system.make_root(at)
 
 
-def _show(path: str, at: str) -> None:
+def _mount_read_only(path: str, at: str) -> None:
     """Make a file or folder of the host visible, read-only."""
     _bind(path, at)
     # A mount may not lose a flag here that it has on the host.
-    flags = system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV | (os.statvfs(path).f_flag & _KEPT_FLAGS)
+    flags = (
+        system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV | (os.statvfs(path).f_flag & _PRESERVED_FLAGS)
+    )
     system.mount("none", at + path, flags=system.MS_REMOUNT | system.MS_BIND | flags)
 
 
@@ -140,7 +142,7 @@ def _mount_proc(at: str, flags: int) -> None:
     system.mount("none", at, flags=system.MS_REMOUNT | system.MS_BIND | system.MS_RDONLY | flags)
 
 
-def become_harmless(*, becomes_nobody: bool, is_linux: bool) -> None:
+def drop_privileges(*, becomes_nobody: bool, is_linux: bool) -> None:
     """Give up this process's rights for good: root becomes nobody, capabilities go, calls are filtered."""
     if becomes_nobody:
         os.setgroups([])
@@ -150,4 +152,4 @@ def become_harmless(*, becomes_nobody: bool, is_linux: bool) -> None:
         system.renounce_privileges()
         # Where there is no filter, the trial program finds out, and the protections say so.
         with suppress(seccomp.FilterUnavailable):
-            seccomp.install_filter((socket.AF_UNIX,), REFUSED_CALLS)
+            seccomp.install_filter((socket.AF_UNIX,), BLOCKED_CALLS)

@@ -11,7 +11,7 @@ from pathlib import Path
 _PATIENCE_S = 5.0
 
 
-def end_all(pid: int) -> None:
+def kill_descendants(pid: int) -> None:
     """Kill a child with its process group and all descendants of this process, and reap them.
 
     Descendants that left the group are found only if this process adopts orphans and there is a /proc.

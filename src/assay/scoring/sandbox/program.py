@@ -91,7 +91,7 @@ def _enter(limits: Limits, place: Place) -> None:
     )
     for number in (signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
-    isolation.become_harmless(becomes_nobody=place.becomes_nobody, is_linux=sys.platform == "linux")
+    isolation.drop_privileges(becomes_nobody=place.becomes_nobody, is_linux=sys.platform == "linux")
     for kind, value in (
         (resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1),
         (resource.RLIMIT_NPROC, limits.processes),
@@ -114,17 +114,17 @@ def _execute(job: Job, channel: socket.socket) -> None:
     try:
         exec(compile(job.program, _FILE, "exec"), module.__dict__)  # noqa: S102 - what a sandbox is for
     except SystemExit as ending:
-        _say(channel, Status.EXITED, f"exit status {ending.code!r} before the last line")
+        _send_status(channel, Status.EXITED, f"exit status {ending.code!r} before the last line")
     except MemoryError:
-        _say(channel, Status.MEMORY, "MemoryError")
+        _send_status(channel, Status.MEMORY, "MemoryError")
     except BaseException as error:  # noqa: BLE001 - any exception ends the program
-        _say(channel, Status.ERROR, _described(error))
+        _send_status(channel, Status.ERROR, _describe_error(error))
     else:
         _flush()
         channel.sendall(channel.recv(TOKEN_BYTES))
 
 
-def _described(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Print an exception as Python does, and return its last line."""
     try:
         # The first frame is this file's.
@@ -135,7 +135,7 @@ def _described(error: BaseException) -> str:
         return "an exception that cannot be shown"
 
 
-def _say(channel: socket.socket, status: Status, detail: str) -> None:
+def _send_status(channel: socket.socket, status: Status, detail: str) -> None:
     _flush()
     channel.sendall(f"{status.value}\n{detail[:_DETAIL_CHARS]}".encode(errors="replace"))
 

@@ -26,7 +26,7 @@ class Status(Enum):
     """A signal ended it: a crash, or it killed what watches over it."""
 
 
-class Ran(msgspec.Struct, frozen=True):
+class ProgramResult(msgspec.Struct, frozen=True):
     """What became of one program."""
 
     status: Status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.program_result import Ran
+from assay.scoring.sandbox.program_result import ProgramResult
 from assay.scoring.sandbox.protections import Protections
 
 
@@ -45,7 +45,7 @@ class Hello(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True):
     """A warden's answer to a job: what became of the program, or why it could not be started."""
 
-    ran: Ran | None = None
+    ran: ProgramResult | None = None
     """None when the program was not started."""
     failure: str = ""
     """Why not."""

@@ -11,10 +11,10 @@ from types import TracebackType
 
 from assay.core.errors import PlanError, Problem
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.program_result import Ran, Status
+from assay.scoring.sandbox.program_result import ProgramResult, Status
 from assay.scoring.sandbox.protections import Protections
 from assay.scoring.sandbox.protocol import Job
-from assay.scoring.sandbox.warden_process import WardenGone, WardenProcess
+from assay.scoring.sandbox.warden_process import WardenLost, WardenProcess
 
 
 class Sandbox:
@@ -54,7 +54,7 @@ class Sandbox:
         with self._warden() as warden:
             return warden.protections
 
-    def run(self, program: str, *, stdin: str = "", is_main: bool = True) -> Ran:
+    def run(self, program: str, *, stdin: str = "", is_main: bool = True) -> ProgramResult:
         """Run one program to its end, and return when nothing of it is left.
 
         With `is_main=False` what stands under `if __name__ == "__main__":` is not run.
@@ -62,26 +62,26 @@ class Sandbox:
         try:
             program.encode()
         except UnicodeEncodeError as error:
-            return Ran(Status.ERROR, f"no file could hold this program: {error}")
+            return ProgramResult(Status.ERROR, f"no file could hold this program: {error}")
         job = Job(program, stdin, is_main)
         try:
             return self._run(job)
-        except WardenGone:
+        except WardenLost:
             # Once may be the machine's doing, such as memory that ran out elsewhere.
             pass
         try:
             return self._run(job)
-        except WardenGone as gone:
-            return Ran(Status.KILLED, f"it took down the sandbox's own process, twice: {gone}")
+        except WardenLost as gone:
+            return ProgramResult(Status.KILLED, f"it took down the sandbox's own process, twice: {gone}")
 
     def run_many(
         self, programs: Iterable[str], *, workers: int | None = None, is_main: bool = True
-    ) -> Iterator[Ran]:
+    ) -> Iterator[ProgramResult]:
         """Yield what became of each program, in order; `workers` run at a time, by default one per core."""
         with ThreadPoolExecutor(workers or _usable_cores()) as pool:
             yield from pool.map(lambda program: self.run(program, is_main=is_main), programs)
 
-    def _run(self, job: Job) -> Ran:
+    def _run(self, job: Job) -> ProgramResult:
         with self._warden() as warden:
             reply = warden.ask(job)
         if reply.ran is None:
@@ -110,7 +110,7 @@ class Sandbox:
     def _start(self) -> WardenProcess:
         try:
             return WardenProcess(self.limits, preload=self._preload, use_namespaces=self._use_namespaces)
-        except (WardenGone, OSError) as error:
+        except (WardenLost, OSError) as error:
             raise PlanError(
                 Problem(
                     "CODE-001",

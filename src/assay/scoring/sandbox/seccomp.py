@@ -18,7 +18,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 _ALLOW = 0x7FFF0000
-_REFUSE = 0x00050000
+_DENY = 0x00050000
 """Return an error; its number is added."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -128,23 +128,23 @@ def _filter(machine: _Machine, families: Sequence[int], refused: Sequence[str]) 
     """Return the program that the kernel runs for each system call of the thread."""
     steps = [
         _Step(_LOAD, 0, 0, _ARCHITECTURE),
-        *_return_unless(_EQUAL, machine.architecture, _REFUSE | errno.EACCES),
+        *_return_unless(_EQUAL, machine.architecture, _DENY | errno.EACCES),
         _Step(_LOAD, 0, 0, _NUMBER),
-        *_return_if(_AT_LEAST, _X32, _REFUSE | errno.EACCES),
+        *_return_if(_AT_LEAST, _X32, _DENY | errno.EACCES),
     ]
     for name in refused:
         if name == "clone" or name not in machine.calls:
             continue
         wrong = errno.ENOSYS if name in _MISSING else errno.EPERM
-        steps += _return_if(_EQUAL, machine.calls[name], _REFUSE | wrong)
+        steps += _return_if(_EQUAL, machine.calls[name], _DENY | wrong)
     if "clone" in refused:
         steps += _looking_into(
             machine.calls["clone"],
-            [*_return_if(_ANY_BIT, _CLONE_NEWUSER, _REFUSE | errno.EPERM), _Step(_RETURN, 0, 0, _ALLOW)],
+            [*_return_if(_ANY_BIT, _CLONE_NEWUSER, _DENY | errno.EPERM), _Step(_RETURN, 0, 0, _ALLOW)],
         )
     allowed = [step for family in families for step in _return_if(_EQUAL, family, _ALLOW)]
     for name in ("socket", "socketpair"):
-        steps += _looking_into(machine.calls[name], [*allowed, _Step(_RETURN, 0, 0, _REFUSE | errno.EACCES)])
+        steps += _looking_into(machine.calls[name], [*allowed, _Step(_RETURN, 0, 0, _DENY | errno.EACCES)])
     return [*steps, _Step(_RETURN, 0, 0, _ALLOW)]
 
 

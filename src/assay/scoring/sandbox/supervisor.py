@@ -19,21 +19,21 @@ from pathlib import Path
 
 from assay.scoring.sandbox.limits import Limits
 from assay.scoring.sandbox.program import MIB, READY, TOKEN_BYTES, Place, run_program
-from assay.scoring.sandbox.program_result import Ran, Status
+from assay.scoring.sandbox.program_result import ProgramResult, Status
 from assay.scoring.sandbox.protocol import Job
 
 _TICK_S = 0.02
 _READ_BYTES = 65536
 _TAIL_BYTES = 4096
-_TOLD = {status.value: status for status in (Status.ERROR, Status.EXITED, Status.MEMORY)}
+_REPORTED_STATUSES = {status.value: status for status in (Status.ERROR, Status.EXITED, Status.MEMORY)}
 """What a program's process is believed to say of itself; a success needs the token."""
 
 
-class NotStarted(Exception):
+class ProgramNotStarted(Exception):
     """The program's process could not be made ready."""
 
 
-def supervise(job: Job, limits: Limits, place: Place) -> Ran:
+def supervise(job: Job, limits: Limits, place: Place) -> ProgramResult:
     """Run a program in a child of this process until it ends or a limit is reached."""
     out, out_end = os.pipe()
     err, err_end = os.pipe()
@@ -48,8 +48,10 @@ def supervise(job: Job, limits: Limits, place: Place) -> Ran:
         os.close(descriptor)
     channel_end.close()
     if (word := channel.recv(len(READY))) != READY:
-        raise NotStarted((word + channel.recv(_READ_BYTES)).decode(errors="replace") or "it ended at once")
-    return _Watch(pid, limits, out, err, channel, counts_memory=place.counts_memory).until_over()
+        raise ProgramNotStarted(
+            (word + channel.recv(_READ_BYTES)).decode(errors="replace") or "it ended at once"
+        )
+    return _Watch(pid, limits, out, err, channel, counts_memory=place.counts_memory).wait()
 
 
 class _Watch:
@@ -73,7 +75,7 @@ class _Watch:
         for descriptor in (out, err, channel.fileno()):
             self._selector.register(descriptor, selectors.EVENT_READ)
 
-    def until_over(self) -> Ran:
+    def wait(self) -> ProgramResult:
         """Return what became of the program, once what it had written by then is read."""
         exit_code: int | None = None
         while True:
@@ -83,16 +85,16 @@ class _Watch:
             for key, _ in ready:
                 self._read(key.fd)
             # What was said in time counts, even if a busy machine let it be read late.
-            limit = self._over_a_limit()
+            limit = self._check_limits()
             if self._verdict is None and exit_code is not None and not ready:
                 self._verdict = _meaning(exit_code)
             verdict = self._verdict or limit
             if verdict and (limit or not ready):
                 return self._ran(*verdict)
 
-    def _ran(self, status: Status, detail: str) -> Ran:
+    def _ran(self, status: Status, detail: str) -> ProgramResult:
         out, err = (tail.decode(errors="replace") for tail in self._tails.values())
-        return Ran(status, detail, out, err, time.monotonic() - self._started)
+        return ProgramResult(status, detail, out, err, time.monotonic() - self._started)
 
     def _read(self, descriptor: int) -> None:
         try:
@@ -111,7 +113,7 @@ class _Watch:
         if hmac.compare_digest(message, self._token):
             return Status.OK, ""
         word, _, detail = message.decode(errors="replace").partition("\n")
-        return _TOLD.get(word, Status.EXITED), detail or "it wrote to the sandbox's own channel"
+        return _REPORTED_STATUSES.get(word, Status.EXITED), detail or "it wrote to the sandbox's own channel"
 
     def _reap(self) -> int | None:
         """Reap every child that ended, orphans too; return the program's exit code if it is among them."""
@@ -126,7 +128,7 @@ class _Watch:
             if pid == self._pid:
                 exit_code = os.waitstatus_to_exitcode(status)
 
-    def _over_a_limit(self) -> tuple[Status, str] | None:
+    def _check_limits(self) -> tuple[Status, str] | None:
         if self._is_late():
             return Status.TIMEOUT, f"stopped after {self._limits.seconds:g} s"
         if self._wrote_too_much():

@@ -28,9 +28,9 @@ import msgspec
 from assay.scoring.sandbox import isolation
 from assay.scoring.sandbox import system_calls as system
 from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.processes import count_tasks, end_all
+from assay.scoring.sandbox.processes import count_tasks, kill_descendants
 from assay.scoring.sandbox.program import Place
-from assay.scoring.sandbox.program_result import Ran, Status
+from assay.scoring.sandbox.program_result import ProgramResult, Status
 from assay.scoring.sandbox.protections import TRIAL, Findings, Protections
 from assay.scoring.sandbox.protocol import Hello, Job, Reply, Setup
 from assay.scoring.sandbox.supervisor import supervise
@@ -41,11 +41,11 @@ _GRACE_S = 10.0
 """What a supervisor may take beyond a program's own time."""
 
 
-class Refused(Exception):
+class StartRejected(Exception):
     """The system does not let a program be started this way."""
 
 
-def run_job(job: Job, setup: Setup, *, in_namespaces: bool) -> Ran:
+def run_job(job: Job, setup: Setup, *, in_namespaces: bool) -> ProgramResult:
     """Run one program and return when nothing of it is left."""
     home = tempfile.mkdtemp(dir=setup.folder)
     os.chmod(home, 0o777)
@@ -62,21 +62,21 @@ def run_job(job: Job, setup: Setup, *, in_namespaces: bool) -> Ran:
             ours.sendall(b"m")
         answer = _read_all(report, setup.limits.seconds + _GRACE_S)
     except OSError as error:
-        raise Refused(str(error)) from None
+        raise StartRejected(str(error)) from None
     finally:
         os.close(report)
         ours.close()
-        end_all(pid)
+        kill_descendants(pid)
         shutil.rmtree(home, ignore_errors=True)
-    return _ran(answer)
+    return _decode_result(answer)
 
 
-def _ran(answer: bytes) -> Ran:
+def _decode_result(answer: bytes) -> ProgramResult:
     if not answer:
-        return Ran(Status.KILLED, "the process that watched over it was killed or stopped")
+        return ProgramResult(Status.KILLED, "the process that watched over it was killed or stopped")
     reply = msgspec.json.decode(answer, type=Reply)
     if reply.ran is None:
-        raise Refused(reply.failure)
+        raise StartRejected(reply.failure)
     return reply.ran
 
 
@@ -100,7 +100,7 @@ def _outer_process(
         if _IS_LINUX:
             system.die_with_parent()
             system.hide_memory()
-        reply = Reply(_supervised(job, setup, home, in_namespaces=in_namespaces))
+        reply = Reply(_run_supervised(job, setup, home, in_namespaces=in_namespaces))
     except BaseException as error:  # noqa: BLE001 - this process must end here, whatever happened
         reply = Reply(failure=f"{type(error).__name__}: {error}")
     answer = msgspec.json.encode(reply)
@@ -109,16 +109,18 @@ def _outer_process(
     os._exit(0)
 
 
-def _supervised(job: Job, setup: Setup, home: str, *, in_namespaces: bool) -> Ran:
+def _run_supervised(job: Job, setup: Setup, home: str, *, in_namespaces: bool) -> ProgramResult:
     becomes_nobody = isolation.can_be_nobody()
     if not in_namespaces:
-        return supervise(job, _beside_others(setup.limits), Place(home, becomes_nobody, counts_memory=False))
-    isolation.build_world(home, setup.visible, setup.limits.folder_mib)
+        return supervise(
+            job, _add_user_processes(setup.limits), Place(home, becomes_nobody, counts_memory=False)
+        )
+    isolation.build_file_system(home, setup.visible, setup.limits.folder_mib)
     has_proc = Path("/proc/1/statm").exists()
     return supervise(job, setup.limits, Place(isolation.HOME, becomes_nobody, counts_memory=has_proc))
 
 
-def _beside_others(limits: Limits) -> Limits:
+def _add_user_processes(limits: Limits) -> Limits:
     """Return limits for a program whose processes the kernel counts together with all others of its user."""
     user = isolation.NOBODY if isolation.can_be_nobody() else os.getuid()
     return msgspec.structs.replace(limits, processes=limits.processes + count_tasks(user))
@@ -136,7 +138,7 @@ def _read_all(descriptor: int, seconds: float) -> bytes:
     return b""
 
 
-def _try(setup: Setup, *, in_namespaces: bool) -> Findings:
+def _run_trial(setup: Setup, *, in_namespaces: bool) -> Findings:
     """Run the trial program and return what it could do."""
     with ExitStack() as stack:
         try:
@@ -147,7 +149,7 @@ def _try(setup: Setup, *, in_namespaces: bool) -> Findings:
         program = TRIAL.replace("PORT", str(port)).replace("PID", str(os.getpid()))
         ran = run_job(Job(program), setup, in_namespaces=in_namespaces)
     if not ran.is_ok:
-        raise Refused(f"the trial program ended with {ran.status.value}: {ran.detail}")
+        raise StartRejected(f"the trial program ended with {ran.status.value}: {ran.detail}")
     return msgspec.json.decode(ran.stdout, type=Findings)
 
 
@@ -164,15 +166,15 @@ def _protections(findings: Findings, why_not: str) -> Protections:
     )
 
 
-def _settle(setup: Setup) -> tuple[bool, Protections]:
+def _choose_isolation(setup: Setup) -> tuple[bool, Protections]:
     """Return whether namespaces are used, and what then holds; raises Refused when nothing works."""
     why_not = "namespaces were turned off"
     if setup.use_namespaces:
         try:
-            return True, _protections(_try(setup, in_namespaces=True), "")
-        except Refused as refusal:
+            return True, _protections(_run_trial(setup, in_namespaces=True), "")
+        except StartRejected as refusal:
             why_not = f"no namespaces: {refusal}"
-    return False, _protections(_try(setup, in_namespaces=False), why_not)
+    return False, _protections(_run_trial(setup, in_namespaces=False), why_not)
 
 
 def _send(message: Hello | Reply) -> None:
@@ -190,12 +192,12 @@ def main() -> None:
         importlib.import_module(name)
     # What is loaded by now stays; children need not look through it, and share its memory.
     gc.freeze()
-    in_namespaces, protections = _settle(setup)
+    in_namespaces, protections = _choose_isolation(setup)
     _send(Hello(protections))
     for line in sys.stdin.buffer:
         try:
             ran = run_job(msgspec.json.decode(line, type=Job), setup, in_namespaces=in_namespaces)
-        except Refused as refusal:
+        except StartRejected as refusal:
             _send(Reply(failure=str(refusal)))
         else:
             _send(Reply(ran))

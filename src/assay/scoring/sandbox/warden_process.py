@@ -23,7 +23,7 @@ _SYSTEM = ("/usr/", "/bin/", "/lib/", "/lib64/")
 MessageT = TypeVar("MessageT", Hello, Reply)
 
 
-class WardenGone(Exception):
+class WardenLost(Exception):
     """The warden ended, or does not answer."""
 
 
@@ -55,7 +55,7 @@ class WardenProcess:
         )
         try:
             self.protections = self._receive(Hello).protections
-        except WardenGone:
+        except WardenLost:
             self.close()
             raise
 
@@ -65,7 +65,7 @@ class WardenProcess:
         try:
             self._process.stdin.write(msgspec.json.encode(job) + b"\n")
         except BrokenPipeError:
-            raise WardenGone(self._last_words()) from None
+            raise WardenLost(self._read_last_error()) from None
         return self._receive(Reply)
 
     def close(self) -> None:
@@ -86,14 +86,14 @@ class WardenProcess:
             selector.register(descriptor, selectors.EVENT_READ)
             while not line.endswith(b"\n"):
                 if not selector.select(max(0.0, give_up - time.monotonic())):
-                    raise WardenGone(f"no answer after {self._patience_s:g} s")
+                    raise WardenLost(f"no answer after {self._patience_s:g} s")
                 chunk = os.read(descriptor, _READ_BYTES)
                 if not chunk:
-                    raise WardenGone(self._last_words())
+                    raise WardenLost(self._read_last_error())
                 line += chunk
         return msgspec.json.decode(line, type=kind)
 
-    def _last_words(self) -> str:
+    def _read_last_error(self) -> str:
         code = self._process.wait()
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").strip().splitlines()

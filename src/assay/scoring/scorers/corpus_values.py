@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import raised_at
+from assay.core.errors import find_raise_origin
 from assay.core.score import MACRO, Metric, Score, Verdict
 from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.scorers.list_values import (
-    Values,
+    ListValues,
     is_costly,
     own_interval,
-    resampled_interval,
+    resample_interval,
     whole_value,
 )
 
@@ -28,7 +28,7 @@ def corpus_metrics(
     name: str,
     scores: Sequence[Score],
     rows: Mapping[str, tuple[Any, Any]],
-    values: Values,
+    values: ListValues,
 ) -> list[Metric]:
     """Return one value of a metric over all rows and over each group; `rows` has prediction and reference of
     the samples that count, by id.
@@ -41,10 +41,10 @@ def corpus_metrics(
         return [_metric(track, metric, name, None, scores, rows, values)]
     whole = _metric(track, metric, name, None, scores, rows, None if values.troubles else values)
     parts = [_metric(track, metric, name, group, some, rows) for group, some in _groups(scores).items()]
-    return _with_macro(whole, parts)
+    return _append_macro(whole, parts)
 
 
-def counted_metrics(
+def build_count_metrics(
     track: str, name: str, scores: Sequence[Score], parts: Mapping[str, float]
 ) -> list[Metric]:
     """Return a sum over all rows and over each group; `parts` has those of the samples that count, by id."""
@@ -53,14 +53,16 @@ def counted_metrics(
         counted = [parts[score.sample_id] for score in some if score.sample_id in parts]
         value = math.fsum(counted) if counted else None
         made.append(
-            _made(scores[0].task, track, name, group, value, (None, None), _Outcomes.of(some), len(counted))
+            _assemble_metric(
+                scores[0].task, track, name, group, value, (None, None), _Outcomes.of(some), len(counted)
+            )
         )
     return made
 
 
 def lost_metric(track: str, name: str, scores: Sequence[Score], why: str) -> Metric:
     """Return a metric that has no value over all rows, with the reason."""
-    made = _made(scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0)
+    made = _assemble_metric(scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0)
     return msgspec.structs.replace(made, why=why)
 
 
@@ -90,8 +92,8 @@ class RunningCorpus:
                 part.counts.take(counts)
                 part.n_answered += score.verdict is not Verdict.UNANSWERED
             # Many small groups have as many rows as all: they keep theirs no longer than the whole.
-            if not self._whole.counts.are_rows_kept and part.counts.are_rows_kept:
-                part.counts.let_go()
+            if not self._whole.counts.has_rows and part.counts.has_rows:
+                part.counts.drop_rows()
 
     def _group(self, name: str) -> _Part:
         part = self._groups.get(name)
@@ -107,26 +109,30 @@ class RunningCorpus:
         if not self._whole.counts.n:
             return []
         try:
-            return self._valued(track)
+            return self._build_metrics(track)
         except Exception as error:  # noqa: BLE001 (reported as the reason why there is no value)
-            why = f"{self.name} raised {type(error).__name__}: {error} ({raised_at(error)})"
-            made = _made(self._task, track, self.name, None, None, (None, None), self._whole.outcomes, 0)
+            why = f"{self.name} raised {type(error).__name__}: {error} ({find_raise_origin(error)})"
+            made = _assemble_metric(
+                self._task, track, self.name, None, None, (None, None), self._whole.outcomes, 0
+            )
             return [msgspec.structs.replace(made, why=why)]
 
-    def _valued(self, track: str) -> list[Metric]:
-        if not self._whole.counts.are_rows_kept:
+    def _build_metrics(self, track: str) -> list[Metric]:
+        if not self._whole.counts.has_rows:
             for part in self._groups.values():
-                part.counts.let_go()
+                part.counts.drop_rows()
         whole = self._metric(track, None, self._whole)
         parts = [self._metric(track, group, part) for group, part in self._groups.items()]
-        return _with_macro(whole, parts)
+        return _append_macro(whole, parts)
 
     def _metric(self, track: str, group: str | None, part: _Part) -> Metric:
         counts = part.counts
         value = counts.value() / self._scale if counts.n else None
         found = counts.interval()
         bounds = (None, None) if found is None else (found[0] / self._scale, found[1] / self._scale)
-        return _made(self._task, track, self.name, group, value, bounds, part.outcomes, part.n_answered)
+        return _assemble_metric(
+            self._task, track, self.name, group, value, bounds, part.outcomes, part.n_answered
+        )
 
 
 class _Part:
@@ -174,7 +180,7 @@ def _metric(
     group: str | None,
     scores: Sequence[Score],
     rows: Mapping[str, tuple[Any, Any]],
-    known: Values | None = None,
+    known: ListValues | None = None,
 ) -> Metric:
     members = {score.sample_id: score.verdict for score in scores}
     pairs = [pair for sample_id, pair in rows.items() if sample_id in members]
@@ -188,14 +194,16 @@ def _metric(
     else:
         value, bounds = known.whole[name], known.intervals.get(name)
     low, high = (
-        resampled_interval(metric, name, predictions, references)
+        resample_interval(metric, name, predictions, references)
         if bounds is None or len(predictions) < 2
         else bounds
     )
-    return _made(scores[0].task, track, name, group, value, (low, high), _Outcomes.of(scores), n_answered)
+    return _assemble_metric(
+        scores[0].task, track, name, group, value, (low, high), _Outcomes.of(scores), n_answered
+    )
 
 
-def _made(
+def _assemble_metric(
     task: str,
     track: str,
     name: str,
@@ -221,7 +229,7 @@ def _made(
     )
 
 
-def _with_macro(whole: Metric, parts: Sequence[Metric]) -> list[Metric]:
+def _append_macro(whole: Metric, parts: Sequence[Metric]) -> list[Metric]:
     return [whole, *parts, _macro(whole, parts)] if len(parts) > 1 else [whole, *parts]
 
 

@@ -11,15 +11,15 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.core.sample import Sample
 from assay.scoring.extract import Extraction, extract_number, extract_option, extract_text
-from assay.scoring.extract.reply import spoken
+from assay.scoring.extract.reply import find_spoken_part
 from assay.scoring.normalize import are_numbers
 from assay.scoring.originals.opencompass.postprocess import find_postprocessor, postprocessor_name
 from assay.scoring.originals.opencompass.postprocess.registry import ALIASES, POSTPROCESSORS
 
-Find: TypeAlias = Callable[[str, Sample], Extraction]
+Extractor: TypeAlias = Callable[[str, Sample], Extraction]
 """Takes a reply and the sample it is about."""
 
 REGEX, LAST_REGEX = "regex:", "last-regex:"
@@ -36,8 +36,8 @@ def _option(text: str, sample: Sample) -> Extraction:
     return extract_option(text, sample.labels, sample.choices)
 
 
-def _whole(text: str, sample: Sample) -> Extraction:
-    region = spoken(text)
+def _extract_whole(text: str, sample: Sample) -> Extraction:
+    region = find_spoken_part(text)
     if region is None:
         return Extraction()
     start, end = region
@@ -47,12 +47,12 @@ def _whole(text: str, sample: Sample) -> Extraction:
     return Extraction(said, "whole", (start, start + len(said))) if said else Extraction()
 
 
-OWN: Mapping[str, tuple[Find, str]] = {
+OWN_EXTRACTORS: Mapping[str, tuple[Extractor, str]] = {
     AUTO: (_auto, "an option, a number or a text, as the right answer is one"),
     "option": (_option, "the option that the reply names, by its label or its text"),
     "number": (lambda text, _: extract_number(text), "the number that the reply comes to"),
     "text": (lambda text, _: extract_text(text), "a short free answer"),
-    "whole": (_whole, "all that the model said, without its reasoning"),
+    "whole": (_extract_whole, "all that the model said, without its reasoning"),
 }
 """Assay's own, each with what it finds."""
 
@@ -68,22 +68,22 @@ def is_postprocessor(name: str) -> bool:
     return name in POSTPROCESSORS or name in ALIASES
 
 
-def find_extractor(name: str) -> Find:
+def find_extractor(name: str) -> Extractor:
     """Return a way of finding answers by its name; ValueError when there is none of it."""
-    if name in OWN:
-        return OWN[name][0]
+    if name in OWN_EXTRACTORS:
+        return OWN_EXTRACTORS[name][0]
     for prefix in (REGEX, LAST_REGEX):
         if name.startswith(prefix):
-            return _by_pattern(name.removeprefix(prefix), prefix)
+            return _make_pattern_extractor(name.removeprefix(prefix), prefix)
     if is_postprocessor(name):
-        return _by_postprocessor(name)
-    known = (*OWN, *PATTERNS, *POSTPROCESSORS)
+        return _make_postprocessor_extractor(name)
+    known = (*OWN_EXTRACTORS, *PATTERNS, *POSTPROCESSORS)
     raise ValueError(
-        f"there is no extractor {name!r}{nearest(name, (*known, *ALIASES))}; expected one of {listing(known)}"
+        f"there is no extractor {name!r}{suggest_name(name, (*known, *ALIASES))}; expected one of {listing(known)}"
     )
 
 
-def _by_pattern(pattern: str, prefix: str) -> Find:
+def _make_pattern_extractor(pattern: str, prefix: str) -> Extractor:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
@@ -94,7 +94,7 @@ def _by_pattern(pattern: str, prefix: str) -> Find:
     rule = prefix + pattern
 
     def find(text: str, sample: Sample) -> Extraction:
-        region = spoken(text)
+        region = find_spoken_part(text)
         if region is None:
             return Extraction()
         matches = compiled.finditer(text, *region)
@@ -109,20 +109,20 @@ def _by_pattern(pattern: str, prefix: str) -> Find:
     return find
 
 
-def _by_postprocessor(name: str) -> Find:
+def _make_postprocessor_extractor(name: str) -> Extractor:
     process, rule = find_postprocessor(name), postprocessor_name(name)
 
     def find(text: str, sample: Sample) -> Extraction:
-        region = (0, len(text)) if process.sees_reasoning else spoken(text)
+        region = (0, len(text)) if process.sees_reasoning else find_spoken_part(text)
         if region is None:
             return Extraction()
         answer = process(text[region[0] : region[1]])
-        return Extraction(answer, rule, span_of(answer, text))
+        return Extraction(answer, rule, find_span(answer, text))
 
     return find
 
 
-def span_of(answer: str | None, text: str) -> tuple[int, int] | None:
+def find_span(answer: str | None, text: str) -> tuple[int, int] | None:
     """Return where an answer stands; None when it was rewritten, or stands more than once."""
     if not answer or text.count(answer) != 1:
         return None

@@ -12,32 +12,32 @@ from assay.core.request import Generate
 from assay.core.response import Finish, Output
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, Evaluation
+from assay.core.task import AnsweredRequest, Evaluation
 from assay.scoring.extract import Extraction, extract_option
 from assay.scoring.extract.option_sets import SEPARATOR, extract_options
 from assay.scoring.normalize import normalize
 from assay.scoring.originals.opencompass.option_reader import infer_option
 from assay.scoring.scorers.extractors import AUTO, find_extractor
-from assay.scoring.scorers.grading import AnswerGrader, Graded, Match, question_in
+from assay.scoring.scorers.grading import AnswerGrader, GradedAnswer, Match, extract_question
 from assay.scoring.scorers.response_outcomes import (
     ACCURACY,
     SEVERAL_METRICS,
     SeveralRight,
     Unscorable,
-    failed,
-    option_target,
-    outputs_of,
-    score_of,
-    task_of,
+    build_failed_score,
+    build_score,
+    collect_outputs,
+    format_gold_labels,
+    get_task,
 )
 
-Several: TypeAlias = Literal["", "mean"]
+RepeatRule: TypeAlias = Literal["", "mean"]
 """What becomes of several replies to one question where most of them do not decide."""
 VOTE = "vote"
 """The rule of an answer that most samples of one question agree on."""
 
 
-def _voted(found: Sequence[Extraction]) -> Extraction:
+def _vote(found: Sequence[Extraction]) -> Extraction:
     """Return the answer of most samples, the first of equals; a sample without an answer has no vote."""
     if len(found) == 1:
         return found[0]
@@ -47,7 +47,7 @@ def _voted(found: Sequence[Extraction]) -> Extraction:
     return Extraction(votes.most_common(1)[0][0], VOTE)
 
 
-def _averaged(scores: Sequence[Score]) -> Score:
+def _average_scores(scores: Sequence[Score]) -> Score:
     """Return the mean over several replies, with the answer of the first; a reply without one is wrong."""
     first = next((one for one in scores if one.answer is not None), scores[0])
     if first.verdict in (Verdict.UNGRADED, Verdict.UNANSWERED, Verdict.FAILED):
@@ -73,7 +73,7 @@ class GeneratedOption:
         track: str = "gen",
         faithful: bool = False,
         extract: str = "",
-        several: Several = "",
+        several: RepeatRule = "",
         several_right: SeveralRight | None = None,
     ) -> None:
         if several_right not in SEVERAL_METRICS:
@@ -85,34 +85,36 @@ class GeneratedOption:
         self._several = several
         self._extract = find_extractor(extract) if extract and extract != AUTO else None
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score."""
         try:
-            outputs = outputs_of(answers)
+            outputs = collect_outputs(answers)
         except Unscorable as error:
             metric = self.gives[0]
-            return failed(self.track, sample, answers, str(error), option_target(sample), metric=metric)
+            return build_failed_score(
+                self.track, sample, answers, str(error), format_gold_labels(sample), metric=metric
+            )
         if self._several == "mean":
-            return _averaged([self._scored(sample, answers, [output]) for output in outputs])
+            return _average_scores([self._scored(sample, answers, [output]) for output in outputs])
         return self._scored(sample, answers, outputs)
 
-    def _scored(self, sample: Sample, answers: Sequence[Answered], outputs: Sequence[Output]) -> Score:
-        found = _voted([self._find(output.text, sample) for output in outputs])
+    def _scored(self, sample: Sample, answers: Sequence[AnsweredRequest], outputs: Sequence[Output]) -> Score:
+        found = _vote([self._find(output.text, sample) for output in outputs])
         verdict, value = Verdict.UNGRADED, None
         if sample.gold and found.answer is None:
             verdict = Verdict.UNANSWERED
         elif sample.gold:
             verdict = Verdict.SCORED
             value = float(self._is_right(found.answer or "", sample))
-        return score_of(
+        return build_score(
             self.track,
             sample,
-            task_of(answers),
+            get_task(answers),
             verdict,
             metric=self.gives[0],
             value=value,
             answer=found.answer,
-            target=option_target(sample),
+            target=format_gold_labels(sample),
             rule=found.rule,
             span=found.span,
             is_truncated=Finish.LENGTH in [output.finish for output in outputs],
@@ -127,14 +129,14 @@ class GeneratedOption:
 
     def _find(self, text: str, sample: Sample) -> Extraction:
         if self._extract is not None:
-            return _named_option(self._extract(text, sample), sample)
+            return _match_option(self._extract(text, sample), sample)
         if self.faithful:
             return infer_option(text, sample.labels, sample.choices)
         find = extract_option if self._several_right is None else extract_options
         return find(text, sample.labels, sample.choices)
 
 
-def _named_option(found: Extraction, sample: Sample) -> Extraction:
+def _match_option(found: Extraction, sample: Sample) -> Extraction:
     """Return what was found as the label of the option that it names; no answer where it names none."""
     if found.answer is None or found.answer in sample.labels:
         return found
@@ -161,7 +163,7 @@ class GeneratedAnswer:
         track: str = "gen",
         faithful: bool = False,
         extract: str = "",
-        several: Several = "",
+        several: RepeatRule = "",
         match: Match = "stated",
     ) -> None:
         self.track = track
@@ -171,36 +173,38 @@ class GeneratedAnswer:
         self._extract = find_extractor(extract) if extract and extract != AUTO else None
         self._grader = AnswerGrader(match)
         self.gives = self._grader.metrics
-        self._graded: set[str] = set()
+        self._build_graded: set[str] = set()
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score."""
         try:
-            outputs = outputs_of(answers)
+            outputs = collect_outputs(answers)
         except Unscorable as error:
-            return failed(self.track, sample, answers, str(error), _targets(sample), metric=self.gives[0])
+            return build_failed_score(
+                self.track, sample, answers, str(error), _targets(sample), metric=self.gives[0]
+            )
         if self._several == "mean":
-            return _averaged([self._scored(sample, answers, output) for output in outputs])
+            return _average_scores([self._scored(sample, answers, output) for output in outputs])
         return self._scored(sample, answers, outputs[0])
 
     def finish(self) -> Evaluation:
         """List `exact` and `contains` beside what decides, where texts were compared."""
         self._grader.close()
         listed = [name for name in self.gives if name in (ACCURACY, "exact", "contains", self.gives[0])]
-        named = {(task, self.track, name) for task in self._graded for name in listed}
+        named = {(task, self.track, name) for task in self._build_graded for name in listed}
         return Evaluation((), judged_by=frozenset(named), notes=self._grader.formulas.notes)
 
-    def _scored(self, sample: Sample, answers: Sequence[Answered], output: Output) -> Score:
+    def _scored(self, sample: Sample, answers: Sequence[AnsweredRequest], output: Output) -> Score:
         found, value, also = self._grade(output.text, sample, answers)
         verdict = Verdict.UNGRADED
         if sample.targets:
             verdict = Verdict.UNANSWERED if found.answer is None else Verdict.SCORED
             if also:
-                self._graded.add(task_of(answers))
-        return score_of(
+                self._build_graded.add(get_task(answers))
+        return build_score(
             self.track,
             sample,
-            task_of(answers),
+            get_task(answers),
             verdict,
             metric=self.gives[0],
             value=value if verdict is Verdict.SCORED else None,
@@ -212,20 +216,20 @@ class GeneratedAnswer:
             is_truncated=output.finish is Finish.LENGTH,
         )
 
-    def _grade(self, text: str, sample: Sample, answers: Sequence[Answered]) -> Graded:
+    def _grade(self, text: str, sample: Sample, answers: Sequence[AnsweredRequest]) -> GradedAnswer:
         targets = sample.targets
         if self._extract is not None:
             return self._grader.compared(self._extract(text, sample), text, targets)
         if self.faithful:
-            return Graded(Extraction(text, "raw_reply", (0, len(text))), float(text in targets), {})
-        return self._grader.grade(text, targets, asked_in(answers))
+            return GradedAnswer(Extraction(text, "raw_reply", (0, len(text))), float(text in targets), {})
+        return self._grader.grade(text, targets, find_question(answers))
 
 
 def _targets(sample: Sample) -> str | None:
     return sample.targets[0] if sample.targets else None
 
 
-def asked_in(answers: Sequence[Answered]) -> str:
+def find_question(answers: Sequence[AnsweredRequest]) -> str:
     """Return the question that a reply was given to."""
     ask = answers[0].request.ask if answers else None
-    return question_in(ask.prompt) if isinstance(ask, Generate) else ""
+    return extract_question(ask.prompt) if isinstance(ask, Generate) else ""

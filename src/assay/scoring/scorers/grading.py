@@ -15,23 +15,16 @@ from assay.core.prompt import Prompt
 from assay.scoring.extract import Extraction, extract_number, extract_text
 from assay.scoring.extract.answer_words import REFUSAL
 from assay.scoring.extract.formulas import extract_formula, is_formula, plain_text
-from assay.scoring.extract.polarity import extract_polarity, polarity_of
-from assay.scoring.extract.reply import visible
+from assay.scoring.extract.polarity import extract_polarity, read_target_polarity
+from assay.scoring.extract.reply import find_searchable_part
 from assay.scoring.extract.stated import extract_stated
 from assay.scoring.formulas import FormulaComparison
-from assay.scoring.normalize import (
-    are_numbers,
-    contains,
-    normalize,
-    numbers_equal,
-    words,
-    words_of_any_script,
-)
+from assay.scoring.normalize import are_numbers, contains, normalize, numbers_equal, split_any_script, words
 
 Match: TypeAlias = Literal["stated", "exact", "contains", "f1"]
 """What decides whether a free answer is right."""
 MATCHES: tuple[str, ...] = get_args(Match)
-Reader: TypeAlias = Literal["number", "yes_no", "formula", "stated", "exact"]
+ReaderName: TypeAlias = Literal["number", "yes_no", "formula", "stated", "exact"]
 """Which reader looks for an answer under `stated`."""
 
 _LONG_WORDS = 12
@@ -44,7 +37,7 @@ _MISREADS = frozenset({"first_line"})
 """Rules that give the beginning of a reply which states nothing."""
 
 
-class Graded(NamedTuple):
+class GradedAnswer(NamedTuple):
     """An answer and its worth."""
 
     found: Extraction
@@ -53,11 +46,11 @@ class Graded(NamedTuple):
     """Its worth by the other ways of matching."""
 
 
-def reader_of(targets: Sequence[str]) -> Reader:
+def choose_reader(targets: Sequence[str]) -> ReaderName:
     """Return which reader looks for answers to these targets."""
     if are_numbers(targets) and not any("\\" in target for target in targets):
         return "number"
-    if polarity_of(targets) is not None:
+    if read_target_polarity(targets) is not None:
         return "yes_no"
     if any(is_formula(target) for target in targets):
         return "formula"
@@ -65,10 +58,10 @@ def reader_of(targets: Sequence[str]) -> Reader:
 
 
 def _is_short(target: str) -> bool:
-    return 0 < len(words_of_any_script(target)) < _LONG_WORDS
+    return 0 < len(split_any_script(target)) < _LONG_WORDS
 
 
-def question_in(prompt: Prompt) -> str:
+def extract_question(prompt: Prompt) -> str:
     """Return the question at the end of a prompt: its last line with a question mark, else its last two."""
     user = (
         prompt
@@ -97,56 +90,56 @@ class AnswerGrader:
     @property
     def metrics(self) -> tuple[str, ...]:
         """Return the names of the values, the deciding one first; what is stated is called accuracy."""
-        return (metric_of(self._match), *(metric_of(one) for one in MATCHES if one != self._match))
+        return (name_metric(self._match), *(name_metric(one) for one in MATCHES if one != self._match))
 
     def close(self) -> None:
         """End what compares formulas."""
         self.formulas.close()
 
-    def grade(self, text: str, targets: Sequence[str], question: str = "") -> Graded:
+    def grade(self, text: str, targets: Sequence[str], question: str = "") -> GradedAnswer:
         """Return what a reply is worth."""
-        reader = reader_of(targets)
+        reader = choose_reader(targets)
         if reader == "number" and self._match in ("stated", "exact"):
-            return _graded_number(extract_number(text), targets)
-        start, end = visible(text) or (0, len(text))
-        found, is_exact = _exact(text, start, end, targets)
-        return self._decided(text, targets, question, reader, found, is_exact, text[start:end])
+            return _grade_number(extract_number(text), targets)
+        start, end = find_searchable_part(text) or (0, len(text))
+        found, is_exact = _match_exactly(text, start, end, targets)
+        return self._grade_text(text, targets, question, reader, found, is_exact, text[start:end])
 
-    def compared(self, found: Extraction, text: str, targets: Sequence[str]) -> Graded:
+    def compared(self, found: Extraction, text: str, targets: Sequence[str]) -> GradedAnswer:
         """Return what an answer is worth that a named extractor found."""
         if are_numbers(targets):
-            return _graded_number(found, targets)
-        start, end = visible(text) or (0, len(text))
+            return _grade_number(found, targets)
+        start, end = find_searchable_part(text) or (0, len(text))
         wanted = {normalize(target) for target in targets}
         is_exact = found.answer is not None and normalize(found.answer) in wanted
         values = _values(found, is_exact, text[start:end], targets)
-        return self._graded(found, {"stated": float(is_exact), **values})
+        return self._build_graded(found, {"stated": float(is_exact), **values})
 
-    def _decided(
+    def _grade_text(
         self,
         text: str,
         targets: Sequence[str],
         question: str,
-        reader: Reader,
+        reader: ReaderName,
         found: Extraction,
         is_exact: bool,
         reply: str,
-    ) -> Graded:
+    ) -> GradedAnswer:
         values = _values(found, is_exact, reply, targets)
-        stated, is_right = self._stated(text, targets, question, reader, found, is_exact)
+        stated, is_right = self._find_stated_answer(text, targets, question, reader, found, is_exact)
         values["stated"] = float(is_right)
-        return self._graded(stated if self._match == "stated" else found, values)
+        return self._build_graded(stated if self._match == "stated" else found, values)
 
-    def _graded(self, found: Extraction, values: dict[str, float]) -> Graded:
-        also = {metric_of(one): values[one] for one in MATCHES if one != self._match}
-        return Graded(found, values[self._match], also)
+    def _build_graded(self, found: Extraction, values: dict[str, float]) -> GradedAnswer:
+        also = {name_metric(one): values[one] for one in MATCHES if one != self._match}
+        return GradedAnswer(found, values[self._match], also)
 
-    def _stated(
+    def _find_stated_answer(
         self,
         text: str,
         targets: Sequence[str],
         question: str,
-        reader: Reader,
+        reader: ReaderName,
         found: Extraction,
         is_exact: bool,
     ) -> tuple[Extraction, bool]:
@@ -155,7 +148,7 @@ class AnswerGrader:
             return found, is_exact
         if reader == "yes_no":
             said = extract_polarity(text)
-            return said, said.answer is not None and said.answer == polarity_of(targets)
+            return said, said.answer is not None and said.answer == read_target_polarity(targets)
         if reader == "formula":
             formula = extract_formula(text)
             if formula.answer is not None and self.formulas.is_any(formula.answer, targets):
@@ -166,11 +159,11 @@ class AnswerGrader:
             return stated, True
         if found.rule == "whole_reply" and is_exact:
             return found, True
-        number = _stated_number(text, targets)
+        number = _find_stated_number(text, targets)
         return (number, True) if number is not None else (_other_answer(text, found), False)
 
 
-def metric_of(match: str) -> str:
+def name_metric(match: str) -> str:
     """Return the name of the metric of a way of matching."""
     return "accuracy" if match == "stated" else match
 
@@ -184,12 +177,12 @@ def is_right_answer(text: str, targets: Sequence[str], question: str = "") -> bo
         grader.close()
 
 
-def _graded_number(found: Extraction, targets: Sequence[str]) -> Graded:
+def _grade_number(found: Extraction, targets: Sequence[str]) -> GradedAnswer:
     is_right = found.answer is not None and any(numbers_equal(found.answer, one) for one in targets)
-    return Graded(found, float(is_right), {})
+    return GradedAnswer(found, float(is_right), {})
 
 
-def _stated_number(text: str, targets: Sequence[str]) -> Extraction | None:
+def _find_stated_number(text: str, targets: Sequence[str]) -> Extraction | None:
     """Return the number of a reply where one of several right answers is it; not merely its last number."""
     numbers = [target for target in targets if are_numbers([target])]
     if not numbers:
@@ -199,7 +192,7 @@ def _stated_number(text: str, targets: Sequence[str]) -> Extraction | None:
     return found if is_sure and any(numbers_equal(found.answer or "", one) for one in numbers) else None
 
 
-def _exact(text: str, start: int, end: int, targets: Sequence[str]) -> tuple[Extraction, bool]:
+def _match_exactly(text: str, start: int, end: int, targets: Sequence[str]) -> tuple[Extraction, bool]:
     """Return the phrase that a reply announces, its first line, or the whole reply where that is right."""
     found = extract_text(text)
     reply, wanted = text[start:end], {normalize(target) for target in targets}

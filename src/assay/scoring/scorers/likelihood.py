@@ -8,18 +8,18 @@ from typing import Literal, TypeAlias, get_args
 from assay.core.response import Likelihood
 from assay.core.sample import Sample
 from assay.core.score import OptionNumbers, Score, Verdict
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.scoring.scorers.response_outcomes import (
     ACCURACY,
     SEVERAL_METRICS,
     Unscorable,
-    failed,
-    first_best,
-    lead,
-    only,
-    option_target,
-    score_of,
-    task_of,
+    build_failed_score,
+    build_score,
+    collect_outcomes,
+    compute_margin,
+    find_best,
+    format_gold_labels,
+    get_task,
 )
 
 ScoreBy: TypeAlias = Literal["sum", "per_token", "per_char", "per_byte", "pmi"]
@@ -72,7 +72,7 @@ class OptionLikelihood:
         self.track = track
         self.score_by = score_by
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score."""
         try:
             options = self._options(sample, answers)
@@ -83,9 +83,11 @@ class OptionLikelihood:
                 )
         except Unscorable as error:
             metric = self.gives[0]
-            return failed(self.track, sample, answers, str(error), option_target(sample), metric=metric)
-        also = _every_accuracy(options, sample.gold, self.gives[0]) if sample.gold else {}
-        return _ranked(
+            return build_failed_score(
+                self.track, sample, answers, str(error), format_gold_labels(sample), metric=metric
+            )
+        also = _compute_accuracies(options, sample.gold, self.gives[0]) if sample.gold else {}
+        return _build_ranked_score(
             self.track,
             sample,
             answers,
@@ -96,14 +98,14 @@ class OptionLikelihood:
             metric=self.gives[0],
         )
 
-    def _options(self, sample: Sample, answers: Sequence[Answered]) -> tuple[OptionNumbers, ...]:
+    def _options(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> tuple[OptionNumbers, ...]:
         try:
-            unconditional = only(answers, "unconditional", Likelihood)
+            unconditional = collect_outcomes(answers, "unconditional", Likelihood)
         except Unscorable:
             if self.score_by == "pmi":
                 raise
             unconditional = {}  # the deciding numbers are there; only pmi is left out
-        return _numbers(sample, only(answers, "option", Likelihood), unconditional)
+        return _numbers(sample, collect_outcomes(answers, "option", Likelihood), unconditional)
 
 
 def _numbers(
@@ -133,12 +135,14 @@ def _numbers(
     return tuple(options)
 
 
-def _every_accuracy(options: Sequence[OptionNumbers], gold: Sequence[int], metric: str) -> dict[str, float]:
+def _compute_accuracies(
+    options: Sequence[OptionNumbers], gold: Sequence[int], metric: str
+) -> dict[str, float]:
     found = {}
     for score_by in SCORE_BY:
         values = option_values(options, score_by)
         if values is not None:
-            found[f"{metric}_{score_by}"] = float(first_best(values) in gold)
+            found[f"{metric}_{score_by}"] = float(find_best(values) in gold)
     return found
 
 
@@ -158,15 +162,15 @@ class WholeTextLikelihood:
         self._normalised = normalised
         self._rule = "mean_difference" if normalised else "whole_text_mean"
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score."""
         try:
-            without = only(answers, "unconditional", Likelihood) if self._normalised else {}
-            options = _numbers(sample, only(answers, "option", Likelihood), without)
+            without = collect_outcomes(answers, "unconditional", Likelihood) if self._normalised else {}
+            options = _numbers(sample, collect_outcomes(answers, "option", Likelihood), without)
             values = [self._value(option) for option in options]
         except Unscorable as error:
-            return failed(self.track, sample, answers, str(error), option_target(sample))
-        return _ranked(self.track, sample, answers, options, values, rule=self._rule, also={})
+            return build_failed_score(self.track, sample, answers, str(error), format_gold_labels(sample))
+        return _build_ranked_score(self.track, sample, answers, options, values, rule=self._rule, also={})
 
     def _value(self, option: OptionNumbers) -> float:
         n = (option.n_tokens or 0) + self._unscored
@@ -179,10 +183,10 @@ class WholeTextLikelihood:
         return (option.sum_logprob - option.unconditional) / n
 
 
-def _ranked(
+def _build_ranked_score(
     track: str,
     sample: Sample,
-    answers: Sequence[Answered],
+    answers: Sequence[AnsweredRequest],
     options: tuple[OptionNumbers, ...],
     values: Sequence[float],
     *,
@@ -191,18 +195,18 @@ def _ranked(
     metric: str = ACCURACY,
 ) -> Score:
     """Return the score when the option with the highest value is the answer."""
-    best = first_best(values)
-    return score_of(
+    best = find_best(values)
+    return build_score(
         track,
         sample,
-        task_of(answers),
+        get_task(answers),
         Verdict.SCORED if sample.gold else Verdict.UNGRADED,
         metric=metric,
         value=float(best in sample.gold) if sample.gold else None,
         answer=sample.labels[best],
-        target=option_target(sample),
+        target=format_gold_labels(sample),
         rule=rule,
         also=also,
         options=options,
-        margin=lead(values, best),
+        margin=compute_margin(values, best),
     )

@@ -18,7 +18,7 @@ from assay.core.errors import AssayError, PlanError, Problem, UsageError, callin
 from assay.core.origin import Origin
 from assay.core.score import JudgeReply, Ratio, Verdict
 from assay.scoring.judges.binding import last_replies
-from assay.scoring.originals.llmbox.list_metric import unit_of
+from assay.scoring.originals.llmbox.list_metric import get_unit
 
 _N_RESAMPLES = 200
 _MAX_RESAMPLED = 50_000
@@ -29,7 +29,7 @@ _MAX_RESAMPLING_S = 60.0
 PlacedT = TypeVar("PlacedT")
 
 
-class Values(NamedTuple):
+class ListValues(NamedTuple):
     """What metrics said."""
 
     per_row: dict[str, list[float | None]]
@@ -67,12 +67,12 @@ class Values(NamedTuple):
         return math.isclose(math.fsum(known) / len(known), self.whole[name], rel_tol=1e-9, abs_tol=1e-12)
 
 
-def evaluate(
+def evaluate_metrics(
     metrics: Sequence[Any],
     predictions: Sequence[Any],
     references: Sequence[Any],
     wanted: Sequence[str] = (),
-) -> Values:
+) -> ListValues:
     """Call metrics over lists; a row on which one raises is found and left out.
 
     `wanted`: the names to say something of, in their order; none: all. What becomes of a metric that has none
@@ -95,7 +95,7 @@ def evaluate(
     for metric in metrics if predictions else ():
         kept = [at for at in range(len(predictions)) if at not in troubles]
         try:
-            found, fresh = _over_rows(metric, predictions, references, kept)
+            found, fresh = _call_over_rows(metric, predictions, references, kept)
         except AssayError as error:
             # Which names it has is not known: it may have one that is wanted.
             put_off.append(error)
@@ -105,12 +105,12 @@ def evaluate(
         told = [name for name in found if not wanted or name in wanted]
         if not told:
             continue
-        lost |= {name: f"{_name_of(metric)} returned nan" for name in told if math.isnan(found[name])}
+        lost |= {name: f"{_get_label(metric)} returned nan" for name in told if math.isnan(found[name])}
         troubles |= fresh
         kept = [at for at in kept if at not in fresh]
-        troubles |= _unjudged(metric, kept)
+        troubles |= _find_unjudged_rows(metric, kept)
         # Taken before the metric is called again, for rows by themselves.
-        replies |= _replied(metric, kept, replies)
+        replies |= _collect_replies(metric, kept, replies)
         said = getattr(metric, "last_details", ())
         details |= dict(zip(kept, said, strict=True)) if len(said) == len(kept) else {}
         parts = dict(getattr(metric, "last_ratios", {}))
@@ -118,7 +118,7 @@ def evaluate(
         intervals |= {name: known for name in told if (known := own_interval(metric, name)) is not None}
         lists = _row_values(metric, predictions, references, kept, told)
         for name in told:
-            unit = unit_of(metric, name)
+            unit = get_unit(metric, name)
             whole[name] = found[name] / unit.scale
             owners[name] = metric
             if not getattr(metric, "higher_is_better", True):
@@ -126,22 +126,22 @@ def evaluate(
             if not unit.is_share:
                 off_scale.add(name)
             if len(sums.get(name, ())) == len(kept):
-                counts[name] = _placed(sums[name], kept, len(predictions))
+                counts[name] = _place_values(sums[name], kept, len(predictions))
             if name in lists:
-                per_row[name] = _placed(lists[name], kept, len(predictions))
-                troubles = _unnumbered(metric, name, kept, per_row[name]) | troubles
+                per_row[name] = _place_values(lists[name], kept, len(predictions))
+                troubles = _find_missing_numbers(metric, name, kept, per_row[name]) | troubles
             if len(parts.get(name, ())) == len(kept):
                 shares = [Ratio(*one) for one in parts[name]]
-                ratios[name] = _placed(shares, kept, len(predictions))
+                ratios[name] = _place_values(shares, kept, len(predictions))
         deciding = deciding or next((name for name in told if name in per_row), told[0])
     if put_off and not whole and not wanted:
         raise put_off[0]
     if lacking := [name for name in wanted if name not in whole and predictions]:
         # What was asked for by name is no fault of the dataset where it cannot be had.
         raise UsageError(put_off[0].problems) if put_off else _no_such_metric(lacking[0], metrics)
-    return Values(
-        _ordered(per_row, wanted),
-        _ordered(whole, wanted),
+    return ListValues(
+        _order_names(per_row, wanted),
+        _order_names(whole, wanted),
         intervals,
         ratios,
         counts,
@@ -156,47 +156,49 @@ def evaluate(
     )
 
 
-def _over_rows(
+def _call_over_rows(
     metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
 ) -> tuple[dict[str, float], dict[int, str]]:
     """Return what a metric says of all rows that it can take, and why not of the others."""
     try:
-        return _called(metric, predictions, references, kept), {}
+        return _call_metric(metric, predictions, references, kept), {}
     except Exception as error:
         fresh = _raising_rows(metric, predictions, references, kept)
         if not fresh or len(fresh) == len(kept):
             # No row's own fault: it would say the same of any.
             raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
         try:
-            return _called(metric, predictions, references, [at for at in kept if at not in fresh]), fresh
+            return _call_metric(
+                metric, predictions, references, [at for at in kept if at not in fresh]
+            ), fresh
         except Exception as again:
             raise _metric_problem(metric, again) from again
 
 
 def _no_such_metric(name: str, metrics: Sequence[Any]) -> UsageError:
-    known = listing(map(_name_of, metrics))
+    known = listing(map(_get_label, metrics))
     what = f"the dataset's own code reports no metric {name!r}; its metrics are {known}"
     return UsageError(Problem("RESCORE-003", what, "`assay score RUN` without options shows what it reports"))
 
 
-def _ordered(found: dict[str, PlacedT], wanted: Sequence[str]) -> dict[str, PlacedT]:
+def _order_names(found: dict[str, PlacedT], wanted: Sequence[str]) -> dict[str, PlacedT]:
     return {name: found[name] for name in wanted if name in found} if wanted else found
 
 
-def _placed(values: Sequence[PlacedT | None], kept: Sequence[int], n: int) -> list[PlacedT | None]:
+def _place_values(values: Sequence[PlacedT | None], kept: Sequence[int], n: int) -> list[PlacedT | None]:
     """Return the values of some rows at these rows' places among all, None elsewhere."""
     by_row = dict(zip(kept, values, strict=True))
     return [by_row.get(at) for at in range(n)]
 
 
-def _unnumbered(
+def _find_missing_numbers(
     metric: Any, name: str, kept: Sequence[int], values: Sequence[float | None]
 ) -> dict[int, str]:
-    why = f"the metric {_name_of(metric)} gives no number for {name}"
+    why = f"the metric {_get_label(metric)} gives no number for {name}"
     return {at: why for at in kept if values[at] is None}
 
 
-def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
+def _find_unjudged_rows(metric: Any, kept: Sequence[int]) -> dict[int, str]:
     """Return the rows on which a judge gave no verdict: that is no answer's fault, so it is not scored."""
     verdicts = getattr(metric, "last_verdicts", ())
     if len(verdicts) != len(kept):
@@ -208,7 +210,7 @@ def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
     }
 
 
-def _replied(
+def _collect_replies(
     metric: Any, kept: Sequence[int], before: Mapping[int, tuple[JudgeReply, ...]]
 ) -> dict[int, tuple[JudgeReply, ...]]:
     """Return what a judge said of rows, behind what it said of them for other metrics."""
@@ -220,7 +222,7 @@ class _NoNumbers(Exception):
     """A metric returned something else than names and numbers."""
 
 
-def _called(
+def _call_metric(
     metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
 ) -> dict[str, float]:
     with calling_author("it"):
@@ -255,13 +257,13 @@ def _row_values(
     missing = [name for name in found if name not in made and name not in getattr(metric, "last_counts", ())]
     if missing and getattr(metric, "scores_single_rows", False):
         try:
-            alone = [_called(metric, predictions, references, [at]) for at in kept]
+            alone = [_call_metric(metric, predictions, references, [at]) for at in kept]
         except Exception:  # noqa: BLE001 (it took all rows together: it has nothing to say of one alone)
             return made
         for name in missing:
             values = [_number(one.get(name)) for one in alone]
             if None not in values:
-                scale = unit_of(metric, name).scale
+                scale = get_unit(metric, name).scale
                 made[name] = [one / scale for one in values if one is not None]
     return made
 
@@ -276,7 +278,7 @@ def _metric_name(metric: Any) -> str:
     return str(getattr(metric, "name", type(metric).__name__))
 
 
-def _name_of(metric: Any) -> str:
+def _get_label(metric: Any) -> str:
     """Return what the author calls a metric: its own label, else its class."""
     return str(getattr(metric, "label", type(metric).__name__))
 
@@ -287,32 +289,32 @@ def _raising_rows(
     troubles = {}
     for at in kept:
         try:
-            _called(metric, predictions, references, [at])
+            _call_metric(metric, predictions, references, [at])
         except Exception as error:  # noqa: BLE001 (told as that row's trouble)
             # It was given one row, which a message of its own calls the first.
-            place = _place_in(metric, error)
+            place = _find_raising_line(metric, error)
             where = f" ({place})" if place is not None and place.line else ""
-            troubles[at] = _said(metric, error).replace(", row 1:", ":") + where
+            troubles[at] = _describe_error(metric, error).replace(", row 1:", ":") + where
     return troubles
 
 
-def _said(metric: Any, error: Exception) -> str:
+def _describe_error(metric: Any, error: Exception) -> str:
     what = str(error) if isinstance(error, _NoNumbers) else f"raised {type(error).__name__}: {error}"
-    return f"the metric {_name_of(metric)} {what}"
+    return f"the metric {_get_label(metric)} {what}"
 
 
 def _metric_problem(metric: Any, error: Exception) -> PlanError:
     return PlanError(
         Problem(
             "SCORE-003",
-            _said(metric, error),
+            _describe_error(metric, error),
             "correct the metric or its references, and run again: answers of the model are kept",
-            _place_in(metric, error),
+            _find_raising_line(metric, error),
         )
     )
 
 
-def _place_in(metric: Any, error: Exception) -> Origin | None:
+def _find_raising_line(metric: Any, error: Exception) -> Origin | None:
     """Return the line of the metric's own file that raised."""
     file = getattr(metric, "file", None)
     if file is None:
@@ -331,10 +333,10 @@ def whole_value(
         with warnings.catch_warnings():
             # The call over all rows has let them out once; parts and resamples have nothing to add.
             warnings.simplefilter("ignore")
-            value = _number(_called(metric, predictions, references, range(len(predictions))).get(name))
+            value = _number(_call_metric(metric, predictions, references, range(len(predictions))).get(name))
     except Exception:  # noqa: BLE001 (these rows were taken before, among others)
         return None
-    return None if value is None else value / unit_of(metric, name).scale
+    return None if value is None else value / get_unit(metric, name).scale
 
 
 def own_interval(metric: Any, name: str) -> tuple[float, float] | None:
@@ -342,11 +344,11 @@ def own_interval(metric: Any, name: str) -> tuple[float, float] | None:
     known = getattr(metric, "last_intervals", {}).get(name)
     if known is None:
         return None
-    scale = unit_of(metric, name).scale
+    scale = get_unit(metric, name).scale
     return known[0] / scale, known[1] / scale
 
 
-def resampled_interval(
+def resample_interval(
     metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
 ) -> tuple[float | None, float | None]:
     """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""

@@ -9,16 +9,16 @@ from typing import Literal
 from assay.core.response import LabelProbs
 from assay.core.sample import Sample
 from assay.core.score import MASS, OptionNumbers, Score, Verdict
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.scoring.scorers.response_outcomes import (
     SEVERAL_METRICS,
     Unscorable,
-    failed,
-    lead,
-    only,
-    option_target,
-    score_of,
-    task_of,
+    build_failed_score,
+    build_score,
+    collect_outcomes,
+    compute_margin,
+    format_gold_labels,
+    get_task,
 )
 
 UNDECIDED = "label_probability: undecided, as the server did not tell every label's probability"
@@ -43,43 +43,47 @@ class LabelProbability:
         self.track = track
         self.gives = (SEVERAL_METRICS[several_right], "prob_gold", "brier", MASS)
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score. Nothing on any label is no answer, and an open contest is none."""
         try:
             outcome = self._outcome(sample, answers)
         except Unscorable as error:
             metric = self.gives[0]
-            return failed(self.track, sample, answers, str(error), option_target(sample), metric=metric)
+            return build_failed_score(
+                self.track, sample, answers, str(error), format_gold_labels(sample), metric=metric
+            )
         total = math.fsum(outcome.probs)
         shares = [prob / total if total > 0 else 0.0 for prob in outcome.probs]
-        best = outcome.decided
+        best = outcome.decided_label
         is_open = best is None and any(outcome.at_most)
         is_graded = bool(sample.gold)
         verdict = Verdict.UNGRADED
         if is_graded:
             verdict = Verdict.UNANSWERED if best is None else Verdict.SCORED
-        return score_of(
+        return build_score(
             self.track,
             sample,
-            task_of(answers),
+            get_task(answers),
             verdict,
             metric=self.gives[0],
             value=float(best in sample.gold) if verdict is Verdict.SCORED else None,
             answer=None if best is None else sample.labels[best],
-            target=option_target(sample),
+            target=format_gold_labels(sample),
             rule=UNDECIDED if is_open else "label_probability",
             also=_beliefs(shares, sample.gold) if is_graded and not outcome.at_most else {},
             options=tuple(
                 OptionNumbers(label, prob=share, prob_at_most=most)
-                for label, share, most in zip(sample.labels, shares, _most(outcome), strict=True)
+                for label, share, most in zip(
+                    sample.labels, shares, _compute_upper_bounds(outcome), strict=True
+                )
             ),
             mass=outcome.mass,
-            margin=None if best is None or outcome.at_most else lead(shares, best),
+            margin=None if best is None or outcome.at_most else compute_margin(shares, best),
         )
 
     @staticmethod
-    def _outcome(sample: Sample, answers: Sequence[Answered]) -> LabelProbs:
-        found = only(answers, "labels", LabelProbs)
+    def _outcome(sample: Sample, answers: Sequence[AnsweredRequest]) -> LabelProbs:
+        found = collect_outcomes(answers, "labels", LabelProbs)
         if not found:
             raise Unscorable("no response for the labels")
         outcome = found[min(found)]
@@ -90,7 +94,7 @@ class LabelProbability:
         return outcome
 
 
-def _most(outcome: LabelProbs) -> Sequence[float | None]:
+def _compute_upper_bounds(outcome: LabelProbs) -> Sequence[float | None]:
     """Return the greatest share that each label may have; None where its share is known."""
     if not outcome.at_most:
         return [None] * len(outcome.probs)

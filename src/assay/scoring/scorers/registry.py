@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Literal, Protocol, runtime_checkable
 
-from assay.core.errors import PlanError, Problem, listing, nearest
+from assay.core.errors import PlanError, Problem, listing, suggest_name
 from assay.core.sample import Sample
 from assay.core.score import Attempt
 from assay.core.task import ComponentSpec, CorpusScorer, Scorer
@@ -20,17 +20,17 @@ SCORERS: dict[str, str] = {
     "label_probability": "assay.scoring.scorers.probability:LabelProbability",
     "generated_option": "assay.scoring.scorers.generated:GeneratedOption",
     "generated_answer": "assay.scoring.scorers.generated:GeneratedAnswer",
-    "assertions": "assay.scoring.originals.promptfoo.assertion_scorer:assertions",
+    "assertions": "assay.scoring.originals.promptfoo.assertion_scorer:make_assertion_scorer",
     "inspect_scores": "assay.scoring.originals.inspect.scorers:InspectScores",
     "author_metrics": "assay.scoring.originals.llmbox.author_metrics:AuthorMetrics",
-    "row_metrics": "assay.scoring.originals.ultraeval.row_metrics:row_metrics",
+    "row_metrics": "assay.scoring.originals.ultraeval.row_metrics:make_row_metrics",
     "task_results": "assay.scoring.originals.leap.task_results:TaskResults",
 }
 """Every scorer that a dialect may name, as `module:name`. Modules are imported when needed, so that a
 run on a table does not wait for metric libraries, the sandbox or the judges."""
 
 
-def _maker(name: str) -> Callable[..., Scorer | CorpusScorer]:
+def _import_scorer(name: str) -> Callable[..., Scorer | CorpusScorer]:
     module, _, member = SCORERS[name].partition(":")
     make: Callable[..., Scorer | CorpusScorer] = getattr(import_module(module), member)
     return make
@@ -42,19 +42,19 @@ def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
         raise PlanError(
             Problem(
                 "SCORE-001",
-                f"there is no scorer {spec.name!r}{nearest(spec.name, SCORERS)}; "
+                f"there is no scorer {spec.name!r}{suggest_name(spec.name, SCORERS)}; "
                 f"expected one of {listing(SCORERS)}",
                 "name one of these scorers",
             )
         )
-    make = _maker(spec.name)
+    make = _import_scorer(spec.name)
     known = list(inspect.signature(make).parameters)
     for name in spec.args:
         if name not in known:
             raise PlanError(
                 Problem(
                     "SCORE-002",
-                    f"the scorer {spec.name!r} has no argument {name!r}{nearest(name, known)}; "
+                    f"the scorer {spec.name!r} has no argument {name!r}{suggest_name(name, known)}; "
                     f"expected one of {listing(known)}",
                     "remove the argument or correct its name",
                 )
@@ -73,17 +73,17 @@ def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
 
 
 @runtime_checkable
-class Foretold(Protocol):
+class DeclaresMetrics(Protocol):
     """A scorer that says beforehand which metrics it gives."""
 
     gives: tuple[str, ...]
     """The metrics; the first is what it is judged by. Some may be missing where a model tells too little."""
 
 
-Kind = Literal["option", "number", "text"]
+AnswerKind = Literal["option", "number", "text"]
 
 
-def kind_of(sample: Sample) -> Kind:
+def classify_sample(sample: Sample) -> AnswerKind:
     """Return what kind of answer is looked for in replies to a sample."""
     from assay.scoring.normalize import are_numbers
 
@@ -93,13 +93,13 @@ def kind_of(sample: Sample) -> Kind:
 
 
 def explain_output(
-    text: str, sample: Sample, kind: Kind | None = None, question: str = ""
+    text: str, sample: Sample, kind: AnswerKind | None = None, question: str = ""
 ) -> tuple[Attempt, ...]:
     """Return every extraction rule tried on a reply, in order, with what each would answer."""
     from assay.scoring.extract import extract_number, extract_option
     from assay.scoring.extract.option_sets import extract_options
 
-    kind = kind or kind_of(sample)
+    kind = kind or classify_sample(sample)
     if kind == "option":
         find = extract_options if len(sample.gold) > 1 else extract_option
         return find(text, sample.labels, sample.choices, explain=True).attempts
@@ -114,9 +114,9 @@ def _explain_text(text: str, targets: Sequence[str], question: str) -> tuple[Att
     from assay.scoring.extract.formulas import extract_formula, plain_text
     from assay.scoring.extract.polarity import extract_polarity
     from assay.scoring.extract.stated import extract_stated
-    from assay.scoring.scorers.grading import reader_of
+    from assay.scoring.scorers.grading import choose_reader
 
-    reader = reader_of(targets) if targets else "exact"
+    reader = choose_reader(targets) if targets else "exact"
     tried: tuple[Attempt, ...] = ()
     if reader == "yes_no":
         tried = extract_polarity(text, explain=True).attempts

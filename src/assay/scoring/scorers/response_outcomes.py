@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from assay.core.response import Completion, Failure, Outcome, Output
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 
 ACCURACY = "accuracy"
 
@@ -25,7 +25,9 @@ class Unscorable(Exception):
     """Why a sample has no score; becomes a FAILED score, never a wrong answer."""
 
 
-def only(answers: Sequence[Answered], role: str, kind: type[OutcomeT]) -> dict[int, OutcomeT]:
+def collect_outcomes(
+    answers: Sequence[AnsweredRequest], role: str, kind: type[OutcomeT]
+) -> dict[int, OutcomeT]:
     """Return the outcomes of one role by index; raise Unscorable when one failed or is of another kind."""
     found: dict[int, OutcomeT] = {}
     for request, response in answers:
@@ -40,26 +42,26 @@ def only(answers: Sequence[Answered], role: str, kind: type[OutcomeT]) -> dict[i
     return found
 
 
-def outputs_of(answers: Sequence[Answered]) -> list[Output]:
+def collect_outputs(answers: Sequence[AnsweredRequest]) -> list[Output]:
     """Return all texts that the model wrote, repeats in order; raise Unscorable when there is none."""
-    completions = only(answers, "answer", Completion)
+    completions = collect_outcomes(answers, "answer", Completion)
     outputs = [output for index in sorted(completions) for output in completions[index].outputs]
     if not outputs:
         raise Unscorable("no text came back")
     return outputs
 
 
-def task_of(answers: Sequence[Answered]) -> str:
+def get_task(answers: Sequence[AnsweredRequest]) -> str:
     """Return the task that the requests belong to."""
     return answers[0].request.task if answers else ""
 
 
-def option_target(sample: Sample) -> str | None:
+def format_gold_labels(sample: Sample) -> str | None:
     """Return the labels of the right options, joined by `|`."""
     return "|".join([sample.labels[index] for index in sample.gold]) if sample.gold else None
 
 
-def score_of(
+def build_score(
     track: str,
     sample: Sample,
     task: str,
@@ -81,20 +83,22 @@ def score_of(
     )
 
 
-def failed(
+def build_failed_score(
     track: str,
     sample: Sample,
-    answers: Sequence[Answered],
+    answers: Sequence[AnsweredRequest],
     why: str,
     target: str | None,
     *,
     metric: str = ACCURACY,
 ) -> Score:
     """Return the score of a sample for which no answer came."""
-    return score_of(track, sample, task_of(answers), Verdict.FAILED, metric=metric, target=target, why=why)
+    return build_score(
+        track, sample, get_task(answers), Verdict.FAILED, metric=metric, target=target, why=why
+    )
 
 
-def lead(values: Sequence[float], best: int) -> float | None:
+def compute_margin(values: Sequence[float], best: int) -> float | None:
     """Return by how much the best value exceeds the next; None when there is no other, or no number."""
     others = [value for index, value in enumerate(values) if index != best]
     if not others:
@@ -103,6 +107,6 @@ def lead(values: Sequence[float], best: int) -> float | None:
     return margin if math.isfinite(margin) else None
 
 
-def first_best(values: Sequence[float]) -> int:
+def find_best(values: Sequence[float]) -> int:
     """Return the index of the largest value; the first of equals."""
     return max(range(len(values)), key=lambda index: values[index])

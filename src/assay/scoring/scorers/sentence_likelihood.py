@@ -17,27 +17,27 @@ from typing import Any, NamedTuple
 from assay.core.response import Likelihood
 from assay.core.sample import Sample
 from assay.core.score import OptionNumbers, Score, Verdict
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.scoring.differences import Difference
-from assay.scoring.originals.ultraeval.named_metrics import named_metrics
+from assay.scoring.originals.ultraeval.named_metrics import read_metrics
 from assay.scoring.scorers.likelihood import option_values
 from assay.scoring.scorers.response_outcomes import (
     ACCURACY,
     Unscorable,
-    failed,
-    first_best,
-    lead,
-    only,
-    option_target,
-    score_of,
-    task_of,
+    build_failed_score,
+    build_score,
+    collect_outcomes,
+    compute_margin,
+    find_best,
+    format_gold_labels,
+    get_task,
 )
 
 PLAIN, NORMALISED = "sum", "per_token"
 """The two ways to score an option, by the names of option likelihood's normalisations."""
 
 
-class _Ranked(NamedTuple):
+class _RankedOptions(NamedTuple):
     """The options of one sample with their values; more is better."""
 
     values: list[float]
@@ -46,12 +46,12 @@ class _Ranked(NamedTuple):
     """What the dataset gives for choosing each option."""
 
 
-def log_prob(ranked: _Ranked) -> float:
+def log_prob(ranked: _RankedOptions) -> float:
     """Return what the dataset gives for the chosen option."""
     return ranked.worths[ranked.best]
 
 
-def log_prob_mc2(ranked: _Ranked) -> float:
+def log_prob_mc2(ranked: _RankedOptions) -> float:
     """Return the share of the likelihood that fell on all options that are worth anything."""
     highest = max(ranked.values)
     shares = [math.exp(value - highest) for value in ranked.values]
@@ -59,7 +59,7 @@ def log_prob_mc2(ranked: _Ranked) -> float:
     return math.fsum(right) / math.fsum(shares)
 
 
-def _original_mc2(ranked: _Ranked) -> float:
+def _original_mc2(ranked: _RankedOptions) -> float:
     """Return the same for the options before the first that is worth nothing, without care for underflow."""
     if 0 not in ranked.worths:
         raise Unscorable("log_prob_mc2: no option is worth 0, and the original needs one")
@@ -77,7 +77,7 @@ def _original_mc2(ranked: _Ranked) -> float:
         ) from error
 
 
-SENTENCE_METRICS: Mapping[str, Callable[[_Ranked], float]] = {
+SENTENCE_METRICS: Mapping[str, Callable[[_RankedOptions], float]] = {
     "log_prob": log_prob,
     "log_prob_mc2": log_prob_mc2,
 }
@@ -119,30 +119,30 @@ class SentenceLikelihood:
         faithful: bool = False,
     ) -> None:
         self.track = track
-        self._named = named_metrics(metrics or {ACCURACY: {"type": "log_prob"}}, SENTENCE_METRICS)
+        self._named = read_metrics(metrics or {ACCURACY: {"type": "log_prob"}}, SENTENCE_METRICS)
         self._way = NORMALISED if normalised else PLAIN
         self._faithful = faithful
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score."""
-        target = option_target(sample)
+        target = format_gold_labels(sample)
         try:
             likelihoods = _likelihoods(sample, answers)
             worths = _worths(sample)
             options, shared_by = _options(sample, likelihoods)
-            ranked = self._ranked(likelihoods, options, worths)
+            ranked = self._rank_options(likelihoods, options, worths)
             is_graded = self._faithful or any(worth > 0 for worth in worths)
             values = {one.display: self._value(one.type, ranked) for one in self._named} if is_graded else {}
         except Unscorable as error:
             name = self._named[0].display
-            return failed(self.track, sample, answers, str(error), target, metric=name)
+            return build_failed_score(self.track, sample, answers, str(error), target, metric=name)
         deciding = self._named[0].display
         also = {**_accuracies(options, worths), **values} if is_graded else {}
         also.pop(deciding, None)
-        return score_of(
+        return build_score(
             self.track,
             sample,
-            task_of(answers),
+            get_task(answers),
             Verdict.SCORED if is_graded else Verdict.UNGRADED,
             metric=deciding,
             value=values.get(deciding),
@@ -151,30 +151,30 @@ class SentenceLikelihood:
             rule=f"sentence_{self._way}{shared_by}",
             also=also,
             options=options,
-            margin=lead(ranked.values, ranked.best),
+            margin=compute_margin(ranked.values, ranked.best),
         )
 
-    def _ranked(
+    def _rank_options(
         self, likelihoods: Sequence[Likelihood], options: tuple[OptionNumbers, ...], worths: list[float]
-    ) -> _Ranked:
+    ) -> _RankedOptions:
         if self._faithful:
             losses = _original_losses(likelihoods, self._way)
-            return _Ranked([-loss for loss in losses], _original_best(losses), worths)
+            return _RankedOptions([-loss for loss in losses], _original_best(losses), worths)
         values = option_values(options, self._way)
         if values is None:
             raise Unscorable("a mean per token needs the log-probability of each token, and there is none")
         if any(map(math.isnan, values)) or max(values) == -math.inf:
             raise Unscorable("the log-likelihood of an option is not a number, or no option is possible")
-        return _Ranked(values, first_best(values), worths)
+        return _RankedOptions(values, find_best(values), worths)
 
-    def _value(self, type_: str, ranked: _Ranked) -> float:
+    def _value(self, type_: str, ranked: _RankedOptions) -> float:
         if self._faithful and type_ == "log_prob_mc2":
             return _original_mc2(ranked)
         return SENTENCE_METRICS[type_](ranked)
 
 
-def _likelihoods(sample: Sample, answers: Sequence[Answered]) -> list[Likelihood]:
-    found = only(answers, "option", Likelihood)
+def _likelihoods(sample: Sample, answers: Sequence[AnsweredRequest]) -> list[Likelihood]:
+    found = collect_outcomes(answers, "option", Likelihood)
     if not sample.labels:
         raise Unscorable("the sample has no options")
     for index, label in enumerate(sample.labels):
@@ -204,7 +204,7 @@ def _options(sample: Sample, likelihoods: Sequence[Likelihood]) -> tuple[tuple[O
         return tuple(OptionNumbers(label, one.sum_logprob) for label, one in pairs), "_whole"
     ids = [one.token_ids for one in likelihoods]
     has_ids = all(len(some) == len(row) for some, row in zip(ids, rows, strict=True))
-    n_shared = min(_n_shared(ids if has_ids else rows), min(map(len, rows)) - 1)
+    n_shared = min(_count_shared(ids if has_ids else rows), min(map(len, rows)) - 1)
     options = tuple(
         OptionNumbers(label, math.fsum(row[n_shared:]), len(row) - n_shared)
         for label, row in zip(sample.labels, rows, strict=True)
@@ -212,7 +212,7 @@ def _options(sample: Sample, likelihoods: Sequence[Likelihood]) -> tuple[tuple[O
     return options, "" if has_ids else "_after_equal_values"
 
 
-def _n_shared(rows: Sequence[Sequence[float]]) -> int:
+def _count_shared(rows: Sequence[Sequence[float]]) -> int:
     """Return how many leading entries are equal in all rows."""
     n_shared = 0
     # Rows end at different places; the shortest says how far they can agree.
@@ -229,7 +229,7 @@ def _accuracies(options: Sequence[OptionNumbers], worths: Sequence[float]) -> di
     for way in (PLAIN, NORMALISED):
         values = option_values(options, way)
         if values is not None and not any(map(math.isnan, values)):
-            found[f"{ACCURACY}_{way}"] = worths[first_best(values)]
+            found[f"{ACCURACY}_{way}"] = worths[find_best(values)]
     return found
 
 
@@ -241,7 +241,7 @@ def _original_losses(likelihoods: Sequence[Likelihood], way: str) -> list[float]
         return [
             -sum(row) if row else 0.0 - one.sum_logprob for row, one in zip(rows, likelihoods, strict=True)
         ]
-    n_shared = _n_shared(rows)
+    n_shared = _count_shared(rows)
     if any(len(row) <= n_shared for row in rows):
         raise Unscorable("an option has no token behind the beginning that all share: a mean over nothing")
     return [-(sum(row[n_shared:]) / len(row[n_shared:])) for row in rows]

@@ -8,8 +8,14 @@ from collections.abc import Sequence
 from assay.core.response import Likelihood
 from assay.core.sample import Sample
 from assay.core.score import Ratio, Score, Verdict
-from assay.core.task import Answered
-from assay.scoring.scorers.response_outcomes import Unscorable, failed, only, score_of, task_of
+from assay.core.task import AnsweredRequest
+from assay.scoring.scorers.response_outcomes import (
+    Unscorable,
+    build_failed_score,
+    build_score,
+    collect_outcomes,
+    get_task,
+)
 
 PERPLEXITY = "perplexity_token"
 
@@ -26,15 +32,15 @@ class TextLikelihood:
     def __init__(self, track: str = "ppl") -> None:
         self.track = track
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score; its value is the text's own perplexity per token."""
         try:
-            likelihood = only(answers, "text", Likelihood).get(0)
+            likelihood = collect_outcomes(answers, "text", Likelihood).get(0)
             if likelihood is None:
                 raise Unscorable("no response for the text")
             value = _perplexity(likelihood)
         except Unscorable as error:
-            return failed(self.track, sample, answers, str(error), None, metric=PERPLEXITY)
+            return build_failed_score(self.track, sample, answers, str(error), None, metric=PERPLEXITY)
         surprise = -likelihood.sum_logprob
         ratios = {
             PERPLEXITY: Ratio(surprise, likelihood.n_tokens, is_exponential=True),
@@ -42,10 +48,10 @@ class TextLikelihood:
             "perplexity_byte": Ratio(surprise, likelihood.n_bytes, is_exponential=True),
             "bits_per_byte": Ratio(surprise / math.log(2), likelihood.n_bytes),
         }
-        return score_of(
+        return build_score(
             self.track,
             sample,
-            task_of(answers),
+            get_task(answers),
             Verdict.SCORED,
             metric=PERPLEXITY,
             value=value,

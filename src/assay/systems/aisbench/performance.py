@@ -10,23 +10,23 @@ from typing import NamedTuple
 import msgspec
 
 from assay.app.bench import BenchObserver, BenchPlan, FinishedBench, Target, bench
-from assay.app.bench_run import give_room, run_quickly
-from assay.app.offline.watch import kept_offline
+from assay.app.bench_run import reserve_connections, run_on_fast_loop
+from assay.app.offline.watch import offline_watch
 from assay.app.settings import RunSettings
-from assay.backends.http.server_metrics import read_metrics, server_of
+from assay.backends.http.server_metrics import find_server_root, read_metrics
 from assay.backends.registry import open_timed_client
 from assay.bench.item_stream import Items
-from assay.bench.spec_decode import Counters, read_counters, spec_decode
+from assay.bench.spec_decode import Counters, compute_spec_decode, read_counters
 from assay.core.errors import BackendError, Problem
 from assay.core.ports import TimedClient
 from assay.dialects.openicl.models import ModelConfig
 from assay.systems.aisbench.performance_files import PERFORMANCES, LoadNames
 from assay.systems.aisbench.performance_loads import PerfLoad
 from assay.systems.aisbench.performance_plan import (
-    PerfAsked,
+    PerfOptions,
+    build_item_settings,
     client_args,
-    items_asked,
-    pacing_of,
+    get_pacing,
     perf_plan,
 )
 from assay.systems.opencompass.work_folder import WorkFolder
@@ -52,10 +52,10 @@ class ReadyLoad(NamedTuple):
     def names(self) -> LoadNames:
         """Return what it is called."""
         datasets = tuple(part.abbr for part in self.load.parts)
-        return LoadNames(self.model.abbr, self.load.name, datasets, pacing_of(self.model).batch_size)
+        return LoadNames(self.model.abbr, self.load.name, datasets, get_pacing(self.model).batch_size)
 
 
-class Measured(NamedTuple):
+class MeasuredLoad(NamedTuple):
     """What came of a load."""
 
     bench: FinishedBench
@@ -63,13 +63,13 @@ class Measured(NamedTuple):
     """Where the server's counters of drafts were written."""
 
 
-def ready_load(model: ModelConfig, load: PerfLoad, run: RunSettings, asked: PerfAsked) -> ReadyLoad:
+def prepare_load(model: ModelConfig, load: PerfLoad, run: RunSettings, asked: PerfOptions) -> ReadyLoad:
     """Read the datasets of a load and plan it; what is wrong is told before the server is asked."""
     client = open_timed_client(model.model, client_args(model))
-    with kept_offline(run) as watch:
+    with offline_watch(run) as watch:
         # Datasets are read by code of their authors, which is held as well.
         watch.seal()
-        items = load.items(items_asked(model, run, asked))
+        items = load.items(build_item_settings(model, run, asked))
     plan = perf_plan(model, items.n, asked, has_times=is_trace(items))
     return ReadyLoad(model, load, client, items, plan, run)
 
@@ -79,42 +79,42 @@ def is_trace(items: Items) -> bool:
     return bool(items.describes.get("kind") == "trace")
 
 
-def measure(
+def measure_load(
     ready: ReadyLoad,
     work: WorkFolder,
     observer: BenchObserver | None = None,
     *,
     has_spec_decode: bool = False,
-) -> Measured:
+) -> MeasuredLoad:
     """Send a load; what came of it is kept in the work folder."""
     names, model = ready.names, ready.model
-    give_room(ready.plan)
-    with kept_offline(ready.run) as watch:
+    reserve_connections(ready.plan)
+    with offline_watch(ready.run) as watch:
         watch.seal()
         counters = SpecDecodeWatch(model) if has_spec_decode else None
         finished = bench(
             Target(ready.client, model.model),
             ready.items,
             ready.plan,
-            out=str(work.bench_of(names.model, names.load)),
+            out=str(work.get_bench_folder(names.model, names.load)),
             settings=names.settings(),
             observer=observer,
-            run=run_quickly,
+            run=run_on_fast_loop,
         )
         written = None if counters is None else counters.written(work)
-    return Measured(finished, written)
+    return MeasuredLoad(finished, written)
 
 
 class SpecDecodeWatch:
     """The counters of speculative decoding before and after a load."""
 
     def __init__(self, model: ModelConfig) -> None:
-        self._server = server_of(model.model)
+        self._server = find_server_root(model.model)
         self._before = self._read()
 
     def written(self, work: WorkFolder) -> Path:
         """Write what was counted meanwhile; an error where nothing was."""
-        found = spec_decode(self._before, self._read())
+        found = compute_spec_decode(self._before, self._read())
         if found is None:
             raise self._wrong("its counters say that nothing was drafted during the load")
         host = re.sub(r"[^\w.-]+", "_", self._server.partition("://")[2])
@@ -124,7 +124,7 @@ class SpecDecodeWatch:
         return path
 
     def _read(self) -> Counters:
-        found = read_counters(run_quickly(read_metrics(self._server)))
+        found = read_counters(run_on_fast_loop(read_metrics(self._server)))
         if not found:
             raise self._wrong("there is no counter of speculative decoding")
         return found

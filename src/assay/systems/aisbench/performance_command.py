@@ -13,8 +13,8 @@ import msgspec
 from rich.markup import escape
 
 from assay.app.bench_page import StoredBench, read_bench
-from assay.app.dialects import TABLE, language_of
-from assay.app.offline.watch import runs_of
+from assay.app.dialects import TABLE, detect_dialect
+from assay.app.offline.watch import deferring_seal
 from assay.app.settings import RunSettings, resolve_settings
 from assay.bench.aisbench_profile import NoResult
 from assay.core.errors import AssayError, Problem, StoreError, UsageError
@@ -23,28 +23,28 @@ from assay.dialects.openicl.performance_summary import PerformanceSummary
 from assay.faces.cli.bench import FAILED_CALLS
 from assay.faces.cli.bench_screen import BenchScreen
 from assay.faces.cli.render import out, show_error
-from assay.systems.aisbench.performance import ReadyLoad, measure, ready_load
+from assay.systems.aisbench.performance import ReadyLoad, measure_load, prepare_load
 from assay.systems.aisbench.performance_files import write_performance
 from assay.systems.aisbench.performance_loads import PerfLoad, perf_loads
-from assay.systems.aisbench.performance_plan import PerfAsked, perf_notes
-from assay.systems.opencompass.config_plan import Names, Planned, Planner
-from assay.systems.opencompass.config_runs import WRONG, say, search_configs
+from assay.systems.aisbench.performance_plan import PerfOptions, perf_notes
+from assay.systems.opencompass.config_plan import CommandNames, PlannedRun, Planner
+from assay.systems.opencompass.config_runs import ERROR_STATUS, print_note, search_configs
 from assay.systems.opencompass.work_folder import WorkFolder
 
-_FOR_READING = ("meta", "table", "data_root", "fidelity", "method", "offline")
+_READ_SETTINGS = ("meta", "table", "data_root", "fidelity", "method", "offline")
 """Settings of `assay run` that count where speed is measured, too."""
 
 
-class SpeedAsked(NamedTuple):
+class PerformanceCommand(NamedTuple):
     """A command."""
 
-    names: Names
+    names: CommandNames
     reuse: str | None
     work_dir: Path
     config_dir: Path
     root: Path | None
     """A checkout."""
-    perf: PerfAsked
+    perf: PerfOptions
     settings: Mapping[str, Any]
     """How datasets are read, as `assay run` has it."""
     is_viz: bool = False
@@ -56,23 +56,25 @@ class SpeedAsked(NamedTuple):
     """A line for each flag that has no effect."""
 
 
-def run_speed(asked: SpeedAsked) -> int:
+def run_performance(asked: PerformanceCommand) -> int:
     """Do what a command asks; return the exit status."""
     for line in asked.told:
-        say(line)
+        print_note(line)
     planner = Planner(asked.config_dir, asked.root)
     if asked.is_search:
         return search_configs(planner, asked.names)
     summary = planner.performance_summary(asked.names)
     if asked.is_viz or asked.reuse is not None:
         if not asked.is_viz:
-            say("mode perf --reuse: nothing is sent; it tells again what was measured, as mode perf_viz does")
-        return _tell_again(planner, asked, summary)
+            print_note(
+                "mode perf --reuse: nothing is sent; it tells again what was measured, as mode perf_viz does"
+            )
+        return _report_again(planner, asked, summary)
     plan = planner.plan(asked.names, needs_judge=False, is_timed=True)
     for note in plan.notes:
-        say(note)
-    with runs_of(planned.model.model for planned in plan.runs):
-        ready = [one for planned in plan.runs for one in _ready(planned, asked)]
+        print_note(note)
+    with deferring_seal(planned.model.model for planned in plan.runs):
+        ready = [one for planned in plan.runs for one in _prepare_loads(planned, asked)]
         if asked.is_dry:
             for one in ready:
                 _show(one)
@@ -83,7 +85,7 @@ def run_speed(asked: SpeedAsked) -> int:
 
 
 def _measure_all(
-    ready: Sequence[ReadyLoad], asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary
+    ready: Sequence[ReadyLoad], asked: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
 ) -> int:
     """Measure all loads; what is wrong with a server is told, and the others go on."""
     status = 0
@@ -92,27 +94,29 @@ def _measure_all(
             done = _measure(one, asked, work, summary)
         except AssayError as error:
             show_error(error)
-            done = _Done(WRONG, is_ended_early=False)
+            done = _LoadOutcome(ERROR_STATUS, is_ended_early=False)
         status = max(status, done.status)
         if done.is_ended_early:
             # Whoever ends a load does not want the next one.
             if number < len(ready):
-                say(f"{len(ready) - number} more were not measured")
+                print_note(f"{len(ready) - number} more were not measured")
             break
     return status
 
 
-class _Done(NamedTuple):
+class _LoadOutcome(NamedTuple):
     """What came of one load."""
 
     status: int
     is_ended_early: bool
 
 
-def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary) -> _Done:
+def _measure(
+    ready: ReadyLoad, asked: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
+) -> _LoadOutcome:
     with BenchScreen() as screen:
-        finished, counters = measure(ready, work, screen, has_spec_decode=asked.has_spec_decode)
-    status = _told(StoredBench(*finished), work, summary)
+        finished, counters = measure_load(ready, work, screen, has_spec_decode=asked.has_spec_decode)
+    status = _report_bench(StoredBench(*finished), work, summary)
     if finished.result.summary is not None:
         for failure in finished.result.summary.failures:
             out.print(f"[red]{failure.n:,} failed[/] ({escape(failure.kind)}): {escape(failure.example)}")
@@ -120,25 +124,25 @@ def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: Per
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
     if counters is not None:
         click.echo(str(counters))
-    return _Done(max(status, FAILED_CALLS if finished.n_failed else 0), finished.result.is_partial)
+    return _LoadOutcome(max(status, FAILED_CALLS if finished.n_failed else 0), finished.result.is_partial)
 
 
-def _ready(planned: Planned, asked: SpeedAsked) -> list[ReadyLoad]:
+def _prepare_loads(planned: PlannedRun, asked: PerformanceCommand) -> list[ReadyLoad]:
     """Return all loads of a model; all that is wrong with them is told before any server is asked."""
     model = planned.model
-    run = _reading(planned, asked)
-    loads = [ready_load(model, load, run, asked.perf) for load in _loads(planned, asked, run)]
+    run = _build_read_settings(planned, asked)
+    loads = [prepare_load(model, load, run, asked.perf) for load in _loads(planned, asked, run)]
     notes = [
         note
         for ready in loads
         for note in (*perf_notes(model, asked.perf, has_times=ready.has_times), *_part_notes(ready.load))
     ]
     for note in dict.fromkeys((*model.notes, *notes)):
-        say(f"{model.abbr}: {note}")
+        print_note(f"{model.abbr}: {note}")
     return loads
 
 
-def _loads(planned: Planned, asked: SpeedAsked, run: RunSettings) -> list[PerfLoad]:
+def _loads(planned: PlannedRun, asked: PerformanceCommand, run: RunSettings) -> list[PerfLoad]:
     return perf_loads(planned.datasets, asked.root, None if run.data_root is None else Path(run.data_root))
 
 
@@ -146,7 +150,7 @@ def _part_notes(load: PerfLoad) -> list[str]:
     return [note for part in load.parts for note in part.notes]
 
 
-def _reading(planned: Planned, asked: SpeedAsked) -> RunSettings:
+def _build_read_settings(planned: PlannedRun, asked: PerformanceCommand) -> RunSettings:
     """Return how the datasets of a run are read."""
     model = planned.model
     dataset_args = {
@@ -155,9 +159,9 @@ def _reading(planned: Planned, asked: SpeedAsked) -> RunSettings:
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
         "unscored": "true",
     }
-    is_table = all(language_of(name, None, {}) == TABLE for name in planned.datasets)
+    is_table = all(detect_dialect(name, None, {}) == TABLE for name in planned.datasets)
     flags: dict[str, Any] = {
-        **{name: asked.settings.get(name) for name in _FOR_READING},
+        **{name: asked.settings.get(name) for name in _READ_SETTINGS},
         "model": model.model,
         "max_tokens": asked.perf.max_out_len or (model.max_tokens if is_table else None),
     }
@@ -181,7 +185,7 @@ def _show(ready: ReadyLoad) -> None:
 # --- telling ---
 
 
-def _told(bench: StoredBench, work: WorkFolder, summary: PerformanceSummary) -> int:
+def _report_bench(bench: StoredBench, work: WorkFolder, summary: PerformanceSummary) -> int:
     """Write and print what a benchmark says; return the exit status."""
     names, numbers, page = write_performance(bench, work.path, summary)
     name = f"{names.model}/{names.load}"
@@ -190,38 +194,38 @@ def _told(bench: StoredBench, work: WorkFolder, summary: PerformanceSummary) -> 
         what = f"there are no numbers of {name}: {numbers.reason}"
         fix = "look at the failed requests; a stable stage needs more requests than batch_size, and time"
         show_error(StoreError(Problem("BENCH-032", what, fix, Origin(str(bench.folder)))))
-        status = WRONG
+        status = ERROR_STATUS
     else:
         for table in numbers.tables():
-            click.echo(table.drawn())
+            click.echo(table.draw())
         status = 0
     click.echo(str(page))
     return status
 
 
-def _tell_again(planner: Planner, asked: SpeedAsked, summary: PerformanceSummary) -> int:
+def _report_again(planner: Planner, asked: PerformanceCommand, summary: PerformanceSummary) -> int:
     """Tell what was measured once more, from the calls that are kept."""
     if asked.reuse is None:
         what = "mode perf_viz is about an earlier run"
         fix = "add --reuse, with the run's time or alone for the latest"
         raise UsageError(Problem("USAGE-006", what, fix))
     work = WorkFolder.earlier(asked.work_dir, asked.reuse, is_timed=True)
-    wanted = _wanted(planner, asked)
-    folders = work.benches() if wanted is None else [work.bench_of(*names) for names in wanted]
+    wanted = _find_wanted_loads(planner, asked)
+    folders = work.benches() if wanted is None else [work.get_bench_folder(*names) for names in wanted]
     if not folders:
         what, fix = "no benchmark is kept here", "measure first: --mode perf; or name its time: --reuse TIME"
         raise StoreError(Problem("STORE-005", what, fix, Origin(str(work.path))))
     status = 0
     for folder in folders:
         try:
-            status = max(status, _told(read_bench(folder), work, summary))
+            status = max(status, _report_bench(read_bench(folder), work, summary))
         except AssayError as error:
             show_error(error)
-            status = WRONG
+            status = ERROR_STATUS
     return status
 
 
-def _wanted(planner: Planner, asked: SpeedAsked) -> list[tuple[str, str]] | None:
+def _find_wanted_loads(planner: Planner, asked: PerformanceCommand) -> list[tuple[str, str]] | None:
     """Return the models and loads that a command names; None where it names none."""
     names = asked.names
     if not (names.config or names.models or names.datasets or names.table):
@@ -230,5 +234,5 @@ def _wanted(planner: Planner, asked: SpeedAsked) -> list[tuple[str, str]] | None
     return [
         (planned.model.abbr, load.name)
         for planned in plan.runs
-        for load in _loads(planned, asked, _reading(planned, asked))
+        for load in _loads(planned, asked, _build_read_settings(planned, asked))
     ]

@@ -18,14 +18,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from assay.app.bench_page import StoredBench, aisbench_numbers, write_page
+from assay.app.bench_page import StoredBench, compute_aisbench_numbers, write_page
 from assay.bench.aisbench_profile import STATS, NoResult, ProfileResult
-from assay.bench.folder import BenchManifest, read_records, records_of
-from assay.bench.merged_items import part_of
+from assay.bench.folder import BenchManifest, get_records_path, read_records
+from assay.bench.merged_items import split_item_id
 from assay.bench.records import CallRecord
 from assay.core.run import Setting
 from assay.dialects.openicl.performance_summary import PerformanceSummary
-from assay.systems.opencompass.result_files import file_name
+from assay.systems.opencompass.result_files import to_relative_path
 
 PERFORMANCES = "performances"
 SOURCE = "config"
@@ -63,11 +63,11 @@ class Performance(NamedTuple):
 def write_performance(bench: StoredBench, work: Path, summary: PerformanceSummary) -> Performance:
     """Write the files of one benchmark into a work folder."""
     names = LoadNames.of(bench.manifest)
-    folder = work / PERFORMANCES / file_name(names.model.replace("/", "_"))
-    place = folder / file_name(names.load)
+    folder = work / PERFORMANCES / to_relative_path(names.model.replace("/", "_"))
+    place = folder / to_relative_path(names.load)
     place.parent.mkdir(parents=True, exist_ok=True)
-    _write_calls(records_of(bench.folder), folder, names.datasets)
-    numbers = aisbench_numbers(
+    _write_calls(get_records_path(bench.folder), folder, names.datasets)
+    numbers = compute_aisbench_numbers(
         bench,
         is_stable=summary.is_stable,
         batch_size=names.batch_size,
@@ -75,11 +75,11 @@ def write_performance(bench: StoredBench, work: Path, summary: PerformanceSummar
     )
     # Tables of an earlier time would be taken for those of this one.
     for suffix in (".csv", ".json"):
-        _beside(place, suffix).unlink(missing_ok=True)
+        _append_suffix(place, suffix).unlink(missing_ok=True)
     if isinstance(numbers, ProfileResult):
-        _beside(place, ".csv").write_text(numbers.csv(), encoding="utf-8", newline="")
-        _beside(place, ".json").write_text(numbers.json() + "\n", encoding="utf-8")
-    page = write_page(bench, _beside(place, "_plot.html"))
+        _append_suffix(place, ".csv").write_text(numbers.csv(), encoding="utf-8", newline="")
+        _append_suffix(place, ".json").write_text(numbers.json() + "\n", encoding="utf-8")
+    page = write_page(bench, _append_suffix(place, "_plot.html"))
     return Performance(names, numbers, page)
 
 
@@ -88,17 +88,19 @@ def _write_calls(calls: Path, folder: Path, datasets: Sequence[str]) -> None:
     with ExitStack() as files:
         details: dict[str, IO[str]] = {}
         for name in datasets:
-            place = folder / file_name(name)
+            place = folder / to_relative_path(name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            _beside(place, "_failed.jsonl").unlink(missing_ok=True)
-            details[name] = files.enter_context(open(_beside(place, "_details.jsonl"), "w", encoding="utf-8"))
+            _append_suffix(place, "_failed.jsonl").unlink(missing_ok=True)
+            details[name] = files.enter_context(
+                open(_append_suffix(place, "_details.jsonl"), "w", encoding="utf-8")
+            )
         failed: dict[str, IO[str]] = {}
         for dataset, row in _rows(calls, datasets):
             line = json.dumps(row, ensure_ascii=False) + "\n"
             details[dataset].write(line)
             if not row["success"]:
                 if dataset not in failed:
-                    path = _beside(folder / file_name(dataset), "_failed.jsonl")
+                    path = _append_suffix(folder / to_relative_path(dataset), "_failed.jsonl")
                     failed[dataset] = files.enter_context(open(path, "w", encoding="utf-8"))
                 failed[dataset].write(line)
 
@@ -107,7 +109,7 @@ def _rows(calls: Path, datasets: Sequence[str]) -> Iterator[tuple[str, dict[str,
     for record in read_records(calls):
         dataset, item = (datasets[0], record.item)
         if len(datasets) > 1:
-            dataset, item = part_of(record.item, datasets)
+            dataset, item = split_item_id(record.item, datasets)
         yield dataset, _row(record, dataset, item)
 
 
@@ -140,6 +142,6 @@ def _row(record: CallRecord, dataset: str, item: str) -> dict[str, Any]:
     }
 
 
-def _beside(place: Path, suffix: str) -> Path:
+def _append_suffix(place: Path, suffix: str) -> Path:
     """Return a path with a suffix; a name may hold dots of its own."""
     return place.with_name(place.name + suffix)

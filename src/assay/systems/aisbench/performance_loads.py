@@ -11,20 +11,20 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from assay.app.bench_items import ItemsAsked, load_items
-from assay.app.dialects import TABLE, language_of
+from assay.app.bench_items import ItemSettings, load_items
+from assay.app.dialects import TABLE, detect_dialect
 from assay.bench.item_stream import Items
-from assay.bench.merged_items import joined_items
+from assay.bench.merged_items import merge_items
 from assay.bench.mooncake import TraceTimes
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
-from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.authored.code import get_short_name
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.config.entry import DatasetEntry
 from assay.dialects.openicl.detect import is_config
-from assay.dialects.openicl.entries import Found, entries_of
-from assay.dialects.openicl.load_presets import LOADS
-from assay.dialects.openicl.load_presets import NAME as PRESET_NAME
+from assay.dialects.openicl.entries import ConfigEntry, load_entries
+from assay.dialects.openicl.load_presets import LOAD_PRESET_NAME as PRESET_NAME
+from assay.dialects.openicl.load_presets import LOAD_PRESETS
 from assay.sources.files import open_source
 
 CODE = "BENCH-030"
@@ -39,7 +39,7 @@ _TRACE_KEYS = (
 )
 
 
-class MadeUp(NamedTuple):
+class SyntheticSource(NamedTuple):
     """A synthetic dataset."""
 
     config: Mapping[str, Any]
@@ -62,16 +62,16 @@ class ConversationFile(NamedTuple):
     is_shuffled: bool
 
 
-class Named(NamedTuple):
+class NamedSource(NamedTuple):
     """Any other dataset, as Assay names it."""
 
     name: str
 
 
-Source: TypeAlias = MadeUp | TraceFile | ConversationFile | Named
+Source: TypeAlias = SyntheticSource | TraceFile | ConversationFile | NamedSource
 
 
-class Part(NamedTuple):
+class LoadPart(NamedTuple):
     """One dataset of a load."""
 
     abbr: str
@@ -84,17 +84,17 @@ class PerfLoad(NamedTuple):
 
     name: str
     """What its files are called."""
-    parts: tuple[Part, ...]
+    parts: tuple[LoadPart, ...]
 
-    def items(self, asked: ItemsAsked) -> Items:
+    def items(self, asked: ItemSettings) -> Items:
         """Return what is sent."""
         made = {part.abbr: _items(part.source, asked) for part in self.parts}
-        return joined_items(made) if len(made) > 1 else made[self.parts[0].abbr]
+        return merge_items(made) if len(made) > 1 else made[self.parts[0].abbr]
 
 
 def perf_loads(datasets: Sequence[str], root: Path | None, data_root: Path | None) -> list[PerfLoad]:
     """Return the loads of some datasets; `root`: a checkout of the original."""
-    groups: dict[tuple[str, str], dict[str, Part]] = {}
+    groups: dict[tuple[str, str], dict[str, LoadPart]] = {}
     for key, part in _parts(datasets, DataPaths([one for one in (root, data_root) if one]), root):
         first = groups.setdefault(key, {}).setdefault(part.abbr, part)
         if first.source != part.source:
@@ -110,64 +110,68 @@ def perf_loads(datasets: Sequence[str], root: Path | None, data_root: Path | Non
 
 def _parts(
     datasets: Sequence[str], data: DataPaths, root: Path | None
-) -> Iterator[tuple[tuple[str, str], Part]]:
+) -> Iterator[tuple[tuple[str, str], LoadPart]]:
     """Yield each dataset with what those of its load have in common: the class, and how it is asked."""
     for name in datasets:
-        if name in LOADS:
-            yield (_SYNTHETIC, ""), Part(PRESET_NAME, MadeUp(LOADS[name], Origin(name)))
-        elif language_of(name, None, {}) != TABLE and is_config(name):
-            for found in entries_of(name, root):
+        if name in LOAD_PRESETS:
+            yield (_SYNTHETIC, ""), LoadPart(PRESET_NAME, SyntheticSource(LOAD_PRESETS[name], Origin(name)))
+        elif detect_dialect(name, None, {}) != TABLE and is_config(name):
+            for found in load_entries(name, root):
                 yield _key(found), _part(found, name, data)
         else:
-            yield ("", name), Part(Path(name).name.partition(".")[0], Named(name))
+            yield ("", name), LoadPart(Path(name).name.partition(".")[0], NamedSource(name))
 
 
-def _key(found: Found) -> tuple[str, str]:
+def _key(found: ConfigEntry) -> tuple[str, str]:
     entry = found.entry
     if not isinstance(entry, DatasetEntry):
         return "", entry.path
     inferencer = entry.infer_cfg.inferencer
-    kind = last_name(entry.type)
-    asked = {"type": last_name(inferencer.type), **inferencer.arguments}
+    kind = get_short_name(entry.type)
+    asked = {"type": get_short_name(inferencer.type), **inferencer.arguments}
     # A preset has no inferencer of its own; it is asked as all are that say nothing special.
     is_usual = asked == {"type": "GenInferencer"} and kind == _SYNTHETIC
     return kind, "" if is_usual else repr(sorted(asked.items()))
 
 
-def _part(found: Found, name: str, data: DataPaths) -> Part:
+def _part(found: ConfigEntry, name: str, data: DataPaths) -> LoadPart:
     entry = found.entry
-    kind = last_name(entry.type) if isinstance(entry, DatasetEntry) else ""
+    kind = get_short_name(entry.type) if isinstance(entry, DatasetEntry) else ""
     if isinstance(entry, DatasetEntry) and kind in _READ:
         return _READ[kind](entry, found, data)
-    return Part(entry.abbr, Named(f"{found.config.path}:{entry.name}"))
+    return LoadPart(entry.abbr, NamedSource(f"{found.config.path}:{entry.name}"))
 
 
-def _synthetic(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
-    _only(entry, found, ("config",))
+def _build_synthetic_part(entry: DatasetEntry, found: ConfigEntry, data: DataPaths) -> LoadPart:
+    _reject_unknown_keys(entry, found, ("config",))
     config = entry.load_arguments.get("config")
     if not isinstance(config, Mapping):
-        raise _wrong(f"config is {config!r:.60}, expected a dict", "write config=dict(Type=...)", found)
-    return Part(entry.abbr, MadeUp(config, found.where), _template_note(entry, "question"))
+        raise _config_error(
+            f"config is {config!r:.60}, expected a dict", "write config=dict(Type=...)", found
+        )
+    return LoadPart(entry.abbr, SyntheticSource(config, found.where), _template_note(entry, "question"))
 
 
-def _trace(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
-    _only(entry, found, _TRACE_KEYS)
+def _build_trace_part(entry: DatasetEntry, found: ConfigEntry, data: DataPaths) -> LoadPart:
+    _reject_unknown_keys(entry, found, _TRACE_KEYS)
     said = entry.load_arguments
     path = _file(entry, found, data)
     seed = said.get("random_seed")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-        raise _wrong(f"random_seed is {seed!r:.60}, expected a whole number", "correct the value", found)
+        raise _config_error(
+            f"random_seed is {seed!r:.60}, expected a whole number", "correct the value", found
+        )
     start = _milliseconds(said.get("fixed_schedule_start_offset", 0), found)
     end = _milliseconds(said.get("fixed_schedule_end_offset", -1), found)
     notes = list(_template_note(entry, "prompt"))
     if said.get("generated_prompts_path"):
         notes.append(f"{entry.abbr}: generated_prompts_path: prompts are made anew, the same for one seed")
     is_from_first = bool(said.get("fixed_schedule_auto_offset"))
-    times = _part_of_trace(path, start, end, is_from_first=is_from_first)
-    return Part(entry.abbr, TraceFile(path, times, seed), tuple(notes))
+    times = _select_trace_times(path, start, end, is_from_first=is_from_first)
+    return LoadPart(entry.abbr, TraceFile(path, times, seed), tuple(notes))
 
 
-def _part_of_trace(path: str, start: float, end: float, *, is_from_first: bool) -> TraceTimes:
+def _select_trace_times(path: str, start: float, end: float, *, is_from_first: bool) -> TraceTimes:
     """Return which part of a trace is sent; with `is_from_first`, its ends count from its first request."""
     first = 0.0
     if is_from_first and (start > 0 or end >= 0):
@@ -179,43 +183,47 @@ def _part_of_trace(path: str, start: float, end: float, *, is_from_first: bool) 
     return TraceTimes(None, end_ms, is_from_first=is_from_first)
 
 
-def _conversations(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
+def _build_conversation_part(entry: DatasetEntry, found: ConfigEntry, data: DataPaths) -> LoadPart:
     inferencer = entry.infer_cfg.inferencer
     mode = inferencer.arguments.get("infer_mode", _OWN_ANSWERS)
     if mode != _OWN_ANSWERS:
         # Answers that the file has stand before a turn: that needs the rows as the author's class reads them.
-        return Part(entry.abbr, Named(f"{found.config.path}:{entry.name}"))
-    _only(entry, found, ("path", "disable_shuffle"))
+        return LoadPart(entry.abbr, NamedSource(f"{found.config.path}:{entry.name}"))
+    _reject_unknown_keys(entry, found, ("path", "disable_shuffle"))
     is_shuffled = not entry.load_arguments.get("disable_shuffle", False)
-    return Part(entry.abbr, ConversationFile(_file(entry, found, data), is_shuffled))
+    return LoadPart(entry.abbr, ConversationFile(_file(entry, found, data), is_shuffled))
 
 
-_READ = {_SYNTHETIC: _synthetic, _TRACE: _trace, _CONVERSATIONS: _conversations}
+_READ = {
+    _SYNTHETIC: _build_synthetic_part,
+    _TRACE: _build_trace_part,
+    _CONVERSATIONS: _build_conversation_part,
+}
 
 
-def _only(entry: DatasetEntry, found: Found, known: Sequence[str]) -> None:
+def _reject_unknown_keys(entry: DatasetEntry, found: ConfigEntry, known: Sequence[str]) -> None:
     """Refuse what would be followed by the class's code, and not here."""
     others = [key for key in entry.load_arguments if key not in known]
     if entry.reader_cfg.test_range is not None:
         others.append("reader_cfg.test_range")
     if others:
-        what = f"{', '.join(others)}: not followed for a {last_name(entry.type)} here"
-        raise _wrong(what, "leave it away; --num-prompts N takes the first ones", found)
+        what = f"{', '.join(others)}: not followed for a {get_short_name(entry.type)} here"
+        raise _config_error(what, "leave it away; --num-prompts N takes the first ones", found)
 
 
-def _file(entry: DatasetEntry, found: Found, data: DataPaths) -> str:
+def _file(entry: DatasetEntry, found: ConfigEntry, data: DataPaths) -> str:
     said = entry.load_arguments.get("path")
     path = data.find(said) if isinstance(said, str) and said else None
     if path is None or not path.is_file():
         fix = "write path='FILE'; one that is relative counts from here, --openicl-root or --data-root"
-        raise _wrong(f"path is {said!r:.80}, and there is no such file", fix, found)
+        raise _config_error(f"path is {said!r:.80}, and there is no such file", fix, found)
     return str(path)
 
 
-def _milliseconds(value: Any, found: Found) -> float:
+def _milliseconds(value: Any, found: ConfigEntry) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         what = f"an end of the schedule is {value!r:.60}, expected milliseconds"
-        raise _wrong(what, "correct the value", found)
+        raise _config_error(what, "correct the value", found)
     return float(value)
 
 
@@ -228,12 +236,12 @@ def _template_note(entry: DatasetEntry, column: str) -> tuple[str, ...]:
     )
 
 
-def _wrong(what: str, fix: str, found: Found) -> AuthorError:
+def _config_error(what: str, fix: str, found: ConfigEntry) -> AuthorError:
     return AuthorError(Problem(CODE, what, fix, found.where))
 
 
-def _items(source: Source, asked: ItemsAsked) -> Items:
-    if isinstance(source, MadeUp):
+def _items(source: Source, asked: ItemSettings) -> Items:
+    if isinstance(source, SyntheticSource):
         if asked.tokenizer is None and str(source.config.get("Type")).lower() == "tokenid":
             what = "token ids are drawn from a vocabulary and decoded, and the model names no tokenizer"
             fix = "write path='FOLDER' into the model's config, or --path FOLDER"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from assay.app.bench import BenchPlan
-from assay.app.bench_items import ItemsAsked
+from assay.app.bench_items import ItemSettings
 from assay.app.config_declarations import export_model_key
 from assay.app.settings import RunSettings
-from assay.bench.arrivals import Arrivals, Ramp, Trace
-from assay.bench.lengths import Constant
-from assay.bench.load import Closed, Load, Open
+from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
+from assay.bench.lengths import ConstantLength
+from assay.bench.load import ClosedLoad, Load, OpenLoad
 from assay.core.request import Sampling
 from assay.dialects.openicl.models import ModelConfig
 from assay.dialects.openicl.pacing import Pacing
@@ -20,7 +20,7 @@ _USUAL_LENGTH = 512
 """Longest answers where neither the dataset nor the model says one: that of the original's presets."""
 
 
-class PerfAsked(NamedTuple):
+class PerfOptions(NamedTuple):
     """What a command says of every load."""
 
     n_warm_up: int = 1
@@ -34,21 +34,21 @@ class PerfAsked(NamedTuple):
     seed: int = 0
 
 
-def items_asked(model: ModelConfig, run: RunSettings, asked: PerfAsked) -> ItemsAsked:
+def build_item_settings(model: ModelConfig, run: RunSettings, asked: PerfOptions) -> ItemSettings:
     """Return what is asked of the items for a model; `run`: how datasets are read."""
-    return ItemsAsked(
+    return ItemSettings(
         at_most=asked.num_prompts,
         seed=asked.seed,
         is_chat=model.is_chat is not False,
-        output=None if asked.max_out_len is None else Constant(asked.max_out_len),
+        output=None if asked.max_out_len is None else ConstantLength(asked.max_out_len),
         tokenizer=model.tokenizer,
         run=run,
     )
 
 
-def perf_plan(model: ModelConfig, n_items: int, asked: PerfAsked, *, has_times: bool) -> BenchPlan:
+def perf_plan(model: ModelConfig, n_items: int, asked: PerfOptions, *, has_times: bool) -> BenchPlan:
     """Return the plan for one load of a model; `has_times`: the items say when they were sent."""
-    pacing = pacing_of(model)
+    pacing = get_pacing(model)
     is_pressed = asked.pressure_s is not None
     load = Load(
         _shape(pacing, asked, has_times=has_times),
@@ -60,9 +60,9 @@ def perf_plan(model: ModelConfig, n_items: int, asked: PerfAsked, *, has_times: 
     return BenchPlan(load, n_warm_up=asked.n_warm_up, seed=asked.seed)
 
 
-def perf_notes(model: ModelConfig, asked: PerfAsked, *, has_times: bool) -> Iterator[str]:
+def perf_notes(model: ModelConfig, asked: PerfOptions, *, has_times: bool) -> Iterator[str]:
     """Yield what of a model's pacing has no effect on a load, and what a person may not expect."""
-    pacing = pacing_of(model)
+    pacing = get_pacing(model)
     is_pressed = asked.pressure_s is not None
     if is_pressed and (pacing.ramp is not None or pacing.uses_timestamps):
         yield "traffic_cfg and use_timestamp: clients of --pressure start at request_rate, evenly"
@@ -86,29 +86,29 @@ def client_args(model: ModelConfig) -> dict[str, str]:
     return args
 
 
-def pacing_of(model: ModelConfig) -> Pacing:
+def get_pacing(model: ModelConfig) -> Pacing:
     """Return how a model is loaded."""
     assert model.pacing is not None, "models of a timed plan have a pacing"
     return model.pacing
 
 
-def _shape(pacing: Pacing, asked: PerfAsked, *, has_times: bool) -> Closed | Open:
+def _shape(pacing: Pacing, asked: PerfOptions, *, has_times: bool) -> ClosedLoad | OpenLoad:
     if asked.pressure_s is not None:
-        return Closed(pacing.batch_size, starts_per_s=pacing.rate)
+        return ClosedLoad(pacing.batch_size, starts_per_s=pacing.rate)
     if pacing.uses_timestamps and has_times:
-        return Open(Trace())
+        return OpenLoad(TraceArrivals())
     ramp = pacing.ramp
     if ramp is not None:
         shown = Ramp(ramp.start, ramp.end, ramp.form)
         arrivals = Arrivals(ramp=shown, burstiness=pacing.burstiness, seed=asked.seed, is_rescaled=True)
-        return Open(arrivals, pacing.batch_size)
+        return OpenLoad(arrivals, pacing.batch_size)
     if pacing.rate is None:
-        return Closed(pacing.batch_size)
+        return ClosedLoad(pacing.batch_size)
     arrivals = Arrivals(pacing.rate, burstiness=pacing.burstiness, seed=asked.seed, is_rescaled=True)
-    return Open(arrivals, pacing.batch_size)
+    return OpenLoad(arrivals, pacing.batch_size)
 
 
-def _sampling(model: ModelConfig, asked: PerfAsked) -> Sampling:
+def _sampling(model: ModelConfig, asked: PerfOptions) -> Sampling:
     drawing = model.drawing
     return Sampling(
         max_tokens=asked.max_out_len or model.max_tokens or _USUAL_LENGTH,

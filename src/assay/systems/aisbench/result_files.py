@@ -22,26 +22,31 @@ from assay.core.score import Verdict
 from assay.core.task import TaskSpec
 from assay.results.read import StoredRun
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
-from assay.scoring.originals.opencompass.evaluators.options import Options
+from assay.scoring.originals.opencompass.evaluators.options import OptionColumns
 from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
 from assay.systems.opencompass.answered_rows import (
     AnsweredRow,
+    format_prompt,
+    iterate_options,
+    list_texts,
     mean_loss,
-    options_of,
-    rows_by_task,
-    shown_prompt,
-    texts_of,
+    read_rows_by_task,
 )
-from assay.systems.opencompass.prediction_rows import TOGETHER, WITH_PROMPT, flattened, named_details
+from assay.systems.opencompass.prediction_rows import (
+    JOINT_PREFIXES,
+    PROMPT_EVALUATOR,
+    rename_details,
+    transpose_details,
+)
 from assay.systems.opencompass.result_files import (
     PREDICTIONS,
     RESULTS,
-    Details,
-    file_name,
+    DetailOptions,
+    append_suffix,
     right_answer,
-    shown_metrics,
-    shown_value,
-    with_suffix,
+    scale_value,
+    select_metrics,
+    to_relative_path,
     write_json,
     write_lines,
 )
@@ -67,44 +72,45 @@ class FailedAnswers(NamedTuple):
 def write_predictions(run: StoredRun, folder: Path, model: str) -> list[FailedAnswers]:
     """Write what the model answered; return the datasets of which answers failed."""
     failed = []
-    by_task = rows_by_task(run)
+    by_task = read_rows_by_task(run)
     for spec in run.manifest.tasks:
         rows = by_task[spec.name]
-        place = _place(folder / PREDICTIONS, model, spec)
+        place = _prepare_path(folder / PREDICTIONS, model, spec)
         lines = [line for row in rows for line in _lines(spec, row)]
-        write_lines(with_suffix(place, ".jsonl"), [line for line in lines if "error_info" not in line])
+        write_lines(append_suffix(place, ".jsonl"), [line for line in lines if "error_info" not in line])
         bad = [line for line in lines if "error_info" in line]
         if bad:
-            write_lines(with_suffix(place, "_failed.jsonl"), bad)
+            write_lines(append_suffix(place, "_failed.jsonl"), bad)
             is_repeated = _n_answers(spec) > 1 and len(lines) > len(rows)
             n, noun = (len(lines), "answers") if is_repeated else (len(rows), "rows")
             n_failed = len(bad) if is_repeated else sum(row.failure is not None for row in rows)
             failed.append(FailedAnswers(spec.name, n_failed, n, noun, _is_faithful(spec)))
         else:
-            with_suffix(place, "_failed.jsonl").unlink(missing_ok=True)
+            append_suffix(place, "_failed.jsonl").unlink(missing_ok=True)
     return failed
 
 
-def write_results(run: StoredRun, folder: Path, model: str, details: Details) -> None:
+def write_results(run: StoredRun, folder: Path, model: str, details: DetailOptions) -> None:
     """Write what the answers are worth."""
     metrics = run.metrics()
-    by_task = rows_by_task(run) if details.rows or details.extract_rate else {}
+    by_task = read_rows_by_task(run) if details.rows or details.extract_rate else {}
     for spec in run.manifest.tasks:
-        own = shown_metrics(spec, metrics)
+        own = select_metrics(spec, metrics)
         if not own:
             continue
-        content: dict[str, Any] = {one.metric: shown_value(one) for one in own}
+        content: dict[str, Any] = {one.metric: scale_value(one) for one in own}
         if by_task:
             content |= _details(spec, by_task[spec.name], details)
-        write_json(with_suffix(_place(folder / RESULTS, model, spec), ".json"), content)
+        write_json(append_suffix(_prepare_path(folder / RESULTS, model, spec), ".json"), content)
 
 
 def read_results(folder: Path, model: str, run: StoredRun) -> dict[str, dict[str, Any]]:
     """Return what the result files of a model hold beside details, by dataset."""
     found = {}
     for spec in run.manifest.tasks:
-        path = with_suffix(
-            folder / RESULTS / file_name(model.replace("/", "_")) / file_name(spec.name), ".json"
+        path = append_suffix(
+            folder / RESULTS / to_relative_path(model.replace("/", "_")) / to_relative_path(spec.name),
+            ".json",
         )
         if path.is_file():
             content = msgspec.json.decode(path.read_bytes())
@@ -112,8 +118,8 @@ def read_results(folder: Path, model: str, run: StoredRun) -> dict[str, dict[str
     return found
 
 
-def _place(folder: Path, model: str, spec: TaskSpec) -> Path:
-    place = folder / file_name(model) / file_name(spec.name)
+def _prepare_path(folder: Path, model: str, spec: TaskSpec) -> Path:
+    place = folder / to_relative_path(model) / to_relative_path(spec.name)
     place.parent.mkdir(parents=True, exist_ok=True)
     return place
 
@@ -130,7 +136,7 @@ def _prompt(spec: TaskSpec, prompt: Prompt) -> Any:
     if _is_one_text(spec) and isinstance(prompt, tuple) and len(prompt) == 1:
         message: Message = prompt[0]
         return message.shown
-    return shown_prompt(prompt)
+    return format_prompt(prompt)
 
 
 def _is_one_text(spec: TaskSpec) -> bool:
@@ -154,7 +160,7 @@ def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
     prompt = _prompt(spec, record.contexts[0]) if record.contexts else ""
     head = {"data_abbr": spec.name, "id": row.number}
     failures = [outcome for _, outcome in row.asks if isinstance(outcome, Failure)]
-    options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in options_of(row)]
+    options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in iterate_options(row)]
     if failures and spec.methods[0] != "gen":
         failures, options = failures[:1], []  # Labels are compared all or not at all.
     for failure in failures:
@@ -164,10 +170,10 @@ def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
     if options:
         answer = None if row.score is None else row.score.answer
         more = {"ppl_list": options, "prediction": answer}
-        prompts = [_prompt(spec, record.ask(ask).prompt) for _, ask, _ in options_of(row)]
+        prompts = [_prompt(spec, record.ask(ask).prompt) for _, ask, _ in iterate_options(row)]
         yield {**head, "uuid": record.sample.id, "origin_prompt": prompts, **more, **gold}
         return
-    texts = texts_of(row)
+    texts = list_texts(row)
     for at, text in enumerate(texts):
         name = record.sample.id if len(texts) == 1 else f"{record.sample.id}.{at}"
         yield {**head, "uuid": name, "origin_prompt": prompt, "prediction": text, **gold}
@@ -182,13 +188,13 @@ def _n_answers(spec: TaskSpec) -> int:
 # --- details ---
 
 
-def _details(spec: TaskSpec, rows: Sequence[AnsweredRow], wanted: Details) -> dict[str, Any]:
+def _details(spec: TaskSpec, rows: Sequence[AnsweredRow], wanted: DetailOptions) -> dict[str, Any]:
     """Return the keys that the two flags add to a result."""
     evaluator = _evaluator(spec)
     found: dict[str, Any] = {}
     if wanted.rows and evaluator == _OPTION_EVALUATOR and not _is_mixed(spec):
-        found[_DETAILS] = [_listed(spec, row) for row in rows]
-    elif wanted.rows and (own := _own_list(spec, evaluator, rows)):
+        found[_DETAILS] = [_build_option_detail(spec, row) for row in rows]
+    elif wanted.rows and (own := _build_own_list(spec, evaluator, rows)):
         found[_DETAILS] = own
     elif wanted.rows:
         is_listed = any(map(_has_row_details, rows))
@@ -214,7 +220,7 @@ def _has_row_details(row: AnsweredRow) -> bool:
     return bool(details) and all(one.keys() >= _BY_ROW for one in details)
 
 
-def _own_list(spec: TaskSpec, evaluator: str, rows: Sequence[AnsweredRow]) -> list[dict[str, Any]]:
+def _build_own_list(spec: TaskSpec, evaluator: str, rows: Sequence[AnsweredRow]) -> list[dict[str, Any]]:
     """Return what the evaluator says of each row in a list; empty where the original writes it by row.
 
     With several answers the original lays all first answers down, then all second ones, and takes as many
@@ -222,14 +228,18 @@ def _own_list(spec: TaskSpec, evaluator: str, rows: Sequence[AnsweredRow]) -> li
     """
     said = [_answer_details(spec, evaluator, row) for row in rows]
     n = _n_answers(spec)
-    is_by_name = all(_has_row_details(row) for row in rows) and evaluator != WITH_PROMPT
+    is_by_name = all(_has_row_details(row) for row in rows) and evaluator != PROMPT_EVALUATOR
     if not any(said) or (is_by_name and not _is_mixed(spec)):
         return []
     if _is_mixed(spec) and {len(one) for one in said} == {n}:
         laid = [of_row[run] for run in range(n) for of_row in said]
         said = [laid[at * n : (at + 1) * n] for at in range(len(rows))]
     return [
-        {"example_abbr": f"{spec.name}_test_{row.number}", **_together(row), **flattened(details)}
+        {
+            "example_abbr": f"{spec.name}_test_{row.number}",
+            **_select_joint_values(row),
+            **transpose_details(details),
+        }
         for row, details in zip(rows, said, strict=True)
     ]
 
@@ -237,25 +247,25 @@ def _own_list(spec: TaskSpec, evaluator: str, rows: Sequence[AnsweredRow]) -> li
 def _answer_details(spec: TaskSpec, evaluator: str, row: AnsweredRow) -> Sequence[Mapping[str, Any]]:
     """Return what an evaluator with details says of each answer to a row."""
     if evaluator == _OPTION_EVALUATOR:
-        listed = _listed(spec, row)
+        listed = _build_option_detail(spec, row)
         names = ("pred", "parsed", "refr", "correct")
         return [dict(zip(names, one, strict=True)) for one in zip(*map(listed.get, names), strict=True)]
     if evaluator in EVALUATORS and not EVALUATORS[evaluator].has_details:
         return ()
     score = row.score
     details = () if score is None else score.details
-    if evaluator == WITH_PROMPT:
+    if evaluator == PROMPT_EVALUATOR:
         prompt = _prompt(spec, row.record.contexts[0]) if row.record.contexts else ""
         right = score is not None and score.value == 1.0
         answer = "" if score is None else score.answer
         said = details or [{"pred": answer, "answer": right_answer(row.record), "correct": right}]
-        return named_details(evaluator, said, prompt)
+        return rename_details(evaluator, said, prompt)
     return details
 
 
-def _together(row: AnsweredRow) -> dict[str, float]:
+def _select_joint_values(row: AnsweredRow) -> dict[str, float]:
     also = {} if row.score is None else row.score.also
-    return {name: value for name, value in also.items() if name.startswith(TOGETHER)}
+    return {name: value for name, value in also.items() if name.startswith(JOINT_PREFIXES)}
 
 
 def _evaluator(spec: TaskSpec) -> str:
@@ -267,17 +277,17 @@ def _evaluator(spec: TaskSpec) -> str:
 def _detail(spec: TaskSpec, row: AnsweredRow, *, is_listed: bool) -> dict[str, Any]:
     """Return one row of the details; `is_listed`: values are lists, as the evaluator's own details are."""
     made: dict[str, Any] = {}
-    options = list(options_of(row))
+    options = list(iterate_options(row))
     if options and _is_faithful(spec):
         made["prompt"] = [_prompt(spec, row.record.ask(ask).prompt) for _, ask, _ in options]
         made["origin_prediction"] = None if row.score is None else row.score.answer
     elif options:
         made["origin_prediction"] = {
-            label: {"prompt": shown_prompt(row.record.ask(ask).prompt), "PPL": mean_loss(outcome)}
+            label: {"prompt": format_prompt(row.record.ask(ask).prompt), "PPL": mean_loss(outcome)}
             for label, ask, outcome in options
         }
     else:
-        texts = texts_of(row) or [""]
+        texts = list_texts(row) or [""]
         made["prompt"] = _prompt(spec, row.record.contexts[0]) if row.record.contexts else ""
         made["origin_prediction"] = texts[0] if len(texts) == 1 else texts
     score = row.score
@@ -286,7 +296,7 @@ def _detail(spec: TaskSpec, row: AnsweredRow, *, is_listed: bool) -> dict[str, A
         why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
         return {**made, "error": why or "not scored"}
     if score.details and (is_listed or len(score.details) > 1):
-        said = flattened(score.details)
+        said = transpose_details(score.details)
         return {
             **made,
             "predictions": said["pred"],
@@ -302,13 +312,13 @@ def _detail(spec: TaskSpec, row: AnsweredRow, *, is_listed: bool) -> dict[str, A
     return made if _is_faithful(spec) else {**made, "correct": is_right}
 
 
-def _listed(spec: TaskSpec, row: AnsweredRow) -> dict[str, Any]:
+def _build_option_detail(spec: TaskSpec, row: AnsweredRow) -> dict[str, Any]:
     """Return one row as the evaluator of options lists it."""
     sample = row.record.sample
     letters = (spec.settings.get("evaluator_arguments") or {}).get("options") or list(sample.labels)
-    options = Options(letters, is_faithful=_is_faithful(spec))
+    options = OptionColumns(letters, is_faithful=_is_faithful(spec))
     right = right_answer(row.record)
-    texts = [str(text) for text in texts_of(row)]
+    texts = [str(text) for text in list_texts(row)]
     texts += [""] * (_n_answers(spec) - len(texts))  # Those that failed.
     fields = {
         **dict.fromkeys(letters),

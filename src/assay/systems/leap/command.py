@@ -12,9 +12,9 @@ import click
 from assay.backends.registry import BACKENDS
 from assay.core.errors import Problem, UsageError
 from assay.dialects.leap.compile import DIALECT
-from assay.dialects.leap.detect import CHECKOUT_TASKS, task_folder
-from assay.faces.cli.options import settings_from
-from assay.systems.command_line import ForeignParser, foreign_command, parse
+from assay.dialects.leap.detect import CHECKOUT_TASKS, find_task_folder
+from assay.faces.cli.options import build_settings
+from assay.systems.command_line import ForeignParser, foreign_command, parse_flags
 
 _LOCAL = ("hf", "smollm2")
 _BY_THE_CLASS = -1
@@ -24,7 +24,7 @@ _NO_TOP_K = (-1, 0)
 _TEMPERATURES = {"corrected": 0.0, "faithful": 1.0}
 """What texts are written with where no temperature is given."""
 _ONE_ENGINE = "the local model answers by transformers, on one device, with the same numbers up to rounding"
-_INSTEAD = {
+_IGNORED_FLAGS = {
     "device": "set CUDA_VISIBLE_DEVICES in the environment",
     "infer_backend": _ONE_ENGINE,
     "tensor_parallel_size": _ONE_ENGINE,
@@ -43,32 +43,32 @@ _RECORDED = (
 @foreign_command
 def leap(arguments: tuple[str, ...]) -> int:
     """Evaluate Task classes with LEAP's own flags."""
-    given = parse(_parser(), arguments)
+    given = parse_flags(_parser(), arguments)
     if given is None:
         return 0
     from rich.markup import escape
 
     from assay.dialects.leap.task import LeapTask
     from assay.faces.cli.render import err
-    from assay.faces.cli.run import evaluated, status_of
+    from assay.faces.cli.run import evaluate_and_show, get_exit_status
     from assay.results.output_folder import require_writable
     from assay.results.read import StoredRun
     from assay.systems.leap.result_files import write_results
 
-    _refuse(given)
+    _reject_flags(given)
     if given.save_dir is not None:
         require_writable(Path(given.save_dir), "--save_dir")
     model = _model(given)
-    settings = settings_from(_flags(given, model))
-    for line in _said_instead(given, model):
+    settings = build_settings(_flags(given, model))
+    for line in _explain_ignored_flags(given, model):
         err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
-    finished = evaluated((_dataset(given),), settings)
+    finished = evaluate_and_show((_dataset(given),), settings)
     if given.save_dir is not None:
         folder = Path(given.save_dir) / (given.task_id or finished.manifest.id)
         tasks = [task for task in finished.tasks if isinstance(task, LeapTask)]
         write_results(StoredRun(finished.folder), tasks, folder, _configs(given))
         click.echo(f"\n{folder}")
-    return status_of(finished)
+    return get_exit_status(finished)
 
 
 def _parser() -> ForeignParser:
@@ -140,15 +140,15 @@ def _is_local(model: str) -> bool:
     return model.partition(":")[0] in _LOCAL
 
 
-def _refuse(given: argparse.Namespace) -> None:
+def _reject_flags(given: argparse.Namespace) -> None:
     if given.top_k not in _NO_TOP_K:
         what = "--top_k: it is not sent to the model, so the texts would not be those that were asked for"
         raise UsageError(Problem("USAGE-006", what, "leave the flag away"))
 
 
-def _said_instead(given: argparse.Namespace, model: str) -> Iterator[str]:
+def _explain_ignored_flags(given: argparse.Namespace, model: str) -> Iterator[str]:
     """Yield a line for each flag that was given and has no effect."""
-    for name, instead in _INSTEAD.items():
+    for name, instead in _IGNORED_FLAGS.items():
         if getattr(given, name):
             yield f"--{name}: {instead}"
     if given.max_model_len is not None and not _is_local(model):
@@ -160,7 +160,7 @@ def _said_instead(given: argparse.Namespace, model: str) -> Iterator[str]:
 def _dataset(given: argparse.Namespace) -> str:
     """Return the tasks as Assay names them: their folder, and which of it."""
     place = Path(given.dataset_dir or ".")
-    if task_folder(place) is None:
+    if find_task_folder(place) is None:
         looked = ", ".join(repr(str(place / inside)) for inside in ("", *CHECKOUT_TASKS))
         fix = "give the folder of the task files: --dataset_dir DIR, for example a checkout of the original"
         raise UsageError(Problem("USAGE-006", f"there is no Task class in any of {looked}", fix))

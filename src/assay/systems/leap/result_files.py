@@ -22,7 +22,7 @@ from assay.core.request import Kind, Request
 from assay.core.response import Failure
 from assay.core.run import RunManifest
 from assay.core.score import Metric
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.dialects.leap.evaluation import ORIGINAL_DIGITS
 from assay.dialects.leap.task import LeapTask
 from assay.results.read import StoredRun
@@ -75,7 +75,7 @@ def _document(task: LeapTask, record: SampleRecord, responses: ResponseIndex) ->
     is_faithful = task.spec.settings["fidelity"] == "faithful"
     asks = [ask for ask in record.asks if ask.track == task.spec.methods[0]]
     answers = [
-        Answered(_request(record, ask), response)
+        AnsweredRequest(_request(record, ask), response)
         for ask in asks
         if (response := responses.get(ask.id)) is not None
     ]
@@ -86,7 +86,7 @@ def _document(task: LeapTask, record: SampleRecord, responses: ResponseIndex) ->
     said = (
         {"error": f"{values.kind}: {values.message}"}
         if isinstance(values, Failure)
-        else {name: _as_text(value) for name, value in values.items()}
+        else {name: _format_value(value) for name, value in values.items()}
     )
     return {**prompts, **given, "truth": evaluation.truth(record.sample), **said}
 
@@ -105,7 +105,7 @@ def _prompt(record: SampleRecord, ask: AskRecord, is_faithful: bool) -> Any:
     return prompt + _UNTIL if is_faithful and ask.kind is Kind.GENERATE else prompt
 
 
-def _as_text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     # A number of numpy's inside a pair is written as the original's version of it did: bare.
     with np.printoptions(legacy="1.25"):
         return str(value)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from assay.backends.registry import BACKENDS
-from assay.core.errors import Problem, UsageError, nearest
+from assay.core.errors import Problem, UsageError, suggest_name
 from assay.dialects.llmbox.compile import DIALECT
 from assay.dialects.llmbox.detect import is_class_file
-from assay.faces.cli.options import settings_from
+from assay.faces.cli.options import build_settings
 from assay.results.store import read_manifest
-from assay.systems.command_line import foreign_command, joined_flags, parse_beside_run
-from assay.systems.llmbox.flags import parser, refuse, said_instead
+from assay.systems.command_line import foreign_command, join_flags, parse_with_run_flags
+from assay.systems.llmbox.flags import build_parser, explain_ignored_flags, reject_flags
 
 ORIGINAL_SEED = 2023
 _DATASETS = Path("utilization/dataset")
@@ -47,28 +47,28 @@ _TRANSLATION = "translation_dataset"
 @foreign_command
 def llmbox(arguments: tuple[str, ...]) -> int:
     """Evaluate dataset classes with LLMBox's own flags."""
-    parsed = parse_beside_run(parser(), arguments)
+    parsed = parse_with_run_flags(build_parser(), arguments)
     if parsed is None:
         return 0
     given, run_flags = parsed
     progress = run_flags.pop("progress", "auto")
-    refuse(given)
+    reject_flags(given)
     from rich.markup import escape
 
-    from assay.faces.cli.check import show_many, show_one
+    from assay.faces.cli.check import show_dataset_check, show_dataset_checks
     from assay.faces.cli.render import err
     from assay.faces.cli.run import evaluate
 
     model = _model(given)
-    datasets = tuple(name for named in given.dataset_names for name in _found(named, given.dataset_dir))
-    settings = settings_from(joined_flags(_flags(given, model), run_flags) | {"model": model})
-    for line in (*said_instead(given), *_said_of_backend(given, model)):
+    datasets = tuple(name for named in given.dataset_names for name in _find_files(named, given.dataset_dir))
+    settings = build_settings(join_flags(_flags(given, model), run_flags) | {"model": model})
+    for line in (*explain_ignored_flags(given), *_explain_backend_flags(given, model)):
         err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
     if not given.dry_run:
         return evaluate(datasets, settings, progress)
     if len(datasets) == 1:
-        return show_one(datasets, settings, with_model=True, n_prompts=2)
-    return show_many(datasets, (), settings, with_model=True)
+        return show_dataset_check(datasets, settings, with_model=True, n_prompts=2)
+    return show_dataset_checks(datasets, (), settings, with_model=True)
 
 
 def _flags(given: argparse.Namespace, model: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _flags(given: argparse.Namespace, model: str) -> dict[str, Any]:
         "max_tokens": given.max_tokens,
         "temperature": given.temperature,
         "top_p": given.top_p,
-        "stop": tuple(map(_unescaped, given.stop or ())),
+        "stop": tuple(map(_unescape, given.stop or ())),
         "seed": ORIGINAL_SEED if given.seed is None else given.seed,
         "judge": given.judge,
         "fidelity": given.fidelity,
@@ -160,7 +160,7 @@ def _model_type(given: argparse.Namespace) -> str | None:
     return "chat" if given.chat_template is not None else given.model_type
 
 
-def _said_of_backend(given: argparse.Namespace, model: str) -> Iterator[str]:
+def _explain_backend_flags(given: argparse.Namespace, model: str) -> Iterator[str]:
     if given.chat_template == "tokenizer":
         yield "--chat_template tokenizer: the model's own template is used, as without the flag"
     if given.model_backend == "vllm":
@@ -175,7 +175,7 @@ def _dataset_args(given: argparse.Namespace) -> Iterator[str]:
     for name in _CLASS_ARGUMENTS:
         value = getattr(given, name)
         if value is not None:
-            yield f"{name}={_unescaped(str(value)) if name in ('instruction', 'system_prompt') else value}"
+            yield f"{name}={_unescape(str(value)) if name in ('instruction', 'system_prompt') else value}"
     model_type = _model_type(given)
     if model_type is not None:
         yield f"model_type={model_type}"
@@ -185,7 +185,7 @@ def _dataset_args(given: argparse.Namespace) -> Iterator[str]:
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'"}
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     r"""Put a newline in the place of `\n`, as a shell cannot write it; other letters stay as they are."""
     return re.sub(r"\\([ntr\\\"'])", lambda match: _ESCAPES[match[1]], text)
 
@@ -211,7 +211,7 @@ def _run_folder(named: str | None) -> str | None:
     )
 
 
-def _found(named: str, folder: str | None) -> list[str]:
+def _find_files(named: str, folder: str | None) -> list[str]:
     """Return the files that a dataset's name means, each with the selection that was written after it."""
     name, colon, selection = named.partition(":")
     if name.endswith(".py"):
@@ -220,10 +220,10 @@ def _found(named: str, folder: str | None) -> list[str]:
         if selection:
             what = "agieval is two datasets, and a selection belongs to one of them"
             raise UsageError(Problem("USAGE-006", what, f"write agieval_cot:{selection}"))
-        return [*_found("agieval_single_choice", folder), *_found("agieval_cot", folder)]
+        return [*_find_files("agieval_single_choice", folder), *_find_files("agieval_cot", folder)]
     renamed = f"{name}=" if _WMT.fullmatch(name) else ""
     stem = _TRANSLATION if renamed else name
-    places = _places(folder)
+    places = _list_places(folder)
     path = next((place / f"{stem}.py" for place in places if (place / f"{stem}.py").is_file()), None)
     if path is not None:
         return [f"{renamed}{path}{colon}{selection}"]
@@ -231,13 +231,13 @@ def _found(named: str, folder: str | None) -> list[str]:
     raise UsageError(
         Problem(
             "USAGE-006",
-            f"there is no dataset {name!r}{nearest(name, known)}; looked for "
+            f"there is no dataset {name!r}{suggest_name(name, known)}; looked for "
             + ", ".join(f"{place / stem}.py" for place in places),
             "give the folder of its file: --dataset_dir DIR, for example a checkout of the original",
         )
     )
 
 
-def _places(folder: str | None) -> list[Path]:
+def _list_places(folder: str | None) -> list[Path]:
     roots = [Path()] if folder is None else [Path(folder), Path()]
     return [place for root in roots for place in (root, root / _DATASETS) if place.is_dir()]

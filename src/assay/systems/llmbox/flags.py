@@ -22,7 +22,7 @@ _ONE_ENGINE = "the local model answers by transformers, with the same numbers up
 _OWN_PLAN = "the engine plans its work itself"
 _OWN_LOG = "a run keeps all it did in its folder: manifest, answers, scores, report.md"
 
-INSTEAD = {
+IGNORED_FLAGS = {
     "device_map": "the model is placed on the first GPU, or on the CPU",
     "prefix_caching": "what prompts have in common is always computed once",
     "vllm": _ONE_ENGINE,
@@ -58,7 +58,7 @@ INSTEAD = {
 _NOT_SENT = "it is not sent to the model, so the answers would not be those that were asked for"
 _NO_QUANTISATION = "weights are not quantised while loading, and others would give other numbers"
 
-REFUSED = {
+REJECTED_FLAGS = {
     "load_in_8bit": _NO_QUANTISATION,
     "load_in_4bit": _NO_QUANTISATION,
     "gptq": _NO_QUANTISATION,
@@ -76,7 +76,7 @@ REFUSED = {
 }
 """Flags that would change the numbers and cannot be followed."""
 
-_HARMLESS = {
+_NEUTRAL_VALUES = {
     "best_of": "1",
     "repetition_penalty": "1.0",
     "length_penalty": "1.0",
@@ -136,7 +136,7 @@ _FLAGS = (
 )
 
 
-def parser() -> ForeignParser:
+def build_parser() -> ForeignParser:
     """Return what reads the flags."""
     made = ForeignParser("llmbox", "-m MODEL -d DATASET... [FLAGS]")
     made.add_argument(
@@ -165,17 +165,19 @@ def parser() -> ForeignParser:
     own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
     quiet = made.add_argument_group("accepted, with a line that says what happens instead")
     refused = made.add_argument_group("refused, since ignoring them would change the numbers")
-    for group, names in ((quiet, INSTEAD), (refused, REFUSED)):
+    for group, names in ((quiet, IGNORED_FLAGS), (refused, REJECTED_FLAGS)):
         for name in names:
             group.add_argument(f"--{name}", *_ALIASES.get(name, []), nargs="?", const="True", metavar="X")
     return made
 
 
 def _add_switch(parser: argparse.ArgumentParser, *names: str, help: str) -> None:
-    parser.add_argument(*names, nargs="?", const=True, default=False, type=_truth, help=help, metavar="X")
+    parser.add_argument(
+        *names, nargs="?", const=True, default=False, type=_parse_bool, help=help, metavar="X"
+    )
 
 
-def _truth(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     """Read True and False as the original writes them."""
     if text.casefold() in ("true", "1", "yes", "t", "y"):
         return True
@@ -184,29 +186,29 @@ def _truth(text: str) -> bool:
     raise argparse.ArgumentTypeError(f"found {text!r}, expected True or False")
 
 
-def said_instead(given: argparse.Namespace) -> Iterator[str]:
+def explain_ignored_flags(given: argparse.Namespace) -> Iterator[str]:
     """Yield a line for each flag that is accepted without effect; never its value, which may be a key."""
-    for name, instead in INSTEAD.items():
-        if _is_asked(name, getattr(given, name)):
+    for name, instead in IGNORED_FLAGS.items():
+        if _is_set(name, getattr(given, name)):
             yield f"--{name}: {instead}"
 
 
-def refuse(given: argparse.Namespace) -> None:
+def reject_flags(given: argparse.Namespace) -> None:
     """Raise when a flag cannot be followed and would change the numbers."""
     problems = [
         Problem("USAGE-006", f"--{name}: {why}", "leave the flag away")
-        for name, why in REFUSED.items()
-        if _is_asked(name, getattr(given, name))
+        for name, why in REJECTED_FLAGS.items()
+        if _is_set(name, getattr(given, name))
         and not (name == "tokenizer_name_or_path" and getattr(given, name) == given.model_name_or_path)
     ]
     if problems:
         raise UsageError(problems)
 
 
-def _is_asked(name: str, value: str | None) -> bool:
+def _is_set(name: str, value: str | None) -> bool:
     if value is None or value.casefold() == "false":
         return False
-    harmless = _HARMLESS.get(name)
+    harmless = _NEUTRAL_VALUES.get(name)
     try:
         return harmless is None or float(value) != float(harmless)
     except ValueError:

@@ -30,7 +30,7 @@ class AnsweredRow(NamedTuple):
         return next((outcome for _, outcome in self.asks if isinstance(outcome, Failure)), None)
 
 
-def rows_by_task(run: StoredRun) -> dict[str, list[AnsweredRow]]:
+def read_rows_by_task(run: StoredRun) -> dict[str, list[AnsweredRow]]:
     """Return the rows of each task, in their order, each with its answers by the first method."""
     scores = {(score.task, score.sample_id): score for score in run.scores()}
     first = {task.name: task.methods[0] for task in run.manifest.tasks}
@@ -38,13 +38,13 @@ def rows_by_task(run: StoredRun) -> dict[str, list[AnsweredRow]]:
     with run.response_index() as responses:
         for record in run.samples():
             there = rows[record.task]
-            asks = list(_answered(record, first[record.task], responses))
+            asks = list(_pair_outcomes(record, first[record.task], responses))
             score = scores.get((record.task, record.sample.id))
             there.append(AnsweredRow(len(there), record, asks, score))
     return rows
 
 
-def _answered(
+def _pair_outcomes(
     record: SampleRecord, method: str, responses: ResponseIndex
 ) -> Iterator[tuple[AskRecord, Outcome]]:
     for ask in record.asks:
@@ -54,7 +54,7 @@ def _answered(
             yield ask, missing if response is None else response.outcome
 
 
-def shown_prompt(prompt: Prompt) -> Any:
+def format_prompt(prompt: Prompt) -> Any:
     """Return a prompt as the originals write it: a text, or a list of what each role says."""
     if isinstance(prompt, str):
         return prompt
@@ -67,7 +67,7 @@ def _text(output: Output) -> Any:
     return output.text if output.reasoning is None else f"{output.reasoning}{_END_OF_THOUGHT}{output.text}"
 
 
-def texts_of(row: AnsweredRow) -> list[Any]:
+def list_texts(row: AnsweredRow) -> list[Any]:
     """Return all texts that were written about a row, in order."""
     return [
         _text(output)
@@ -77,7 +77,7 @@ def texts_of(row: AnsweredRow) -> list[Any]:
     ]
 
 
-def options_of(row: AnsweredRow) -> Iterator[tuple[str, AskRecord, Likelihood]]:
+def iterate_options(row: AnsweredRow) -> Iterator[tuple[str, AskRecord, Likelihood]]:
     """Yield the labels that were compared, with what was asked and how likely it was."""
     labels = row.record.sample.labels
     for ask, outcome in row.asks:

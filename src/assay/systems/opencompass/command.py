@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.core.errors import Problem, UsageError
-from assay.systems.command_line import ForeignParser, foreign_command, parse
+from assay.systems.command_line import ForeignParser, foreign_command, parse_flags
 
 if TYPE_CHECKING:
     from assay.systems.opencompass.config_runs import Stage
 
 _STAGES: Mapping[str, Stage] = {"all": "all", "infer": "infer", "eval": "score", "viz": "viz"}
 _CLASSES = {"base": "HuggingFaceBaseModel", "chat": "HuggingFacewithChatTemplate"}
-_INSTEAD = {
+_IGNORED_FLAGS = {
     "debug": "there is one process, and what it does is shown anyway",
     "max_num_workers": "one process asks, or as many as ASSAY_WORKERS in the environment says",
     "max_workers_per_gpu": "one process asks, or as many as ASSAY_WORKERS in the environment says",
@@ -31,7 +31,7 @@ _INSTEAD = {
     "analysis_repeat": "there is no such analysis",
 }
 """Flags that change no number, and what happens instead."""
-_ELSEWHERE = {
+_UNSUPPORTED_FLAGS = {
     "slurm": "jobs are started by you, and the same command goes on from what is answered",
     "dlc": "jobs are started by you, and the same command goes on from what is answered",
     "lark": "nothing is reported to a service",
@@ -47,14 +47,19 @@ _ELSEWHERE = {
 @foreign_command
 def opencompass(arguments: tuple[str, ...]) -> int:
     """Evaluate configs and tables with OpenCompass's own flags."""
-    given = parse(_parser(), arguments)
+    given = parse_flags(_parser(), arguments)
     if given is None:
         return 0
-    _refuse(given)
-    from assay.systems.opencompass.config_runs import Asked, run_configs, shared_names, shared_settings
-    from assay.systems.opencompass.result_files import Details
+    _reject_flags(given)
+    from assay.systems.opencompass.config_runs import (
+        ConfigCommand,
+        read_shared_names,
+        read_shared_settings,
+        run_configs,
+    )
+    from assay.systems.opencompass.result_files import DetailOptions
 
-    settings = shared_settings(given)
+    settings = read_shared_settings(given)
     if given.stop_words:
         settings["stop"] = tuple(given.stop_words.split(","))
     if given.dataset_num_runs is not None:
@@ -62,35 +67,35 @@ def opencompass(arguments: tuple[str, ...]) -> int:
     if given.hf_type and not given.hf_path:
         settings["chat"] = "on" if given.hf_type == "chat" else "off"
     return run_configs(
-        Asked(
+        ConfigCommand(
             "opencompass",
-            shared_names(given, _hf_models(given)),
+            read_shared_names(given, _hf_models(given)),
             _STAGES[given.mode],
             given.reuse,
             Path(given.work_dir),
             Path(given.config_dir),
             None if given.openicl_root is None else Path(given.openicl_root),
-            Details(given.dump_eval_details, given.dump_extract_rate),
+            DetailOptions(given.dump_eval_details, given.dump_extract_rate),
             settings,
             is_dry=given.dry_run,
-            told=tuple(_said_instead(given)),
+            told=tuple(_explain_ignored_flags(given)),
         )
     )
 
 
 def _parser() -> ForeignParser:
-    from assay.systems.opencompass.config_runs import add_shared
+    from assay.systems.opencompass.config_runs import add_shared_flags
 
     parser = ForeignParser(
         "opencompass",
         "[CONFIG] --models NAME... (--datasets NAME... | --custom-dataset-path FILE) [--mode MODE] [FLAGS]",
     )
-    add_shared(parser)
+    add_shared_flags(parser)
     parser.add_argument("-m", "--mode", default="all", choices=tuple(_STAGES), help="[all]")
     parser.add_argument(
         "--dump-eval-details",
         nargs="?",
-        type=_truth,
+        type=_parse_bool,
         const=True,
         default=True,
         metavar="BOOL",
@@ -173,7 +178,7 @@ def _pairs(pairs: Sequence[str] | None, flag: str) -> dict[str, Any]:
     return read
 
 
-def _truth(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     if text.lower() in ("true", "1", "yes", "y"):
         return True
     if text.lower() in ("false", "0", "no", "n"):
@@ -181,8 +186,8 @@ def _truth(text: str) -> bool:
     raise argparse.ArgumentTypeError(f"found {text!r}, expected true or false")
 
 
-def _refuse(given: argparse.Namespace) -> None:
-    for name, instead in _ELSEWHERE.items():
+def _reject_flags(given: argparse.Namespace) -> None:
+    for name, instead in _UNSUPPORTED_FLAGS.items():
         if getattr(given, name):
             what = f"--{name.replace('_', '-')}: {instead}"
             raise UsageError(Problem("USAGE-006", what, "leave the flag away"))
@@ -191,8 +196,8 @@ def _refuse(given: argparse.Namespace) -> None:
         raise UsageError(Problem("USAGE-006", what, "write --num-prompts 10"))
 
 
-def _said_instead(given: argparse.Namespace) -> Iterator[str]:
+def _explain_ignored_flags(given: argparse.Namespace) -> Iterator[str]:
     """Yield a line for each flag that was given and has no effect."""
-    for name, instead in _INSTEAD.items():
+    for name, instead in _IGNORED_FLAGS.items():
         if getattr(given, name):
             yield f"--{name.replace('_', '-')}: {instead}"

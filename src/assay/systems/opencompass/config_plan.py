@@ -10,24 +10,24 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.app.config_declarations import named_judge
+from assay.app.config_declarations import find_config_judge
 from assay.backends.registry import BACKENDS
 from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.origin import Origin
-from assay.dialects.openicl.config.lists import dicts_in, models_in, summarizer_in
+from assay.dialects.openicl.config.lists import read_dict_list, read_model_dicts, read_summarizer
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
-from assay.dialects.openicl.config_search import ConfigPlaces, ambiguous
-from assay.dialects.openicl.load_presets import LOADS
+from assay.dialects.openicl.config_search import ConfigFolders, format_ambiguous_name
+from assay.dialects.openicl.load_presets import LOAD_PRESETS
 from assay.dialects.openicl.model_keys import Family
-from assay.dialects.openicl.model_presets import PRESETS
-from assay.dialects.openicl.models import CODE, ModelConfig, family_of, read_models
-from assay.dialects.openicl.performance_summary import PRESETS as SUMMARY_PRESETS
+from assay.dialects.openicl.model_presets import MODEL_PRESETS
+from assay.dialects.openicl.models import MODEL_CODE, ModelConfig, find_family, read_models
 from assay.dialects.openicl.performance_summary import (
+    SUMMARY_PRESETS,
     PerformanceSummary,
-    named_summary,
+    find_summary_preset,
     read_performance_summary,
 )
-from assay.dialects.openicl.summary import Summary, read_summary
+from assay.dialects.openicl.summary import ConfigSummary, read_summary
 
 _COMBINATIONS = "model_dataset_combinations"
 _DEFAULT_SUMMARIZER = "example"
@@ -54,7 +54,7 @@ _BATCH_ARGUMENTS = {
 """What each backend calls the number of texts that it takes at once."""
 
 
-class Names(NamedTuple):
+class CommandNames(NamedTuple):
     """What was named, and where names are looked up."""
 
     config: str | None = None
@@ -70,18 +70,18 @@ class Names(NamedTuple):
     """What is set on the models that were named."""
 
 
-class Planned(NamedTuple):
+class PlannedRun(NamedTuple):
     """One run."""
 
     model: ModelConfig
     datasets: tuple[str, ...]
 
 
-class Plan(NamedTuple):
+class ConfigPlan(NamedTuple):
     """All runs, and what is told of them together."""
 
-    runs: tuple[Planned, ...]
-    summary: Summary
+    runs: tuple[PlannedRun, ...]
+    summary: ConfigSummary
     notes: tuple[str, ...]
     values: Mapping[str, Any]
     """The models and datasets as the configs have them, to be kept with the results."""
@@ -93,20 +93,25 @@ class Planner:
     """Looks names up, in a person's own folder of configs and in a checkout."""
 
     def __init__(self, config_dir: Path | None, root: Path | None) -> None:
-        self.places = ConfigPlaces(config_dir, root)
+        self.places = ConfigFolders(config_dir, root)
         self._files = ConfigFiles(root)
         self._notes: list[str] = []
 
     def plan(
-        self, names: Names, *, needs_model: bool = True, needs_judge: bool = True, is_timed: bool = False
-    ) -> Plan:
+        self,
+        names: CommandNames,
+        *,
+        needs_model: bool = True,
+        needs_judge: bool = True,
+        is_timed: bool = False,
+    ) -> ConfigPlan:
         """Return what will be run; all that is wrong is raised before anything is opened.
 
         `is_timed`: the speed of servers is measured; answers are not scored, and there is no summary of them.
         """
-        config = None if names.config is None else self._files.load(_existing(names.config))
+        config = None if names.config is None else self._files.load(_require_config_file(names.config))
         written = list(self._model_entries(names, config, is_timed=is_timed))
-        datasets = self._datasets(names, config, presets=LOADS if is_timed else {})
+        datasets = self._datasets(names, config, presets=LOAD_PRESETS if is_timed else {})
         has_combinations = config is not None and _COMBINATIONS in config.values
         if needs_model and not has_combinations and not any(entries for _, entries in written):
             what = "no model was named"
@@ -116,14 +121,14 @@ class Planner:
             one for source, entries in written for one in read_models(entries, source, is_timed=is_timed)
         ]
         _check_names(models)
-        runs = self._combined(config, names, models, datasets, is_timed=is_timed)
+        runs = self._combine_models(config, names, models, datasets, is_timed=is_timed)
         values = {"models": [entry for _, entries in written for entry in entries], "datasets": datasets}
         if config is not None:
             values = {**config.values, **values} if not names.datasets else values
             values["datasets"] = config.values.get("datasets", datasets)
-        summary = Summary() if is_timed else self._summary(names, config)
+        summary = ConfigSummary() if is_timed else self._summary(names, config)
         judge = self._judge(config, datasets) if needs_judge else None
-        return Plan(tuple(runs), summary, tuple(self._notes), values, judge)
+        return ConfigPlan(tuple(runs), summary, tuple(self._notes), values, judge)
 
     def _judge(self, config: LoadedConfig | None, datasets: Sequence[str]) -> ModelConfig | None:
         """Return the model that the datasets, or the config, let grade answers; the first of several."""
@@ -132,50 +137,50 @@ class Planner:
             path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
             if path.suffix == ".py" and (config is None or path != config.path):
                 configs.append(self._files.load(path))
-        judge, notes = named_judge([one.values for one in configs])
+        judge, notes = find_config_judge([one.values for one in configs])
         self._notes += notes
         return judge
 
     def _model_entries(
-        self, names: Names, config: LoadedConfig | None, *, is_timed: bool
+        self, names: CommandNames, config: LoadedConfig | None, *, is_timed: bool
     ) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
         """Yield the entries of models with where they stand; the command line's own win over the config's."""
         used: set[str] = set()
         keys = _TIMED_FIELDS if is_timed else _OWN_FIELDS
         found = [("(command line)", list(names.entries))]
-        found += [(name, self._named_model(name)) for name in names.models]
+        found += [(name, self._find_model(name)) for name in names.models]
         if config is not None and not names.models and not names.entries:
-            found.append((str(config.path), list(models_in(config))))
+            found.append((str(config.path), list(read_model_dicts(config))))
         for source, entries in found:
-            yield source, [_with_fields(entry, names.fields, used, keys) for entry in entries]
+            yield source, [_set_fields(entry, names.fields, used, keys) for entry in entries]
         without = [name for name, value in names.fields.items() if value is not None and name not in used]
         if without and any(entries for _, entries in found):
             flags = listing(f"--{name.replace('_', '-')}" for name in without)
             what = f"{flags} was set, which none of the models has"
             raise UsageError(Problem("USAGE-006", what, "leave it away, or set it in the model's config"))
 
-    def _named_model(self, name: str) -> list[Mapping[str, Any]]:
+    def _find_model(self, name: str) -> list[Mapping[str, Any]]:
         path = Path(name)
         if path.suffix == ".py" and path.is_file():
-            return list(models_in(self._files.load(path)))
+            return list(read_model_dicts(self._files.load(path)))
         found = self.places.find(name, "models")
         if found is not None:
             if found.others:
-                self._notes.append(ambiguous(name, found))
-            return list(models_in(self._files.load(found.path)))
-        if name in PRESETS:
-            return [PRESETS[name]]
+                self._notes.append(format_ambiguous_name(name, found))
+            return list(read_model_dicts(self._files.load(found.path)))
+        if name in MODEL_PRESETS:
+            return [MODEL_PRESETS[name]]
         if name.partition(":")[0] in BACKENDS:
-            return [{"type": "Assay", "abbr": _as_name(name), "model": name}]
-        self.places.require(name, "models", (*PRESETS, *BACKENDS))
+            return [{"type": "Assay", "abbr": _format_abbr(name), "model": name}]
+        self.places.require(name, "models", (*MODEL_PRESETS, *BACKENDS))
         raise AssertionError("a name that was not found is one now")
 
     def _datasets(
-        self, names: Names, config: LoadedConfig | None, presets: Container[str]
+        self, names: CommandNames, config: LoadedConfig | None, presets: Container[str]
     ) -> tuple[str, ...]:
         """Return the datasets as Assay names them; those that need no file keep their names."""
         if names.datasets:
-            return tuple(self._named_dataset(name, presets) for name in names.datasets)
+            return tuple(self._find_dataset(name, presets) for name in names.datasets)
         if names.table is not None:
             return (names.table,)
         if config is not None:
@@ -185,74 +190,76 @@ class Planner:
             Problem("USAGE-006", what, "--datasets NAME, --custom-dataset-path data.csv, or a config file")
         )
 
-    def _named_dataset(self, name: str, presets: Container[str]) -> str:
+    def _find_dataset(self, name: str, presets: Container[str]) -> str:
         path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
         if path.is_file() or (name in presets and self.places.find(name, "datasets") is None):
             return name
         found = self.places.require(name, "datasets")
         if found.others:
-            self._notes.append(ambiguous(name, found))
+            self._notes.append(format_ambiguous_name(name, found))
         return str(found.path) if found.suffix is None else f"{found.path}/{found.suffix}"
 
-    def _combined(
+    def _combine_models(
         self,
         config: LoadedConfig | None,
-        names: Names,
+        names: CommandNames,
         models: Sequence[ModelConfig],
         datasets: tuple[str, ...],
         *,
         is_timed: bool,
-    ) -> Iterator[Planned]:
+    ) -> Iterator[PlannedRun]:
         """Yield each model with its datasets; a config may say which go together."""
         has_own = bool(names.models or names.entries or names.datasets)
         if config is None or has_own or _COMBINATIONS not in config.values:
-            yield from (Planned(model, datasets) for model in models)
+            yield from (PlannedRun(model, datasets) for model in models)
             return
         by_name = {model.abbr: model for model in models}
         wanted: dict[str, list[str]] = {}
-        for index, one in enumerate(dicts_in(config, _COMBINATIONS)):
+        for index, one in enumerate(read_dict_list(config, _COMBINATIONS)):
             where = Origin(f"{config.path} {_COMBINATIONS}[{index}]")
-            abbrs = [_abbr(entry, where) for entry in one.get("datasets", ())]
+            abbrs = [_require_abbr(entry, where) for entry in one.get("datasets", ())]
             for model in read_models(list(one.get("models", ())), str(where), is_timed=is_timed):
                 by_name.setdefault(model.abbr, model)
                 wanted.setdefault(model.abbr, []).extend(abbrs)
         for name, abbrs in wanted.items():
             if abbrs:
-                yield Planned(by_name[name], (f"{config.path}:{','.join(dict.fromkeys(abbrs))}",))
+                yield PlannedRun(by_name[name], (f"{config.path}:{','.join(dict.fromkeys(abbrs))}",))
 
-    def _summary(self, names: Names, config: LoadedConfig | None) -> Summary:
+    def _summary(self, names: CommandNames, config: LoadedConfig | None) -> ConfigSummary:
         if names.summarizer is None:
             if config is not None and not names.datasets:
                 return read_summary(config)
             found = self.places.find(_DEFAULT_SUMMARIZER, "summarizers")
-            return Summary() if found is None else read_summary(self._files.load(found.path))
+            return ConfigSummary() if found is None else read_summary(self._files.load(found.path))
         path = Path(names.summarizer)
         if path.suffix == ".py" and path.is_file():
             return read_summary(self._files.load(path))
         named = self.places.require(names.summarizer, "summarizers")
         if named.others:
-            self._notes.append(ambiguous(names.summarizer, named))
+            self._notes.append(format_ambiguous_name(names.summarizer, named))
         return read_summary(self._files.load(named.path), named.suffix)
 
-    def performance_summary(self, names: Names) -> PerformanceSummary:
+    def performance_summary(self, names: CommandNames) -> PerformanceSummary:
         """Return which stage of a load is told, by which statistics."""
         name = names.summarizer
         if name is None:
             if names.config is None or names.datasets:
                 return PerformanceSummary()
-            config, key = self._files.load(_existing(names.config)), None
+            config, key = self._files.load(_require_config_file(names.config)), None
         elif Path(name).suffix == ".py" and Path(name).is_file():
             config, key = self._files.load(Path(name)), None
-        elif (known := named_summary(name)) is not None and self.places.find(name, "summarizers") is None:
+        elif (known := find_summary_preset(name)) is not None and self.places.find(
+            name, "summarizers"
+        ) is None:
             return known
         else:
             found = self.places.require(name, "summarizers", SUMMARY_PRESETS)
             config, key = self._files.load(found.path), found.suffix
-        said = summarizer_in(config) if key is None else config.values.get(key)
+        said = read_summarizer(config) if key is None else config.values.get(key)
         return read_performance_summary(said if isinstance(said, dict) else {}, Origin(str(config.path)))
 
 
-def _existing(config: str) -> Path:
+def _require_config_file(config: str) -> Path:
     path = Path(config)
     if not path.is_file():
         what = f"there is no config {config!r}"
@@ -260,7 +267,7 @@ def _existing(config: str) -> Path:
     return path
 
 
-def _with_fields(
+def _set_fields(
     entry: Mapping[str, Any],
     fields: Mapping[str, Any],
     used: set[str],
@@ -268,7 +275,7 @@ def _with_fields(
 ) -> dict[str, Any]:
     """Return an entry with what the command line sets on it; `keys`: what each kind calls the fields."""
     made = dict(entry)
-    family = family_of(entry)
+    family = find_family(entry)
     for name, value in fields.items():
         key = keys[name].get(family) if family is not None else None
         if value is not None and key is not None:
@@ -288,16 +295,16 @@ def _check_names(models: Sequence[ModelConfig]) -> None:
         other = seen.setdefault(model.abbr, model)
         if other is not model:
             what = f"two models are called {model.abbr!r}: {other.model} and {model.model}"
-            raise AuthorError(Problem(CODE, what, "give each an abbr of its own, or name it once"))
+            raise AuthorError(Problem(MODEL_CODE, what, "give each an abbr of its own, or name it once"))
 
 
-def _abbr(entry: Any, where: Origin) -> str:
+def _require_abbr(entry: Any, where: Origin) -> str:
     if isinstance(entry, Mapping) and isinstance(entry.get("abbr"), str):
         return str(entry["abbr"])
     what = f"a dataset of the combination is {entry!r:.60}, expected an entry with an abbr"
-    raise AuthorError(Problem(CODE, what, "write abbr='NAME' into the entry", where))
+    raise AuthorError(Problem(MODEL_CODE, what, "write abbr='NAME' into the entry", where))
 
 
-def _as_name(model: str) -> str:
+def _format_abbr(model: str) -> str:
     """Return how results of a model that Assay names are filed."""
     return re.sub(r"[^\w.-]+", "_", model).strip("_.") or "model"

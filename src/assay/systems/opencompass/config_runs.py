@@ -13,25 +13,25 @@ import click
 from rich.markup import escape
 
 from assay.app.config_declarations import export_model_key
-from assay.app.offline.watch import runs_of
+from assay.app.offline.watch import deferring_seal
 from assay.app.settings import Settings, resolve_settings
 from assay.backends.registry import BACKENDS
 from assay.core.errors import AssayError, Problem, StoreError, UsageError
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import NO_META_TEMPLATE
-from assay.dialects.openicl.config_search import Kind
+from assay.dialects.openicl.config_search import ConfigKind
 from assay.dialects.openicl.models import ModelConfig
 from assay.faces.cli.render import err, out, print_table, show_error
-from assay.faces.cli.run import evaluated, status_of
+from assay.faces.cli.run import evaluate_and_show, get_exit_status
 from assay.results.read import StoredRun
 from assay.systems.aisbench import result_files
 from assay.systems.aisbench.custom_config import write_custom_config
 from assay.systems.command_line import ForeignParser
-from assay.systems.opencompass.config_plan import Names, Plan, Planned, Planner
-from assay.systems.opencompass.result_files import Details, System, write_predictions, write_results
+from assay.systems.opencompass.config_plan import CommandNames, ConfigPlan, PlannedRun, Planner
+from assay.systems.opencompass.result_files import DetailOptions, System, write_predictions, write_results
 from assay.systems.opencompass.summary_table import (
-    Column,
-    failed_rows,
+    ModelColumn,
+    list_failed_rows,
     plain_table,
     summary_table,
     write_summary,
@@ -40,25 +40,25 @@ from assay.systems.opencompass.work_folder import LATEST, WorkFolder
 
 Stage: TypeAlias = Literal["all", "infer", "score", "viz"]
 
-WRONG = 2
+ERROR_STATUS = 2
 """Exit status where something a person can mend kept a model from being evaluated."""
 _OF_TABLES = ("table", "meta", "method")
 """Settings that say how a table is read."""
-_KINDS: Sequence[Kind] = ("models", "datasets", "summarizers")
+_KINDS: Sequence[ConfigKind] = ("models", "datasets", "summarizers")
 
 
-class Asked(NamedTuple):
+class ConfigCommand(NamedTuple):
     """A command, whichever of the two systems it is of."""
 
     system: System
-    names: Names
+    names: CommandNames
     stage: Stage
     reuse: str | None
     work_dir: Path
     config_dir: Path | None
     root: Path | None
     """A checkout."""
-    details: Details
+    details: DetailOptions
     settings: Mapping[str, Any]
     """What is set for every run, as `assay run` has it."""
     is_dry: bool = False
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
     """A line for each flag that has no effect."""
 
 
-def add_shared(parser: ForeignParser) -> None:
+def add_shared_flags(parser: ForeignParser) -> None:
     """Add the flags that both systems have, and Assay's own."""
     parser.add_argument("config", nargs="?", help="config with models, datasets and a summarizer")
     parser.add_argument("--models", nargs="+", help="configs by name, or models as Assay names them")
@@ -103,7 +103,7 @@ def add_shared(parser: ForeignParser) -> None:
     own.add_argument("--no-cache", action="store_true", help="ask anew what was answered before")
 
 
-def shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]] = ()) -> Names:
+def read_shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]] = ()) -> CommandNames:
     """Return what was named by the flags that both systems have."""
     if given.config and given.custom_dataset_path:
         what = "both a config and --custom-dataset-path were given; the original would ignore the second"
@@ -118,7 +118,7 @@ def shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]]
     fields = {name: getattr(given, name) for name in ("url", "model_name", "host_ip", "host_port", "path")}
     fields["batch_size"] = getattr(given, "batch_size", None)
     fields["request_rate"] = getattr(given, "request_rate", None)
-    return Names(
+    return CommandNames(
         given.config,
         given.models or (),
         given.datasets or (),
@@ -129,7 +129,7 @@ def shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]]
     )
 
 
-def shared_settings(given: argparse.Namespace) -> dict[str, Any]:
+def read_shared_settings(given: argparse.Namespace) -> dict[str, Any]:
     """Return what the shared flags set for every run."""
     table = {"data_type": given.custom_dataset_data_type} if given.custom_dataset_data_type else None
     return {
@@ -149,10 +149,10 @@ def shared_settings(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def run_configs(asked: Asked) -> int:
+def run_configs(asked: ConfigCommand) -> int:
     """Do what a command asks; return the exit status."""
     for line in asked.told:
-        say(line)
+        print_note(line)
     planner = Planner(asked.config_dir, asked.root)
     if asked.is_search:
         return search_configs(planner, asked.names)
@@ -163,60 +163,62 @@ def run_configs(asked: Asked) -> int:
         )
     if asked.stage == "viz" and not (asked.names.config or asked.names.models or asked.names.datasets):
         work = _work_folder(asked)
-        return _told(work, [(name, name) for name in work.models()], None, asked)
+        return _report_summary(work, [(name, name) for name in work.models()], None, asked)
     has_judge = asked.settings.get("judge") is not None or asked.stage in ("infer", "viz")
     plan = planner.plan(asked.names, needs_model=asked.stage != "viz", needs_judge=not has_judge)
     for note in (*plan.notes, *plan.summary.notes):
-        say(note)
+        print_note(note)
     if asked.is_dry:
         return _show_plan(plan, asked)
     work = _work_folder(asked)
     status = 0
     if asked.stage != "viz":
         work.write_config(plan.values)
-        with runs_of(planned.model.model for planned in plan.runs):
+        with deferring_seal(planned.model.model for planned in plan.runs):
             for planned in plan.runs:
-                status = max(status, _run_or_problem(planned, plan, asked, work))
+                status = max(status, _run_safely(planned, plan, asked, work))
     models = [(planned.model.abbr, planned.model.column) for planned in plan.runs]
     if asked.stage == "infer":
         again = "the same command with --mode eval --reuse " + work.stamp
         if work.models():
             click.echo(f"\n{work.path}\nanswers are kept, not scored: {again} scores them, without the model")
         return status
-    return max(status, _told(work, models or [(name, name) for name in work.models()], plan, asked))
+    return max(status, _report_summary(work, models or [(name, name) for name in work.models()], plan, asked))
 
 
-def _work_folder(asked: Asked) -> WorkFolder:
+def _work_folder(asked: ConfigCommand) -> WorkFolder:
     if asked.reuse is None:
         return WorkFolder.new(asked.work_dir)
     return WorkFolder.earlier(asked.work_dir, asked.reuse)
 
 
-def _run_or_problem(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
+def _run_safely(planned: PlannedRun, plan: ConfigPlan, asked: ConfigCommand, work: WorkFolder) -> int:
     """Do one model's part; what is wrong with it is told, and the others go on."""
     try:
         return _run(planned, plan, asked, work)
     except AssayError as error:
         show_error(error)
-        return WRONG
+        return ERROR_STATUS
 
 
-def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
+def _run(planned: PlannedRun, plan: ConfigPlan, asked: ConfigCommand, work: WorkFolder) -> int:
     model = planned.model
     for note in model.notes:
-        say(f"{model.abbr}: {note}")
-    planned, asked = _with_custom_config(planned, asked, plan, work.path / "configs")
+        print_note(f"{model.abbr}: {note}")
+    planned, asked = _apply_custom_config(planned, asked, plan, work.path / "configs")
     settings = _settings(planned, asked, plan, work)
     retry = "--reuse" if asked.system == "aisbench" else "--retry-failed"
-    finished = evaluated(planned.datasets, settings, plan.summary.groups, retry=retry)
+    finished = evaluate_and_show(planned.datasets, settings, plan.summary.groups, retry=retry)
     stored = StoredRun(finished.folder)
     name = model.abbr.replace("/", "_")
     # OpenCompass repeats rows where a dataset asks for several answers, and lists those of one request.
     _write_files(stored, asked, work.path, name, lists_answers=model.drawing.samples is not None)
-    return status_of(finished)
+    return get_exit_status(finished)
 
 
-def _write_files(stored: StoredRun, asked: Asked, folder: Path, model: str, *, lists_answers: bool) -> None:
+def _write_files(
+    stored: StoredRun, asked: ConfigCommand, folder: Path, model: str, *, lists_answers: bool
+) -> None:
     """Write the original's files of one model's run."""
     if asked.system == "opencompass":
         write_predictions(stored, folder, model, lists_answers=lists_answers)
@@ -225,12 +227,14 @@ def _write_files(stored: StoredRun, asked: Asked, folder: Path, model: str, *, l
         return
     for one in result_files.write_predictions(stored, folder, model):
         counted = "they count as wrong, as in the original" if one.is_counted else "the score leaves them out"
-        say(f"{model}: {one.n_failed:,} of {one.n:,} {one.noun} of {one.task} failed; {counted}")
+        print_note(f"{model}: {one.n_failed:,} of {one.n:,} {one.noun} of {one.task} failed; {counted}")
     if asked.stage != "infer":
         result_files.write_results(stored, folder, model, asked.details)
 
 
-def _with_custom_config(planned: Planned, asked: Asked, plan: Plan, folder: Path) -> tuple[Planned, Asked]:
+def _apply_custom_config(
+    planned: PlannedRun, asked: ConfigCommand, plan: ConfigPlan, folder: Path
+) -> tuple[PlannedRun, ConfigCommand]:
     """Return a run of AISBench's custom dataset as one of the config that AISBench makes of it.
 
     By default a table is read by Assay's own rules, unless each row is asked several times.
@@ -250,7 +254,9 @@ def _with_custom_config(planned: Planned, asked: Asked, plan: Plan, folder: Path
     return planned._replace(datasets=(str(config),)), asked._replace(settings=kept)
 
 
-def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | None) -> Settings:
+def _settings(
+    planned: PlannedRun, asked: ConfigCommand, plan: ConfigPlan, work: WorkFolder | None
+) -> Settings:
     """Return the settings of one run: those of the command, then those of the model's config."""
     model = planned.model
     drawing = model.drawing
@@ -276,7 +282,7 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
     if asked.system == "aisbench" and asked.reuse is not None:
         flags["retry_failed"] = True  # As the original does: --reuse asks failed rows again.
     if work is not None:
-        flags["runs_dir"] = str(work.runs_of(model.abbr))
+        flags["runs_dir"] = str(work.get_runs_folder(model.abbr))
         flags["stage"] = asked.stage if asked.stage != "viz" else None
         if asked.stage == "score":
             flags["answers_from"] = str(_answers(work, model.abbr).path)
@@ -304,7 +310,7 @@ def _meta_template(model: ModelConfig, system: System) -> str | None:
     return NO_META_TEMPLATE if system == "opencompass" and model.is_service else None
 
 
-def _judge(plan: Plan) -> dict[str, Any]:
+def _judge(plan: ConfigPlan) -> dict[str, Any]:
     """Return the judge that the configs name, where it is wanted."""
     if plan.judge is None:
         return {}
@@ -320,28 +326,30 @@ def _answers(work: WorkFolder, model: str) -> StoredRun:
     return found
 
 
-def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None, asked: Asked) -> int:
+def _report_summary(
+    work: WorkFolder, models: Sequence[tuple[str, str]], plan: ConfigPlan | None, asked: ConfigCommand
+) -> int:
     """Write and print the summary of what is complete; return the exit status."""
     columns = []
     for abbr, name in models:
         run = work.last_run(abbr, is_complete=True)
         if run is None:
-            say(f"{abbr}: nothing is scored here")
+            print_note(f"{abbr}: nothing is scored here")
         else:
             is_aisbench = asked.system == "aisbench"
             found = result_files.read_results(work.path, abbr, run) if is_aisbench else {}
-            columns.append(Column(name, run, found))
+            columns.append(ModelColumn(name, run, found))
     if not columns:
-        return WRONG
+        return ERROR_STATUS
     rows = None if plan is None else plan.summary.rows
     path = write_summary(summary_table(columns, rows), columns, work.path / "summary", work.stamp)
-    marked = "".join(f"{line}\n" for line in failed_rows(columns))
+    marked = "".join(f"{line}\n" for line in list_failed_rows(columns))
     table = plain_table(summary_table(columns, rows, marks_failed=True))
     click.echo(f"\n{table}\n{marked}\n{path}")
-    return WRONG if len(columns) < len(models) else 0
+    return ERROR_STATUS if len(columns) < len(models) else 0
 
 
-def _show_plan(plan: Plan, asked: Asked) -> int:
+def _show_plan(plan: ConfigPlan, asked: ConfigCommand) -> int:
     """Show what would be run, as far as it can be known without a model."""
     from assay.app.check import check
     from assay.faces.cli.render import show_all_compiled
@@ -360,7 +368,7 @@ def _show_plan(plan: Plan, asked: Asked) -> int:
     return 0
 
 
-def search_configs(planner: Planner, names: Names) -> int:
+def search_configs(planner: Planner, names: CommandNames) -> int:
     """Print the configs that names stand for; without names, all that there are."""
     from rich.table import Table
 
@@ -371,18 +379,18 @@ def search_configs(planner: Planner, names: Names) -> int:
     for heading in ("Task Type", "Task Name", "Config File Path"):
         table.add_column(heading, overflow="fold")
     for kind in _KINDS:
-        for row in _found(planner, kind, wanted[kind], has_names=has_names):
+        for row in _find_configs(planner, kind, wanted[kind], has_names=has_names):
             table.add_row(f"--{kind.removesuffix('s') if kind == 'summarizers' else kind}", *map(escape, row))
     print_table(table)
     return 0
 
 
-def _found(
-    planner: Planner, kind: Kind, names: Sequence[str], *, has_names: bool
+def _find_configs(
+    planner: Planner, kind: ConfigKind, names: Sequence[str], *, has_names: bool
 ) -> Iterator[tuple[str, str]]:
-    from assay.dialects.openicl.model_presets import PRESETS
+    from assay.dialects.openicl.model_presets import MODEL_PRESETS
 
-    presets = [*PRESETS, *BACKENDS] if kind == "models" else []
+    presets = [*MODEL_PRESETS, *BACKENDS] if kind == "models" else []
     if has_names:
         for name in names:
             if planner.places.find(name, kind) is None and name.partition(":")[0] in presets:
@@ -395,6 +403,6 @@ def _found(
     yield from ((paths[0].stem, str(paths[0])) for _, paths in sorted(files.items()))
 
 
-def say(line: str) -> None:
+def print_note(line: str) -> None:
     """Tell a person something beside the results."""
     err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)

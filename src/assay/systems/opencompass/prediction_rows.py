@@ -15,13 +15,13 @@ from assay.core.response import LabelProbs, Likelihood
 from assay.core.score import Verdict
 from assay.core.task import TaskSpec
 from assay.results.records import AskRecord
-from assay.systems.opencompass.answered_rows import AnsweredRow, options_of, shown_prompt, texts_of
+from assay.systems.opencompass.answered_rows import AnsweredRow, format_prompt, iterate_options, list_texts
 
 _OPTION_EVALUATOR = "OptionSimAccEvaluator"
-WITH_PROMPT = "AccwithDetailsEvaluator"
+PROMPT_EVALUATOR = "AccwithDetailsEvaluator"
 """The evaluator whose details hold the prompt, and name the rest otherwise."""
-_VOTED = "SCInferencer"
-TOGETHER = ("G-Pass@", "mG-Pass@", "avg@", "pass@", "cons@")
+_VOTING_INFERENCER = "SCInferencer"
+JOINT_PREFIXES = ("G-Pass@", "mG-Pass@", "avg@", "pass@", "cons@")
 """Begin the names of what several answers to a row say together."""
 
 
@@ -36,8 +36,8 @@ class OpenCompassRows:
         self._answer_column: str | None = column
         self._is_faithful = settings.get("fidelity") == "faithful" or settings.get("faithful") is True
         self._is_one_text = _is_one_text(settings)
-        self._is_voted = (settings.get("inferencer") or {}).get("name") == _VOTED
-        self._details = _Details(spec, is_faithful=self._is_faithful)
+        self._is_voted = (settings.get("inferencer") or {}).get("name") == _VOTING_INFERENCER
+        self._details = _RowDetails(spec, is_faithful=self._is_faithful)
 
     def prediction(self, row: AnsweredRow) -> dict[str, Any]:
         """Return what the model answered to one row."""
@@ -52,7 +52,7 @@ class OpenCompassRows:
         Several answers to a row are in one list, or as in the original in rows of their own: all first
         answers, then all second ones.
         """
-        n = 1 if lists_answers or self._is_voted else max((len(texts_of(row)) for row in rows), default=1)
+        n = 1 if lists_answers or self._is_voted else max((len(list_texts(row)) for row in rows), default=1)
         made: dict[str, dict[str, Any]] = {}
         for repeat in range(max(1, n)):
             for row in rows:
@@ -79,7 +79,7 @@ class OpenCompassRows:
         return None if not right else right[0] if len(right) == 1 else list(right)
 
     def _asked(self, row: AnsweredRow) -> dict[str, Any]:
-        options = list(options_of(row))
+        options = list(iterate_options(row))
         if not options:
             return {"origin_prompt": self._prompt(row)} if row.record.contexts else {}
         labelled = {f"label: {label}": self._option(row, ask, outcome) for label, ask, outcome in options}
@@ -116,7 +116,7 @@ class OpenCompassRows:
     def _answered(self, row: AnsweredRow) -> dict[str, Any]:
         if row.failure is not None:
             return {"error": f"{row.failure.kind}: {row.failure.message}"}
-        texts = texts_of(row)
+        texts = list_texts(row)
         if texts or row.score is None:
             return {"prediction": texts[0] if len(texts) == 1 else texts}
         return self._labelled(row)
@@ -126,7 +126,7 @@ class OpenCompassRows:
         answer = None if row.score is None else row.score.answer
         labelled = next((outcome for _, outcome in row.asks if isinstance(outcome, LabelProbs)), None)
         if labelled is None or labelled.at_most:
-            return {"prediction": _as_label(answer, self._gold(row))}
+            return {"prediction": _convert_label(answer, self._gold(row))}
         total = sum(labelled.probs) or 1.0
         labels = list(row.record.sample.labels)
         shares = [one / total for one in labelled.probs]
@@ -136,7 +136,7 @@ class OpenCompassRows:
         """Return a prompt; a text that went to a chat as one message is a text here."""
         if not isinstance(prompt, str) and self._is_one_text and len(prompt) == 1:
             return prompt[0].shown
-        return shown_prompt(prompt)
+        return format_prompt(prompt)
 
     def _detail(self, row: AnsweredRow) -> dict[str, Any]:
         """Return one row of the details by number."""
@@ -161,11 +161,11 @@ class OpenCompassRows:
         made["predictions"] = "" if score.answer is None else str(score.answer)
         made["references"] = str(target)
         if labelled or not self._is_faithful:
-            made |= _worth(row)
+            made |= _build_correctness(row)
         return made
 
 
-class _Details:
+class _RowDetails:
     """Details of evaluators that say of each row whether it is right."""
 
     def __init__(self, spec: TaskSpec, *, is_faithful: bool) -> None:
@@ -177,23 +177,23 @@ class _Details:
         self._evaluator = _OPTION_EVALUATOR if is_mcq else str(settings.get("evaluator") or "")
         self._letters = (settings.get("evaluator_arguments") or {}).get("options")
         self.are_listed = self._evaluator == _OPTION_EVALUATOR or _has_details(self._evaluator)
-        self.is_own = not is_known(self._evaluator)
+        self.is_own = not is_known_evaluator(self._evaluator)
 
     def listed(self, row: AnsweredRow, gold: Any, prompt: Any) -> dict[str, Any]:
         """Return one row, each value a list over the runs."""
-        texts = texts_of(row)
+        texts = list_texts(row)
         made: dict[str, Any] = {"example_abbr": self._abbr(row), "pred": texts}
         score = row.score
         if row.failure is not None or score is None or score.verdict is Verdict.FAILED:
             failure = row.failure
             why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
             return {**made, "error": why or "not scored"}
-        together = {name: one for name, one in score.also.items() if name.startswith(TOGETHER)}
+        together = {name: one for name, one in score.also.items() if name.startswith(JOINT_PREFIXES)}
         head = {"example_abbr": made["example_abbr"], **together}
         if self._evaluator != _OPTION_EVALUATOR:
             return {
                 **head,
-                **flattened(named_details(self._evaluator, self._answer_details(row, gold), prompt)),
+                **transpose_details(rename_details(self._evaluator, self._answer_details(row, gold), prompt)),
             }
         parsed = [self._parsed(row, text) for text in texts]
         made = {**head, "pred": texts}
@@ -204,7 +204,7 @@ class _Details:
 
     def _answer_details(self, row: AnsweredRow, gold: Any) -> Sequence[Mapping[str, Any]]:
         """Return what the evaluator said of each answer to a row, or would have said."""
-        score, texts = row.score, texts_of(row)
+        score, texts = row.score, list_texts(row)
         assert score is not None
         target = score.target if score.target is not None else gold
         correct = score.value == 1.0 if len(texts) == 1 else score.value
@@ -224,22 +224,22 @@ class _Details:
         """Return the option that a reply chose."""
         from assay.scoring.extract import extract_option
         from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
-        from assay.scoring.originals.opencompass.evaluators.options import Options
+        from assay.scoring.originals.opencompass.evaluators.options import OptionColumns
         from assay.scoring.originals.opencompass.option_reader import infer_option
 
         sample = row.record.sample
         if self._letters is None:
             find = infer_option if self._is_faithful else extract_option
             return find(text, sample.labels, sample.choices).answer
-        chooser = Options(self._letters, is_faithful=self._is_faithful)
+        chooser = OptionColumns(self._letters, is_faithful=self._is_faithful)
         return chooser.chosen(text, EvaluatedRow(None, sample.fields))
 
 
-def named_details(
+def rename_details(
     evaluator: str, details: Sequence[Mapping[str, Any]], prompt: Any
 ) -> Sequence[Mapping[str, Any]]:
     """Return what is said of each answer by the names that the original's evaluator has for it."""
-    if evaluator != WITH_PROMPT:
+    if evaluator != PROMPT_EVALUATOR:
         return details
     return [
         {"prompt": prompt, "pred": one["pred"], "refr": one["answer"], "is_correct": one["correct"]}
@@ -247,7 +247,7 @@ def named_details(
     ]
 
 
-def flattened(details: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def transpose_details(details: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return what is said of several answers by name, each a list over the answers."""
     made: dict[str, list[Any]] = {}
     for one in details:
@@ -266,7 +266,7 @@ def _has_own_details(row: AnsweredRow) -> bool:
     return row.score is not None and bool(row.score.details)
 
 
-def is_known(evaluator: str) -> bool:
+def is_known_evaluator(evaluator: str) -> bool:
     """Whether an evaluator is one that Assay has, and not of the config's own."""
     from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
 
@@ -289,13 +289,13 @@ def _is_one_text(settings: Mapping[str, Any]) -> bool:
     )
 
 
-def _as_label(answer: Any, gold: Any) -> Any:
+def _convert_label(answer: Any, gold: Any) -> Any:
     """Return a label with the type that right answers have: 2 for "2"."""
     is_number = isinstance(gold, int) and not isinstance(gold, bool)
     return int(answer) if is_number and isinstance(answer, str) and answer.isdecimal() else answer
 
 
-def _worth(row: AnsweredRow) -> dict[str, Any]:
+def _build_correctness(row: AnsweredRow) -> dict[str, Any]:
     score = row.score
     if score is None or score.value is None:
         return {"correct": False} if score is not None and score.verdict is Verdict.UNANSWERED else {}

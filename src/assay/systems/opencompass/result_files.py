@@ -15,12 +15,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from assay.core.metric_order import in_order
+from assay.core.metric_order import sort_metrics
 from assay.core.score import NO_METRIC, Metric
 from assay.core.task import TaskSpec
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
-from assay.systems.opencompass.answered_rows import rows_by_task
+from assay.systems.opencompass.answered_rows import read_rows_by_task
 from assay.systems.opencompass.prediction_rows import OpenCompassRows
 
 System: TypeAlias = Literal["opencompass", "aisbench"]
@@ -28,7 +28,7 @@ System: TypeAlias = Literal["opencompass", "aisbench"]
 PREDICTIONS, RESULTS = "predictions", "results"
 
 
-class Details(NamedTuple):
+class DetailOptions(NamedTuple):
     """What a result file holds beside the values."""
 
     rows: bool
@@ -39,31 +39,31 @@ class Details(NamedTuple):
 
 def write_predictions(run: StoredRun, folder: Path, model: str, *, lists_answers: bool = False) -> None:
     """Write what the model answered, scored or not; `lists_answers`: several answers to a row as a list."""
-    for spec, rows in rows_by_task(run).items():
+    for spec, rows in read_rows_by_task(run).items():
         of_task = next(task for task in run.manifest.tasks if task.name == spec)
-        place = folder / PREDICTIONS / file_name(model) / file_name(of_task.name)
+        place = folder / PREDICTIONS / to_relative_path(model) / to_relative_path(of_task.name)
         place.parent.mkdir(parents=True, exist_ok=True)
         shapes = OpenCompassRows(of_task)
-        write_json(with_suffix(place, ".json"), shapes.predictions(rows, lists_answers=lists_answers))
+        write_json(append_suffix(place, ".json"), shapes.predictions(rows, lists_answers=lists_answers))
 
 
-def write_results(run: StoredRun, folder: Path, model: str, details: Details) -> None:
+def write_results(run: StoredRun, folder: Path, model: str, details: DetailOptions) -> None:
     """Write what the answers are worth."""
     metrics = run.metrics()
-    by_task = rows_by_task(run) if details.rows else {}
+    by_task = read_rows_by_task(run) if details.rows else {}
     for spec in run.manifest.tasks:
-        own = shown_metrics(spec, metrics)
+        own = select_metrics(spec, metrics)
         if not own:
             continue  # The originals write no result where answers are not scored.
-        content: dict[str, Any] = {one.metric: shown_value(one) for one in own}
+        content: dict[str, Any] = {one.metric: scale_value(one) for one in own}
         if details.rows:
             content["details"] = OpenCompassRows(spec).details(by_task.get(spec.name, ()))
-        place = folder / RESULTS / file_name(model) / file_name(spec.name)
+        place = folder / RESULTS / to_relative_path(model) / to_relative_path(spec.name)
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_json(with_suffix(place, ".json"), content)
+        write_json(append_suffix(place, ".json"), content)
 
 
-def shown_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
+def select_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
     """Return the metrics of a task as the originals would have them, what it is told by first.
 
     Where options are compared, Assay also has other normalisations and how sure the model was.
@@ -74,17 +74,17 @@ def shown_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
         for one in metrics
         if (one.task, one.method, one.group) == (spec.name, method, None) and one.metric != NO_METRIC
     ]
-    return in_order(own if method == "gen" else [one for one in own if one.is_listed])
+    return sort_metrics(own if method == "gen" else [one for one in own if one.is_listed])
 
 
-def shown_value(metric: Metric) -> float | None:
+def scale_value(metric: Metric) -> float | None:
     """Return a value on the originals' scale: shares from 0 to 100."""
     if metric.value is None or not metric.is_share:
         return metric.value
     return float(f"{100 * metric.value:.12g}")  # 100 * 0.55 is 55.00000000000001.
 
 
-def file_name(name: str) -> PurePosixPath:
+def to_relative_path(name: str) -> PurePosixPath:
     """Return a name as a place below a folder; a slash in it makes folders, and none leads out."""
     parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
     return PurePosixPath(*parts) if parts else PurePosixPath("_")
@@ -97,7 +97,7 @@ def right_answer(record: SampleRecord) -> Any:
     return right[0] if len(right) == 1 else list(right)
 
 
-def with_suffix(place: Path, suffix: str) -> Path:
+def append_suffix(place: Path, suffix: str) -> Path:
     """Return a file beside a place; dots in its name stay."""
     return place.with_name(place.name + suffix)
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.app.table_datasets import version_of_table
+from assay.app.table_datasets import compute_table_version
 from assay.core.score import Metric
 from assay.core.summary_group import Subset
 from assay.core.task import TaskSpec
 from assay.results.read import StoredRun
 from assay.systems.aisbench.result_files import EXTRACT_RATE
-from assay.systems.opencompass.result_files import shown_metrics, shown_value
+from assay.systems.opencompass.result_files import scale_value, select_metrics
 
 _HEADINGS = ("dataset", "version", "metric", "mode")
 _NONE = "-"
@@ -26,7 +26,7 @@ _MODES = {"PPLInferencer": "ppl", "PPLOnlyInferencer": "ppl", "LLInferencer": "l
 """What the originals call the ways of asking; all others write texts."""
 
 
-class Column(NamedTuple):
+class ModelColumn(NamedTuple):
     """A model's complete run."""
 
     name: str
@@ -44,12 +44,12 @@ class _Cell(NamedTuple):
     """What it is told by first."""
 
 
-Table = list[list[str]]
+TextTable = list[list[str]]
 
 
 def summary_table(
-    columns: Sequence[Column], rows: Sequence[Subset] | None, *, marks_failed: bool = False
-) -> Table:
+    columns: Sequence[ModelColumn], rows: Sequence[Subset] | None, *, marks_failed: bool = False
+) -> TextTable:
     """Return the table, its headings first; without rows that are asked for, every dataset and group.
 
     `marks_failed`: a score that leaves out failed rows has a mark behind it.
@@ -60,12 +60,12 @@ def summary_table(
         # Parts of one model that have one name in the table are one column.
         cells[column.name] |= _cells(column)
     table = [[*_HEADINGS, *names]]
-    for row in _every(cells) if rows is None else rows:
+    for row in _list_all_rows(cells) if rows is None else rows:
         table.append(_line(row, names, cells, marks_failed=marks_failed))
     return table
 
 
-def failed_rows(columns: Sequence[Column]) -> Iterator[str]:
+def list_failed_rows(columns: Sequence[ModelColumn]) -> Iterator[str]:
     """Yield a line for each dataset whose score leaves out rows that failed."""
     for column in columns:
         for name, cell in _cells(column).items():
@@ -75,15 +75,15 @@ def failed_rows(columns: Sequence[Column]) -> Iterator[str]:
                 yield f"{FAILED_MARK} {column.name}, {name}: {left}"
 
 
-def _cells(column: Column) -> dict[str, _Cell]:
+def _cells(column: ModelColumn) -> dict[str, _Cell]:
     run = column.run
     metrics = run.metrics()
     specs = {spec.name: spec for spec in run.manifest.tasks}
     cells = {
         name: _Cell(
-            str(spec.settings.get("prompt_hash") or version_of_table(spec) or _NONE),
+            str(spec.settings.get("prompt_hash") or compute_table_version(spec) or _NONE),
             _mode(spec),
-            _with_rate(shown_metrics(spec, metrics), column.results.get(name, {}).get(EXTRACT_RATE)),
+            _add_extract_rate(select_metrics(spec, metrics), column.results.get(name, {}).get(EXTRACT_RATE)),
         )
         for name, spec in specs.items()
     }
@@ -95,7 +95,7 @@ def _cells(column: Column) -> dict[str, _Cell]:
     return cells
 
 
-def _with_rate(metrics: Sequence[Metric], rate: float | None) -> Sequence[Metric]:
+def _add_extract_rate(metrics: Sequence[Metric], rate: float | None) -> Sequence[Metric]:
     """Return metrics with the rate of answers found, which the originals put behind the first."""
     if rate is None or not metrics:
         return metrics
@@ -109,7 +109,7 @@ def _mode(spec: TaskSpec) -> str:
     return _MODES.get(name, spec.methods[0])
 
 
-def _every(cells: Mapping[str, Mapping[str, _Cell]]) -> Iterator[Subset]:
+def _list_all_rows(cells: Mapping[str, Mapping[str, _Cell]]) -> Iterator[Subset]:
     seen = set()
     for of_model in cells.values():
         for name, cell in of_model.items():
@@ -135,18 +135,18 @@ def _line(
     if head is None:
         return [row.name, *[_NONE] * (len(_HEADINGS) - 1 + len(names))]
     first = next(iter(found.values())).metric
-    shown = (_shown(found.get(name), marks_failed=marks_failed) for name in names)
+    shown = (_format_value(found.get(name), marks_failed=marks_failed) for name in names)
     return [row.name, head.version, first, head.mode, *shown]
 
 
-def _shown(metric: Metric | None, *, marks_failed: bool) -> str:
-    value = None if metric is None else shown_value(metric)
+def _format_value(metric: Metric | None, *, marks_failed: bool) -> str:
+    value = None if metric is None else scale_value(metric)
     if metric is None or value is None:
         return _NONE
     return f"{value:.2f}{FAILED_MARK if marks_failed and metric.n_failed else ''}"
 
 
-def plain_table(table: Table) -> str:
+def plain_table(table: TextTable) -> str:
     """Return a table for the terminal, with the padding that the originals have."""
     columns = list(zip(*table, strict=True))
     widths = [max(len(head) + _PADDING, *map(len, cells)) for head, *cells in columns]
@@ -170,7 +170,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def write_summary(table: Table, columns: Sequence[Column], folder: Path, stamp: str) -> Path:
+def write_summary(table: TextTable, columns: Sequence[ModelColumn], folder: Path, stamp: str) -> Path:
     """Write the three files of a summary; return that of the text."""
     folder.mkdir(parents=True, exist_ok=True)
     comma_separated = "\n".join(",".join(line) for line in table)
@@ -195,17 +195,17 @@ def write_summary(table: Table, columns: Sequence[Column], folder: Path, stamp: 
     return folder / f"summary_{stamp}.txt"
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: TextTable) -> str:
     lines = [f"| {' | '.join(table[0])} |", f"|{' | '.join(['-----'] * len(table[0]))}|"]
     return "\n".join([*lines, *(f"| {' | '.join(line)} |" for line in table[1:])]) + "\n"
 
 
-def _raw(columns: Sequence[Column]) -> Iterator[str]:
+def _raw(columns: Sequence[ModelColumn]) -> Iterator[str]:
     for column in columns:
         yield "-------------------------------"
         yield f"Model: {column.name}"
         for name, cell in _cells(column).items():
-            values = {one.metric: shown_value(one) for one in cell.metrics}
+            values = {one.metric: scale_value(one) for one in cell.metrics}
             yield f"{name}: {column.results.get(name, values)}"
 
 

@@ -17,13 +17,13 @@ from typing import Any
 
 from assay.bench.folder import MANIFEST as BENCH_MANIFEST
 from assay.bench.folder import SUMMARY
-from assay.core.errors import Problem, StoreError, listing, nearest
+from assay.core.errors import Problem, StoreError, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.symbol import Symbol
 from assay.results.output_folder import require_writable
-from assay.results.read import StoredRun, readable_runs
+from assay.results.read import StoredRun, list_readable_runs
 from assay.results.store import MANIFEST
-from assay.systems.opencompass.result_files import file_name
+from assay.systems.opencompass.result_files import to_relative_path
 
 LATEST = "latest"
 RUNS = "runs"
@@ -66,17 +66,17 @@ class WorkFolder:
         if stamp in there:
             return cls(work_dir / stamp)
         found = f"there are {listing(there[-6:])}" if there else "there is none"
-        what = f"there is no earlier run {stamp!r}{nearest(stamp, there)}; {found}"
+        what = f"there is no earlier run {stamp!r}{suggest_name(stamp, there)}; {found}"
         fix = "name one of these, or leave --reuse away"
         raise StoreError(Problem("STORE-005", what, fix, Origin(str(work_dir))))
 
-    def runs_of(self, model: str) -> Path:
+    def get_runs_folder(self, model: str) -> Path:
         """Return where Assay keeps the runs of a model."""
-        return self.path / RUNS / file_name(model.replace("/", "_"))
+        return self.path / RUNS / to_relative_path(model.replace("/", "_"))
 
-    def bench_of(self, model: str, load: str) -> Path:
+    def get_bench_folder(self, model: str, load: str) -> Path:
         """Return where Assay keeps the benchmark of a model by one load."""
-        return self.path / BENCHES / file_name(model.replace("/", "_")) / file_name(load)
+        return self.path / BENCHES / to_relative_path(model.replace("/", "_")) / to_relative_path(load)
 
     def benches(self) -> list[Path]:
         """Return the benchmarks that are kept here."""
@@ -84,7 +84,7 @@ class WorkFolder:
 
     def last_run(self, model: str, *, is_complete: bool = False) -> StoredRun | None:
         """Return the latest run of a model, or the latest whose answers are scored."""
-        runs, problems = readable_runs(self.runs_of(model))
+        runs, problems = list_readable_runs(self.get_runs_folder(model))
         for run in reversed(runs):
             if not is_complete or run.manifest.status.is_finished:
                 return run
@@ -101,19 +101,21 @@ class WorkFolder:
         """Keep what was asked for; keys of services are left out."""
         folder = self.path / "configs"
         folder.mkdir(exist_ok=True)
-        text = "\n".join(f"{name} = {pformat(_written(value), width=110)}" for name, value in values.items())
+        text = "\n".join(
+            f"{name} = {pformat(_to_literal(value), width=110)}" for name, value in values.items()
+        )
         (folder / f"{time.strftime(_STAMP)}.py").write_text(text + "\n", encoding="utf-8")
 
 
-def _written(value: Any) -> Any:
+def _to_literal(value: Any) -> Any:
     """Return a value of a config as it can be read again: code by its dotted name."""
     if isinstance(value, Mapping):
         return {
-            key: "(hidden)" if key in _SECRETS and one not in ("", "ENV", None) else _written(one)
+            key: "(hidden)" if key in _SECRETS and one not in ("", "ENV", None) else _to_literal(one)
             for key, one in value.items()
         }
     if isinstance(value, list | tuple | set | frozenset):
-        return [_written(one) for one in value]
+        return [_to_literal(one) for one in value]
     if isinstance(value, Symbol) or not isinstance(value, str | int | float | bool | None):
         return repr(value) if isinstance(value, Symbol) else getattr(value, "__qualname__", repr(value))
     return value

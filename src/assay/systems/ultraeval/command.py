@@ -11,14 +11,14 @@ from typing import Any
 import click
 
 from assay.backends.registry import BACKENDS
-from assay.core.errors import Problem, UsageError, listing, nearest
-from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
-from assay.dialects.ultraeval.collect import collect
+from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
+from assay.dialects.ultraeval.collect import collect_tasks
 from assay.dialects.ultraeval.compile import DIALECT
-from assay.dialects.ultraeval.config import task_part
-from assay.dialects.ultraeval.detect import DATASETS, dataset_folders
-from assay.faces.cli.options import settings_from
-from assay.systems.command_line import ForeignParser, foreign_command, parse
+from assay.dialects.ultraeval.config import format_task_part
+from assay.dialects.ultraeval.detect import DATASETS, find_dataset_folders
+from assay.faces.cli.options import build_settings
+from assay.systems.command_line import ForeignParser, foreign_command, parse_flags
 
 GENERAL = "general"
 """The original's name for any model behind one of its servers."""
@@ -34,34 +34,36 @@ _OF_THE_CLIENT = ("url", "concurrency")
 @foreign_command
 def ultraeval(arguments: tuple[str, ...]) -> int:
     """Evaluate transforms and task configs with UltraEval's own flags."""
-    given = parse(_parser(), arguments)
+    given = parse_flags(_parser(), arguments)
     if given is None:
         return 0
     from rich.markup import escape
 
     from assay.faces.cli.render import err
-    from assay.faces.cli.run import evaluated, status_of
+    from assay.faces.cli.run import evaluate_and_show, get_exit_status
     from assay.results.output_folder import require_writable
     from assay.results.read import StoredRun
-    from assay.systems.ultraeval.result_files import Asked, result_tables, write_logs
+    from assay.systems.ultraeval.result_files import RecordedFlags, result_tables, write_logs
 
     require_writable(Path(given.output_base_path), "--output_base_path")
     model, model_args = _model(given)
     datasets = _datasets(given)
     dataset_args = _dataset_args(given)
-    settings = settings_from(_flags(given, model, model_args, dataset_args))
-    for line in _said_instead(given, model):
+    settings = build_settings(_flags(given, model, model_args, dataset_args))
+    for line in _explain_ignored_flags(given, model):
         err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
-    finished = evaluated(datasets, settings)
-    written = [one for name in datasets for one in collect(name, transform_arguments(dataset_args))]
+    finished = evaluate_and_show(datasets, settings)
+    written = [
+        one for name in datasets for one in collect_tasks(name, read_transform_arguments(dataset_args))
+    ]
     folder = Path(given.output_base_path) / time.strftime("%Y-%m-%d_%H-%M-%S")
-    asked = Asked(given.batch_size or 1, given.postprocess, given.params)
+    asked = RecordedFlags(given.batch_size or 1, given.postprocess, given.params)
     run = StoredRun(finished.folder)
     results = write_logs(run, written, finished.tasks, folder, asked, with_instances=given.write_out)
     for table in result_tables(results):
         click.echo(f"\n{table}")
     click.echo(f"\n{folder}")
-    return status_of(finished)
+    return get_exit_status(finished)
 
 
 def _parser() -> ForeignParser:
@@ -149,7 +151,7 @@ def _pairs(text: str) -> dict[str, str]:
     return args
 
 
-def _said_instead(given: argparse.Namespace, model: str) -> Iterator[str]:
+def _explain_ignored_flags(given: argparse.Namespace, model: str) -> Iterator[str]:
     """Yield a line for each flag that was given and has no effect."""
     if given.save is not None:
         yield "--save: no list of configs is written; the datasets are evaluated at once"
@@ -173,8 +175,8 @@ def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
             what = "--tasks chooses tasks of one dataset, and a file of configs was named"
             raise UsageError(Problem("USAGE-006", what, "write --datasets NAME --tasks TASK,TASK"))
         return (given.config_path,)
-    names = _listed(given.datasets or "")
-    tasks = _listed(given.tasks)
+    names = _split_names(given.datasets or "")
+    tasks = _split_names(given.tasks)
     if not names:
         raise UsageError(
             Problem("USAGE-006", "no dataset was named", "--datasets NAME, or --config_path FILE")
@@ -183,12 +185,12 @@ def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
         what = f"--tasks chooses tasks of one dataset, and {len(names)} were named"
         raise UsageError(Problem("USAGE-006", what, "name one dataset"))
     place = Path(given.dataset_dir or ".")
-    folders = {folder.resolve().name.lower(): folder for folder in dataset_folders(place)}
+    folders = {folder.resolve().name.lower(): folder for folder in find_dataset_folders(place)}
     if "all" in names:
         return (str(place),)
     for name in names:
         if name not in folders:
-            what = f"there is no dataset {name!r}{nearest(name, folders)}; {_there(place, folders)}"
+            what = f"there is no dataset {name!r}{suggest_name(name, folders)}; {_describe_folders(place, folders)}"
             fix = "give the folder of the datasets: --dataset_dir DIR, for example a checkout of the original"
             raise UsageError(Problem("USAGE-006", what, fix))
     if not tasks:
@@ -200,19 +202,19 @@ def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
 def _task_names(folder: Path) -> dict[str, str]:
     """Return the tasks of a dataset by what the original calls them: its configs' files, in small letters."""
     names: dict[str, str] = {}
-    for one in collect(str(folder), TransformArguments()):
+    for one in collect_tasks(str(folder), TransformArguments()):
         names.setdefault(one.task.lower(), one.task)
         for method, recipe in one.recipes.items():
             if recipe.config_path is not None:
-                names[task_part(recipe.config_path.stem.removesuffix(f"_{method}")).lower()] = one.task
+                names[format_task_part(recipe.config_path.stem.removesuffix(f"_{method}")).lower()] = one.task
     return names
 
 
-def _there(place: Path, folders: dict[str, Path]) -> str:
+def _describe_folders(place: Path, folders: dict[str, Path]) -> str:
     if not folders:
         return f"no dataset folder is in {str(place)!r}, nor in {str(place / DATASETS)!r}"
     return f"there are {listing(folders)}"
 
 
-def _listed(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [part.strip().lower() for part in text.split(",") if part.strip()]

@@ -16,23 +16,23 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from assay.core.prompt import Prompt, final_text, with_final_text
+from assay.core.prompt import Prompt, final_text, replace_final_text
 from assay.core.response import Completion, Likelihood
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import ComponentSpec, Task, TaskSpec
 from assay.dialects.ultraeval.arguments import TransformArguments
-from assay.dialects.ultraeval.collect import Recipe, Written
+from assay.dialects.ultraeval.collect import CollectedTask, Recipe
 from assay.dialects.ultraeval.compile import NORMALISED
 from assay.dialects.ultraeval.config import METHODS
-from assay.dialects.ultraeval.parameters import written_parameters
+from assay.dialects.ultraeval.parameters import find_parameters
 from assay.dialects.ultraeval.task import TransformTask
 from assay.engine.limit import LimitedTask
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
 from assay.results.rows import markdown_table
-from assay.scoring.originals.ultraeval.row_answers import Reader
+from assay.scoring.originals.ultraeval.row_answers import RowAnswerReader
 
 Values: TypeAlias = dict[str, float | None]
 """Values by the names of their metrics; None where nothing could be scored."""
@@ -47,7 +47,7 @@ _USUAL_PARAMETERS = {"gen": "vllm_sample", "ppl": "vllm_logprobs"}
 _METHODS = {name: original for original, name in METHODS.items()}
 
 
-class Asked(NamedTuple):
+class RecordedFlags(NamedTuple):
     """What config.json repeats of the command line."""
 
     batch_size: int
@@ -61,9 +61,9 @@ class _Part(NamedTuple):
 
     spec: TaskSpec
     method: str
-    written: Written
+    written: CollectedTask
     task: TransformTask
-    reader: Reader | None
+    reader: RowAnswerReader | None
     """Finds the answers in outputs, where the config's metrics compare them."""
 
     @property
@@ -87,10 +87,10 @@ class _Part(NamedTuple):
 
 def write_logs(
     run: StoredRun,
-    written: Sequence[Written],
+    written: Sequence[CollectedTask],
     tasks: Sequence[Task],
     folder: Path,
-    asked: Asked,
+    asked: RecordedFlags,
     *,
     with_instances: bool,
 ) -> dict[str, Values]:
@@ -101,7 +101,7 @@ def write_logs(
             task.spec,
             method,
             by_name[task.spec.settings["full_name"][method]],
-            _whole(task),
+            _unwrap_task(task),
             _reader(task, method),
         )
         for task in tasks
@@ -126,29 +126,29 @@ def write_logs(
         _write(place / "final_metrics.json", final)
     if with_instances:
         _write_instances(run, parts, overall, scores, folder)
-    _write(folder / ALL_RESULTS, _by_dataset(overall))
+    _write(folder / ALL_RESULTS, _group_by_dataset(overall))
     return overall
 
 
-def _whole(task: Task) -> TransformTask:
+def _unwrap_task(task: Task) -> TransformTask:
     whole = task.whole if isinstance(task, LimitedTask) else task
     assert isinstance(whole, TransformTask)
     return whole
 
 
-def _reader(task: Task, method: str) -> Reader | None:
+def _reader(task: Task, method: str) -> RowAnswerReader | None:
     """Return what finds the answers of a task, where metrics of rows compare them."""
     for scorer in task.scorers():
         if isinstance(scorer, ComponentSpec) and scorer.args.get("track") == method:
             if scorer.name != "row_metrics":
                 return None
-            return Reader(scorer.args["postprocess"], scorer.args["faithful"])
+            return RowAnswerReader(scorer.args["postprocess"], scorer.args["faithful"])
     return None
 
 
 def result_tables(overall: Mapping[str, Values]) -> list[str]:
     """Return the results in Markdown: a table of the tasks and one of the datasets."""
-    means = {name: tasks[MEAN] for name, tasks in _by_dataset(overall).items()}
+    means = {name: tasks[MEAN] for name, tasks in _group_by_dataset(overall).items()}
     return [_table("Task", overall), _table("Dataset", means)]
 
 
@@ -161,7 +161,7 @@ def _table(what: str, values: Mapping[str, Values]) -> str:
     return markdown_table((what, "Metric", "Value"), rows)
 
 
-def _by_dataset(overall: Mapping[str, Values]) -> dict[str, dict[str, Values]]:
+def _group_by_dataset(overall: Mapping[str, Values]) -> dict[str, dict[str, Values]]:
     """Return the values of the tasks by dataset, with their means; each task counts once."""
     datasets: dict[str, dict[str, Values]] = {}
     for name, values in overall.items():
@@ -203,7 +203,7 @@ def _values(part: _Part, names: Values, score: Score) -> Values:
     return {name: known[name] * part.scale(name) if name in known else None for name in names}
 
 
-def _config(part: _Part, folder: Path, asked: Asked) -> dict[str, Any]:
+def _config(part: _Part, folder: Path, asked: RecordedFlags) -> dict[str, Any]:
     settings, method, config = part.spec.settings, part.method, part.recipe.config
     generate = {"method": _METHODS[method], **_parameters(part, asked)}
     usual = "general_torch" if method == "gen" else "general_torch_ppl"
@@ -222,18 +222,18 @@ def _config(part: _Part, folder: Path, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _parameters(part: _Part, asked: Asked) -> dict[str, Any]:
+def _parameters(part: _Part, asked: RecordedFlags) -> dict[str, Any]:
     """Return the parameters of a task: their file, and what it holds."""
     named = part.recipe.config.generate.params if part.recipe.config else ""
     if part.spec.settings["fidelity"] == "faithful":
         arguments = TransformArguments(params=asked.params or _USUAL_PARAMETERS[part.method])
-        args, _ = written_parameters(part.recipe, arguments, is_faithful=True)
+        args, _ = find_parameters(part.recipe, arguments, is_faithful=True)
         return {"params": named, "args": dict(args)}
     sampling = part.spec.settings["sampling"] if part.method == "gen" else None
-    return {"params": named or asked.params, "args": _sampled_by(sampling)}
+    return {"params": named or asked.params, "args": _format_sampling(sampling)}
 
 
-def _sampled_by(sampling: Mapping[str, Any] | None) -> dict[str, Any]:
+def _format_sampling(sampling: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return how answers were sampled, by the original's names."""
     if sampling is None:
         return {"prompt_logprobs": 0, "max_tokens": 1}
@@ -275,16 +275,18 @@ def _instance(
     part: _Part, record: SampleRecord, score: Score, responses: ResponseIndex, names: Values
 ) -> dict[str, Any]:
     values = _values(part, names, score)
-    asked = list(_asked(part, record, responses))
+    asked = list(_iterate_requests(part, record, responses))
     if part.method == "gen":
         # As many prompts as outputs: the original asks n times for n of them.
         prompts = [prompt for prompt, some in asked for _ in (some or [None])]
         outputs = [text for _, some in asked for text in (some or [None])]
-        processed: list[Any] = [*_processed(part, record.sample, score, outputs)]
+        processed: list[Any] = [*_extract_answers(part, record.sample, score, outputs)]
     else:
         # One prompt, and an output for each option behind it.
         choices = record.sample.choices
-        prompts = [_without(prompt, choice) for (prompt, _), choice in zip(asked[:1], choices, strict=False)]
+        prompts = [
+            _remove_choice(prompt, choice) for (prompt, _), choice in zip(asked[:1], choices, strict=False)
+        ]
         outputs = [[some for _, some in asked]]
         processed = [_losses(part, score, [some for _, some in asked])]
     return {
@@ -293,26 +295,28 @@ def _instance(
         "prompt_inputs": prompts,
         "raw_outputs": outputs,
         "processed_outputs": processed,
-        "eval_results": _evaluated(part, score, values),
+        "eval_results": _build_eval_results(part, score, values),
         "metrics": values,
     }
 
 
-def _processed(part: _Part, sample: Sample, score: Score, outputs: Sequence[str | None]) -> list[str | None]:
+def _extract_answers(
+    part: _Part, sample: Sample, score: Score, outputs: Sequence[str | None]
+) -> list[str | None]:
     """Return the answer in each output."""
     if part.reader is None:
         return [score.answer]
     return [None if text is None else part.reader.found(text, sample).answer for text in outputs]
 
 
-def _evaluated(part: _Part, score: Score, values: Values) -> dict[str, Any]:
+def _build_eval_results(part: _Part, score: Score, values: Values) -> dict[str, Any]:
     """Return a row's values before their aggregation: for programs, which of them passed."""
     programs = {name for name, one in part.metrics.items() if one.get("aggregation") == _PASS_K}
     others = {name: value for name, value in values.items() if not (programs and name.startswith(_PASSES))}
     return {**{name: list(score.passed) for name in programs}, **others}
 
 
-def _asked(
+def _iterate_requests(
     part: _Part, record: SampleRecord, responses: ResponseIndex
 ) -> Iterator[tuple[Prompt, list[Any] | None]]:
     """Yield each prompt of a method, and what came back: texts, or the log-probabilities of tokens."""
@@ -329,9 +333,9 @@ def _asked(
                 yield prompt, None
 
 
-def _without(prompt: Prompt, choice: str) -> Prompt:
+def _remove_choice(prompt: Prompt, choice: str) -> Prompt:
     text = final_text(prompt)
-    return with_final_text(prompt, text[: len(text) - len(choice)])
+    return replace_final_text(prompt, text[: len(text) - len(choice)])
 
 
 def _losses(part: _Part, score: Score, tokens: Sequence[list[float] | None]) -> list[float | None]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from assay.app.settings import RunSettings
-from assay.app.team.evaluating import _Teller, evaluate
-from assay.app.team.messages import Advanced, Evaluate, Event
-from assay.app.team.plan import Plan
+from assay.app.team.evaluating import _ProgressReporter, evaluate
+from assay.app.team.messages import Evaluate, EvaluationProgress, Event
+from assay.app.team.plan import EvaluationPlan
 from assay.core.errors import PlanError
 from assay.engine.execute import Tally
 from assay.engine.judging import JudgeTally
@@ -17,7 +17,7 @@ from assay.engine.judging import JudgeTally
 
 def test_a_judge_at_work_is_told_now_and_then_and_not_with_each_reply() -> None:
     told: list[Event] = []
-    teller = _Teller(told.append)
+    teller = _ProgressReporter(told.append)
     tally = Tally(n_samples=2, judge=JudgeTally())
     assert tally.judge is not None
     tally.n_done = 1
@@ -33,7 +33,7 @@ def test_a_judge_at_work_is_told_now_and_then_and_not_with_each_reply() -> None:
     teller._next = 0.0
     tally.judge.n_failed = 3
     teller.progress(tally)
-    assert isinstance(last := told[-1], Advanced)
+    assert isinstance(last := told[-1], EvaluationProgress)
     names = ("n_done", "n_judge_prompts", "n_judge_replies", "n_judge_failed")
     assert [last.progress[name] for name in names] == [2, 1_000, 1_000, 3]
 
@@ -42,7 +42,7 @@ def test_an_evaluation_in_which_nothing_could_be_scored_has_failed(tmp_path: Pat
     table = tmp_path / "sums.csv"
     table.write_text("question,A,B,answer\n1+1=,1,2,B\n", encoding="utf-8")
     values = RunSettings(model="mock", model_args={"fail_every": "1"}, cache=False)
-    plan = Plan((str(table),), values, dict.fromkeys(RunSettings.__struct_fields__, "default"))
+    plan = EvaluationPlan((str(table),), values, dict.fromkeys(RunSettings.__struct_fields__, "default"))
     with pytest.raises(PlanError, match=r"TEAM-014 sums gen: nothing could be scored: every row failed"):
         evaluate(Evaluate(plan, str(tmp_path / "run"), allow_python=()), lambda event: None)
     assert (tmp_path / "run" / "summary.json").is_file()

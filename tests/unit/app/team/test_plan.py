@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.app.settings import RunSettings
-from assay.app.team.plan import AskedSettings, Plan, make_plan, require_no_secrets
+from assay.app.team.plan import AskedSettings, EvaluationPlan, make_plan, require_no_secrets
 from assay.core.errors import UsageError
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
@@ -20,7 +20,7 @@ def dataset(name: str, **settings: Any) -> Dataset:
     return Dataset(name, f"{name}.csv", "table", Provenance.FOLDER, settings=settings)
 
 
-def planned(*datasets: Dataset, judge: Model | None = None, **asked: Any) -> Plan:
+def planned(*datasets: Dataset, judge: Model | None = None, **asked: Any) -> EvaluationPlan:
     of_server = {"runs_dir": "kept", "seed": 1}
     return make_plan(_MODEL, datasets, AskedSettings(**asked), judge=judge, of_server=of_server)
 
@@ -109,4 +109,4 @@ def test_nothing_that_may_be_asked_for_is_a_path_or_a_model() -> None:
 )
 def test_a_plan_is_read_back_as_it_was_made(asked: AskedSettings) -> None:
     plan = make_plan(_MODEL, [dataset("a")], asked, judge=None, of_server={})
-    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=EvaluationPlan) == plan

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.team.folders import found, require_allowed
+from assay.app.team.folders import find_datasets, require_allowed
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import AuthorError
 
@@ -21,7 +21,7 @@ def test_tables_are_found_and_python_beside_them_is_not_run(tmp_path: Path) -> N
     (tmp_path / "dataset.py").write_text(_DEADLY)
     for task in LEAP.glob("*.py"):
         (tmp_path / f"task_{task.name}").write_text(_DEADLY + task.read_text())
-    told = found(TeamSettings(datasets=(str(tmp_path),)))
+    told = find_datasets(TeamSettings(datasets=(str(tmp_path),)))
     assert [(one.name, one.dialect) for one in told.datasets] == [("more", "table"), ("sums", "table")]
     assert told.problems == ()
 
@@ -33,11 +33,11 @@ def test_uploads_and_runs_in_such_a_folder_are_not_found_again(tmp_path: Path) -
     settings = TeamSettings(
         str(tmp_path / "team"), runs_dir=str(tmp_path / "kept"), datasets=(str(tmp_path),)
     )
-    assert [one.name for one in found(settings).datasets] == ["sums"]
+    assert [one.name for one in find_datasets(settings).datasets] == ["sums"]
 
 
 def test_a_registry_is_read_where_python_is_allowed() -> None:
-    told = {one.name: one for one in found(TeamSettings(allow_python=(str(LEAP),))).datasets}
+    told = {one.name: one for one in find_datasets(TeamSettings(allow_python=(str(LEAP),))).datasets}
     assert told["klue_ynat"].metrics == ("acc", "macro_f1")
     assert told["klue_ynat"].headline == "macro_f1"
     assert told["klue_ynat"].explanation == "뉴스 기사의 주제를 분류하는 능력 평가"
@@ -50,7 +50,7 @@ def test_the_registry_of_a_whole_checkout_is_read(tmp_path: Path) -> None:
     config.mkdir(parents=True)
     for task in LEAP.glob("*.py"):
         (config if task.name == "dataset.py" else tasks).joinpath(task.name).write_bytes(task.read_bytes())
-    told = {one.name: one for one in found(TeamSettings(allow_python=(str(tmp_path),))).datasets}
+    told = {one.name: one for one in find_datasets(TeamSettings(allow_python=(str(tmp_path),))).datasets}
     assert told["klue_sts"].metrics == ("acc", "f1")
     assert told["klue_sts"].headline == "acc"
 
@@ -60,7 +60,7 @@ def test_two_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "sums.csv").write_text(_CSV)
     (tmp_path / "alone.csv").write_text(_CSV)
-    told = found(TeamSettings(datasets=(str(tmp_path),)))
+    told = find_datasets(TeamSettings(datasets=(str(tmp_path),)))
     top = tmp_path.name
     assert {one.name for one in told.datasets} == {"alone", f"{top}.a.sums.csv", f"{top}.b.sums.csv"}
 
@@ -72,7 +72,7 @@ def test_a_folder_whose_code_fails_is_told_and_the_others_are_found(tmp_path: Pa
     (fine / "sums.csv").write_text(_CSV)
     (broken / "task.py").write_text("from .base import Task\nclass X(Task):\n    pass\n1 / 0\n")
     (broken / "dataset.py").write_text("def get_eval_datasets():\n    return {'x': {}}\n")
-    told = found(TeamSettings(datasets=(str(fine),), allow_python=(str(broken),)))
+    told = find_datasets(TeamSettings(datasets=(str(fine),), allow_python=(str(broken),)))
     assert [one.name for one in told.datasets] == ["sums"]
     assert [problem.code[:4] for problem in told.problems] == ["LEAP"]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.team.settings import team_settings
+from assay.app.team.settings import resolve_team_settings
 
 
 def test_flags_win_over_the_file_and_paths_are_whole(workdir: Path) -> None:
@@ -14,7 +14,7 @@ def test_flags_win_over_the_file_and_paths_are_whole(workdir: Path) -> None:
     (elsewhere / "assay-team.toml").write_text(
         'workers = 3\nruns_dir = "kept"\ndatasets = ["tables"]\ndatabase = "x.db"\nlease_s = 5\n'
     )
-    settings = team_settings({"workers": 2, "allow_python": ("mine",), "home": None}, elsewhere)
+    settings = resolve_team_settings({"workers": 2, "allow_python": ("mine",), "home": None}, elsewhere)
     assert (settings.workers, settings.lease_s) == (2, 5.0)
     assert settings.runs_dir == str(elsewhere / "kept")
     assert settings.datasets == (str(elsewhere / "tables"),)
@@ -24,11 +24,11 @@ def test_flags_win_over_the_file_and_paths_are_whole(workdir: Path) -> None:
 
 
 def test_the_address_of_a_database_is_left_as_it_is(workdir: Path) -> None:
-    settings = team_settings({"database": "postgresql://ann@db/assay"}, workdir)
+    settings = resolve_team_settings({"database": "postgresql://ann@db/assay"}, workdir)
     assert settings.database_place == "postgresql://ann@db/assay"
-    assert team_settings({}, workdir).database_place == str(workdir / "assay-team" / "team.db")
+    assert resolve_team_settings({}, workdir).database_place == str(workdir / "assay-team" / "team.db")
 
 
 @pytest.mark.parametrize("workers", [0, 64])
 def test_a_server_may_have_no_workers(workdir: Path, workers: int) -> None:
-    assert team_settings({"workers": workers}, workdir).workers == workers
+    assert resolve_team_settings({"workers": workers}, workdir).workers == workers

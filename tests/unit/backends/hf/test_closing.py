@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from assay.backends.registry import open_backend
-from assay.core.request import Generate, Sampling, Span, request
+from assay.core.request import Generate, Sampling, Span, make_request
 from assay.core.response import Completion, Likelihood
 
 ASKS = [
-    request("t", "1", "ppl", "option", 0, Span("one two three", 4)),
-    request("t", "1", "gen", "answer", 0, Generate("one two", Sampling(max_tokens=2))),
+    make_request("t", "1", "ppl", "option", 0, Span("one two three", 4)),
+    make_request("t", "1", "gen", "answer", 0, Generate("one two", Sampling(max_tokens=2))),
 ]
 
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.backends.hf import batch_generation, cache_readers
-from assay.backends.hf.batch_generation import RowWriting
+from assay.backends.hf.batch_generation import BatchGenerator
 from assay.backends.hf.batching import Budget
-from assay.backends.hf.generation import Draft, _drawn, new_draft
+from assay.backends.hf.generation import Draft, _sample_token, new_draft
 from assay.backends.registry import open_backend
-from assay.core.ids import draw
-from assay.core.request import Generate, Sampling, request
+from assay.core.ids import make_random
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Finish, Output
 
 MakeModel = Callable[..., Path]
@@ -48,7 +48,7 @@ class Writer:
         return [draft for done in self.run(drafts, tokens, max_rows) for draft in done]
 
     def run(self, drafts: Sequence[Draft], tokens: int = 4096, max_rows: int | None = None) -> Any:
-        writing = RowWriting(
+        writing = BatchGenerator(
             self.loaded, Budget(tokens, max_rows), self.backend._counters, self.ending, self.trunks
         )
         return writing.run(drafts)
@@ -58,10 +58,10 @@ class Writer:
         ids: list[int] = []
         sampling = draft.sampling
         twin = new_draft(draft.prompt, sampling, None, draft.key, draft.number)
-        twin.random = draw(sampling.seed or 0, draft.key, str(draft.number))
+        twin.random = make_random(sampling.seed or 0, draft.key, str(draft.number))
         while True:
             logits = self._logits((*draft.prompt, *ids))
-            ids.append(int(logits.argmax()) if sampling.temperature <= 0 else _drawn(logits, twin))
+            ids.append(int(logits.argmax()) if sampling.temperature <= 0 else _sample_token(logits, twin))
             text = self.backend._tokenizer.decode(ids, skip_special_tokens=True)
             cuts = [text.find(stop) for stop in sampling.stop if stop in text]
             if ids[-1] in self.ending.end_ids:
@@ -92,7 +92,7 @@ def _writer(make_model: MakeModel, kind: str) -> Writer:
 
 
 def tokens(seed: str, n: int) -> Prompt:
-    return tuple(draw(3, seed).choices(VOCABULARY, k=n))
+    return tuple(make_random(3, seed).choices(VOCABULARY, k=n))
 
 
 PROMPTS = st.builds(
@@ -152,7 +152,9 @@ def test_kinds_are_what_they_are_called(make_model: MakeModel) -> None:
 class Watch:
     """Notes what a feeder is asked for."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, kind: type[Any] = cache_readers.TrunkFeeder) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, kind: type[Any] = cache_readers.SharedPrefixFeeder
+    ) -> None:
         self.log: list[tuple[str, int]] = []
         self.prompts: list[Prompt] = []
         real_join, real_step = kind.join, kind.step
@@ -230,7 +232,7 @@ def test_samples_of_one_prompt_read_it_once(make_model: MakeModel, kind: str, ma
     head = "one two three four five six seven eight nine ten, hello world, the answer is yes, but no. "
     texts = [head + "What is the capital of France?", head + "Question: which of these is a fruit?"]
     asks = [Generate(text, Sampling(max_tokens=6, temperature=1.0, n=5)) for text in texts]
-    asked = [request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
+    asked = [make_request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
     outcomes = [response.outcome for response in backend.run(asked)]
     assert all(isinstance(outcome, Completion) for outcome in outcomes)
     outputs = [one for outcome in outcomes if isinstance(outcome, Completion) for one in outcome.outputs]
@@ -274,7 +276,7 @@ def test_memory_that_runs_out_keeps_what_is_done_and_writes_the_rest_alike(
         for draft in sized(1, 9, 12, 12, 3, 12, 12)
     ]
     expected = {draft.key: writer.alone(draft) for draft in asked}
-    feeder = cache_readers.TrunkFeeder if kind == "llama" else cache_readers.PlainFeeder
+    feeder = cache_readers.SharedPrefixFeeder if kind == "llama" else cache_readers.PlainFeeder
     watch = Watch(monkeypatch, feeder)
     real = feeder.step
     trouble = 0
@@ -304,14 +306,14 @@ def test_a_row_that_does_not_fit_alone_is_given_up_and_the_rest_goes_on(
     writer = _writer(make_model, "llama")
     asked = sized(5, 5, 40, 5)
     expected = [writer.alone(draft) for draft in asked]
-    real = cache_readers.TrunkFeeder.join
+    real = cache_readers.SharedPrefixFeeder.join
 
     def small(feeder: Any, prompts: Sequence[Prompt]) -> Any:
         if asked[2].prompt in prompts:
             raise RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes")
         return real(feeder, prompts)
 
-    monkeypatch.setattr(cache_readers.TrunkFeeder, "join", small)
+    monkeypatch.setattr(cache_readers.SharedPrefixFeeder, "join", small)
     writer.write(asked)
     kinds = [draft.failure[0] if draft.failure else None for draft in asked]
     assert kinds == [None, None, "memory", None]
@@ -336,7 +338,7 @@ def test_other_errors_are_not_hidden(make_model: MakeModel, monkeypatch: pytest.
     def gone(*_: Any) -> Any:
         raise RuntimeError("device lost")
 
-    monkeypatch.setattr(cache_readers.TrunkFeeder, "step", gone)
+    monkeypatch.setattr(cache_readers.SharedPrefixFeeder, "step", gone)
     with pytest.raises(RuntimeError, match="device lost"):
         _writer(make_model, "llama").write(sized(5, 5))
 

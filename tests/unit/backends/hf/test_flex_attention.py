@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from assay.backends.hf import flex_attention
 from assay.backends.hf.batching import Budget
-from assay.backends.hf.flex_attention import BLOCK, FlexLanes, in_blocks, which_blocks
-from assay.backends.hf.likelihood import Row, Rows, compute, sum_up
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.hf.packed_forward import Trunks
-from assay.backends.hf.prefix_tree import plan
+from assay.backends.hf.flex_attention import BLOCK, FlexLanes, find_blocks, round_up_to_blocks
+from assay.backends.hf.likelihood import Row, Rows, compute_rows, sum_exponentials
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.packed_forward import SharedPrefixCache
+from assay.backends.hf.prefix_tree import plan_lanes
 from assay.backends.hf.row_scoring import PackedScoring
 from assay.backends.hf.work_counters import Counters
 from fakes.tiny_llama import tiny_llama
@@ -49,17 +49,17 @@ def sequences(draw: st.DrawFn) -> list[tuple[int, ...]]:
 def test_blocks_are_those_that_hold_a_pair_that_sees(some: list[tuple[int, ...]], lane_tokens: int) -> None:
     import torch
 
-    for group in plan(some, [[(len(ids) - 1, len(ids), 0)] for ids in some], lane_tokens=lane_tokens):
-        n_trunk, width = len(group.trunk), in_blocks(len(group.trunk))
+    for group in plan_lanes(some, [[(len(ids) - 1, len(ids), 0)] for ids in some], lane_tokens=lane_tokens):
+        n_trunk, width = len(group.trunk), round_up_to_blocks(len(group.trunk))
         for lane in group.lanes:
-            n = in_blocks(len(lane.ids))
+            n = round_up_to_blocks(len(lane.ids))
             ends = torch.tensor(lane.ends + list(range(len(lane.ids) + 1, n + 1)))
             at = torch.arange(n)
             own = (at[None, :] <= at[:, None]) & (at[:, None] < ends[None, :])
             trunk = (torch.arange(width) < n_trunk).expand(n, -1)
             seen = torch.cat([trunk, own], dim=1)
             pairs = seen.view(n // BLOCK, BLOCK, -1, BLOCK).sum(dim=(1, 3))
-            blocks = which_blocks(ends, n_trunk, width)
+            blocks = find_blocks(ends, n_trunk, width)
             assert not (blocks.some & blocks.every).any()
             assert torch.equal(blocks.some | blocks.every, pairs > 0)
             # A block all of whose pairs see each other may be left to the mask, never the other way round.
@@ -67,7 +67,7 @@ def test_blocks_are_those_that_hold_a_pair_that_sees(some: list[tuple[int, ...]]
 
 
 @pytest.fixture
-def flexed() -> Iterator[Loaded]:
+def flexed() -> Iterator[LoadedModel]:
     """A small model on the CPU whose lanes go through flex attention, not compiled."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
@@ -79,13 +79,13 @@ def flexed() -> Iterator[Loaded]:
     model.set_attn_implementation(flex_attention.NAME)
     loaded.flex = FlexLanes(model, loaded.body.layers)
     loaded.flex._compiled = [layer.forward for layer in loaded.body.layers]
-    loaded.flex.sum_up = sum_up
+    loaded.flex.sum_up = sum_exponentials
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
         yield loaded
 
 
-def test_a_model_gives_what_it_gives_plainly(flexed: Loaded) -> None:
+def test_a_model_gives_what_it_gives_plainly(flexed: LoadedModel) -> None:
     @given(sequences(), st.sampled_from([64, 300, 1000]))
     @settings(max_examples=15, deadline=None)
     def holds(some: list[tuple[int, ...]], lane_tokens: int) -> None:
@@ -96,10 +96,10 @@ def test_a_model_gives_what_it_gives_plainly(flexed: Loaded) -> None:
             return list(made)
 
         packed, plain = rows(), rows()
-        scoring = PackedScoring(flexed, Budget(1000), Counters(), Trunks(1 << 20), lane_tokens)
+        scoring = PackedScoring(flexed, Budget(1000), Counters(), SharedPrefixCache(1 << 20), lane_tokens)
         done = [row for batch in scoring.run(packed) for row in batch]
         assert sorted(map(id, done)) == sorted(map(id, packed))
-        compute(flexed, plain)
+        compute_rows(flexed, plain)
         for one, other in zip(packed, plain, strict=True):
             assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
             assert one.is_top == other.is_top

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from assay.backends.registry import open_backend
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.prompt import Message, Prompt
-from assay.core.request import Generate, Request, Sampling, request
+from assay.core.request import Generate, Request, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Output, Response
 
 MakeModel = Callable[..., Path]
@@ -25,7 +25,9 @@ PROMPTS = [
 
 
 def requests(prompts: Sequence[Prompt], sampling: Sampling) -> list[Request]:
-    return [request("t", str(n), "gen", "answer", 0, Generate(p, sampling)) for n, p in enumerate(prompts)]
+    return [
+        make_request("t", str(n), "gen", "answer", 0, Generate(p, sampling)) for n, p in enumerate(prompts)
+    ]
 
 
 def write(backend: Any, prompts: Sequence[Prompt], sampling: Sampling) -> list[tuple[Output, ...]]:
@@ -81,7 +83,9 @@ def test_smollm2_writes_alike_in_any_company(shared_data: Path) -> None:
     prompts = [f"{head}Question: {row['question']}\nAnswer:" for row in rows[1:]]
     limits = [3, 14, 6, 14, 2, 9]
     asked = [
-        request("t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=limit, stop=("\n\n",))))
+        make_request(
+            "t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=limit, stop=("\n\n",)))
+        )
         for n, (prompt, limit) in enumerate(zip(prompts, limits, strict=True))
     ]
     texts = []
@@ -123,7 +127,7 @@ def test_batches_do_not_change_texts(make_model: MakeModel, sampling: Sampling) 
     for args in ({"max_batch": "7"}, {"batch_tokens": "20"}, {}):
         assert write(open_backend(where, args), PROMPTS, sampling) == expected
     order = list(range(len(PROMPTS)))
-    draw(1, "order").shuffle(order)
+    make_random(1, "order").shuffle(order)
     shuffled = write(open_backend(where, {}), [PROMPTS[n] for n in order], sampling)
     assert shuffled == [expected[n] for n in order]
 
@@ -224,7 +228,7 @@ def test_sampling_follows_the_seed_and_the_repeat(make_model: MakeModel) -> None
     ) == [outputs]
     assert write(backend, ["hello"], Sampling(max_tokens=12, temperature=1.0, seed=2, n=4)) != [outputs]
     ask = Generate("hello", Sampling(max_tokens=12, temperature=1.0))
-    repeats = [request("t", "s", "gen", "answer", index, ask) for index in range(4)]
+    repeats = [make_request("t", "s", "gen", "answer", index, ask) for index in range(4)]
     texts = {r.outcome.outputs[0].text for r in backend.run(repeats) if isinstance(r.outcome, Completion)}
     assert len(texts) > 1
 
@@ -240,14 +244,14 @@ def test_top_p_and_temperature_narrow_the_choice(make_model: MakeModel) -> None:
 def test_drawn_tokens_have_the_right_frequencies() -> None:
     import torch
 
-    from assay.backends.hf.generation import _drawn, new_draft
+    from assay.backends.hf.generation import _sample_token, new_draft
 
     probs = torch.tensor([0.1, 0.5, 0.05, 0.35])
     draft = new_draft((0,), Sampling(temperature=1.0, top_p=0.8), None, "k", 0)
-    draft.random = draw(0, "frequencies")
+    draft.random = make_random(0, "frequencies")
     counts = [0] * 4
     for _ in range(2000):
-        counts[_drawn(probs.log(), draft)] += 1
+        counts[_sample_token(probs.log(), draft)] += 1
     assert counts[0] == counts[2] == 0  # 0.5 alone does not reach 0.8; 0.5 and 0.35 do.
     assert counts[1] / 2000 == pytest.approx(0.5 / 0.85, abs=0.04)
 
@@ -255,7 +259,7 @@ def test_drawn_tokens_have_the_right_frequencies() -> None:
 def test_the_last_digits_of_the_logits_do_not_turn_a_draw() -> None:
     import torch
 
-    from assay.backends.hf.generation import _drawn, new_draft
+    from assay.backends.hf.generation import _sample_token, new_draft
 
     torch.manual_seed(5)
     # As many near equals as there are in the tail of a real vocabulary.
@@ -265,8 +269,8 @@ def test_the_last_digits_of_the_logits_do_not_turn_a_draw() -> None:
         for number in range(200):
             drafts = [new_draft((0,), Sampling(temperature=1.0, top_p=top_p), None, "k", 0) for _ in range(2)]
             for draft in drafts:
-                draft.random = draw(number, "digits")
-            assert _drawn(logits, drafts[0]) == _drawn(other, drafts[1])
+                draft.random = make_random(number, "digits")
+            assert _sample_token(logits, drafts[0]) == _sample_token(other, drafts[1])
 
 
 def test_greedy_repeats_are_written_once(make_model: MakeModel) -> None:
@@ -278,7 +282,7 @@ def test_greedy_repeats_are_written_once(make_model: MakeModel) -> None:
     assert written == three[0].n_tokens
     asked = [
         *requests(["hello"], Sampling(max_tokens=8)),
-        request("t", "9", "gen", "answer", 1, Generate("hello", Sampling(max_tokens=8))),
+        make_request("t", "9", "gen", "answer", 1, Generate("hello", Sampling(max_tokens=8))),
     ]
     assert len(list(backend.run(asked))) == 2
     assert backend.stats()["generated_tokens"] == 2 * written

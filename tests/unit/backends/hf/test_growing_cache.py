@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assay.backends.hf import growing_cache
 from assay.backends.hf.growing_cache import GrowingRows
-from assay.backends.hf.packed_forward import ReadRow, Trunk
+from assay.backends.hf.packed_forward import ReadRow, SharedPrefix
 
 LAYERS, HEADS, SIZE = 2, 3, 4
 
@@ -41,7 +41,7 @@ def pair(*shape: int) -> tuple[Any, Any]:
 @pytest.mark.parametrize("joins", [True, False])
 @given(data=st.data(), n_trunk=st.sampled_from([0, 5]))
 def test_each_row_keeps_its_own_columns(joins: bool, data: st.DataObject, n_trunk: int) -> None:
-    trunk = Trunk(
+    trunk = SharedPrefix(
         tuple(range(n_trunk)), [pair(1, HEADS, n_trunk, SIZE) for _ in range(LAYERS)] if n_trunk else []
     )
     rows, oracle = GrowingRows(trunk, joins=joins, dtype=torch.float32), Oracle(n_trunk)
@@ -62,7 +62,7 @@ def test_each_row_keeps_its_own_columns(joins: bool, data: st.DataObject, n_trun
     assert rows.n_rows == len(oracle.rows)
 
 
-def _check_step(rows: GrowingRows, oracle: Oracle, trunk: Trunk, joins: bool) -> None:
+def _check_step(rows: GrowingRows, oracle: Oracle, trunk: SharedPrefix, joins: bool) -> None:
     before = [row[0][0].shape[1] for row in oracle.rows]
     positions, mask = rows.next_column()
     assert positions[:, 0].tolist() == [oracle.n_trunk + n for n in before]

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from assay.backends.hf.backend import HfBackend
-from assay.backends.hf.media_decoding import decode_audio, resampled
+from assay.backends.hf.media_decoding import decode_audio, resample_audio
 from assay.core.errors import BackendError
 from assay.core.media import Audio, Image, Medium, Part, Text
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Sampling, Span, request
+from assay.core.request import Ask, Generate, Sampling, Span, make_request
 from assay.core.response import Completion, Failure, Likelihood, Outcome
-from assay.sources.media_files import media_file
+from assay.sources.media_files import read_media_file
 from fakes.tiny_vlm import TEMPLATE, write_tiny_llava, write_tiny_qwen2_audio
 
 pytest.importorskip("PIL")
@@ -51,7 +51,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> list[Image]:
         picture = Pictures.new("RGB", (24 + 8 * n, 32), color)
         picture.paste((0, 0, 0), (0, 0, 8, 8))
         picture.save(folder / f"{n}.png")
-        part = media_file(folder / f"{n}.png", Medium.IMAGE)
+        part = read_media_file(folder / f"{n}.png", Medium.IMAGE)
         assert isinstance(part, Image)
         found.append(part)
     return found
@@ -62,7 +62,7 @@ def shows(*parts: Part, sampling: Sampling = SHORT) -> Generate:
 
 
 def ask_all(backend: HfBackend, asks: Sequence[Ask]) -> list[Outcome]:
-    requests = [request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
+    requests = [make_request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
     answers = {response.request_id: response.outcome for response in backend.run(requests)}
     return [answers[one.id] for one in requests]
 
@@ -175,7 +175,7 @@ def test_tokens_and_their_number(llava: Path, images: list[Image]) -> None:
 def test_trouble_with_one_prompt_is_its_failure(llava: Path, images: list[Image], tmp_path: Path) -> None:
     path = tmp_path / "0.png"
     shutil.copy(images[0].path, path)
-    changed = media_file(path, Medium.IMAGE)
+    changed = read_media_file(path, Medium.IMAGE)
     shutil.copy(images[1].path, path)
     long = shows(images[0], Text("What is the color? " * 80))
     troubles: list[tuple[Ask, str, str]] = [
@@ -246,7 +246,9 @@ def test_pillow_is_asked_for_before_weights_are_read(
 def test_a_model_that_hears(hears: Path, shared_data: Path) -> None:
     from transformers import AutoModelForMultimodalLM, AutoProcessor
 
-    clips = [media_file(path, Medium.AUDIO) for path in sorted((shared_data / "spoken_digits").glob("*.wav"))]
+    clips = [
+        read_media_file(path, Medium.AUDIO) for path in sorted((shared_data / "spoken_digits").glob("*.wav"))
+    ]
     found = ask_all(opened(hears), [shows(clip, Text("Which digit?")) for clip in clips])
     model = AutoModelForMultimodalLM.from_pretrained(hears).eval()
     processor = AutoProcessor.from_pretrained(hears)
@@ -269,7 +271,7 @@ def test_a_tone_is_the_same_tone_at_another_rate(own_rate: int, rate: int) -> No
         at = np.arange(per_second) / per_second
         return np.sin(2 * np.pi * 440 * at) * np.hanning(per_second)
 
-    found = resampled(tone(own_rate), own_rate, rate)
+    found = resample_audio(tone(own_rate), own_rate, rate)
     assert len(found) == rate
     assert np.abs(found - tone(rate)).max() < 1e-3
 
@@ -285,6 +287,6 @@ def test_samples_of_every_width_and_channel(tmp_path: Path, width: int) -> None:
         writer.setframerate(8000)
         numbers = [int(value * scale) + (128 if width == 1 else 0) for frame in frames for value in frame]
         writer.writeframes(b"".join(n.to_bytes(width, "little", signed=width > 1) for n in numbers))
-    part = media_file(path, Medium.AUDIO)
+    part = read_media_file(path, Medium.AUDIO)
     assert isinstance(part, Audio)
     assert decode_audio(part, 8000).tolist() == pytest.approx([0.0, 0.5, -1.0])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.backends.hf.piece_names import piece_name
+from assay.backends.hf.piece_names import format_piece_name
 
 
 @cache
@@ -38,13 +38,13 @@ def test_any_part_of_a_text_is_shown_with_all_its_bytes(text: str, data: st.Data
     spelled = text.replace("<0x", "").encode()
     start = data.draw(st.integers(0, len(spelled)))
     part = spelled[start : data.draw(st.integers(start, len(spelled)))]
-    assert read_back(piece_name("".join(names[byte] for byte in part))) == part
+    assert read_back(format_piece_name("".join(names[byte] for byte in part))) == part
 
 
 def test_pieces() -> None:
     names = byte_names()
-    assert piece_name("".join(names[byte] for byte in " 좋아".encode())) == " 좋아"
-    assert piece_name("".join(names[byte] for byte in " 좋아".encode()[:-1])) == " 좋<0xEC><0x95>"
+    assert format_piece_name("".join(names[byte] for byte in " 좋아".encode())) == " 좋아"
+    assert format_piece_name("".join(names[byte] for byte in " 좋아".encode()[:-1])) == " 좋<0xEC><0x95>"
     # Vocabularies that fall back on bytes already write them so; other names are left.
-    assert piece_name("<0xEC>") == "<0xEC>"
-    assert piece_name("▁안") == "▁안"
+    assert format_piece_name("<0xEC>") == "<0xEC>"
+    assert format_piece_name("▁안") == "▁안"

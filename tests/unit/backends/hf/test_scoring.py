@@ -12,9 +12,9 @@ import pytest
 from assay.backends.hf.likelihood import Row
 from assay.backends.hf.packed_forward import compute_lanes
 from assay.backends.registry import open_backend
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.prompt import Message
-from assay.core.request import Ask, Labels, Request, Span, request
+from assay.core.request import Ask, Labels, Request, Span, make_request
 from assay.core.response import Failure, LabelProbs, Likelihood, Outcome
 
 MakeModel = Callable[..., Path]
@@ -33,7 +33,7 @@ SPANS = [
 
 
 def requests(asks: Sequence[Ask]) -> list[Request]:
-    return [request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(asks)]
+    return [make_request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(asks)]
 
 
 def outcomes(backend: Any, asks: Sequence[Ask]) -> list[Outcome]:
@@ -137,7 +137,7 @@ def test_batches_do_not_change_scores(make_model: MakeModel, family: str) -> Non
     where = f"hf:{make_model(family)}"
     expected = outcomes(open_backend(where, {"max_batch": "1"}), asks)
     shuffled = list(range(len(asks)))
-    draw(3, "order").shuffle(shuffled)
+    make_random(3, "order").shuffle(shuffled)
     for args in ({"max_batch": "7"}, {"batch_tokens": "300"}, {}):
         got = outcomes(open_backend(where, args), [asks[n] for n in shuffled])
         for n, outcome in zip(shuffled, got, strict=True):
@@ -205,7 +205,7 @@ def test_memory_that_runs_out_halves_the_batch(
 
     from assay.backends.hf import likelihood, row_scoring
 
-    real = likelihood.compute
+    real = likelihood.compute_rows
     sizes: list[int] = []
 
     def small(loaded: Any, rows: Sequence[Row]) -> None:
@@ -218,7 +218,7 @@ def test_memory_that_runs_out_halves_the_batch(
 
     where = f"hf:{make_model()}"
     expected = outcomes(open_backend(where, {}), SPANS)
-    monkeypatch.setattr(row_scoring, "compute", small)
+    monkeypatch.setattr(row_scoring, "compute_rows", small)
     found = outcomes(open_backend(where, {"plain": "true"}), [*SPANS, Span("yes " * 100, 4)])
     failure = found.pop()
     assert isinstance(failure, Failure)
@@ -236,7 +236,7 @@ def test_other_errors_of_the_model_are_not_hidden(
     def gone(*_: Any) -> None:
         raise RuntimeError("device lost")
 
-    monkeypatch.setattr(row_scoring, "compute", gone)
+    monkeypatch.setattr(row_scoring, "compute_rows", gone)
     for args in ({}, {"plain": "true"}):
         with pytest.raises(RuntimeError, match="device lost"):
             outcomes(open_backend(f"hf:{make_model()}", args), SPANS)

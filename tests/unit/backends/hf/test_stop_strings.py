@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.backends.hf.generation import Draft, Ending, new_draft
+from assay.backends.hf.generation import Draft, EndDetector, new_draft
 from assay.backends.vllm.generation_jobs import WriteJob
 from assay.backends.vllm.token_engine import WriteAnswer
 from assay.core.request import Sampling
@@ -87,7 +87,7 @@ def test_the_end_is_found_at_the_same_token_as_in_the_whole_text(tokenizer: Any,
     stop = text[begin : begin + data.draw(st.sampled_from([1, 2, 5, 12, 30]))] or "nothing"
     stops = (stop, *data.draw(st.lists(st.sampled_from(["\n\nQuestion:", "本", "<|im_start|>"]), max_size=1)))
     sampling = Sampling(max_tokens=len(ids), stop=stops)
-    ending, draft = Ending(tokenizer), new_draft((5,), sampling, None, "k", 0)
+    ending, draft = EndDetector(tokenizer), new_draft((5,), sampling, None, "k", 0)
     for token_id in ids:
         draft.ids.append(token_id)
         ending.check(draft)
@@ -101,7 +101,7 @@ def test_a_stop_inside_a_long_run_of_bytes() -> None:
     tokenizer = _byte_fallback()
     vocabulary = tokenizer.get_vocab()
     ids = [vocabulary[f"<0x{byte:02X}>"] for byte in ("🙂" * 40 + "é").encode()]
-    ending, draft = Ending(tokenizer), new_draft((5,), Sampling(stop=("🙂é",)), None, "k", 0)
+    ending, draft = EndDetector(tokenizer), new_draft((5,), Sampling(stop=("🙂é",)), None, "k", 0)
     for token_id in ids:
         assert draft.output is None
         draft.ids.append(token_id)
@@ -113,7 +113,7 @@ def test_only_the_end_of_a_long_text_is_decoded(tokenizer: Any) -> None:
     n_decoded = 0
     sampling = Sampling(max_tokens=10_000, stop=("\n\nQuestion:",))
     draft: Draft = new_draft((5,), sampling, None, "k", 0)
-    ending = Ending(tokenizer)
+    ending = EndDetector(tokenizer)
     real = ending._decode
 
     def counted(ids: list[int], **options: Any) -> str:
@@ -139,7 +139,7 @@ def written_as(tokenizer: Any, *parts: str) -> list[int]:
 def test_token_sequences_end_a_text_in_place_of_stop_strings(tokenizer: Any) -> None:
     stop = tuple(written_as(tokenizer, "b", "b"))
     ids = written_as(tokenizer, "a", "b", "a", "b", "b", "a")
-    ending = Ending(tokenizer)
+    ending = EndDetector(tokenizer)
     # The stop string would end it at once.
     draft = new_draft((5,), Sampling(max_tokens=99, stop=("a",)), None, "k", 0, (stop,))
     for token_id in ids:
@@ -155,9 +155,9 @@ def test_an_engines_text_is_cut_at_the_first_token_sequence(tokenizer: Any) -> N
     stop = tuple(written_as(tokenizer, "b", "b"))
     ids = written_as(tokenizer, "a", "b", "b", "a", "b", "b", "a")
     draft = new_draft((5,), Sampling(max_tokens=99, stop=("a",)), None, "k", 0, (stop,))
-    job = WriteJob(draft, Ending(tokenizer))
+    job = WriteJob(draft, EndDetector(tokenizer))
     assert job.ask.stop == ()
     job.take(WriteAnswer(tuple(ids), "", is_stopped=False), 0.0)
     n_before = len(written_as(tokenizer, "a"))
-    text = Ending(tokenizer).text(ids[:n_before])
+    text = EndDetector(tokenizer).text(ids[:n_before])
     assert draft.output == Output(text, Finish.STOP, n_before + len(stop))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from assay.backends.hf import packed_forward, row_scoring
-from assay.backends.hf.loaded_model import Loaded
-from assay.backends.hf.prefix_tree import plan
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.prefix_tree import plan_lanes
 from assay.backends.hf.row_scoring import prepare_packing
 from fakes.tiny_llama import tiny_llama
 
@@ -18,7 +18,7 @@ VOCAB = 97
 def test_the_trial_shares_in_every_way_there_is() -> None:
     rows = row_scoring._canary(VOCAB)
     sequences, reads = [row.inputs for row in rows], [row.runs for row in rows]
-    (group,) = plan(sequences, reads, lane_tokens=row_scoring._CANARY_LANE, least_saving=1)
+    (group,) = plan_lanes(sequences, reads, lane_tokens=row_scoring._CANARY_LANE, least_saving=1)
     assert group.trunk
     assert group.trunk_reads
     assert len(group.lanes) == 2
@@ -35,10 +35,10 @@ def test_a_model_that_takes_a_mask_packs() -> None:
 def test_what_packing_gets_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """Each fault gives plausible numbers and no error; only the comparison tells."""
     loaded = tiny_llama(VOCAB)
-    monkeypatch.setattr(row_scoring, "_share", lambda loaded: False)
-    side_by_side = packed_forward._side_by_side
+    monkeypatch.setattr(row_scoring, "_enable_shared", lambda loaded: False)
+    side_by_side = packed_forward._build_padded_feed
 
-    def broken(lanes: Any, n_trunk: int, loaded: Loaded) -> dict[str, Any]:
+    def broken(lanes: Any, n_trunk: int, loaded: LoadedModel) -> dict[str, Any]:
         import torch
 
         feed = side_by_side(lanes, n_trunk, loaded)
@@ -54,7 +54,7 @@ def test_what_packing_gets_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch, f
             )
         return feed
 
-    monkeypatch.setattr(packed_forward, "_side_by_side", broken)
+    monkeypatch.setattr(packed_forward, "_build_padded_feed", broken)
     packs, troubles = prepare_packing(loaded)
     assert not packs
     assert any("packed rows differ from plain ones" in trouble for trouble in troubles)

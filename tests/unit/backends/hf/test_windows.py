@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assay.backends.registry import open_backend
-from assay.core.request import Span, Windows, request
+from assay.core.request import Span, Windows, make_request
 from assay.core.response import Failure, Likelihood, Outcome
 
 MakeModel = Callable[..., Path]
@@ -22,7 +22,7 @@ TEXT = (
 
 
 def outcome(backend: Any, text: str, windows: Windows | None) -> Outcome:
-    (response,) = backend.run([request("t", "s", "ppl", "text", 0, Span(text, 0, windows=windows))])
+    (response,) = backend.run([make_request("t", "s", "ppl", "text", 0, Span(text, 0, windows=windows))])
     found: Outcome = response.outcome
     return found
 
@@ -173,7 +173,7 @@ def test_company_and_batches_do_not_change_windows(pair: tuple[Any, Recipe]) -> 
 
 
 def _numbered(asks: Sequence[Span]) -> list[Any]:
-    return [request("t", str(n), "ppl", "text", 0, ask) for n, ask in enumerate(asks)]
+    return [make_request("t", str(n), "ppl", "text", 0, ask) for n, ask in enumerate(asks)]
 
 
 @pytest.mark.parametrize(

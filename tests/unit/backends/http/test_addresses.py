@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.backends.http.addresses import checked_address
+from assay.backends.http.addresses import check_address
 from assay.core.errors import AssayError
 
 
@@ -18,7 +18,7 @@ from assay.core.errors import AssayError
     ],
 )
 def test_what_can_be_called_is_left_as_it_is(url: str) -> None:
-    assert checked_address(url, "an example") == url
+    assert check_address(url, "an example") == url
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_can_be_called_is_left_as_it_is(url: str) -> None:
 )
 def test_what_cannot_be_called_is_refused_before_anything_is_sent(url: str, said: str) -> None:
     with pytest.raises(AssayError) as caught:
-        checked_address(url, "an example")
+        check_address(url, "an example")
     (problem,) = caught.value.problems
     assert problem.code == "MODEL-001"
     assert said in problem.what

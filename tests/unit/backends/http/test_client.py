@@ -15,9 +15,17 @@ from hypothesis import strategies as st
 
 from assay.backends.http.client import HttpClient
 from assay.backends.http.event_loop import new_event_loop
-from assay.backends.http.exchange import Broken, Limits, Reply, Stalled, Taker, TooLate, Unreachable
+from assay.backends.http.exchange import (
+    ChunkConsumer,
+    ConnectionBroken,
+    HttpReply,
+    ReplyStalled,
+    ReplyTimeout,
+    ServerUnreachable,
+    TimeLimits,
+)
 
-PATIENT = Limits(30.0)
+PATIENT = TimeLimits(30.0)
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = (
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -89,7 +97,7 @@ def held(
         loop.close()
 
 
-async def _get(client: HttpClient, limits: Limits = PATIENT) -> Reply:
+async def _get(client: HttpClient, limits: TimeLimits = PATIENT) -> HttpReply:
     return await client.call("POST", "/v1/x", b'{"a":1}', limits)
 
 
@@ -102,9 +110,9 @@ def always(*pieces: bytes) -> Scene:
     return scene
 
 
-def answered(scene: Scene, limits: Limits = PATIENT) -> Reply:
+def answered(scene: Scene, limits: TimeLimits = PATIENT) -> HttpReply:
     reply, _ = held(scene, lambda client: _get(client, limits))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, HttpReply)
     return reply
 
 
@@ -115,7 +123,7 @@ def test_a_request_is_sent_as_the_protocol_says() -> None:
         heard.append(await wire.hear())
         await wire.say(OK)
 
-    async def asks(client: HttpClient) -> Reply:
+    async def asks(client: HttpClient) -> HttpReply:
         return await client.call("POST", "/v1/x", b"{}", PATIENT, headers="Authorization: Bearer k\r\n")
 
     held(scene, asks)
@@ -190,7 +198,7 @@ def test_a_first_connection_that_closes_without_a_word_is_trouble() -> None:
     async def scene(wire: Wire) -> None:
         await wire.hear()
 
-    with pytest.raises(Broken, match="closed the connection"):
+    with pytest.raises(ConnectionBroken, match="closed the connection"):
         answered(scene)
 
 
@@ -199,17 +207,17 @@ def test_a_reply_that_ends_early_is_trouble() -> None:
         await wire.hear()
         await wire.say(OK[:-2])
 
-    with pytest.raises(Broken, match="before its reply was whole"):
+    with pytest.raises(ConnectionBroken, match="before its reply was whole"):
         answered(scene)
 
 
 def test_what_is_no_http_is_trouble() -> None:
-    with pytest.raises(Broken, match="no HTTP"):
+    with pytest.raises(ConnectionBroken, match="no HTTP"):
         answered(always(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))
 
 
 def test_a_server_that_changes_the_protocol_is_trouble() -> None:
-    with pytest.raises(Broken, match="another protocol"):
+    with pytest.raises(ConnectionBroken, match="another protocol"):
         answered(always(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"))
 
 
@@ -218,7 +226,7 @@ def test_nothing_listens() -> None:
         async with HttpClient("http://127.0.0.1:9/v1") as nobody:
             return await _get(nobody)
 
-    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9"):
+    with pytest.raises(ServerUnreachable, match=r"127\.0\.0\.1:9"):
         held(always(OK), asks)
 
 
@@ -234,20 +242,20 @@ async def _stalling(wire: Wire) -> None:
 
 
 def test_a_call_ends_when_its_time_is_over() -> None:
-    with pytest.raises(TooLate, match=r"0\.2 s"):
-        answered(_silent, Limits(0.2))
-    with pytest.raises(TooLate):
-        answered(_stalling, Limits(0.2))
+    with pytest.raises(ReplyTimeout, match=r"0\.2 s"):
+        answered(_silent, TimeLimits(0.2))
+    with pytest.raises(ReplyTimeout):
+        answered(_stalling, TimeLimits(0.2))
 
 
 def test_a_reply_that_stands_still_ends_before_that() -> None:
-    with pytest.raises(Stalled, match=r"nothing came for 0\.1 s"):
-        answered(_stalling, Limits(600.0, idle_s=0.1))
+    with pytest.raises(ReplyStalled, match=r"nothing came for 0\.1 s"):
+        answered(_stalling, TimeLimits(600.0, idle_s=0.1))
 
 
 def test_waiting_for_the_first_byte_is_not_standing_still() -> None:
-    with pytest.raises(TooLate):
-        answered(_silent, Limits(0.4, idle_s=0.05))
+    with pytest.raises(ReplyTimeout):
+        answered(_silent, TimeLimits(0.4, idle_s=0.05))
 
 
 def test_pieces_are_taken_as_they_come() -> None:
@@ -264,20 +272,20 @@ def test_pieces_are_taken_as_they_come() -> None:
         taken.append(piece)
         is_first_there.set()
 
-    def on_head(status: int, headers: Mapping[str, str]) -> Taker | None:
+    def on_head(status: int, headers: Mapping[str, str]) -> ChunkConsumer | None:
         assert (status, headers["transfer-encoding"]) == (200, "chunked")
         return take
 
-    async def asks(client: HttpClient) -> Reply:
+    async def asks(client: HttpClient) -> HttpReply:
         return await client.call("GET", "/", None, PATIENT, on_head=on_head)
 
     reply, _ = held(scene, asks)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, HttpReply)
     assert (b"".join(taken), reply.content) == (b"hello", b"")
 
 
 def test_what_a_taker_raises_ends_the_call_and_its_connection() -> None:
-    def on_head(status: int, headers: Mapping[str, str]) -> Taker | None:
+    def on_head(status: int, headers: Mapping[str, str]) -> ChunkConsumer | None:
         def take(piece: bytes, now: float) -> None:
             raise LookupError("not what I wanted")
 
@@ -334,7 +342,7 @@ def test_a_used_connection_that_breaks_after_a_word_is_trouble() -> None:
 
     async def asks(client: HttpClient) -> bool:
         await _get(client)
-        with pytest.raises(Broken):
+        with pytest.raises(ConnectionBroken):
             await _get(client)
         return True
 
@@ -408,7 +416,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
     own_certificate: tuple[ssl.SSLContext, Path],
 ) -> None:
     context, _ = own_certificate
-    with pytest.raises(Unreachable, match="certificate"):
+    with pytest.raises(ServerUnreachable, match="certificate"):
         held(always(OK), _get, context)
 
 
@@ -418,5 +426,5 @@ def test_a_certificate_that_the_environment_names_is_taken(
     context, certificate = own_certificate
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     reply, _ = held(always(OK), _get, context)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, HttpReply)
     assert reply.content == b"hello"

@@ -13,7 +13,7 @@ from assay.backends.registry import open_backend, open_timed_client
 from assay.core.errors import BackendError
 from assay.core.ports import Backend
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Kind, Sampling, Span, request
+from assay.core.request import Ask, Generate, Kind, Sampling, Span, make_request
 from assay.core.response import Completion, Failure, Finish, Outcome
 from fakes.generate_server import Body, GenerateServer, generating, tgi_error, tgi_events, words
 from fakes.openai_server import Chunks, event
@@ -35,7 +35,7 @@ def client(server: GenerateServer, protocol: str, **args: str) -> Backend:
 
 
 def outcomes(backend: Backend, *asks: Ask) -> list[Outcome]:
-    requests = [request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
+    requests = [make_request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
     by_id = {one.request_id: one.outcome for one in backend.run(requests)}
     return [by_id[one.id] for one in requests]
 

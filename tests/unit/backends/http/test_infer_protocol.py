@@ -9,33 +9,39 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from assay.backends.http.infer_protocol import PROBE, SCORING, Part, parts_of, read
+from assay.backends.http.infer_protocol import (
+    PROBE,
+    SCORING,
+    InferPart,
+    read_infer_replies,
+    split_infer_request,
+)
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, Windows, request
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, Windows, make_request
 from assay.core.response import Failure, Finish, Likelihood, Output
 from fakes.infer_server import PIECE, logprobs
 
 
 def asked(ask: Ask, index: int = 0) -> Request:
-    return request("t", "1", "any", "answer", index, ask)
+    return make_request("t", "1", "any", "answer", index, ask)
 
 
-def parts(ask: Ask, index: int = 0) -> list[Part]:
-    found = parts_of(asked(ask, index))
+def parts(ask: Ask, index: int = 0) -> list[InferPart]:
+    found = split_infer_request(asked(ask, index))
     assert not isinstance(found, Failure)
     return found
 
 
 def scored(ask: Span, *replies: Any) -> Likelihood | Failure:
     (part,) = parts(ask)
-    outcome = read(part, replies)
+    outcome = read_infer_replies(part, replies)
     assert not isinstance(outcome, Output)
     return outcome
 
 
 def written(reply: Any, **sampling: Any) -> Output:
     (part,) = parts(Generate("p", Sampling(**sampling)))
-    outcome = read(part, [reply])
+    outcome = read_infer_replies(part, [reply])
     assert isinstance(outcome, Output)
     return outcome
 
@@ -176,7 +182,7 @@ def test_why_a_text_ended_is_said_as_far_as_it_is_known() -> None:
 
 def test_a_reply_that_is_no_text_is_no_answer() -> None:
     (part,) = parts(Generate("p", Sampling()))
-    outcome = read(part, [[-1.0]])
+    outcome = read_infer_replies(part, [[-1.0]])
     assert isinstance(outcome, Failure)
     assert "expected a text" in outcome.message
 
@@ -192,6 +198,6 @@ def test_a_reply_that_is_no_text_is_no_answer() -> None:
     ],
 )
 def test_what_the_server_cannot_do_is_not_sent(ask: Ask, kind: str) -> None:
-    refused = parts_of(asked(ask))
+    refused = split_infer_request(asked(ask))
     assert isinstance(refused, Failure)
     assert refused.kind == kind

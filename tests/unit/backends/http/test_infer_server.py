@@ -15,7 +15,7 @@ from aiohttp import web
 from assay.backends.http.infer_server import InferServerBackend
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
-from assay.core.request import Ask, Generate, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Request, Sampling, Span, make_request
 from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome
 from fakes.infer_server import (
     Body,
@@ -37,7 +37,7 @@ TEXTS = [Span(f"text number {n}, and on", 0, leads=False) for n in range(20)]
 
 
 def requests(asks: Sequence[Ask]) -> list[Request]:
-    return [request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+    return [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
 
 
 def client(url: str, **args: Any) -> InferServerBackend:
@@ -114,7 +114,7 @@ def test_requests_are_pulled_as_there_is_room() -> None:
         nonlocal pulled
         while True:
             pulled += 1
-            yield request("t", str(pulled), "gen", "answer", 0, Generate(f"prompt {pulled}", GREEDY))
+            yield make_request("t", str(pulled), "gen", "answer", 0, Generate(f"prompt {pulled}", GREEDY))
 
     with serving() as server:
         stream = client(server.url, batch_size=4, concurrency=3).run(endless())
@@ -133,7 +133,9 @@ def test_settings_of_many_kinds_do_not_pile_up() -> None:
         nonlocal pulled
         while True:
             pulled += 1
-            yield request("t", str(pulled), "gen", "answer", 0, Generate("p", Sampling(max_tokens=pulled)))
+            yield make_request(
+                "t", str(pulled), "gen", "answer", 0, Generate("p", Sampling(max_tokens=pulled))
+            )
 
     with serving() as server:
         stream = client(server.url, batch_size=4, concurrency=3).run(all_different())
@@ -333,7 +335,7 @@ def test_further_parameters_are_sent_and_reset_for_later_calls() -> None:
         backend = open_backend(f"ultraeval:{server.url}", {"concurrency": "1"})
         assert backend.card.takes_parameters
         for n, ask in enumerate(asks):
-            list(backend.run([request("t", str(n), "gen", "answer", 0, ask)]))
+            list(backend.run([make_request("t", str(n), "gen", "answer", 0, ask)]))
     first, second = (body["params"] for body in server.bodies)
     assert {name: first[name] for name in beams} == beams
     assert first["max_tokens"] == 16
@@ -344,8 +346,10 @@ def test_further_parameters_are_sent_and_reset_for_later_calls() -> None:
 
 def test_parameters_may_say_how_many_texts_a_call_has() -> None:
     small = Sampling(4, server={"batch_size": 2})
-    asked = [request("t", str(n), "gen", "answer", 0, Generate(f"{n}", small)) for n in range(5)]
-    asked += [request("t", str(n), "gen", "answer", 0, Generate(f"{n}", Sampling(4))) for n in range(5, 10)]
+    asked = [make_request("t", str(n), "gen", "answer", 0, Generate(f"{n}", small)) for n in range(5)]
+    asked += [
+        make_request("t", str(n), "gen", "answer", 0, Generate(f"{n}", Sampling(4))) for n in range(5, 10)
+    ]
     with serving() as server:
         list(open_backend(f"ultraeval:{server.url}", {"batch_size": "4"}).run(asked))
     sizes = {

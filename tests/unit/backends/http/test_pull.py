@@ -13,7 +13,7 @@ import pytest
 
 from assay.backends.http import pull
 from assay.backends.http.concurrency import FixedLevel, Level
-from assay.backends.http.pull import in_flight
+from assay.backends.http.pull import run_concurrently
 from fakes.openai_server import serving, small_model
 
 
@@ -39,7 +39,7 @@ def test_a_job_that_is_stuck_does_not_let_the_others_run_away(monkeypatch: pytes
             await asyncio.to_thread(is_free.wait)
         return job
 
-    results = in_flight(pulled, work, url="http://127.0.0.1:9", level=FixedLevel(4))
+    results = run_concurrently(pulled, work, url="http://127.0.0.1:9", level=FixedLevel(4))
     before = [next(results) for _ in range(304)]
     assert 5 not in before
     assert pulled.n == 305, "five before the one that is stuck, itself, and 299 after it"
@@ -69,7 +69,7 @@ def test_the_level_decides_how_many_are_under_way() -> None:
         return job
 
     pulled = Pulled()
-    results = in_flight(pulled, work, url="http://127.0.0.1:9", level=level)
+    results = run_concurrently(pulled, work, url="http://127.0.0.1:9", level=level)
     for _ in range(50):
         next(results)
     assert most == 2

@@ -104,11 +104,11 @@ def test_a_template_that_runs_away_is_found_before_the_weights_are_loaded(
     (folder / "chat_template.jinja").write_text(template)
     model = HfBackend(str(folder), {})
     with pytest.raises(BackendError, match=r"MODEL-020.*the chat template of hf:.* does not end: template"):
-        model.probed(frozenset(Kind), is_chat=True)
-    assert model.probed(frozenset(Kind), is_chat=False) is model.card
+        model.probe_card(frozenset(Kind), is_chat=True)
+    assert model.probe_card(frozenset(Kind), is_chat=False) is model.card
     (tmp_path / "own.jinja").write_text(CHATML)
     own = HfBackend(str(folder), {"chat_template": str(tmp_path / "own.jinja")})
-    assert own.probed(frozenset(Kind), is_chat=True).is_chat
+    assert own.probe_card(frozenset(Kind), is_chat=True).is_chat
 
 
 @pytest.mark.usefixtures("unloaded")
@@ -118,10 +118,10 @@ def test_a_template_that_does_not_parse_is_found_before_the_weights_are_loaded(
     (tmp_path / "own.jinja").write_text("{% for m in messages %}\n{{ m.content }\n{% endfor %}")
     given = {"chat_template": str(tmp_path / "own.jinja")}
     with pytest.raises(BackendError, match=r"MODEL-020 .*own.jinja does not parse: template line 2"):
-        HfBackend(str(make_model()), given).probed(frozenset(Kind), is_chat=True)
+        HfBackend(str(make_model()), given).probe_card(frozenset(Kind), is_chat=True)
     # A tokenizer with code of its own may render it all the same.
     trusting = HfBackend(str(make_model()), {**given, "trust_remote_code": "true"})
-    assert trusting.probed(frozenset(Kind), is_chat=True).is_chat
+    assert trusting.probe_card(frozenset(Kind), is_chat=True).is_chat
 
 
 @pytest.mark.usefixtures("unloaded")
@@ -133,7 +133,7 @@ def test_other_templates_are_left_to_the_conversations(
 ) -> None:
     (tmp_path / "own.jinja").write_text(template)
     model = HfBackend(str(make_model()), {"chat_template": str(tmp_path / "own.jinja")})
-    assert model.probed(frozenset(Kind), is_chat=True).is_chat
+    assert model.probe_card(frozenset(Kind), is_chat=True).is_chat
 
 
 @pytest.mark.parametrize("template", ["{{ raise_exception('no system role') }}", "{{ 1 / 0 }}", "{{ broken"])

@@ -11,11 +11,11 @@ from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
 from assay.core.ports import Backend
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Labels, Sampling, Span, request
+from assay.core.request import Ask, Generate, Labels, Sampling, Span, make_request
 from assay.core.response import Completion, Failure, Outcome
 from assay.core.task import TaskSettings
 from assay.dialects.table.compile import compile_table
-from assay.engine.context_fitting import Fitting
+from assay.engine.context_fitting import ContextFitter
 
 QUESTION = "Which of these is a fruit? 日本語 🙂\nA. apple\nB. stone\nAnswer:"
 TALK = (Message("user", "One?"), Message("assistant", "yes"), Message("user", QUESTION))
@@ -37,7 +37,7 @@ WORDY = (
 
 
 def outcome(backend: Backend, ask: Ask) -> Outcome:
-    (response,) = backend.run([request("t", "s", "x", "answer", 0, ask)])
+    (response,) = backend.run([make_request("t", "s", "x", "answer", 0, ask)])
     return response.outcome
 
 
@@ -102,7 +102,7 @@ def test_examples_fit_a_real_tokenizer_as_well_as_they_can(
         max_tokens=9,
     )
     task = compile_table(str(tmp_path / "data.csv"), settings).task
-    fitting = Fitting(backend)
+    fitting = ContextFitter(backend)
     seen = set()
     for sample in task.samples():
         fitted = fitting.requests(task, sample)

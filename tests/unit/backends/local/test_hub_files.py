@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.bench_items import SYNTHETIC, ItemsAsked, load_items
-from assay.app.worker import Setup
+from assay.app.bench_items import SYNTHETIC, ItemSettings, load_items
+from assay.app.worker import WorkerSetup
 from assay.backends.local.adapter_files import find_adapter
 from assay.backends.local.hub_files import HubFiles, HubGgufFiles, HubName, read_hub_name
 from assay.backends.local.hub_selection import select_small, select_weights
 from assay.backends.local.model_files import GgufFiles
 from assay.backends.local.model_search import find_files, find_tokenizer
 from assay.backends.registry import open_backend
-from assay.bench.lengths import Constant
+from assay.bench.lengths import ConstantLength
 from assay.core.errors import BackendError
 from assay.core.model import ModelIdentity
 from assay.hub.download_listeners import reporting_downloads
@@ -175,7 +175,7 @@ def test_a_worker_opens_the_commit_that_the_run_resolved(hub: HubServer, name: s
     repository = hub.add_model("org/name", small_files())
     first = open_backend(name, {"dtype": "float32"}).identity()
     repository.commit({"config.json": json.dumps({"model_type": "llama", "max_position_embeddings": 5})})
-    there = Setup(name, {"dtype": "float32"}, commit=first.commit).open()
+    there = WorkerSetup(name, {"dtype": "float32"}, commit=first.commit).open()
     assert there.identity() == first
     assert there.card.context_length == 77
     assert open_backend(name, {"dtype": "float32"}).card.context_length == 5
@@ -255,7 +255,9 @@ def test_a_benchmark_counts_by_the_tokenizer_of_a_hub_model_and_records_its_comm
         "org/name", {**small_files(), "tokenizer.json": tmp_path / "own" / "tokenizer.json"}
     ).head.sha
     for name in ("org/name", "hf:org/name@main"):
-        items = load_items(SYNTHETIC, ItemsAsked(n=2, input=Constant(20), output=Constant(5), tokenizer=name))
+        items = load_items(
+            SYNTHETIC, ItemSettings(n=2, input=ConstantLength(20), output=ConstantLength(5), tokenizer=name)
+        )
         assert items.describes["tokenizer"] == f"hf:org/name@{commit}"
         assert [item.n_prompt_tokens for item in items] == [20, 20]
     assert {one.path.rpartition("/")[2] for one in hub.asked("/resolve/")} == {"tokenizer.json"}
@@ -263,4 +265,4 @@ def test_a_benchmark_counts_by_the_tokenizer_of_a_hub_model_and_records_its_comm
     assert find_tokenizer("org/name") is None
     hub.add_model("org/none", {"config.json": "{}"})
     with pytest.raises(BackendError, match=r"MODEL-018.*org/none has no tokenizer\.json"):
-        load_items(SYNTHETIC, ItemsAsked(tokenizer="org/none"))
+        load_items(SYNTHETIC, ItemSettings(tokenizer="org/none"))

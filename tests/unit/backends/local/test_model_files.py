@@ -13,7 +13,7 @@ from assay.backends.local.model_files import FolderFiles, GgufFiles
 from assay.backends.local.model_identity import hash_file, hash_files
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 
 
 @pytest.fixture(autouse=True)
@@ -170,7 +170,7 @@ def test_weights_that_do_not_load_keep_their_cause(make_model: Callable[..., Pat
     broken = tmp_path / "broken"
     shutil.copytree(make_model(), broken)
     (broken / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0not json")
-    ask = request("t", "s", "gen", "answer", 0, Generate("x", Sampling()))
+    ask = make_request("t", "s", "gen", "answer", 0, Generate("x", Sampling()))
     with pytest.raises(BackendError, match="MODEL-005"):
         list(open_backend(f"hf:{broken}", {}).run([ask]))
 
@@ -185,7 +185,7 @@ def test_weights_that_are_missing_are_not_made_up(make_model: Callable[..., Path
     weights = load_file(broken / "model.safetensors")
     del weights["model.norm.weight"]
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
-    ask = request("t", "s", "gen", "answer", 0, Generate("x", Sampling()))
+    ask = make_request("t", "s", "gen", "answer", 0, Generate("x", Sampling()))
     with pytest.raises(BackendError, match=r"MODEL-005.*model\.norm\.weight"):
         list(open_backend(f"hf:{broken}", {}).run([ask]))
 
@@ -197,11 +197,11 @@ def test_weights_that_do_not_fit_into_memory(
     def full(*_: object) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
-    monkeypatch.setattr("assay.backends.hf.loading._from_folder", full)
+    monkeypatch.setattr("assay.backends.hf.loading._load_folder", full)
     backend = open_backend(f"hf:{make_model('llama')}", {})
     ask = Generate("hello", Sampling(max_tokens=1))
     with pytest.raises(BackendError, match=r"MODEL-006.*smaller model"):
-        list(backend.run([request("t", "s", "gen", "answer", 0, ask)]))
+        list(backend.run([make_request("t", "s", "gen", "answer", 0, ask)]))
 
 
 def test_an_absent_device_is_said_to_be_absent(make_model: Callable[..., Path]) -> None:
@@ -209,7 +209,7 @@ def test_an_absent_device_is_said_to_be_absent(make_model: Callable[..., Path]) 
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    ask = request("t", "s", "gen", "answer", 0, Generate("x", Sampling()))
+    ask = make_request("t", "s", "gen", "answer", 0, Generate("x", Sampling()))
     with pytest.raises(BackendError, match=r"MODEL-005.*device"):
         list(open_backend(f"hf:{make_model()}", {"device": "cuda"}).run([ask]))
 

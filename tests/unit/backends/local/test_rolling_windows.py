@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.backends.local.rolling_windows import Window, WindowTrouble, classic, cut, gptq, hf_stride
-from assay.backends.local.scored_text import TextLength, scored_length
+from assay.backends.local.rolling_windows import (
+    Window,
+    WindowTrouble,
+    cut_classic_windows,
+    cut_gptq_windows,
+    cut_stride_windows,
+    cut_windows,
+)
+from assay.backends.local.scored_text import TextLength, measure_scored_text
 from assay.core.request import Windows
 
 COUNTS = st.integers(2, 300)
@@ -20,7 +27,7 @@ def scored(windows: list[Window]) -> list[int]:
 
 @given(COUNTS, LENGTHS)
 def test_classic_scores_every_token_once(n: int, length: int) -> None:
-    windows = classic(n, 1, length)
+    windows = cut_classic_windows(n, 1, length)
     assert scored(windows) == list(range(1, n))
     for window in windows:
         assert 0 <= window.begin < window.first_scored < window.end
@@ -34,7 +41,7 @@ def test_classic_scores_every_token_once(n: int, length: int) -> None:
 @given(COUNTS, LENGTHS, st.data())
 def test_hf_stride_scores_every_token_but_the_first_once(n: int, length: int, data: st.DataObject) -> None:
     stride = data.draw(st.integers(1, length - 1))
-    windows = hf_stride(n, 1, length, stride)
+    windows = cut_stride_windows(n, 1, length, stride)
     assert scored(windows) == list(range(1, n))
     assert [window.begin for window in windows] == [stride * k for k in range(len(windows))]
     assert all(window.end - window.begin == length for window in windows[:-1])
@@ -43,7 +50,7 @@ def test_hf_stride_scores_every_token_but_the_first_once(n: int, length: int, da
 
 @given(st.integers(2, 300), LENGTHS)
 def test_hf_stride_without_overlap_leaves_out_the_first_of_each_window(n: int, length: int) -> None:
-    found = cut(Windows("hf-stride", length, length), n, 1, None)
+    found = cut_windows(Windows("hf-stride", length, length), n, 1, None)
     assert scored(found) == [at for at in range(n) if at % length]
 
 
@@ -51,9 +58,9 @@ def test_hf_stride_without_overlap_leaves_out_the_first_of_each_window(n: int, l
 def test_gptq_drops_the_remainder_and_each_blocks_first(n: int, length: int) -> None:
     if n < length:
         with pytest.raises(WindowTrouble, match=f"{n} tokens, fewer than one block of {length}"):
-            gptq(n, 1, length)
+            cut_gptq_windows(n, 1, length)
         return
-    found = scored(gptq(n, 1, length))
+    found = scored(cut_gptq_windows(n, 1, length))
     assert found == [at for at in range(n // length * length) if at % length]
 
 
@@ -70,7 +77,7 @@ def test_gptq_drops_the_remainder_and_each_blocks_first(n: int, length: int) -> 
 )
 def test_classic_at_the_edges(n_text: int, expected: list[tuple[int, int, int]]) -> None:
     """Windows of four tokens; a token leads, so a text of n tokens is a sequence of n + 1."""
-    assert classic(n_text + 1, 1, 4) == expected
+    assert cut_classic_windows(n_text + 1, 1, 4) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,13 +93,13 @@ def test_classic_at_the_edges(n_text: int, expected: list[tuple[int, int, int]])
     ],
 )
 def test_default_lengths(asked: Windows, context: int | None, longest: int) -> None:
-    windows = cut(asked, 5000, 1, context)
+    windows = cut_windows(asked, 5000, 1, context)
     assert max(window.end - window.begin for window in windows) == longest
 
 
 def test_the_default_stride_is_512_or_the_length() -> None:
-    assert [window.begin for window in cut(Windows("hf-stride"), 2500, 1, 2000)] == [0, 512]
-    assert [window.begin for window in cut(Windows("hf-stride"), 250, 1, 100)] == [0, 100, 200]
+    assert [window.begin for window in cut_windows(Windows("hf-stride"), 2500, 1, 2000)] == [0, 512]
+    assert [window.begin for window in cut_windows(Windows("hf-stride"), 250, 1, 100)] == [0, 100, 200]
 
 
 @pytest.mark.parametrize(
@@ -106,13 +113,13 @@ def test_the_default_stride_is_512_or_the_length() -> None:
 )
 def test_what_cannot_be_cut(asked: Windows, context: int, says: str) -> None:
     with pytest.raises(WindowTrouble, match=says):
-        cut(asked, 30, 1, context)
+        cut_windows(asked, 30, 1, context)
 
 
 def test_tokens_that_lead_are_never_scored() -> None:
-    assert scored(cut(Windows("classic", 4), 12, 2, None)) == list(range(2, 12))
-    assert scored(cut(Windows("hf-stride", 4, 2), 12, 2, None)) == list(range(2, 12))
-    assert scored(cut(Windows("gptq", 4), 12, 2, None)) == [2, 3, 5, 6, 7, 9, 10, 11]
+    assert scored(cut_windows(Windows("classic", 4), 12, 2, None)) == list(range(2, 12))
+    assert scored(cut_windows(Windows("hf-stride", 4, 2), 12, 2, None)) == list(range(2, 12))
+    assert scored(cut_windows(Windows("gptq", 4), 12, 2, None)) == [2, 3, 5, 6, 7, 9, 10, 11]
 
 
 OFFSETS = [(0, 3), (3, 4), (4, 8), (8, 9), (9, 9), (9, 10)]
@@ -120,19 +127,19 @@ TEXT = "ab dé f 🙂x"
 
 
 def test_lengths_of_the_scored_text() -> None:
-    whole = scored_length(TEXT, [Window(0, 7, 1)], OFFSETS, n_leading=1)
+    whole = measure_scored_text(TEXT, [Window(0, 7, 1)], OFFSETS, n_leading=1)
     assert whole == TextLength(len(TEXT), len(TEXT.encode()), 4)
     # From the second token on: its word began there, the first word did not.
-    assert scored_length(TEXT, [Window(0, 6, 1)], OFFSETS, n_leading=0) == TextLength(7, 11, 3)
+    assert measure_scored_text(TEXT, [Window(0, 6, 1)], OFFSETS, n_leading=0) == TextLength(7, 11, 3)
     # Two windows that score on are one stretch; a gap leaves its characters out.
-    assert scored_length(TEXT, [Window(0, 3, 1), Window(2, 6, 3)], OFFSETS, n_leading=0).n_chars == 7
-    assert scored_length(TEXT, [Window(0, 2, 1), Window(2, 6, 3)], OFFSETS, n_leading=0).n_chars == 3
+    assert measure_scored_text(TEXT, [Window(0, 3, 1), Window(2, 6, 3)], OFFSETS, n_leading=0).n_chars == 7
+    assert measure_scored_text(TEXT, [Window(0, 2, 1), Window(2, 6, 3)], OFFSETS, n_leading=0).n_chars == 3
 
 
 def test_a_character_of_several_tokens_is_counted_once() -> None:
     offsets = [(0, 1), (1, 2), (1, 2), (1, 2), (2, 3)]
     windows = [Window(0, 2, 1), Window(2, 5, 3)]
-    assert scored_length("a🙂b", windows, offsets, n_leading=0) == TextLength(2, 5, 0)
+    assert measure_scored_text("a🙂b", windows, offsets, n_leading=0) == TextLength(2, 5, 0)
 
 
 @given(st.text(st.sampled_from("ab \n\té🙂"), min_size=1), st.data())
@@ -142,7 +149,7 @@ def test_words_are_counted_where_they_begin(text: str, data: st.DataObject) -> N
     offsets = [(at, at + 1) for at in range(n)]
     at = data.draw(st.integers(0, n))
     parts = [
-        scored_length(text, [Window(0, end, begin)], offsets, n_leading=0)
+        measure_scored_text(text, [Window(0, end, begin)], offsets, n_leading=0)
         for begin, end in ((0, at), (at, n))
         if begin < end
     ]

@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from assay.backends.hf.loading import load_tokenizer
-from assay.backends.local.scored_text import token_starts
-from assay.backends.local.tokenization import Encoded, EncodedWindows, Tokenization
+from assay.backends.local.scored_text import find_token_starts
+from assay.backends.local.tokenization import EncodedSpan, EncodedWindows, Tokenization
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Span, Windows
 from assay.core.response import Likelihood, Outcome
@@ -26,9 +26,9 @@ LETTERS = st.one_of(st.sampled_from(MIXED), st.characters(codec="utf-8"))
 SHORT = st.text(LETTERS, min_size=1, max_size=24)
 
 
-def spanned(tokenization: Tokenization, prompt: Prompt, start: int) -> Encoded:
+def spanned(tokenization: Tokenization, prompt: Prompt, start: int) -> EncodedSpan:
     encoded = tokenization.spans([Span(prompt, start)])[0]
-    assert isinstance(encoded, Encoded)
+    assert isinstance(encoded, EncodedSpan)
     assert len(encoded.starts) == len(encoded.ids) - encoded.first_scored
     return encoded
 
@@ -123,7 +123,7 @@ def test_a_beginning_that_goes_unscored_is_not_counted(make_model: MakeModel) ->
     tokenization = Tokenization(opened(make_model()))
     whole = spanned(tokenization, "hello world", 0)
     bare = tokenization.spans([Span("hello world", 0, leads=False)])[0]
-    assert isinstance(bare, Encoded)
+    assert isinstance(bare, EncodedSpan)
     assert whole.starts[0] == 0
     assert bare.starts == whole.starts[1:]
     led = spanned(Tokenization(opened(make_model(adds_bos=True))), "<s>hello", 0)
@@ -215,9 +215,9 @@ def test_white_space_that_a_tokenizer_drops_belongs_to_the_token_before_it() -> 
 
 
 def test_tokens_that_do_not_follow_each_other_have_no_places() -> None:
-    assert token_starts([(2, 3), (4, 6), (4, 6)], 3) == (-1, 1, 1)
-    assert token_starts([(2, 3), (0, 2)], 0) == ()
-    assert token_starts([], 0) == ()
+    assert find_token_starts([(2, 3), (4, 6), (4, 6)], 3) == (-1, 1, 1)
+    assert find_token_starts([(2, 3), (0, 2)], 0) == ()
+    assert find_token_starts([], 0) == ()
 
 
 def test_slices_are_read_as_documented() -> None:

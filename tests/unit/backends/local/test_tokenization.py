@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.backends.hf.loading import load_tokenizer
-from assay.backends.local.tokenization import Encoded, EncodedLabels, Tokenization
+from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, Tokenization
 from assay.core.prompt import Message
 from assay.core.request import Generate, Labels, Sampling, Span
 from assay.core.response import Failure
@@ -30,9 +30,9 @@ def read(folder: Path) -> tuple[Any, Tokenization]:
     return tokenizer, Tokenization(tokenizer)
 
 
-def one(tokenization: Tokenization, ask: Span) -> Encoded:
+def one(tokenization: Tokenization, ask: Span) -> EncodedSpan:
     encoded = tokenization.spans([ask])[0]
-    assert isinstance(encoded, Encoded)
+    assert isinstance(encoded, EncodedSpan)
     return encoded
 
 

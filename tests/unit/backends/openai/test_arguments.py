@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.backends.openai.arguments import read_asked, read_key
+from assay.backends.openai.arguments import read_key, read_openai_settings
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
 from fakes.openai_server import serving
@@ -30,15 +30,18 @@ URL = "openai:m@http://127.0.0.1:1/v1"
     ],
 )
 def test_extra_fields_have_the_type_they_look_like(text: str, value: Any) -> None:
-    assert read_asked({"extra.field": text}).fields == {"field": value}
+    assert read_openai_settings({"extra.field": text}).fields == {"field": value}
 
 
 def test_decoding_fields_are_sent_as_they_are_written() -> None:
-    asked = read_asked({"decoding": '{"temperature": 0, "seed": null, "ignore_eos": false}'})
+    asked = read_openai_settings({"decoding": '{"temperature": 0, "seed": null, "ignore_eos": false}'})
     assert asked.fields == {"temperature": 0, "seed": None, "ignore_eos": False}
     assert asked.extra == {"ignore_eos": False}, "likelihoods are asked for without temperature and seed"
-    assert asked.changing_answers() != read_asked({"decoding": "{}"}).changing_answers()
-    assert read_asked({}).changing_answers() != read_asked({"decoding": "{}"}).changing_answers()
+    assert asked.collect_identity_args() != read_openai_settings({"decoding": "{}"}).collect_identity_args()
+    assert (
+        read_openai_settings({}).collect_identity_args()
+        != read_openai_settings({"decoding": "{}"}).collect_identity_args()
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,12 +55,12 @@ def test_decoding_fields_are_sent_as_they_are_written() -> None:
 )
 def test_wrong_decoding_fields(text: str, said: str) -> None:
     with pytest.raises(BackendError, match="MODEL-002") as caught:
-        read_asked({"decoding": text})
+        read_openai_settings({"decoding": text})
     assert said in str(caught.value)
 
 
 def test_named_fields_are_typed() -> None:
-    fields = read_asked({"top_k": "5", "min_p": "0.1", "extra.ignore_eos": "true"}).fields
+    fields = read_openai_settings({"top_k": "5", "min_p": "0.1", "extra.ignore_eos": "true"}).fields
     assert fields == {"top_k": 5, "min_p": 0.1, "ignore_eos": True}
 
 
@@ -148,11 +151,11 @@ def test_a_model_may_have_any_name(model: str) -> None:
 
 def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert read_key(read_asked({}).args) is None
+    assert read_key(read_openai_settings({}).args) is None
     monkeypatch.setenv("OPENAI_API_KEY", "sk-one\n")
-    assert read_key(read_asked({}).args) == "sk-one"
+    assert read_key(read_openai_settings({}).args) == "sk-one"
     monkeypatch.setenv("OTHER_KEY", "sk-two")
-    assert read_key(read_asked({"key_env": "OTHER_KEY"}).args) == "sk-two"
+    assert read_key(read_openai_settings({"key_env": "OTHER_KEY"}).args) == "sk-two"
 
 
 @pytest.mark.parametrize("named", ["sk-secret", "gsk_secret", "secret secret"])
@@ -187,12 +190,12 @@ def test_a_mistyped_backend_does_not_repeat_a_password(model: str) -> None:
 )
 def test_a_secret_within_an_extra_field_is_rejected(name: str, value: str) -> None:
     with pytest.raises(BackendError, match=r"MODEL-002.*looks like a secret.*key_env=NAME") as caught:
-        read_asked({f"extra.{name}": value})
+        read_openai_settings({f"extra.{name}": value})
     assert "abc" not in str(caught.value)
 
 
 def test_fields_that_only_sound_like_secrets_are_sent() -> None:
-    asked = read_asked(
+    asked = read_openai_settings(
         {"extra.max_thinking_tokens": "5", "extra.monkey": "true", "extra.top": '{"tokens": 3}'}
     )
     assert asked.extra == {"max_thinking_tokens": 5, "monkey": True, "top": {"tokens": 3}}

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from assay.backends.http.post import Endpoint, Patience, asked_wait_s, said_in
+from assay.backends.http.post import Endpoint, RetryPolicy, find_error_message, parse_retry_after
 from assay.backends.openai.backend import OpenAIBackend
 from assay.core.errors import BackendError
 from assay.core.media import Image, Text
 from assay.core.prompt import Message, Prompt
-from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output
 from fakes.fault_server import FaultServer, faulty, forever, stall
 from fakes.infer_server import in_turn
@@ -58,7 +58,7 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def requests(asks: Sequence[Ask]) -> list[Request]:
-    return [request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
+    return [make_request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
 
 
 def client(url: str, model: str = "m", **args: Any) -> OpenAIBackend:
@@ -305,7 +305,7 @@ def test_every_text_of_a_prompt_is_a_draw_of_its_own(n_per_call: int, stream: st
 def test_repeats_of_a_sample_have_seeds_of_their_own() -> None:
     ask = Generate("p", Sampling(3, temperature=0.7, seed=11))
     with serving() as server:
-        list(client(server.url).run([request("t", "1", "gen", "answer", n, ask) for n in range(4)]))
+        list(client(server.url).run([make_request("t", "1", "gen", "answer", n, ask) for n in range(4)]))
         assert len({body["seed"] for body in server.bodies}) == 4
 
 
@@ -643,7 +643,7 @@ def test_a_server_is_not_asked_before_it_wants_to_be(waits: list[float]) -> None
 
 def test_a_short_wait_that_a_server_asks_for_does_not_end_a_long_one(waits: list[float]) -> None:
     with serving(failing(429)) as server:
-        endpoint = Endpoint(server.url, Patience(5, 0, 0))
+        endpoint = Endpoint(server.url, RetryPolicy(5, 0, 0))
         endpoint._rest(30)
         endpoint._rest(0)
         assert endpoint._resting_until > time.monotonic() + 29
@@ -692,7 +692,7 @@ def test_a_server_that_wants_to_be_left_alone_for_hours_is_not_waited_for(waits:
     ],
 )
 def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
-    assert asked_wait_s(header, datetime(2026, 10, 21, 7, 27, tzinfo=UTC)) == seconds
+    assert parse_retry_after(header, datetime(2026, 10, 21, 7, 27, tzinfo=UTC)) == seconds
 
 
 @pytest.mark.parametrize(
@@ -709,7 +709,7 @@ def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | N
     ],
 )
 def test_what_a_server_says_is_found(content: bytes, said: str) -> None:
-    assert said_in(content) == said
+    assert find_error_message(content) == said
 
 
 def test_a_server_that_is_too_slow_for_one_input() -> None:
@@ -850,7 +850,7 @@ def test_requests_are_pulled_as_there_is_room() -> None:
         nonlocal pulled
         while True:
             pulled += 1
-            yield request("t", str(pulled), "gen", "answer", 0, Generate(f"prompt {pulled}", GREEDY))
+            yield make_request("t", str(pulled), "gen", "answer", 0, Generate(f"prompt {pulled}", GREEDY))
 
     with serving() as server:
         stream = client(server.url, concurrency=3).run(endless())

@@ -12,15 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.backends.openai.label_probabilities import by_top_list, spellings_of
-from assay.backends.openai.likelihood import LONGEST_TOKEN, Way, by_context, by_texts
-from assay.backends.openai.tokens import NextToken, Tokens, echoed, next_tokens, prompt_logprobs, token_ids
+from assay.backends.openai.label_probabilities import find_spellings, read_top_list
+from assay.backends.openai.likelihood import LONGEST_TOKEN, LogprobMethod, score_by_context, score_by_texts
+from assay.backends.openai.tokens import (
+    NextToken,
+    Tokens,
+    read_echo,
+    read_next_tokens,
+    read_prompt_logprobs,
+    read_token_ids,
+)
 from assay.core.request import Labels, Span
 from assay.core.response import Failure, LabelProbs, Likelihood
 
 LETTERS = st.text(st.sampled_from("ab é語🙂\n"), min_size=1, max_size=12)
-ECHO = Way("echo", 0)
-PROMPT = Way("prompt_logprobs", 1)
+ECHO = LogprobMethod("echo", 0)
+PROMPT = LogprobMethod("prompt_logprobs", 1)
 
 
 # --- where the scored tokens begin ---
@@ -72,7 +79,7 @@ def test_scored_are_the_tokens_that_end_after_the_join(
     offsets = chars_of(text, spans)
     first = next(at for at, (_, end) in enumerate(offsets) if end > start)
     straddles = offsets[first][0] < start
-    made = by_texts(Span(text, start), tokens, len(lead))
+    made = score_by_texts(Span(text, start), tokens, len(lead))
     if made is None:
         assert straddles or not text.isascii(), "only tokens of several characters hide a join"
         return
@@ -99,7 +106,7 @@ def test_with_the_context_alone_scoring_begins_where_ids_differ(whole: list[int]
     n = 0
     while n < min(len(whole) + 1, len(before)) and [9, *whole][n] == before[n]:
         n += 1
-    made = by_context(Span("a text", 2), tokens([9, *whole]), tokens(before))
+    made = score_by_context(Span("a text", 2), tokens([9, *whole]), tokens(before))
     if n == len(whole) + 1:
         assert isinstance(made, Failure)
     else:
@@ -113,7 +120,7 @@ def test_with_the_context_alone_scoring_begins_where_ids_differ(whole: list[int]
 def test_a_recut_that_reaches_far_back_is_no_recut() -> None:
     many = Tokens((None,) * 40, (None, *[-1.0] * 39), (None,) * 40, tuple(range(40)))
     others = Tokens((None,) * 40, (None, *[-1.0] * 39), (None,) * 40, (0, *range(100, 139)))
-    made = by_context(Span("a text", 2), many, others)
+    made = score_by_context(Span("a text", 2), many, others)
     assert isinstance(made, Failure)
     assert made.kind == "unequal"
 
@@ -121,7 +128,7 @@ def test_a_recut_that_reaches_far_back_is_no_recut() -> None:
 def test_a_prompt_that_was_cut_at_its_beginning_is_not_taken_for_a_long_first_token() -> None:
     text = "x" * (LONGEST_TOKEN + 1) + " yes"
     cut = Tokens((None, " yes"), (None, -1.0), (None, True), (1, 2))
-    assert by_texts(Span(text, len(text) - 4), cut, 0) is None
+    assert score_by_texts(Span(text, len(text) - 4), cut, 0) is None
 
 
 # --- replies that are wrong ---
@@ -140,14 +147,14 @@ ECHOED = {"tokens": ["a", "b", "c"], "token_logprobs": [None, -1.0, -2.0]}
 
 
 def test_good_replies_are_read() -> None:
-    assert prompt_logprobs(completion(prompt_logprobs=GOOD)) == Tokens(
+    assert read_prompt_logprobs(completion(prompt_logprobs=GOOD)) == Tokens(
         (None, "b", "b"), (None, -1.0, -2.0), (None, True, True), (None, 5, 5)
     )
     expected = Tokens(("a", "b", "c"), (None, -1.0, -2.0), (None, None, None))
-    assert echoed(completion(logprobs=ECHOED), 0) == expected
+    assert read_echo(completion(logprobs=ECHOED), 0) == expected
     longer = {"tokens": [*"abcd"], "token_logprobs": [None, -1.0, -2.0, -3.0]}
-    assert echoed(completion(logprobs=longer), 1) == expected, "what was written is no part of the prompt"
-    assert echoed(completion(logprobs=ECHOED), 1) == expected, "an end mark may not be shown"
+    assert read_echo(completion(logprobs=longer), 1) == expected, "what was written is no part of the prompt"
+    assert read_echo(completion(logprobs=ECHOED), 1) == expected, "an end mark may not be shown"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +169,7 @@ def test_good_replies_are_read() -> None:
 )
 def test_the_first_choice_is_known_by_its_name(top: Any, is_top: bool | None) -> None:
     said = {**ECHOED, "top_logprobs": [None, top, {"c": -2.0}]}
-    tokens = echoed(completion(logprobs=said), 0)
+    tokens = read_echo(completion(logprobs=said), 0)
     assert isinstance(tokens, Tokens)
     assert tokens.is_top == (None, is_top, True)
 
@@ -189,10 +196,10 @@ def test_the_first_choice_is_known_by_its_name(top: Any, is_top: bool | None) ->
         (ECHO, completion(logprobs={"content": []}), "does not repeat the prompt"),
         (ECHO, completion(logprobs={"tokens": ["z"], "token_logprobs": [-1.0]}), "1 log-probabilities"),
         (ECHO, completion(), "does not repeat the prompt"),
-        (Way("echo", 1), {"choices": [{"logprobs": ECHOED}]}, "does not count the prompt's tokens"),
+        (LogprobMethod("echo", 1), {"choices": [{"logprobs": ECHOED}]}, "does not count the prompt's tokens"),
     ],
 )
-def test_wrong_numbers_are_a_failure_and_never_a_score(way: Way, reply: Any, said: str) -> None:
+def test_wrong_numbers_are_a_failure_and_never_a_score(way: LogprobMethod, reply: Any, said: str) -> None:
     found = way.read(reply)
     assert isinstance(found, Failure)
     assert found.kind == "wrong_logprobs"
@@ -200,9 +207,9 @@ def test_wrong_numbers_are_a_failure_and_never_a_score(way: Way, reply: Any, sai
 
 
 def test_a_rounding_above_0_is_0() -> None:
-    tokens = prompt_logprobs(completion(prompt_logprobs=[None, at(-1.0), at(5e-7)]))
+    tokens = read_prompt_logprobs(completion(prompt_logprobs=[None, at(-1.0), at(5e-7)]))
     assert isinstance(tokens, Tokens)
-    made = by_texts(Span("abb", 2), tokens, 0)
+    made = score_by_texts(Span("abb", 2), tokens, 0)
     assert isinstance(made, Likelihood)
     assert made.sum_logprob == 0.0
 
@@ -219,7 +226,7 @@ def test_a_rounding_above_0_is_0() -> None:
     ],
 )
 def test_lists_of_tokens_that_are_wrong(logprobs: Any, said: str) -> None:
-    found = next_tokens({"choices": [{"logprobs": logprobs}]})
+    found = read_next_tokens({"choices": [{"logprobs": logprobs}]})
     assert isinstance(found, Failure)
     assert said in found.message
 
@@ -227,8 +234,8 @@ def test_lists_of_tokens_that_are_wrong(logprobs: Any, said: str) -> None:
 def test_both_forms_of_lists_are_read_alike() -> None:
     rows = [("a", -1.0), (" b", -0.5), ("filling", -9999.0)]
     content = [{"token": token, "logprob": logprob, "bytes": None} for token, logprob in rows]
-    one = next_tokens({"choices": [{"logprobs": {"content": [{"top_logprobs": content}]}}]})
-    other = next_tokens({"choices": [{"logprobs": {"top_logprobs": [dict(rows)]}}]})
+    one = read_next_tokens({"choices": [{"logprobs": {"content": [{"top_logprobs": content}]}}]})
+    other = read_next_tokens({"choices": [{"logprobs": {"top_logprobs": [dict(rows)]}}]})
     assert one == other
     assert isinstance(one, list)
     assert [token.text for token in one] == [" b", "a"], "what fills a list up is no token of it"
@@ -241,14 +248,14 @@ def test_bytes_of_a_mark_are_no_bytes_of_a_token() -> None:
         {"token": "\ufffd", "logprob": -2.0, "bytes": [0xE8, 0xAA]},
         {"token": "a", "logprob": -3.0, "bytes": [97]},
     ]
-    shown = next_tokens({"choices": [{"logprobs": {"content": [{"top_logprobs": content}]}}]})
+    shown = read_next_tokens({"choices": [{"logprobs": {"content": [{"top_logprobs": content}]}}]})
     assert isinstance(shown, list)
     assert [one.content for one in shown] == [None, b"\xe8\xaa", b"a"]
 
 
 def test_replies_of_tokenize() -> None:
-    assert token_ids({"tokens": [1, 2], "count": 2}) == (1, 2)
-    assert isinstance(token_ids({"tokens": [{"id": 1, "piece": "a"}]}), Failure)
+    assert read_token_ids({"tokens": [1, 2], "count": 2}) == (1, 2)
+    assert isinstance(read_token_ids({"tokens": [{"id": 1, "piece": "a"}]}), Failure)
 
 
 # --- labels by a list ---
@@ -286,15 +293,15 @@ def test_bounds_hold_whatever_is_not_shown(
     labels = tuple(tuple(spellings[at : at + width]) for at in range(0, 3 * width, width))
     ranked = sorted(probs, key=lambda token: -probs[token])
     shown = [NextToken(token, probs[token]) for token in ranked[:n_shown]]
-    made = by_top_list(Labels("p", labels), shown, n_shown, 1)
+    made = read_top_list(Labels("p", labels), shown, n_shown, 1)
     assert isinstance(made, LabelProbs)
     every = [math.fsum(true_of[s] for s in _distinct(label)) for label in labels]
     highs = made.at_most or tuple(p + 3e-4 for p in made.probs)
     for low, true, high in zip(made.probs, every, highs, strict=True):
         assert low <= true + 1e-9
         assert true <= high + 1e-9
-    if made.at_most and made.decided is not None:
-        assert every[made.decided] >= max(every) - 1e-9
+    if made.at_most and made.decided_label is not None:
+        assert every[made.decided_label] >= max(every) - 1e-9
     if made.at_most == ():
         assert made.probs == pytest.approx(every, abs=3e-4)
 
@@ -315,7 +322,7 @@ def _distinct(label: Sequence[str]) -> list[str]:
 def test_bytes_name_a_token_whose_text_is_no_whole_character() -> None:
     half = NextToken("\ufffd", 0.5, "語".encode()[:2])
     rest = [NextToken("a", 0.3), NextToken("語", 0.1)]
-    made = by_top_list(Labels("p", (("語",), ("a",), ("語語",))), [half, *rest], 3, 1)
+    made = read_top_list(Labels("p", (("語",), ("a",), ("語語",))), [half, *rest], 3, 1)
     assert isinstance(made, LabelProbs)
     assert made.probs == (0.1, 0.3, 0.0)
     assert made.at_most == (0.1, 0.3, 0.5), "it may begin with the half"
@@ -325,7 +332,7 @@ def test_bytes_name_a_token_whose_text_is_no_whole_character() -> None:
 def test_a_part_of_a_character_without_bytes_may_begin_any_such(name: str) -> None:
     shown = [NextToken(name, 0.5), NextToken("a", 0.3), NextToken("b", 0.1)]
     spelled = name.partition("\ufffd")[0] + "語語"
-    made = by_top_list(Labels("p", ((spelled,), ("z",), ("b",))), shown, 3, 1)
+    made = read_top_list(Labels("p", ((spelled,), ("z",), ("b",))), shown, 3, 1)
     assert isinstance(made, LabelProbs)
     # A list by names tells one of several that are called so: the rest of the probability may be theirs.
     assert made.at_most == pytest.approx((0.6, 0.1, 0.1)), "but it begins no letter of ASCII"
@@ -333,13 +340,13 @@ def test_a_part_of_a_character_without_bytes_may_begin_any_such(name: str) -> No
 
 def test_a_space_of_sentencepiece_is_a_space() -> None:
     shown = [NextToken("▁A", 0.6), NextToken("▁B", 0.4)]
-    made = by_top_list(Labels("p", ((" A",), (" B",))), shown, 2, 1)
+    made = read_top_list(Labels("p", ((" A",), (" B",))), shown, 2, 1)
     assert made == LabelProbs((0.6, 0.4), 1.0, 1)
 
 
 def test_a_drawn_token_behind_the_likeliest_is_no_bound() -> None:
     shown = [NextToken("a", 0.5), NextToken("b", 0.1), NextToken("drawn", 0.0001)]
-    made = by_top_list(Labels("p", (("a",), ("z",))), shown, 2, 1)
+    made = read_top_list(Labels("p", (("a",), ("z",))), shown, 2, 1)
     assert isinstance(made, LabelProbs)
     assert made.at_most == (0.5, 0.1)
 
@@ -347,12 +354,12 @@ def test_a_drawn_token_behind_the_likeliest_is_no_bound() -> None:
 def test_spellings_by_ids() -> None:
     ask = Labels("p", ((" yes", " yes, but"), (" no", "no")))
     encoded = {" yes": (1, 5), " yes, but": (1, 5, 6), " no": (1, 7), "no": (9,)}
-    made = spellings_of(ask, (1,), encoded)
+    made = find_spellings(ask, (1,), encoded)
     assert isinstance(made, list)
     assert [[(one.text, one.next_id) for one in label] for label in made] == [
         [(" yes", 5)],
         [(" no", 7), ("no", None)],
     ]
-    same = spellings_of(ask, (1,), {**encoded, " no": (1, 5)})
+    same = find_spellings(ask, (1,), {**encoded, " no": (1, 5)})
     assert isinstance(same, Failure)
     assert "same token" in same.message

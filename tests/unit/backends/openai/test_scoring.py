@@ -14,7 +14,7 @@ import pytest
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
 from assay.core.prompt import Message
-from assay.core.request import Ask, Kind, Labels, Span, Windows, request
+from assay.core.request import Ask, Kind, Labels, Span, Windows, make_request
 from assay.core.response import Failure, LabelProbs
 from fakes.openai_server import error, failing, serving
 from fakes.scoring_asks import CHATS, LABELS, QUESTION, SPANS, close, in_chat, likelihoods, outcomes, same
@@ -111,7 +111,7 @@ def test_label_probabilities_by_ids_are_those_of_the_same_model_here(
     expected = outcomes(open_backend(f"hf:{folder}", {}), asks)
     with scoring(folder, adds_bos=adds_bos) as server:
         backend = open_backend(server.model, {})
-        card = backend.probed(frozenset({Kind.LABELS}), is_chat=is_chat)
+        card = backend.probe_card(frozenset({Kind.LABELS}), is_chat=is_chat)
         found = outcomes(backend, asks)
     assert "logprob_token_ids" in card.ways[Kind.LABELS]
     for one, other in zip(found, expected, strict=True):
@@ -125,7 +125,7 @@ def test_with_api_chat_labels_begin_the_reply_to_a_text(make_model: MakeModel, p
     expected = outcomes(open_backend(f"hf:{folder}", {}), [said])
     with scoring(folder, powers, adds_bos=True) as server:
         backend = open_backend(server.model, {"api": "chat"})
-        card = backend.probed(frozenset(Kind), is_chat=False)
+        card = backend.probe_card(frozenset(Kind), is_chat=False)
         found = outcomes(backend, [Labels("Which? ", said.labels)])
         (refused,) = outcomes(backend, [Span("Which? A", 7)])
     close(found[0], expected[0])
@@ -154,7 +154,7 @@ def test_a_short_list_bounds_what_it_does_not_show(make_model: MakeModel, n: int
     expected = outcomes(open_backend(f"hf:{folder}", {}), asks)
     with scoring(folder, Powers(max_logprobs=n, is_refusing=False), adds_bos=True) as server:
         backend = open_backend(server.model, {})
-        card = backend.probed(frozenset({Kind.LABELS}), is_chat=is_chat)
+        card = backend.probe_card(frozenset({Kind.LABELS}), is_chat=is_chat)
         if n < 5:
             assert Kind.LABELS in card.cannot
             return
@@ -167,8 +167,8 @@ def test_a_short_list_bounds_what_it_does_not_show(make_model: MakeModel, n: int
         highest = one.at_most or tuple(p + 1e-4 for p in one.probs)
         for low, true, high in zip(one.probs, other.probs, highest, strict=True):
             assert low - 1e-6 <= true <= high + 1e-6
-        if one.decided is not None:
-            assert one.decided == other.decided
+        if one.decided_label is not None:
+            assert one.decided_label == other.decided_label
     assert n_bounded
 
 
@@ -197,9 +197,9 @@ def test_the_card_says_how_a_server_is_asked(
     with scoring(make_model(chat=True), powers) as server:
         backend = open_backend(server.model, {})
         assert backend.card.kinds == {Kind.GENERATE}
-        card = backend.probed(frozenset(Kind), is_chat=is_chat)
+        card = backend.probe_card(frozenset(Kind), is_chat=is_chat)
         n_asked = len(server.bodies)
-        assert backend.probed(frozenset(Kind), is_chat=is_chat) == card == backend.card
+        assert backend.probe_card(frozenset(Kind), is_chat=is_chat) == card == backend.card
         assert len(server.bodies) == n_asked, "it is asked once"
         assert all(body["max_tokens"] <= 1 for body in server.bodies if "max_tokens" in body)
     assert card.kinds == {Kind.GENERATE, *card.ways}
@@ -211,7 +211,7 @@ def test_the_card_says_how_a_server_is_asked(
 
 def test_nobody_is_asked_for_texts_alone() -> None:
     with serving() as server:
-        card = open_backend(f"openai:m@{server.url}", {}).probed(frozenset({Kind.GENERATE}), is_chat=True)
+        card = open_backend(f"openai:m@{server.url}", {}).probe_card(frozenset({Kind.GENERATE}), is_chat=True)
         assert server.paths == []
     assert card.kinds == {Kind.GENERATE}
     assert not card.ways
@@ -225,7 +225,7 @@ def test_a_refusal_is_an_answer(status: int) -> None:
 
     with serving(refusing) as server:
         backend = open_backend(f"openai:m@{server.url}", QUICK)
-        card = backend.probed(frozenset({Kind.SPAN}), is_chat=False)
+        card = backend.probe_card(frozenset({Kind.SPAN}), is_chat=False)
     assert f"prompt_logprobs: HTTP status {status}: not here" in card.cannot[Kind.SPAN].replace(
         f"{server.url}/completions answers with ", ""
     )
@@ -236,12 +236,12 @@ def test_a_server_that_wants_a_key_or_serves_nothing_is_an_error(status: int, co
     with serving(failing(status, "no")) as server:
         backend = open_backend(f"openai:m@{server.url}", QUICK)
         with pytest.raises(BackendError, match=code):
-            backend.probed(frozenset(Kind), is_chat=False)
+            backend.probe_card(frozenset(Kind), is_chat=False)
 
 
 def test_no_server_is_an_error() -> None:
     with pytest.raises(BackendError, match="MODEL-007"):
-        open_backend("openai:m@http://127.0.0.1:1/v1", {}).probed(frozenset({Kind.SPAN}), is_chat=False)
+        open_backend("openai:m@http://127.0.0.1:1/v1", {}).probe_card(frozenset({Kind.SPAN}), is_chat=False)
 
 
 def test_numbers_that_cannot_be_are_failures_of_their_samples() -> None:
@@ -268,10 +268,10 @@ def test_numbers_that_cannot_be_are_failures_of_their_samples() -> None:
 def test_the_times_of_calls_side_by_side_do_not_add_up(make_model: MakeModel) -> None:
     """A run says how long its methods took, and how fast the server was: by the clock on the wall."""
     asks: list[Ask] = [*SPANS, *LABELS]
-    wanted = [request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(asks)]
+    wanted = [make_request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(asks)]
     with scoring(make_model(), VLLM) as server:
         backend = open_backend(server.model, {"concurrency": "8"})
-        backend.probed(frozenset({Kind.SPAN, Kind.LABELS}), is_chat=False)
+        backend.probe_card(frozenset({Kind.SPAN, Kind.LABELS}), is_chat=False)
         began = time.perf_counter()
         found = list(backend.run(wanted))
         took_s = time.perf_counter() - began

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.backends.openai.arguments import read_asked
+from assay.backends.openai.arguments import read_openai_settings
 from assay.backends.openai.backend import OpenAIBackend
 from assay.backends.openai.stream import StreamedReply
-from assay.backends.openai.tools import CalledFunction, ToolCall, calls_in, calls_text
+from assay.backends.openai.tools import CalledFunction, ToolCall, format_calls, read_calls
 from assay.core.errors import BackendError
 from assay.core.prompt import Message, Prompt
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Call, Completion, Failure, Finish, Outcome, Output
 from fakes.openai_server import Body, Chunks, Model, choice, event, reply, saying, serving
 
@@ -42,7 +42,7 @@ def asked(
     ask = Generate(prompt, sampling or Sampling(max_tokens=8))
     with serving(model) as server:
         backend = OpenAIBackend(f"m@{server.url}", {"retries": "0", "retry_wait_s": "0", **args})
-        (response,) = backend.run([request("t", "0", "gen", "answer", 0, ask)])
+        (response,) = backend.run([make_request("t", "0", "gen", "answer", 0, ask)])
         return response.outcome, server.bodies, server.paths
 
 
@@ -131,7 +131,7 @@ def test_which_tool_is_called_can_be_said(choice_: str, said: object) -> None:
 )
 def test_what_cannot_be_offered_is_told_before_anything_is_asked(args: dict[str, str], said: str) -> None:
     with pytest.raises(BackendError, match="MODEL-002") as error:
-        read_asked(args)
+        read_openai_settings(args)
     assert said in str(error.value)
 
 
@@ -262,7 +262,7 @@ def test_pieces_of_any_size_in_any_order_make_the_calls(
     stream.feed(event({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}), 0.0)
     (whole,) = stream.whole().choices
     assert whole.message is not None
-    assert list(calls_in(whole.message.tool_calls)) == calls
+    assert list(read_calls(whole.message.tool_calls)) == calls
 
 
 @pytest.mark.parametrize(
@@ -306,12 +306,12 @@ def test_a_piece_of_a_call_counts_as_text_for_the_time_of_the_first() -> None:
 def test_the_order_of_arguments_does_not_show_in_the_text(arguments: dict[str, Any]) -> None:
     turned = dict(reversed(arguments.items()))
     one, other = (Call("f", json.dumps(some, indent=n)) for n, some in ((None, arguments), (2, turned)))
-    assert calls_text([one]) == calls_text([other])
-    assert json.loads(calls_text([one])) == [{"name": "f", "arguments": arguments}]
+    assert format_calls([one]) == format_calls([other])
+    assert json.loads(format_calls([one])) == [{"name": "f", "arguments": arguments}]
 
 
 def test_a_call_without_a_function_is_none() -> None:
-    assert calls_in([ToolCall(0, "a"), ToolCall(1, "b", CalledFunction(None, "{}"))]) == ()
+    assert read_calls([ToolCall(0, "a"), ToolCall(1, "b", CalledFunction(None, "{}"))]) == ()
 
 
 # --- content in parts ---

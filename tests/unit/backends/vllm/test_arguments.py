@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assay.backends.local.adapter_files import find_adapter
-from assay.backends.vllm.arguments import read_asked
+from assay.backends.vllm.arguments import read_vllm_settings
 from assay.core.errors import BackendError
 
 
@@ -39,7 +39,7 @@ def vllm_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_values_have_types() -> None:
-    asked = read_asked(
+    asked = read_vllm_settings(
         {
             "tensor_parallel_size": "2",
             "enforce_eager": "true",
@@ -51,7 +51,7 @@ def test_values_have_types() -> None:
     assert (args.tensor_parallel_size, args.enforce_eager, args.dtype) == (2, True, "float16")
     assert args.gpu_memory_utilization == 0.5
     assert asked.engine == {}
-    assert asked.changing_answers() == {}, "where and how fast it computes is no part of who it is"
+    assert asked.collect_identity_args() == {}, "where and how fast it computes is no part of who it is"
 
 
 @pytest.mark.parametrize(
@@ -73,22 +73,27 @@ def test_values_have_types() -> None:
 @pytest.mark.usefixtures("vllm_source")
 def test_wrong_ones_are_named(given: dict[str, str], said: str) -> None:
     with pytest.raises(BackendError) as caught:
-        read_asked(given)
+        read_vllm_settings(given)
     assert caught.value.problems[0].code == "MODEL-002"
     assert said in str(caught.value)
 
 
 @pytest.mark.usefixtures("vllm_source")
 def test_further_arguments_of_the_engine_are_passed_on_and_change_who_it_is() -> None:
-    asked = read_asked({"engine.cpu_offload_gb": "8", "engine.hf_overrides": '{"b":1,"a":2}'})
+    asked = read_vllm_settings({"engine.cpu_offload_gb": "8", "engine.hf_overrides": '{"b":1,"a":2}'})
     assert asked.engine == {"cpu_offload_gb": 8, "hf_overrides": {"b": 1, "a": 2}}
-    assert asked.changing_answers() == {"engine.cpu_offload_gb": 8, "engine.hf_overrides": '{"a":2,"b":1}'}
+    assert asked.collect_identity_args() == {
+        "engine.cpu_offload_gb": 8,
+        "engine.hf_overrides": '{"a":2,"b":1}',
+    }
 
 
 def test_an_adapter_is_known_by_its_files(tmp_path: Path) -> None:
-    one = read_asked({"lora": str(adapter(tmp_path / "one"))}).changing_answers()
-    same = read_asked({"lora": str(adapter(tmp_path / "moved"))}).changing_answers()
-    other = read_asked({"lora": str(adapter(tmp_path / "other", layers=("v_proj",)))}).changing_answers()
+    one = read_vllm_settings({"lora": str(adapter(tmp_path / "one"))}).collect_identity_args()
+    same = read_vllm_settings({"lora": str(adapter(tmp_path / "moved"))}).collect_identity_args()
+    other = read_vllm_settings(
+        {"lora": str(adapter(tmp_path / "other", layers=("v_proj",)))}
+    ).collect_identity_args()
     assert one == same
     assert one != other
 
@@ -113,4 +118,4 @@ def test_the_layers_that_an_adapter_changes_are_those_that_it_has_weights_for(tm
 
 def test_a_folder_without_an_adapter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"MODEL-003.*adapter_config\.json"):
-        read_asked({"lora": str(tmp_path)})
+        read_vllm_settings({"lora": str(tmp_path)})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from assay.backends.vllm.outputs import read_answer, write_answer
+from assay.backends.vllm.outputs import convert_read_output, convert_write_output
 from assay.backends.vllm.token_engine import ReadAsk, WriteAsk
 
 
@@ -41,14 +41,14 @@ ALL_ROWS = Flat([6, 7, 8, 9], [-1.0, -2.0, -3.0, -4.0], [4, 1, 2, 1])
 
 
 def test_next_tokens_are_told_by_their_ids() -> None:
-    answer = read_answer(Output([Written([3], logprobs=NEXT)], 4), ReadAsk(PROMPT, (1, 2)))
+    answer = convert_read_output(Output([Written([3], logprobs=NEXT)], 4), ReadAsk(PROMPT, (1, 2)))
     assert answer.next_logprobs == {1: -2.0, 2: -3.0}
     assert (answer.first_choice, answer.own_logprobs, answer.n_cached) == (3, (), 4)
 
 
 def test_the_first_choice_may_be_one_of_them() -> None:
     flat = Flat([1, 1, 2], [-0.5, -0.5, -3.0], [1, 1, 2])
-    answer = read_answer(Output([Written([1], logprobs=flat)]), ReadAsk(PROMPT, (1, 2)))
+    answer = convert_read_output(Output([Written([1], logprobs=flat)]), ReadAsk(PROMPT, (1, 2)))
     assert (answer.next_logprobs, answer.first_choice) == ({1: -0.5, 2: -3.0}, 1)
 
 
@@ -63,7 +63,7 @@ def test_the_first_choice_may_be_one_of_them() -> None:
 )
 def test_rows_of_the_prompt_are_counted_from_its_end(rows: Flat, n_cached: int) -> None:
     output = Output([Written([3], logprobs=NEXT)], n_cached, rows)
-    answer = read_answer(output, ReadAsk(PROMPT, (1,), 2))
+    answer = convert_read_output(output, ReadAsk(PROMPT, (1,), 2))
     assert answer.own_logprobs == [-3.0, -4.0]
     assert answer.own_is_top == [False, True]
 
@@ -80,7 +80,7 @@ def test_rows_of_the_prompt_are_counted_from_its_end(rows: Flat, n_cached: int) 
 )
 def test_rows_that_were_not_computed_are_no_answer(rows: Flat, n_cached: int) -> None:
     output = Output([Written([3], logprobs=NEXT)], n_cached, rows)
-    assert read_answer(output, ReadAsk(PROMPT, (1,), 2)).own_logprobs is None
+    assert convert_read_output(output, ReadAsk(PROMPT, (1,), 2)).own_logprobs is None
 
 
 @pytest.mark.parametrize(
@@ -89,5 +89,5 @@ def test_rows_that_were_not_computed_are_no_answer(rows: Flat, n_cached: int) ->
 )
 def test_a_stop_string_is_told_from_an_end(finish: str, reason: int | str | None, is_stopped: bool) -> None:
     output = Output([Written([4, 2], "text", finish, reason)], 3)
-    answer = write_answer(output, WriteAsk(PROMPT, 2, frozenset({2})))
+    answer = convert_write_output(output, WriteAsk(PROMPT, 2, frozenset({2})))
     assert (answer.ids, answer.text, answer.is_stopped, answer.n_cached) == ((4, 2), "text", is_stopped, 3)

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.backends.hf.likelihood import Reading, Row, Rows
+from assay.backends.hf.likelihood import Row, RowReading, Rows
 from assay.backends.hf.work_counters import Counters
 from assay.backends.vllm import prefill_jobs
-from assay.backends.vllm.engine_queue import Flow
+from assay.backends.vllm.engine_queue import EngineQueue
 from assay.backends.vllm.prefill_jobs import plan_reads
 from assay.backends.vllm.token_engine import ReadAsk
 from fakes.token_engine import FakeEngine, first_choice, logprob
 
-Booked = list[tuple[tuple[int, ...], int, Reading]]
+Booked = list[tuple[tuple[int, ...], int, RowReading]]
 
 
 def compute(engine: FakeEngine, rows: Rows) -> Counters:
     """Read all rows; each must be done when the last job is."""
     counters = Counters()
-    flow = Flow(engine, counters)
+    flow = EngineQueue(engine, counters)
     flow.add(plan_reads(list(rows), shares=engine.shares, reads_own=engine.reads_own))
     while not flow.is_idle:
         flow.step()
@@ -151,7 +151,7 @@ def test_what_the_engine_refuses_fails_with_all_that_follows() -> None:
     far = [((*shared, 8, 8), len(CONTEXT) + 1), ((*shared, 9, 9), len(shared) + 1)]
     rows, _ = book([*options([1], [2, 3, 4], [5, 6]), ((1, 2), 1), *far])
     counters = Counters()
-    flow = Flow(engine, counters)
+    flow = EngineQueue(engine, counters)
     flow.add(plan_reads(list(rows), shares=True))
     done: list[Row] = []
     while not flow.is_idle:

@@ -14,7 +14,7 @@ from assay.backends.registry import open_backend
 from assay.backends.vllm import backend as vllm_backend
 from assay.backends.vllm.log_file import EngineLog
 from assay.core.errors import BackendError
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows, make_request
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome
 from fakes.token_engine import FakeEngine
 
@@ -36,7 +36,7 @@ def folder(make_model: Callable[..., Path]) -> Path:
 
 
 def asked(asks: list[Ask]) -> list[Request]:
-    return [request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+    return [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
 
 
 def answers(backend: Any, asks: list[Ask]) -> list[Outcome]:
@@ -110,7 +110,7 @@ def test_the_engine_is_kept_full_and_no_more(engine: FakeEngine, folder: Path) -
         nonlocal pulled
         while True:
             pulled += 1
-            yield request("t", str(pulled), "any", "a", 0, Generate(f"{pulled}", Sampling(max_tokens=1)))
+            yield make_request("t", str(pulled), "any", "a", 0, Generate(f"{pulled}", Sampling(max_tokens=1)))
 
     stream = backend.run(endless())
     for _ in range(3000):
@@ -186,7 +186,7 @@ def test_what_is_said_while_loading_goes_into_the_log(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = EngineLog()
-    with log.holding():
+    with log.capturing_output():
         os.write(1, b"native words")
         os.write(2, b"and others")
     os.write(1, b"afterwards")

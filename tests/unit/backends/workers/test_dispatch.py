@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from assay.backends.workers import dispatch, lookahead
 from assay.backends.workers.dispatch import WORKER_DIED, Dispatcher
-from assay.backends.workers.messages import Answers, Batch, Died, Message, Raised
-from assay.backends.workers.worker_group import Word
+from assay.backends.workers.messages import Batch, BatchResponses, WorkerDied, WorkerEvent, WorkerFailed
+from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.errors import BackendError, PlanError, Problem
-from assay.core.request import Generate, Request, Sampling, request
+from assay.core.request import Generate, Request, Sampling, make_request
 from assay.core.response import Failure, Response
 from fakes.crew import FakeCrew, answer_to
 
@@ -23,7 +23,7 @@ from fakes.crew import FakeCrew, answer_to
 def asked(n: int, *, each: int = 1) -> list[Request]:
     """Return requests about n samples, so many about each."""
     return [
-        request("t", str(sample), "gen", "answer", index, Generate(f"{sample}.{index}", Sampling()))
+        make_request("t", str(sample), "gen", "answer", index, Generate(f"{sample}.{index}", Sampling()))
         for sample in range(n)
         for index in range(each)
     ]
@@ -121,11 +121,11 @@ def test_a_suspect_has_no_company() -> None:
     """Neither before it nor behind it: whatever happens then, it was the suspect."""
 
     class Strict(FakeCrew):
-        def listen(self, timeout_s: float) -> Sequence[Word]:
+        def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
             before = {worker: list(hand.batches) for worker, hand in self.hands.items()}
             words = super().listen(timeout_s)
             for word in words:
-                if isinstance(word.said, Died):
+                if isinstance(word.said, WorkerDied):
                     suspects.update(one.id for one in before[word.worker][0].requests)
             return words
 
@@ -190,7 +190,7 @@ def test_a_worker_that_takes_another_ones_place_may_take_as_long_to_start() -> N
     class SlowStart(FakeCrew):
         n_silent: dict[int, int] = {}  # noqa: RUF012
 
-        def _step(self, worker: int) -> list[Message]:
+        def _step(self, worker: int) -> list[WorkerEvent]:
             if self.hands[worker].batches and self.n_silent.setdefault(worker, 0) < 25:
                 self.n_silent[worker] += 1
                 return []
@@ -247,8 +247,8 @@ def test_an_error_that_a_person_can_mend_is_raised_as_it_was() -> None:
     problem = Problem("PLAN-001", "the model cannot", "choose another")
 
     class Mendable(FakeCrew):
-        def listen(self, timeout_s: float) -> Sequence[Word]:
-            return [Word(1, Raised("PlanError", (problem,)))]
+        def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
+            return [ReceivedEvent(1, WorkerFailed("PlanError", (problem,)))]
 
     with pytest.raises(PlanError) as caught:
         list(dispatcher(Mendable()).run(asked(5)))
@@ -274,7 +274,7 @@ def test_a_run_that_is_given_up_leaves_nothing_to_the_next() -> None:
     pool = dispatcher(crew)
     for _ in zip(range(5), pool.run(asked(200)), strict=False):
         pass
-    other = [request("u", "1", "gen", "answer", 0, Generate("other", Sampling()))]
+    other = [make_request("u", "1", "gen", "answer", 0, Generate("other", Sampling()))]
     assert [one.request_id for one in pool.run(other)] == ["u/1/gen/answer/0"]
 
 
@@ -282,13 +282,13 @@ def test_what_a_dead_worker_still_says_is_not_taken() -> None:
     """The answer came twice: from the worker that was given up, and from the one after it."""
 
     class Echo(FakeCrew):
-        def listen(self, timeout_s: float) -> Sequence[Word]:
+        def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
             heard = list(super().listen(timeout_s))
             words = []
             for word in heard:
                 words.append(word)
-                if isinstance(word.said, Answers):
-                    words += [word, Word(word.worker + 1, word.said)]
+                if isinstance(word.said, BatchResponses):
+                    words += [word, ReceivedEvent(word.worker + 1, word.said)]
             return words
 
     requests = asked(100)
@@ -360,16 +360,16 @@ def test_counters_of_the_dead_still_count() -> None:
 
 def test_limits_are_those_the_errors_page_tells() -> None:
     assert (dispatch._MOST_DEATHS, dispatch._DEATHS_AT_FIRST, dispatch._DEATHS_IN_A_ROW) == (3, 8, 24)
-    assert Died("x").is_blameless is False
+    assert WorkerDied("x").is_blameless is False
 
 
 def test_the_counters_of_the_last_batches_are_in_the_sum() -> None:
     class Slow(FakeCrew):
         """One word at a time."""
 
-        waiting: ClassVar[list[Word]] = []
+        waiting: ClassVar[list[ReceivedEvent]] = []
 
-        def listen(self, timeout_s: float) -> Sequence[Word]:
+        def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
             self.waiting.extend(super().listen(timeout_s))
             return [self.waiting.pop(0)] if self.waiting else []
 
@@ -382,7 +382,7 @@ def test_a_cluster_that_shrinks_keeps_who_has_a_model() -> None:
     class Shrinking(FakeCrew):
         """Two places, of which one is gone before its worker was up."""
 
-        def listen(self, timeout_s: float) -> Sequence[Word]:
+        def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
             assert self._n_steps < 1000, "the one that is left never comes up"
             self.n = 1
             return [word for word in super().listen(timeout_s) if word.worker == 1]

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from assay.backends.workers.lookahead import BATCH_CHARS, BATCH_REQUESTS, FEWEST, Lookahead
 from assay.core.prompt import Message
-from assay.core.request import Generate, Request, Sampling, Span, request
+from assay.core.request import Generate, Request, Sampling, Span, make_request
 
 
 def span(sample: int, option: int, text: str = "") -> Request:
     prompt = text or f"question {sample}: {option}"
-    return request("t", str(sample), "ppl", "option", option, Span(prompt, len(prompt) - 1))
+    return make_request("t", str(sample), "ppl", "option", option, Span(prompt, len(prompt) - 1))
 
 
 def filled(requests: list[Request], n_workers: int = 1) -> Lookahead:
@@ -69,7 +69,7 @@ def test_long_texts_make_small_batches() -> None:
 
 def test_samples_of_two_tasks_may_have_one_name() -> None:
     requests = [
-        request(f"t{n}", "1", "ppl", "option", option, Span("question", 3))
+        make_request(f"t{n}", "1", "ppl", "option", option, Span("question", 3))
         for n in range(60)
         for option in range(4)
     ]
@@ -80,7 +80,7 @@ def test_samples_of_two_tasks_may_have_one_name() -> None:
 def test_conversations_are_parted_where_they_have_least_in_common() -> None:
     systems = [Message("system", f"{chr(97 + n)} long instruction. " * 20) for n in range(4)]
     requests = [
-        request(
+        make_request(
             "t",
             str(n),
             "gen",

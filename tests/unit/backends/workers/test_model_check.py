@@ -10,19 +10,26 @@ import pytest
 
 from assay.backends.registry import open_backend
 from assay.backends.vllm import backend
-from assay.backends.workers.model_check import Opened, OtherVersions, another_model, opened
+from assay.backends.workers.model_check import (
+    OpenedModel,
+    VersionDifferences,
+    describe_opened_model,
+    find_model_difference,
+)
 from assay.core.model import ModelIdentity
 
 SHARDS = {"a.safetensors": "aa" * 16, "b.safetensors": "bb" * 16, "tokenizer.json": "cc" * 16}
-OURS = Opened(ModelIdentity("hf", "hf:/models/x", "00" * 16, "float32", "11" * 16, {"attn": "eager"}), SHARDS)
+OURS = OpenedModel(
+    ModelIdentity("hf", "hf:/models/x", "00" * 16, "float32", "11" * 16, {"attn": "eager"}), SHARDS
+)
 
 
-def other(files: dict[str, str], **fields: object) -> Opened:
-    return Opened(msgspec.structs.replace(OURS.identity, **fields), files)
+def other(files: dict[str, str], **fields: object) -> OpenedModel:
+    return OpenedModel(msgspec.structs.replace(OURS.identity, **fields), files)
 
 
-def told(theirs: Opened, ours: Opened = OURS) -> str:
-    error = another_model(ours, theirs, "node2 (10.0.0.2)")
+def told(theirs: OpenedModel, ours: OpenedModel = OURS) -> str:
+    error = find_model_difference(ours, theirs, "node2 (10.0.0.2)")
     assert error is not None
     (problem,) = error.problems
     assert problem.code == "WORKER-009"
@@ -31,8 +38,8 @@ def told(theirs: Opened, ours: Opened = OURS) -> str:
 
 
 def test_the_same_model_is_no_trouble_whatever_computes_it() -> None:
-    assert another_model(OURS, OURS, "n") is None
-    assert another_model(OURS, msgspec.structs.replace(OURS, versions={"torch": "1"}), "n") is None
+    assert find_model_difference(OURS, OURS, "n") is None
+    assert find_model_difference(OURS, msgspec.structs.replace(OURS, versions={"torch": "1"}), "n") is None
 
 
 @pytest.mark.parametrize(
@@ -71,12 +78,12 @@ def test_fields_that_differ_are_named(fields: dict[str, object], said: str) -> N
 
 
 def test_of_a_repository_the_revision_is_told() -> None:
-    ours = Opened(ModelIdentity("hf", "hf:org/name", "org/name@0123abc"))
-    text = told(Opened(ModelIdentity("hf", "hf:org/name", "org/name@456def")), ours)
+    ours = OpenedModel(ModelIdentity("hf", "hf:org/name", "org/name@0123abc"))
+    text = told(OpenedModel(ModelIdentity("hf", "hf:org/name", "org/name@456def")), ours)
     assert "weights is org/name@456def, in the run org/name@0123abc" in text
     assert "--model-arg revision=0123abc" in text
     # A folder of that name on a node goes before the hub.
-    text = told(Opened(ModelIdentity("hf", "hf:org/name", "33" * 16), SHARDS), ours)
+    text = told(OpenedModel(ModelIdentity("hf", "hf:org/name", "33" * 16), SHARDS), ours)
     assert "weights is 333333333333, in the run org/name@0123abc" in text
     assert "safetensors" not in text
 
@@ -98,23 +105,23 @@ def test_what_is_opened_is_told_with_its_files_and_the_packages_that_compute_it(
     monkeypatch.setattr("assay.backends.package_versions.metadata.version", lambda package: f"{package} 1")
     for kind, packages in (("hf", set[str]()), ("vllm", {"vllm"})):
         model = open_backend(f"{kind}:{folder(tmp_path / kind)}", {"dtype": "float16"})
-        found = opened(model)
+        found = describe_opened_model(model)
         assert found.identity == model.identity()
         assert found.files.keys() == {"config.json", "model.safetensors", "tokenizer.json"}
         assert found.versions.keys() == {"python", "torch", "transformers", "tokenizers"} | packages
         # It goes over the wire.
-        assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=Opened) == found
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=OpenedModel) == found
 
 
 def test_a_model_without_files_has_none() -> None:
-    found = opened(open_backend("mock", {"answer": "A"}))
+    found = describe_opened_model(open_backend("mock", {"answer": "A"}))
     assert found.identity == ModelIdentity("mock", "mock", args={"answer": "A"})
     assert found.files == {}
     assert found.versions.keys() == {"python"}
 
 
 def test_other_versions_are_told_once_with_the_nodes_that_have_them() -> None:
-    versions = OtherVersions()
+    versions = VersionDifferences()
     ours = {"python": "3.11.2", "torch": "2.13.0"}
     for n in range(7):
         versions.take(f"node{n}", {"python": "3.11.2", "torch": "2.13.0" if n == 0 else "2.12.0"})
@@ -124,4 +131,4 @@ def test_other_versions_are_told_once_with_the_nodes_that_have_them() -> None:
         "torch is 2.12.0 on node1, node2, node3, node4, node5 and 1 more and 2.13.0 where the run was started"
     )
     assert second.startswith("vllm is 0.32 on node1 and not there where")
-    assert OtherVersions().notes(ours) == []
+    assert VersionDifferences().notes(ours) == []

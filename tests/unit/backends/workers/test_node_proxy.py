@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.backends.workers import node_proxy as module
-from assay.backends.workers.node_proxy import Keeper, Passed
+from assay.backends.workers.node_proxy import NodeProxy, ProxyReport
 
 ECHO = """
 import os, sys
@@ -25,11 +25,11 @@ sys.exit(7)
 """
 
 
-def kept(folder: Path) -> Keeper:
-    return Keeper("node1", ("-c", ECHO), b"setup", {"COLOR": "red"}, str(folder))
+def kept(folder: Path) -> NodeProxy:
+    return NodeProxy("node1", ("-c", ECHO), b"setup", {"COLOR": "red"}, str(folder))
 
 
-def taken(keeper: Keeper, n: int) -> list[bytes]:
+def taken(keeper: NodeProxy, n: int) -> list[bytes]:
     wires: list[bytes] = []
     while len(wires) < n:
         passed = keeper.take()
@@ -76,6 +76,6 @@ def test_a_silent_worker_holds_nobody(tmp_path: Path, monkeypatch: pytest.Monkey
         until = time.monotonic() + 20
         while keeper.take().wires == []:
             assert time.monotonic() < until
-        assert keeper.take() == Passed("node1", [], None)
+        assert keeper.take() == ProxyReport("node1", [], None)
     finally:
         keeper.end()

@@ -7,24 +7,24 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pytest
 
-from assay.backends.workers.model_check import Opened
+from assay.backends.workers.model_check import OpenedModel
 from assay.backends.workers.pool import WorkersBackend
 from assay.core.errors import BackendError
 from assay.core.model import ModelIdentity
-from assay.core.request import Generate, Request, Sampling, request
+from assay.core.request import Generate, Request, Sampling, make_request
 from assay.core.response import Response
 from fakes.crew import FakeCrew
 from fakes.engine import FakeBackend
 
-SAME = Opened(ModelIdentity("fake", "fake"), versions={"torch": "2"})
-OTHER = Opened(ModelIdentity("fake", "fake", weights="other"))
+SAME = OpenedModel(ModelIdentity("fake", "fake"), versions={"torch": "2"})
+OTHER = OpenedModel(ModelIdentity("fake", "fake", weights="other"))
 
 
 def asked(n: int) -> list[Request]:
-    return [request("t", str(at), "gen", "answer", 0, Generate(str(at), Sampling())) for at in range(n)]
+    return [make_request("t", str(at), "gen", "answer", 0, Generate(str(at), Sampling())) for at in range(n)]
 
 
-def crew_of(opened: Callable[[int], Opened], **more: object) -> FakeCrew:
+def crew_of(opened: Callable[[int], OpenedModel], **more: object) -> FakeCrew:
     return FakeCrew(opened=opened, n_step=1, **more)  # type: ignore[arg-type]
 
 

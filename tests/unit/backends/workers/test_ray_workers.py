@@ -9,25 +9,32 @@ from typing import Any
 import pytest
 
 from assay.backends.workers import ray_workers
-from assay.backends.workers.messages import Answers, Batch, Died, Raised, Up, to_bytes
-from assay.backends.workers.model_check import Opened
-from assay.backends.workers.node_proxy import Passed
-from assay.backends.workers.ray_workers import RayCrew
+from assay.backends.workers.messages import (
+    Batch,
+    BatchResponses,
+    WorkerDied,
+    WorkerFailed,
+    WorkerReady,
+    encode_message,
+)
+from assay.backends.workers.model_check import OpenedModel
+from assay.backends.workers.node_proxy import ProxyReport
+from assay.backends.workers.ray_workers import RayWorkerGroup
 from assay.backends.workers.resource_shares import Node, Share
-from assay.backends.workers.worker_group import Word
+from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.errors import BackendError, Problem
 from assay.core.model import ModelIdentity
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
 
-MODEL = Opened(ModelIdentity("mock", "mock"))
+MODEL = OpenedModel(ModelIdentity("mock", "mock"))
 
 
 @dataclass
 class FakeKeeper:
     share: Share
     around: dict[str, str]
-    then: Callable[[Passed | Exception], None] | None = None
+    then: Callable[[ProxyReport | Exception], None] | None = None
     sent: list[bytes] = field(default_factory=list)
     is_ended: bool = False
     is_dismissed: bool = False
@@ -35,11 +42,11 @@ class FakeKeeper:
     def send(self, wire: bytes) -> None:
         self.sent.append(wire)
 
-    def take(self, then: Callable[[Passed | Exception], None]) -> None:
+    def take(self, then: Callable[[ProxyReport | Exception], None]) -> None:
         assert self.then is None, "two fetches at once"
         self.then = then
 
-    def brings(self, what: Passed | Exception) -> None:
+    def brings(self, what: ProxyReport | Exception) -> None:
         then, self.then = self.then, None
         assert then is not None, "nobody waits for it"
         then(what)
@@ -66,7 +73,9 @@ class FakeCluster:
     def may_grow(self) -> bool:
         return self.grows
 
-    def hire(self, share: Share, command: Sequence[str], setup: bytes, around: dict[str, str]) -> FakeKeeper:
+    def start_proxy(
+        self, share: Share, command: Sequence[str], setup: bytes, around: dict[str, str]
+    ) -> FakeKeeper:
         assert (command, setup) == (("-m", "worker"), b"setup")
         self.hired.append(FakeKeeper(share, around))
         return self.hired[-1]
@@ -90,13 +99,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def crew_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[..., RayCrew]:
+def crew_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[..., RayWorkerGroup]:
     monkeypatch.setattr(ray_workers, "wait_for", lambda ends, timeout_s: None)
 
-    def made(cluster: FakeCluster, n: int | None = None, **asked: Any) -> RayCrew:
+    def made(cluster: FakeCluster, n: int | None = None, **asked: Any) -> RayWorkerGroup:
         monkeypatch.setattr(ray_workers, "RayCluster", lambda address: cluster)
         values = {"num_gpus": None, "num_cpus": None, "uses_gpu": True, **asked}
-        return RayCrew(None, ("-m", "worker"), lambda: b"setup", {"OMP_NUM_THREADS": "3"}, n=n, **values)
+        return RayWorkerGroup(
+            None, ("-m", "worker"), lambda: b"setup", {"OMP_NUM_THREADS": "3"}, n=n, **values
+        )
 
     return made
 
@@ -110,12 +121,12 @@ def test_no_cluster_is_joined_before_work_is_there(monkeypatch: pytest.MonkeyPat
         raise AssertionError
 
     monkeypatch.setattr(ray_workers, "RayCluster", joined)
-    crew = RayCrew(None, (), lambda: b"", {}, n=1, num_gpus=None, num_cpus=None, uses_gpu=True)
+    crew = RayWorkerGroup(None, (), lambda: b"", {}, n=1, num_gpus=None, num_cpus=None, uses_gpu=True)
     assert crew.stats() == {"nodes": 0.0}
     crew.close()
 
 
-def test_workers_follow_the_cluster(crew_on: Callable[..., RayCrew], clock: Clock) -> None:
+def test_workers_follow_the_cluster(crew_on: Callable[..., RayWorkerGroup], clock: Clock) -> None:
     cluster = FakeCluster([node(1), node(2)])
     crew = crew_on(cluster)
     assert crew.n_wanted == 2
@@ -128,11 +139,11 @@ def test_workers_follow_the_cluster(crew_on: Callable[..., RayCrew], clock: Cloc
     assert crew.n_wanted == 1
 
 
-def test_so_many_at_most_wait_for_room(crew_on: Callable[..., RayCrew]) -> None:
+def test_so_many_at_most_wait_for_room(crew_on: Callable[..., RayWorkerGroup]) -> None:
     assert crew_on(FakeCluster([node(1)]), 5).n_wanted == 5
 
 
-def test_a_worker_is_given_its_share_and_no_more(crew_on: Callable[..., RayCrew]) -> None:
+def test_a_worker_is_given_its_share_and_no_more(crew_on: Callable[..., RayWorkerGroup]) -> None:
     cluster = FakeCluster([node(1, n_gpus=2)])
     crew = crew_on(cluster, num_gpus=0.5)
     crew.start(1)
@@ -144,61 +155,65 @@ def test_a_worker_is_given_its_share_and_no_more(crew_on: Callable[..., RayCrew]
     assert cluster.hired[1].around["CUDA_VISIBLE_DEVICES"] == ""
 
 
-def test_what_a_worker_says_is_heard_in_order_until_it_dies(crew_on: Callable[..., RayCrew]) -> None:
+def test_what_a_worker_says_is_heard_in_order_until_it_dies(crew_on: Callable[..., RayWorkerGroup]) -> None:
     cluster = FakeCluster([node(1), node(2)])
     crew = crew_on(cluster)
     crew.start(1)
     assert crew.listen(0.0) == ()
     (keeper,) = cluster.hired
-    keeper.brings(Passed("id2", [to_bytes(Up("host2", MODEL))], None))
-    assert crew.listen(0.0) == [Word(1, Up("host2 (10.0.0.2)", MODEL))]
+    keeper.brings(ProxyReport("id2", [encode_message(WorkerReady("host2", MODEL))], None))
+    assert crew.listen(0.0) == [ReceivedEvent(1, WorkerReady("host2 (10.0.0.2)", MODEL))]
     assert crew.stats() == {"nodes": 1.0}
     batch = Batch(1, ())
     crew.send(1, batch)
-    assert keeper.sent == [to_bytes(batch)]
-    keeper.brings(Passed("id2", [to_bytes(Answers(1, ()))], "it ended with status 7"))
-    died = Died("it ended with status 7 (on host2 (10.0.0.2))")
-    assert crew.listen(0.0) == [Word(1, Answers(1, ())), Word(1, died)]
+    assert keeper.sent == [encode_message(batch)]
+    keeper.brings(ProxyReport("id2", [encode_message(BatchResponses(1, ()))], "it ended with status 7"))
+    died = WorkerDied("it ended with status 7 (on host2 (10.0.0.2))")
+    assert crew.listen(0.0) == [ReceivedEvent(1, BatchResponses(1, ())), ReceivedEvent(1, died)]
     assert keeper.is_dismissed
     assert crew.stats() == {"nodes": 0.0}
     crew.send(1, batch)
     assert len(keeper.sent) == 1
 
 
-def test_a_lost_node_is_nobodys_fault_and_a_lost_worker_may_be(crew_on: Callable[..., RayCrew]) -> None:
+def test_a_lost_node_is_nobodys_fault_and_a_lost_worker_may_be(
+    crew_on: Callable[..., RayWorkerGroup],
+) -> None:
     from ray.exceptions import ActorDiedError, ActorUnavailableError
 
     cluster = FakeCluster([node(1), node(2), node(3)])
     crew = crew_on(cluster)
     for worker in (1, 2, 3):
         crew.start(worker)
-        cluster.hired[-1].brings(Passed(f"id{worker}", [], None))
+        cluster.hired[-1].brings(ProxyReport(f"id{worker}", [], None))
     crew.listen(0.0)
     del cluster.there[0]
     cluster.hired[0].brings(ActorDiedError())
     cluster.hired[1].brings(ActorDiedError())
     cluster.hired[2].brings(ActorUnavailableError("gone", None))
     first, second, third = [word.said for word in crew.listen(0.0)]
-    assert first == Died("its node was lost", is_blameless=True)
-    assert isinstance(second, Died)
+    assert first == WorkerDied("its node was lost", is_blameless=True)
+    assert isinstance(second, WorkerDied)
     assert not second.is_blameless
     assert "died unexpectedly" in second.why
-    assert third == Died("its node could not be reached any more", is_blameless=True)
+    assert third == WorkerDied("its node could not be reached any more", is_blameless=True)
     assert all(keeper.is_dismissed for keeper in cluster.hired)
 
 
-def test_an_error_says_on_which_node_it_is(crew_on: Callable[..., RayCrew]) -> None:
+def test_an_error_says_on_which_node_it_is(crew_on: Callable[..., RayWorkerGroup]) -> None:
     cluster = FakeCluster([node(1)])
     crew = crew_on(cluster)
     crew.start(1)
-    raised = Raised("BackendError", (Problem("MODEL-003", "there is no folder /models/x", "put it there"),))
-    cluster.hired[0].brings(Passed("id1", [to_bytes(raised)], None))
+    raised = WorkerFailed(
+        "BackendError", (Problem("MODEL-003", "there is no folder /models/x", "put it there"),)
+    )
+    cluster.hired[0].brings(ProxyReport("id1", [encode_message(raised)], None))
     ((_, said),) = crew.listen(0.0)
-    assert isinstance(said, Raised)
+    assert isinstance(said, WorkerFailed)
     assert said.problems[0].what == "on the node host1 (10.0.0.1): there is no folder /models/x"
 
 
-def test_a_node_that_cannot_start_a_worker_ends_the_run(crew_on: Callable[..., RayCrew]) -> None:
+def test_a_node_that_cannot_start_a_worker_ends_the_run(crew_on: Callable[..., RayWorkerGroup]) -> None:
     from ray.exceptions import RuntimeEnvSetupError
 
     cluster = FakeCluster([node(1)])
@@ -210,7 +225,9 @@ def test_a_node_that_cannot_start_a_worker_ends_the_run(crew_on: Callable[..., R
     assert "no module named msgspec" in str(caught.value)
 
 
-def test_a_worker_that_no_node_can_hold_is_an_error(crew_on: Callable[..., RayCrew], clock: Clock) -> None:
+def test_a_worker_that_no_node_can_hold_is_an_error(
+    crew_on: Callable[..., RayWorkerGroup], clock: Clock
+) -> None:
     with pytest.raises(BackendError, match=r"WORKER-007.*num_gpus=8, num_cpus=1.*host1.*4 CPUs, 2 GPUs"):
         _ = crew_on(FakeCluster([node(1, n_gpus=2)], is_own=True), num_gpus=8).n_wanted
     # A node may be on its way, for a while.
@@ -229,18 +246,18 @@ def test_a_worker_that_no_node_can_hold_is_an_error(crew_on: Callable[..., RayCr
     assert patient.n_wanted == 1
 
 
-def test_ending_leaves_nothing_behind(crew_on: Callable[..., RayCrew]) -> None:
+def test_ending_leaves_nothing_behind(crew_on: Callable[..., RayWorkerGroup]) -> None:
     cluster = FakeCluster([node(1), node(2)])
     crew = crew_on(cluster)
     for worker in (1, 2, 3):
         crew.start(worker)
-    cluster.hired[0].brings(Passed("id1", [], None))
-    cluster.hired[1].brings(Passed("id2", [], None))
+    cluster.hired[0].brings(ProxyReport("id1", [], None))
+    cluster.hired[1].brings(ProxyReport("id2", [], None))
     crew.listen(0.0)
     crew.end(1)
     assert (cluster.hired[0].is_ended, cluster.hired[0].is_dismissed) == (True, True)
     # What it still had to say is not heard any more.
-    cluster.hired[0].brings(Passed("id1", [to_bytes(Up("late", MODEL))], None))
+    cluster.hired[0].brings(ProxyReport("id1", [encode_message(WorkerReady("late", MODEL))], None))
     assert crew.listen(0.0) == []
     crew.close()
     assert [keeper.is_ended for keeper in cluster.hired] == [True, True, False], "a third was nowhere yet"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.backends.workers.resource_shares import Node, Share, n_held, share_for
+from assay.backends.workers.resource_shares import Node, Share, compute_share, count_workers
 
 
 def cluster(*sizes: tuple[float, float]) -> list[Node]:
@@ -21,8 +21,8 @@ def shared(
     num_cpus: float | None = None,
     uses_gpu: bool = True,
 ) -> tuple[Share, int]:
-    share = share_for(nodes, n=n, num_gpus=num_gpus, num_cpus=num_cpus, uses_gpu=uses_gpu)
-    return share, n_held(nodes, share)
+    share = compute_share(nodes, n=n, num_gpus=num_gpus, num_cpus=num_cpus, uses_gpu=uses_gpu)
+    return share, count_workers(nodes, share)
 
 
 def test_one_worker_for_each_gpu() -> None:
@@ -76,12 +76,12 @@ def test_all_that_are_asked_for_find_room(sizes: list[int], n: int) -> None:
 
 def test_workers_of_a_cluster_that_may_grow_wait_for_nodes() -> None:
     nodes = cluster((2, 0))
-    share = share_for(nodes, n=4, num_gpus=None, num_cpus=None, uses_gpu=True, may_grow=True)
-    assert (share, n_held(nodes, share)) == (Share(2, 0), 1)
+    share = compute_share(nodes, n=4, num_gpus=None, num_cpus=None, uses_gpu=True, may_grow=True)
+    assert (share, count_workers(nodes, share)) == (Share(2, 0), 1)
     assert shared(nodes, 4) == (Share(0.5, 0), 4), "one that does not is shared"
     # A head that computes nothing tells no size.
     bare = cluster((0, 0))
-    share = share_for(bare, n=4, num_gpus=None, num_cpus=None, uses_gpu=False, may_grow=True)
+    share = compute_share(bare, n=4, num_gpus=None, num_cpus=None, uses_gpu=False, may_grow=True)
     assert share == Share(1, 0)
 
 

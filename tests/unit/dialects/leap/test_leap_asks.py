@@ -18,7 +18,7 @@ from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, S
 from assay.core.response import Outcome
 from assay.core.score import Verdict
 from assay.dialects.leap.author_requests import RequestFactory
-from assay.dialects.leap.calling import Misfit
+from assay.dialects.leap.calling import InvalidReturn
 from assay.dialects.leap.model_requests import read_requests
 from assay.dialects.leap.original_window import OriginalWindow
 from fakes.leap_tasks import (
@@ -56,15 +56,15 @@ def custom(requests: str, results: str = '{"acc": 1.0}', text: str = "") -> str:
 def test_blanks_at_the_end_of_a_context_belong_to_the_answer(blanks: int, context: str, answer: str) -> None:
     from assay.core.task import TaskSettings
     from assay.dialects.leap.contexts import Context
-    from assay.dialects.leap.model_requests import Asking
+    from assay.dialects.leap.model_requests import LeapRequestBuilder
 
     whole = context + " " * blanks
     (wish,) = read_requests(rf.loglikelihood(whole, answer)).every
-    ask = Asking(TaskSettings()).ask(wish, Context(whole, None, 0, 0))
+    ask = LeapRequestBuilder(TaskSettings()).ask(wish, Context(whole, None, 0, 0))
     assert isinstance(ask, Span)
     assert ask.prompt == whole + answer
     assert ask.prompt[ask.start :] == whole[len(whole.rstrip(" ")) :] + answer
-    faithful = Asking(TaskSettings(is_faithful=True)).ask(wish, Context(whole, None, 0, 0))
+    faithful = LeapRequestBuilder(TaskSettings(is_faithful=True)).ask(wish, Context(whole, None, 0, 0))
     assert isinstance(faithful, Span)
     assert faithful.start == len(whole)
 
@@ -106,7 +106,7 @@ def test_parts_of_one_request_are_one_ask_and_equal_options_are_two() -> None:
     ],
 )
 def test_what_is_no_request_is_refused(given: Any, what: str) -> None:
-    with pytest.raises(Misfit, match=what) as caught:
+    with pytest.raises(InvalidReturn, match=what) as caught:
         read_requests(given)
     assert caught.value.code == "LEAP-004"
     assert caught.value.fix
@@ -373,8 +373,8 @@ def test_the_originals_window_is_counted_on_the_continuation_alone() -> None:
 def test_a_window_that_begins_before_the_join_is_asked_for() -> None:
     window = OriginalWindow(letters(), ["he", "an"])
     # `t` and `h` are one token here: the window of two reaches back over it.
-    assert window.widened(Span("at" + "he", 2), "he") == Span("athe", 2)
-    assert window.widened(Span("xat" + "h", 3), "he").start < 3
+    assert window.widen_span(Span("at" + "he", 2), "he") == Span("athe", 2)
+    assert window.widen_span(Span("xat" + "h", 3), "he").start < 3
 
 
 def test_the_faithful_way_sums_the_originals_window(tmp_path: Path) -> None:

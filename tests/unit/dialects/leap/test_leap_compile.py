@@ -9,7 +9,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.limit import Limit
-from assay.dialects.leap.differences import QUIRKS, REPRODUCED, Traits, quirks_of
+from assay.dialects.leap.differences import DIFFERENCE_NAMES, REPRODUCED, TaskTraits, find_differences
 from fakes.leap_tasks import CHOICE, FREE, HEAD, compile_one, questions
 
 ROWS = {"train": questions(3, first=50), "validation": questions(4), "test": questions(5, first=10)}
@@ -187,13 +187,13 @@ def test_quirks_that_touch_a_task_are_listed_with_what_was_done(tmp_path: Path) 
 
 
 def test_every_quirk_can_touch_something() -> None:
-    everything = Traits(
+    everything = TaskTraits(
         frozenset({"loglikelihood", "greedy_until"}),
         has_shots=True, has_window=True, is_chat_model=True, options_absent=True, files_absent=True,
         found_by_paths=True, request_type_differs=True,
     )  # fmt: skip
-    touched = quirks_of(everything, is_faithful=True)
-    assert tuple(quirk.name for quirk in touched) == QUIRKS
+    touched = find_differences(everything, is_faithful=True)
+    assert tuple(quirk.name for quirk in touched) == DIFFERENCE_NAMES
     assert {quirk.name for quirk in touched if quirk.here == "as the original"} == REPRODUCED
 
 

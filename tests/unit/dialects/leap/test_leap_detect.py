@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.dialects import language_of
-from assay.dialects.leap.detect import TaskName, is_task, is_task_file, task_files, task_folder
+from assay.app.dialects import detect_dialect
+from assay.dialects.leap.detect import TaskName, find_task_folder, is_task, is_task_file, task_files
 from fakes.leap_tasks import CHOICE
 
 TASKS = {
@@ -35,8 +35,8 @@ def test_a_task_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / "mine.py"
     path.write_text(TASKS[name], encoding="utf-8")
     assert is_task_file(path)
-    assert language_of(str(path), None, {}) == "leap"
-    assert language_of(f"{path}::A", None, {}) == "leap"
+    assert detect_dialect(str(path), None, {}) == "leap"
+    assert detect_dialect(f"{path}::A", None, {}) == "leap"
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -44,14 +44,14 @@ def test_no_task_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / "mine.py"
     path.write_text(OTHERS[name], encoding="utf-8")
     assert not is_task_file(path)
-    assert language_of(str(path), None, {}) != "leap"
+    assert detect_dialect(str(path), None, {}) != "leap"
 
 
 def test_a_class_that_extends_one_of_a_file_beside_it(tmp_path: Path) -> None:
     (tmp_path / "klue.py").write_text(CHOICE, encoding="utf-8")
     path = tmp_path / "mine.py"
     path.write_text("from .klue import Choice\nclass Mine(Choice):\n    VERSION = 2\n", encoding="utf-8")
-    assert language_of(str(path), None, {}) == "leap"
+    assert detect_dialect(str(path), None, {}) == "leap"
     path.write_text("from .other import Choice\nclass Mine(Choice):\n    VERSION = 2\n", encoding="utf-8")
     assert not is_task_file(path)
 
@@ -66,12 +66,12 @@ def test_files_of_the_original_itself_are_no_tasks(tmp_path: Path) -> None:
 def test_a_folder_of_tasks_or_a_whole_checkout(tmp_path: Path, inside: str) -> None:
     folder = tmp_path / inside
     folder.mkdir(parents=True, exist_ok=True)
-    assert task_folder(tmp_path) is None
+    assert find_task_folder(tmp_path) is None
     assert not is_task(str(tmp_path))
     (folder / "klue.py").write_text(CHOICE, encoding="utf-8")
-    assert task_folder(tmp_path) == folder
-    assert language_of(str(tmp_path), None, {}) == "leap"
-    assert language_of(f"{tmp_path}:klue_ynat,kobest_*", None, {}) == "leap"
+    assert find_task_folder(tmp_path) == folder
+    assert detect_dialect(str(tmp_path), None, {}) == "leap"
+    assert detect_dialect(f"{tmp_path}:klue_ynat,kobest_*", None, {}) == "leap"
 
 
 @pytest.mark.parametrize(

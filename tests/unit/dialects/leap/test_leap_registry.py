@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.check_files import datasets_named
-from assay.app.dialects import registered_datasets
+from assay.app.check_files import expand_datasets
+from assay.app.dialects import list_registered_datasets
 from assay.core.errors import AuthorError, UsageError
 from assay.core.task import TaskSettings
 from assay.dialects.leap.compile import CompiledTask, compile_tasks
@@ -144,9 +144,9 @@ def test_a_registry_may_stand_among_the_tasks(folder: Path) -> None:
 
 
 def test_datasets_of_a_registry_are_listed(folder: Path) -> None:
-    assert registered_datasets(folder.parents[1]) == []
+    assert list_registered_datasets(folder.parents[1]) == []
     registry(folder.parents[1])
-    first, second = registered_datasets(folder.parents[1])
+    first, second = list_registered_datasets(folder.parents[1])
     assert first == ("klue_sts", "두 문장의 의미", ("acc", "f1"), "acc", str(folder / "klue.py"), "STS")
     assert (second.name, second.class_name) == ("single", "Choice")
 
@@ -180,11 +180,11 @@ def test_a_selection_that_names_nothing(folder: Path) -> None:
 
 
 def test_a_folder_is_checked_task_by_task(folder: Path) -> None:
-    members = datasets_named([str(folder), "data.csv"], None)
+    members = expand_datasets([str(folder), "data.csv"], None)
     assert members.datasets == (f"{folder}:klue_sts", f"{folder}:klue_ynat", f"{folder}:single", "data.csv")
-    assert datasets_named([f"{folder}:klue_*"], None).datasets == members.datasets[:2]
-    assert datasets_named([str(folder / "klue.py")], None).datasets == (str(folder / "klue.py"),)
-    assert datasets_named([str(folder)], "table").datasets == (str(folder),)
+    assert expand_datasets([f"{folder}:klue_*"], None).datasets == members.datasets[:2]
+    assert expand_datasets([str(folder / "klue.py")], None).datasets == (str(folder / "klue.py"),)
+    assert expand_datasets([str(folder)], "table").datasets == (str(folder),)
 
 
 def test_files_beside_a_task_are_its_siblings(tmp_path: Path) -> None:

@@ -250,6 +250,6 @@ def test_examples_among_many_copies_of_the_document_take_few_draws() -> None:
 
     pool = [{"q": "same"}] * 1_000 + [{"q": "other"}]
     rnd = Counting(0)
-    answers = examples._Answering(cast(Task, Texts()), {"q": "same"})
-    assert examples._without(answers, pool, 1, rnd, "training_docs()") == [{"q": "other"}]
+    answers = examples._AnswerCheck(cast(Task, Texts()), {"q": "same"})
+    assert examples._draw_examples(answers, pool, 1, rnd, "training_docs()") == [{"q": "other"}]
     assert rnd.n_draws <= 10

@@ -12,9 +12,9 @@ from assay.core.ids import digest
 from assay.core.prompt import Message
 from assay.core.request import Generate, Kind, Request, Span
 from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome, Output
-from assay.dialects.llmbox.ape import cleaned, proposing
+from assay.dialects.llmbox.ape import build_proposal_prompt, clean_instruction
 from assay.dialects.llmbox.compile import CompiledClass
-from assay.dialects.llmbox.prompts import Shot, Shown, opening
+from assay.dialects.llmbox.prompts import PromptExamples, Shot, build_opening
 from fakes.classes import asked, compile_one, free_class
 from fakes.rehearsals import Rehearsed
 
@@ -173,24 +173,24 @@ def test_it_stands_before_the_examples(tmp_path: Path) -> None:
 
 
 def test_in_a_conversation_it_begins_the_first_turn() -> None:
-    shown = Shown((Shot("one", "1"),))
-    found = opening(shown, "two", is_chat=True, system="Be brief.", lead="Instruction: count.")
+    shown = PromptExamples((Shot("one", "1"),))
+    found = build_opening(shown, "two", is_chat=True, system="Be brief.", lead="Instruction: count.")
     assert found.asked == (
         Message("system", "Be brief."),
         Message("user", "Instruction: count.\n\none"),
         Message("assistant", "1"),
         Message("user", "two"),
     )
-    assert opening(Shown(), "", is_chat=True, lead="L").asked == (Message("user", "L"),)
-    assert opening(shown, "two", is_chat=False, system="S", lead="L").asked == "S\n\nL\n\none 1\n\ntwo"
+    assert build_opening(PromptExamples(), "", is_chat=True, lead="L").asked == (Message("user", "L"),)
+    assert build_opening(shown, "two", is_chat=False, system="S", lead="L").asked == "S\n\nL\n\none 1\n\ntwo"
 
 
 def test_what_a_model_is_shown_to_propose() -> None:
-    text = proposing([Shot("1 + 1", "2"), Shot("1 + 2", "3")], is_chat=False)
+    text = build_proposal_prompt([Shot("1 + 1", "2"), Shot("1 + 2", "3")], is_chat=False)
     assert isinstance(text, str)
     assert "Input: 1 + 1\nOutput: 2\n\nInput: 1 + 2\nOutput: 3\n\n" in text
     assert text.endswith("The instruction was:")
-    talk = proposing([Shot("1 + 1", "2")], is_chat=True)
+    talk = build_proposal_prompt([Shot("1 + 1", "2")], is_chat=True)
     assert not isinstance(talk, str)
     assert [message.role for message in talk] == ["user"]
     assert "Input: 1 + 1\nOutput: 2\n\n" in talk[0].content
@@ -201,7 +201,7 @@ def test_what_a_model_is_shown_to_propose() -> None:
     [(' "Add them."\nSure', "Add them."), ("\n\nAdd.", "Add."), ("“Add.”", "Add."), (' "" ', "")],
 )
 def test_a_proposal_is_the_first_line_without_marks(written: str, meant: str) -> None:
-    assert cleaned(written) == meant
+    assert clean_instruction(written) == meant
 
 
 def test_too_few_rows_are_an_error(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.prompt import Message
-from assay.dialects.llmbox.instruction import compile_instruction, environment
+from assay.dialects.llmbox.instruction import build_environment, compile_instruction
 from fakes.classes import asked, compile_one, compile_text
 
 QUESTION = {
@@ -56,7 +56,7 @@ def test_rows_loaded_by_the_class_itself(blocks: list[str], tmp_path: Path) -> N
 @pytest.mark.parametrize(("number", "expected"), [(1, "P"), (2, "\nP\n"), (3, "P")])
 def test_optional_fields_of_jinja(blocks: list[str], number: int, expected: str) -> None:
     template = ast.literal_eval(f"({blocks[number]})")
-    render = compile_instruction(template, environment())
+    render = compile_instruction(template, build_environment())
     assert render({"passage": "P"}) == expected
     assert render({"passage": None}) == ""
     assert render({}) == ""

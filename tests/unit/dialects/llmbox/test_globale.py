@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import AuthorError, BackendError, UsageError
-from assay.core.ids import digest, draw
+from assay.core.ids import digest, make_random
 from assay.core.prompt import Prompt
 from assay.core.request import Generate, Labels, Request, Span
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome, Output
 from assay.core.score import Score, Verdict
 from assay.dialects.llmbox.compile import CompiledClass
-from assay.dialects.llmbox.globale import around, entropy, orders, question
+from assay.dialects.llmbox.globale import build_question, draw_orders, entropy, find_shared_ends
 from fakes.classes import asked, compile_one
 from fakes.rehearsals import Rehearsed
 
@@ -200,7 +200,7 @@ def test_what_was_chosen_does_not_make_another_run(tmp_path: Path) -> None:
 
 @given(n=st.integers(2, 6), at_most=st.integers(2, 40))
 def test_orders_are_different_and_begin_as_drawn(n: int, at_most: int) -> None:
-    found = list(orders(n, at_most, draw(0, "orders")))
+    found = list(draw_orders(n, at_most, make_random(0, "orders")))
     assert len(found) == len(set(found)) == min(at_most, math.factorial(n))
     assert found[0] == tuple(range(n))
     assert all(sorted(order) == list(range(n)) for order in found)
@@ -222,8 +222,8 @@ def test_silence_is_no_answer() -> None:
 
 
 def test_questions_in_what_a_model_wrote() -> None:
-    before, after = around(["Q: What is a cat?\nA:", "Q: Where is a dog?\nA:"])
+    before, after = find_shared_ends(["Q: What is a cat?\nA:", "Q: Where is a dog?\nA:"])
     assert (before, after) == ("Q: ", "\nA:")
-    assert question(before, " Who?\nA: me\nQ: more", after) == "Q: Who?\nA:"
-    assert question(before, "Who?", after) == "Q: Who?\nA:"
-    assert around(["alpha", "beta"]) == ("", "")
+    assert build_question(before, " Who?\nA: me\nQ: more", after) == "Q: Who?\nA:"
+    assert build_question(before, "Who?", after) == "Q: Who?\nA:"
+    assert find_shared_ends(["alpha", "beta"]) == ("", "")

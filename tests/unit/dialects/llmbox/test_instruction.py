@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.dialects.llmbox.instruction import compile_instruction, environment
+from assay.dialects.llmbox.instruction import build_environment, compile_instruction
 
 VALUES = {"q": "Why?", "options": ["a", "b"], "passage": None, "zip_code": 3}
 TEMPLATES = (
@@ -20,7 +20,7 @@ TEMPLATES = (
 
 @pytest.mark.parametrize("text", TEMPLATES)
 def test_the_short_cut_renders_as_jinja_does(text: str) -> None:
-    env = environment()
+    env = build_environment()
     env.globals["mark"] = "?"
     render = compile_instruction(text, env)
     assert render(VALUES) == env.from_string(text).render(VALUES)
@@ -30,7 +30,7 @@ def test_the_short_cut_renders_as_jinja_does(text: str) -> None:
 
 
 def test_a_global_that_comes_later_is_seen() -> None:
-    env = environment()
+    env = build_environment()
     render = compile_instruction("{{ late(q) }}", env)
     env.globals["late"] = str.upper
     assert render({"q": "why"}) == "WHY"

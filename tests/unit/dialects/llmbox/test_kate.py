@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from assay.core.errors import UsageError
 from assay.core.model import ModelIdentity
-from assay.dialects.llmbox.nearest import Nearest
+from assay.dialects.llmbox.nearest import NearestExamples
 from assay.dialects.shared.similarity import Vectors
 from fakes.classes import asked, compile_one, free_class
 
@@ -166,7 +166,7 @@ TEXTS = st.lists(st.text(alphabet="abcdefgh", min_size=1, max_size=8), min_size=
 
 @given(pool=TEXTS, rows=TEXTS, is_first=st.booleans())
 def test_by_cosine_ties_in_the_order_of_the_pool(pool: list[str], rows: list[str], is_first: bool) -> None:
-    choice = Nearest(pool, rows, Vectors(LetterCounts()), nearest_first=is_first)
+    choice = NearestExamples(pool, rows, Vectors(LetterCounts()), nearest_first=is_first)
 
     def cosine(one: str, other: str) -> float:
         pairs = [(one.count(letter), other.count(letter)) for letter in "abcdefgh"]
@@ -174,7 +174,7 @@ def test_by_cosine_ties_in_the_order_of_the_pool(pool: list[str], rows: list[str
         return product / math.sqrt(sum(a * a for a, _ in pairs) * sum(b * b for _, b in pairs))
 
     for number, text in enumerate(rows):
-        found = list(choice.preferred(number))
+        found = list(choice.rank_pool(number))
         assert sorted(found) == list(range(len(pool)))
         similar = [cosine(text, pool[at]) for at in found]
         for place in range(len(found) - 1):

@@ -16,10 +16,10 @@ from assay.core.errors import PlanError, UsageError
 from assay.core.limit import Limit
 from assay.core.request import Sampling
 from assay.dialects.llmbox.authoring import Dataset, GenerationDataset, MultipleChoiceDataset
-from assay.dialects.shared.selection import chosen_parts
+from assay.dialects.shared.selection import select_parts
 from fakes.classes import asked, compile_one, compile_text, completion, evaluated
 
-chosen_subsets = partial(chosen_parts, noun="subset", code="LLMBOX-008")
+chosen_subsets = partial(select_parts, noun="subset", code="LLMBOX-008")
 
 CHOICE = """
 class Choice(MultipleChoiceDataset):

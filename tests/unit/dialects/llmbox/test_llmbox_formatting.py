@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import AuthorError
-from assay.dialects.llmbox.formatting import BadInstance, _Given, letter
+from assay.dialects.llmbox.formatting import BadInstance, _InstanceFields, letter
 from fakes.classes import asked, compile_one, compile_text
 
 ALL = """
@@ -189,7 +189,7 @@ INDEXES = [
 @pytest.mark.parametrize(("value", "expected"), INDEXES)
 def test_indexes_of_every_kind(value: Any, expected: int | None) -> None:
     for key in ("target_idx", "label"):
-        taken = _Given.taken({key: value, "options": ["a", "b"]}, is_ranking=True)
+        taken = _InstanceFields.taken({key: value, "options": ["a", "b"]}, is_ranking=True)
         assert taken.gold == expected
         assert taken.gold is None or type(taken.gold) is int
 
@@ -197,13 +197,13 @@ def test_indexes_of_every_kind(value: Any, expected: int | None) -> None:
 @pytest.mark.parametrize("value", ["B", "", "-1", "1.0", "²", 1.0, np.float64(1), [1]])
 def test_what_is_no_index_is_told(value: Any) -> None:
     with pytest.raises(BadInstance, match="target_idx"):
-        _Given.taken({"target_idx": value, "options": ["a", "b"]}, is_ranking=True)
+        _InstanceFields.taken({"target_idx": value, "options": ["a", "b"]}, is_ranking=True)
 
 
 def test_a_label_may_mean_something_else(tmp_path: Path) -> None:
-    assert _Given.taken({"label": "entailment", "options": ["a"]}, is_ranking=True).gold is None
-    assert _Given.taken({"label": -1, "options": ["a"]}, is_ranking=True).gold is None
-    assert _Given.taken({"label": 3}, is_ranking=False).gold is None
+    assert _InstanceFields.taken({"label": "entailment", "options": ["a"]}, is_ranking=True).gold is None
+    assert _InstanceFields.taken({"label": -1, "options": ["a"]}, is_ranking=True).gold is None
+    assert _InstanceFields.taken({"label": 3}, is_ranking=False).gold is None
 
 
 @pytest.mark.parametrize("answer", [2, -1, 7])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.dialects.llmbox.instruction import InstructionError, compile_instruction, environment
+from assay.dialects.llmbox.instruction import InstructionError, build_environment, compile_instruction
 
 VALUES = {"x": "X", "y": "Y", "items": ["a", "b"], "none": None}
 
@@ -47,9 +47,9 @@ def test_the_decision_table(text: str, expected: str) -> None:
     if expected.startswith("{#"):
         # A comment alone leaves nothing to compute, and `format` then meets its braces.
         with pytest.raises(InstructionError):
-            compile_instruction(text, environment())(VALUES)
+            compile_instruction(text, build_environment())(VALUES)
         return
-    assert compile_instruction(text, environment())(VALUES) == expected
+    assert compile_instruction(text, build_environment())(VALUES) == expected
 
 
 @given(
@@ -68,27 +68,27 @@ def test_the_decision_is_jinjas_own(pieces: list[str]) -> None:
         expected = template.render(VALUES) if template.debug_info else text.format_map(VALUES)
     except (jinja2.TemplateError, KeyError, ValueError, IndexError):
         with pytest.raises(InstructionError):
-            compile_instruction(text, environment(is_lenient=True))(VALUES)
+            compile_instruction(text, build_environment(is_lenient=True))(VALUES)
         return
-    assert compile_instruction(text, environment(is_lenient=True))(VALUES) == expected
+    assert compile_instruction(text, build_environment(is_lenient=True))(VALUES) == expected
 
 
 @pytest.mark.parametrize("text", ["{{{x}}}", "{% if x %}", "{{ x", "{x", None, 3])
 def test_what_does_not_parse(text: object) -> None:
     with pytest.raises(InstructionError):
-        compile_instruction(text, environment())(VALUES)
+        compile_instruction(text, build_environment())(VALUES)
 
 
 @pytest.mark.parametrize("text", ["{z}", "{{z}}", "{{z.a}}", "{% for a in z %}{{a}}{% endfor %}"])
 def test_a_missing_name_is_told_with_the_nearest(text: str) -> None:
     with pytest.raises(InstructionError, match=r"'z'.*did you mean 'zz'"):
-        compile_instruction(text, environment())({"zz": 1})
+        compile_instruction(text, build_environment())({"zz": 1})
 
 
 def test_a_missing_name_prints_nothing_as_in_the_original() -> None:
-    assert compile_instruction("a{{z}}b", environment(is_lenient=True))({}) == "ab"
+    assert compile_instruction("a{{z}}b", build_environment(is_lenient=True))({}) == "ab"
     with pytest.raises(InstructionError):
-        compile_instruction("{z}", environment(is_lenient=True))({})
+        compile_instruction("{z}", build_environment(is_lenient=True))({})
 
 
 @pytest.mark.parametrize("name", ["source", "options"])
@@ -97,21 +97,21 @@ def test_none_is_not_printed_in_silence(name: str, template: str) -> None:
     text = template.replace("%s", name)
     values = {**VALUES, name: None}
     with pytest.raises(InstructionError, match=f"shows '{name}'"):
-        compile_instruction(text, environment())(values)
-    assert compile_instruction(text, environment(is_lenient=True))(values).startswith("a None")
+        compile_instruction(text, build_environment())(values)
+    assert compile_instruction(text, build_environment(is_lenient=True))(values).startswith("a None")
     asks_first = "a{{ ' ' + %s if %s }}{{x}}".replace("%s", name)
-    assert compile_instruction(asks_first, environment())(values) == "aX"
+    assert compile_instruction(asks_first, build_environment())(values) == "aX"
     guarded = "a{% if %s %}{{%s}}{% endif %}".replace("%s", name)
-    assert compile_instruction(guarded, environment())(values) == "a"
+    assert compile_instruction(guarded, build_environment())(values) == "a"
 
 
 def test_templates_run_in_the_sandbox() -> None:
     with pytest.raises(InstructionError, match="unsafe"):
-        compile_instruction("{{ x.__class__.__mro__ }}", environment())(VALUES)
+        compile_instruction("{{ x.__class__.__mro__ }}", build_environment())(VALUES)
 
 
 def test_globals_of_one_dataset_are_not_anothers() -> None:
-    one, other = environment(), environment()
+    one, other = build_environment(), build_environment()
     one.globals["mark"] = str.upper
     assert compile_instruction("{{ mark(x) }}", one)({"x": "a"}) == "A"
     with pytest.raises(InstructionError):
@@ -119,12 +119,12 @@ def test_globals_of_one_dataset_are_not_anothers() -> None:
 
 
 def test_braces_in_a_jinja_instruction_are_an_error_where_the_field_exists() -> None:
-    fill = compile_instruction("{x} {{y}} {other}", environment())
+    fill = compile_instruction("{x} {{y}} {other}", build_environment())
     with pytest.raises(InstructionError, match=r"\{x\} is text and not the field 'x'") as caught:
         fill(VALUES)
     assert caught.value.fix.startswith("write {{ x }}")
     # The original leaves it in the prompt.
-    assert compile_instruction("{x} {{y}}", environment(is_lenient=True))(VALUES) == "{x} Y"
+    assert compile_instruction("{x} {{y}}", build_environment(is_lenient=True))(VALUES) == "{x} Y"
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_braces_in_a_jinja_instruction_are_an_error_where_the_field_exists() -> 
 )
 def test_an_instruction_that_fails_or_runs_away_is_an_error(text: str, told: str) -> None:
     with pytest.raises(InstructionError, match=re.escape(told)):
-        compile_instruction(text, environment())(VALUES)
+        compile_instruction(text, build_environment())(VALUES)

@@ -11,7 +11,7 @@ from assay.core.errors import Problem
 from assay.dialects.llmbox.library.download_config import DownloadConfig
 from assay.dialects.llmbox.library.raw_data import Load, RawData
 from assay.sources.dataset_folder import DatasetMissing
-from assay.sources.hub import Hub
+from assay.sources.hub import LocalHub
 
 ProblemOf = Callable[[Callable[[], object]], Problem]
 MMLU = ("hails/mmlu_no_train",)
@@ -42,7 +42,7 @@ def numbers(rows: list[dict[str, Any]]) -> list[int]:
 # Every way to give data, each with a test split of twenty rows and a subset "a".
 def as_data_root(root: Path) -> tuple[RawData, str | None]:
     write(root / "owner" / "d" / "a" / "test.jsonl", 20)
-    return RawData(Hub(root), None), None
+    return RawData(LocalHub(root), None), None
 
 
 def as_folder(root: Path) -> tuple[RawData, str | None]:
@@ -131,7 +131,7 @@ def test_the_config_that_is_loaded(tmp_path: Path) -> None:
     for config in ("copa", "boolq"):
         write(tmp_path / "super_glue" / config / "test.jsonl", 1, config)
     write(tmp_path / "wmt16" / "ro-en" / "test.jsonl", 1, "ro-en")
-    data = RawData(Hub(tmp_path), None)
+    data = RawData(LocalHub(tmp_path), None)
 
     def mark(name: str, subset: str | None, load_args: tuple[str, ...], path: Path | None = None) -> str:
         (row,) = loader(data, name, path, subset, load_args)("test")
@@ -152,13 +152,13 @@ def test_the_config_that_is_loaded(tmp_path: Path) -> None:
 def test_a_config_that_hub_json_gives_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "wino" / "test.jsonl", 3)
     (tmp_path / "hub.json").write_text('{"winogrande:debiased": "wino"}')
-    data = RawData(Hub(tmp_path), None)
+    data = RawData(LocalHub(tmp_path), None)
     assert len(loader(data, load_args=("winogrande", "debiased"))("test")) == 3
     assert data.subsets("winogrande", ("winogrande",)) == ["debiased"]
 
 
 def test_a_missing_dataset_names_itself_and_every_place(tmp_path: Path, problem_of: ProblemOf) -> None:
-    load = loader(RawData(Hub(tmp_path), None), "arc", None, "ARC-Easy", ("allenai/ai2_arc",))
+    load = loader(RawData(LocalHub(tmp_path), None), "arc", None, "ARC-Easy", ("allenai/ai2_arc",))
     problem = problem_of(lambda: load("test[:5]"))
     assert problem.code == "DATA-001"
     assert "the dataset 'allenai/ai2_arc', config 'ARC-Easy', split 'test' is needed" in problem.what
@@ -169,7 +169,7 @@ def test_a_missing_dataset_names_itself_and_every_place(tmp_path: Path, problem_
 
 
 def test_what_the_fix_says_works(tmp_path: Path) -> None:
-    load = loader(RawData(Hub(tmp_path), None), "arc", None, "ARC-Easy", ("allenai/ai2_arc",))
+    load = loader(RawData(LocalHub(tmp_path), None), "arc", None, "ARC-Easy", ("allenai/ai2_arc",))
     with pytest.raises(DatasetMissing):
         load("test")
     write(tmp_path / "allenai/ai2_arc/ARC-Easy/test.jsonl", 4)
@@ -179,7 +179,7 @@ def test_what_the_fix_says_works(tmp_path: Path) -> None:
 def test_the_fix_names_the_folder_that_is_there(tmp_path: Path, problem_of: ProblemOf) -> None:
     write(tmp_path / "arc" / "ARC-Easy" / "validation.jsonl", 1)
     (tmp_path / "hub.json").write_text('{"allenai/ai2_arc": "arc"}')
-    load = loader(RawData(Hub(tmp_path), None), "arc", None, "ARC-Easy", ("allenai/ai2_arc",))
+    load = loader(RawData(LocalHub(tmp_path), None), "arc", None, "ARC-Easy", ("allenai/ai2_arc",))
     problem = problem_of(lambda: load("test"))
     assert problem.what.count("the splits are") == 1
     assert f"put its rows at {tmp_path}/arc/ARC-Easy/test.jsonl" in problem.fix
@@ -187,7 +187,7 @@ def test_the_fix_names_the_folder_that_is_there(tmp_path: Path, problem_of: Prob
 
 def test_a_missing_split_tells_those_that_are_there(tmp_path: Path, problem_of: ProblemOf) -> None:
     write(tmp_path / "owner" / "d" / "validation.jsonl", 1)
-    problem = problem_of(lambda: loader(RawData(Hub(tmp_path), None))("train"))
+    problem = problem_of(lambda: loader(RawData(LocalHub(tmp_path), None))("train"))
     assert problem.code == "DATA-001"
     assert "the splits are 'validation'" in problem.what
     assert str(tmp_path / "owner" / "d") in problem.what
@@ -211,7 +211,7 @@ def test_a_given_path_is_not_replaced_by_the_data_root(tmp_path: Path) -> None:
     write(tmp_path / "root" / "owner" / "d" / "test.jsonl", 1)
     write(tmp_path / "given" / "train.jsonl", 1)
     with pytest.raises(DatasetMissing):
-        loader(RawData(Hub(tmp_path / "root"), None), path=tmp_path / "given")("test")
+        loader(RawData(LocalHub(tmp_path / "root"), None), path=tmp_path / "given")("test")
 
 
 def test_loader_scripts_are_never_run(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_pattern_lists_the_subsets_of_its_split(tmp_path: Path) -> None:
 
 
 def test_real_data(shared_data: Path) -> None:
-    data = RawData(Hub(shared_data), None)
+    data = RawData(LocalHub(shared_data), None)
     assert len(data.subsets("mmlu", MMLU, split="test")) == 57
     (row, *_) = rows = loader(data, "mmlu", None, "anatomy", MMLU)("test[:10%]")
     assert len(rows) == 14  # of 135

@@ -11,7 +11,7 @@ import pytest
 from assay.app.model_view import model_view
 from assay.core.request import Generate
 from assay.dialects.llmbox.authoring import ModelView
-from assay.dialects.llmbox.sampling import stop_tokens
+from assay.dialects.llmbox.sampling import find_stop_tokens
 from fakes.classes import compile_one, free_class
 
 ORIGINAL = {
@@ -39,7 +39,7 @@ def test_smollm2_reads_a_stop_string_together_with_the_blank_before_it() -> None
 
     notes: list[str] = []
     model = model_view(SmolLM2Backend("", {}), is_chat=False)
-    assert stop_tokens(tuple(ORIGINAL), model, notes) == tuple(ORIGINAL.values())
+    assert find_stop_tokens(tuple(ORIGINAL), model, notes) == tuple(ORIGINAL.values())
     assert notes == []
 
 
@@ -51,14 +51,14 @@ def test_smollm2_reads_a_stop_string_together_with_the_blank_before_it() -> None
 def test_the_token_that_holds_the_first_character_counts(
     texts: Sequence[str], expected: tuple[tuple[int, ...], ...]
 ) -> None:
-    assert stop_tokens(("\n",), view(pieces(*texts)), []) == expected
+    assert find_stop_tokens(("\n",), view(pieces(*texts)), []) == expected
 
 
 def test_where_the_tokens_are_not_known_it_is_said() -> None:
     notes: list[str] = []
-    assert stop_tokens(("\n",), view(None), notes) == ()
+    assert find_stop_tokens(("\n",), view(None), notes) == ()
     assert "the original compares tokens" in notes[0]
-    assert stop_tokens((), view(None), []) == ()
+    assert find_stop_tokens((), view(None), []) == ()
 
 
 def test_a_stop_given_as_one_text_is_its_characters_in_the_original(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from assay.core.errors import AuthorError
 from assay.core.sample import Sample
-from assay.dialects.openicl.circular import circular_rows
+from assay.dialects.openicl.circular import build_circular_rows
 from fakes.configs import compile_config
 
 
@@ -24,7 +24,7 @@ def test_the_answer_stays_with_its_text(
     keys = list("ABCD"[:n])
     answers = data.draw(st.lists(st.sampled_from(keys), max_size=3))
     rows = [{**{key: f"{at}{key}" for key in keys}, "answer": one} for at, one in enumerate(answers)]
-    made = list(circular_rows(rows, keys, "answer", pattern))
+    made = list(build_circular_rows(rows, keys, "answer", pattern))
     per_row = n if pattern == "circular" else factorial(n)
     assert len(made) == per_row * len(rows)
     for at, turned in enumerate(made):
@@ -42,14 +42,14 @@ def test_the_answer_stays_with_its_text(
 )
 def test_a_row_that_cannot_be_turned(row: dict[str, str], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        list(circular_rows([row], ["A", "B"], "answer"))
+        list(build_circular_rows([row], ["A", "B"], "answer"))
 
 
 def test_options_and_patterns_that_are_none() -> None:
     with pytest.raises(ValueError, match="at least two"):
-        list(circular_rows([], ["A"], "answer"))
+        list(build_circular_rows([], ["A"], "answer"))
     with pytest.raises(ValueError, match="no pattern"):
-        list(circular_rows([], ["A", "B"], "answer", "spiral"))  # type: ignore[arg-type]
+        list(build_circular_rows([], ["A", "B"], "answer", "spiral"))  # type: ignore[arg-type]
 
 
 def test_an_answer_that_is_no_key_moves_as_the_author_says() -> None:
@@ -57,7 +57,7 @@ def test_an_answer_that_is_no_key_moves_as_the_author_says() -> None:
         return {**row, "label": int(order[row["label"]][-1])}
 
     rows = [{"option0": "yes", "option1": "no", "option2": "maybe", "label": 2}]
-    made = list(circular_rows(rows, ["option0", "option1", "option2"], None, move_answer=move))
+    made = list(build_circular_rows(rows, ["option0", "option1", "option2"], None, move_answer=move))
     assert [one[f"option{one['label']}"] for one in made] == ["maybe"] * 3
     assert [one["label"] for one in made] == [2, 0, 1]
 

@@ -9,10 +9,10 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.media import Audio, Image, Medium
-from assay.dialects.openicl.media import Stretch, stretches
+from assay.dialects.openicl.media import ContentPart, split_content
 from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
-from assay.dialects.shared.media_parts import clipped, media_part
-from assay.sources.media_formats import Broken
+from assay.dialects.shared.media_parts import build_media_part, clip_address
+from assay.sources.media_formats import BrokenMedia
 
 # The smallest PNG: one pixel.
 PIXEL = base64.b64decode(
@@ -35,50 +35,50 @@ def test_the_parts_keep_the_order_of_the_data() -> None:
         "<AIS_VIDEO_START>d.mp4<AIS_CONTENT_TAG><AIS_TEXT_START>Same?"
     )
     expected = [
-        Stretch(None, "First:"),
-        Stretch(Medium.IMAGE, "a.png"),
-        Stretch(Medium.IMAGE, "b.png"),
-        Stretch(Medium.AUDIO, "c.wav"),
-        Stretch(Medium.VIDEO, "d.mp4"),
-        Stretch(None, "Same?"),
+        ContentPart(None, "First:"),
+        ContentPart(Medium.IMAGE, "a.png"),
+        ContentPart(Medium.IMAGE, "b.png"),
+        ContentPart(Medium.AUDIO, "c.wav"),
+        ContentPart(Medium.VIDEO, "d.mp4"),
+        ContentPart(None, "Same?"),
     ]
-    assert stretches(content) == stretches(content, is_faithful=True) == expected
+    assert split_content(content) == split_content(content, is_faithful=True) == expected
 
 
 def test_text_without_a_mark_is_text_unless_the_original_is_followed() -> None:
     content = "What is this?<AIS_CONTENT_TAG>\n<AIS_CONTENT_TAG><AIS_IMAGE_START>a.png"
-    assert stretches(content) == [Stretch(None, "What is this?"), Stretch(Medium.IMAGE, "a.png")]
-    assert stretches(content, is_faithful=True) == [Stretch(Medium.IMAGE, "a.png")]
+    assert split_content(content) == [ContentPart(None, "What is this?"), ContentPart(Medium.IMAGE, "a.png")]
+    assert split_content(content, is_faithful=True) == [ContentPart(Medium.IMAGE, "a.png")]
 
 
 @pytest.mark.parametrize("spell", ["{}", "file://{}"])
 def test_a_path_with_and_without_its_scheme(picture: Path, spell: str) -> None:
-    part = media_part(Medium.IMAGE, spell.format(picture))
+    part = build_media_part(Medium.IMAGE, spell.format(picture))
     assert (part.path, part.media_type, part.extent) == (str(picture), "image/png", "1x1")
-    assert media_part(Medium.IMAGE, f"file://{picture}".replace(" ", "%20")) == part
+    assert build_media_part(Medium.IMAGE, f"file://{picture}".replace(" ", "%20")) == part
 
 
 def test_a_relative_path_is_looked_for_here_and_beside_the_data(
     picture: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = picture.parents[1]
-    with pytest.raises(Broken, match="there is no such file"):
-        media_part(Medium.IMAGE, "images/one pixel.png")
-    part = media_part(Medium.IMAGE, "images/one pixel.png", roots=[root])
+    with pytest.raises(BrokenMedia, match="there is no such file"):
+        build_media_part(Medium.IMAGE, "images/one pixel.png")
+    part = build_media_part(Medium.IMAGE, "images/one pixel.png", roots=[root])
     assert Path(part.path) == picture
     monkeypatch.chdir(root)
-    assert media_part(Medium.IMAGE, "images/one pixel.png").sha256 == part.sha256
+    assert build_media_part(Medium.IMAGE, "images/one pixel.png").sha256 == part.sha256
 
 
 def test_addresses_and_data(picture: Path) -> None:
-    assert media_part(Medium.AUDIO, "https://a/b.wav") == Audio(url="https://a/b.wav")
+    assert build_media_part(Medium.AUDIO, "https://a/b.wav") == Audio(url="https://a/b.wav")
     payload = base64.b64encode(PIXEL).decode()
-    written = media_part(Medium.IMAGE, f"data:image/jpeg;base64,{payload}", is_faithful=True)
-    part = media_part(Medium.IMAGE, f"data:image/jpeg;base64,{payload}")
+    written = build_media_part(Medium.IMAGE, f"data:image/jpeg;base64,{payload}", is_faithful=True)
+    part = build_media_part(Medium.IMAGE, f"data:image/jpeg;base64,{payload}")
     assert isinstance(part, Image)
     assert (part.media_type, written.media_type) == ("image/png", "image/jpeg")
     assert part.data == payload
-    assert part.content() == media_part(Medium.IMAGE, str(picture)).content()
+    assert part.content() == build_media_part(Medium.IMAGE, str(picture)).content()
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_addresses_and_data(picture: Path) -> None:
     ],
 )
 def test_what_is_no_medium(where: str, why: str) -> None:
-    with pytest.raises(Broken, match=why):
-        media_part(Medium.IMAGE, where)
+    with pytest.raises(BrokenMedia, match=why):
+        build_media_part(Medium.IMAGE, where)
 
 
 def test_errors_show_the_beginning_of_data() -> None:
-    assert clipped("a.png") == "a.png"
-    assert clipped("A" * 5000) == "A" * 120 + "... (5,000 characters)"
+    assert clip_address("a.png") == "a.png"
+    assert clip_address("A" * 5000) == "A" * 120 + "... (5,000 characters)"
 
 
 def test_the_column_of_marked_parts_is_no_text_of_a_media_template() -> None:

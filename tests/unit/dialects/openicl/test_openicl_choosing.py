@@ -13,8 +13,8 @@ from assay.core.model import ModelIdentity
 from assay.core.request import Span
 from assay.core.response import Failure, Response
 from assay.core.score import Score
-from assay.core.task import Answered, PreparingTask, Task, TaskSettings
-from assay.engine.limit import limited
+from assay.core.task import AnsweredRequest, PreparingTask, Task, TaskSettings
+from assay.engine.limit import limit_task
 from assay.scoring.scorers.registry import make_scorer
 from fakes.configs import GEN, ROWS, compile_config, likely, write_quiz
 
@@ -57,7 +57,7 @@ def rehearse(tasks: Sequence[Task]) -> list[list[Score]]:
                 outcome = (
                     likely(-sure * request.index) if "15 + 15?" not in text else Failure("too_long", "no")
                 )
-                answered.append(Answered(request, Response(request.id, request.key, outcome)))
+                answered.append(AnsweredRequest(request, Response(request.id, request.key, outcome)))
             scores.append(scorer.score(sample, answered))  # type: ignore[union-attr]
         found.append(scores)
     return found
@@ -96,7 +96,7 @@ def test_the_least_doubt_is_where_one_label_is_likely_and_not_where_one_is_unlik
                 # Of three labels the first is the likely one, or the others are, as much as each other.
                 totals = [0.0, -9.0, -9.0] if clear else [-9.0, 0.0, 0.0]
                 answered = [
-                    Answered(request, Response(request.id, request.key, likely(total)))
+                    AnsweredRequest(request, Response(request.id, request.key, likely(total)))
                     for request, total in zip(requests, totals, strict=True)
                 ]
                 scores.append(scorer.score(sample, answered))  # type: ignore[union-attr]
@@ -115,7 +115,7 @@ def test_with_a_limit_only_rows_that_are_asked_are_tried(
     config = write_quiz(workdir, SAID, rows={"train": TRAIN, "test": ROWS})
     limit = Limit(1, end)
     (one,) = compile_config(config, TaskSettings(limit=limit), lambda _: Lengths())
-    task = limited(one.task, limit, 0)
+    task = limit_task(one.task, limit, 0)
     assert isinstance(task, PreparingTask)
     asked: list[str] = []
 

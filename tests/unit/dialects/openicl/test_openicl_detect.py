@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.dialects.openicl.detect import ConfigName, config_files, is_config, is_loader
-from assay.dialects.openicl.entries import entries_of
+from assay.dialects.openicl.detect import ConfigName, find_config_files, is_config, is_loader
+from assay.dialects.openicl.entries import load_entries
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_configs_are_told_from_other_files(workdir: Path) -> None:
     for name, text in {**CONFIGS, **OTHERS}.items():
         (workdir / name).write_text(text, encoding="utf-8")
     assert {name for name in (*CONFIGS, *OTHERS) if is_config(name)} == set(CONFIGS)
-    assert {path.name for path in config_files(workdir)} == set(CONFIGS)
+    assert {path.name for path in find_config_files(workdir)} == set(CONFIGS)
     assert is_config("own.py:quiz")
     assert not is_config("nowhere.py")
 
@@ -55,4 +55,4 @@ def test_a_file_of_classes_is_told_to_be_no_config(workdir: Path) -> None:
     assert is_loader("quiz.py")
     assert not is_loader("other.py")
     with pytest.raises(AuthorError, match=r"OPENICL-008 quiz\.py: the file holds dataset classes"):
-        entries_of("quiz.py", None)
+        load_entries("quiz.py", None)

@@ -9,7 +9,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.response import Response
-from assay.core.task import Answered, TaskSettings
+from assay.core.task import AnsweredRequest, TaskSettings
 from fakes.configs import GEN, PPL, ROWS, compile_config, evaluated, likely, quiz, write_quiz, written
 from fakes.judges import ScriptedJudge
 
@@ -84,7 +84,7 @@ def test_answers_count_in_the_order_of_their_requests(workdir: Path) -> None:
     )
     requests = one.task.requests(next(one.task.samples()))
     answers = [
-        Answered(request, Response(request.id, request.key, written(text)))
+        AnsweredRequest(request, Response(request.id, request.key, written(text)))
         for request, text in zip(requests, ("first", "second"), strict=True)
     ]
     (spec,) = one.task.scorers()

@@ -9,8 +9,8 @@ import pytest
 from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.core.task import TaskSettings
-from assay.dialects.openicl.judge_prompts import judge_prompt
-from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.judge_prompts import render_judge_prompt
+from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
 from fakes.configs import GEN, ROWS, evaluated, quiz, written
@@ -18,11 +18,11 @@ from fakes.configs import GEN, ROWS, evaluated, quiz, written
 
 def templates(text: str) -> Templates:
     spec = TemplateSpec("PromptTemplate", {"template": {"round": [{"role": "HUMAN", "prompt": text}]}})
-    return Templates(spec, None, output_column=None, rendering=Rendering(is_chat=True))
+    return Templates(spec, None, output_column=None, rendering=RenderOptions(is_chat=True))
 
 
 def shown(text: str, fields: dict[str, Any], gold: Any, answer: Any) -> str:
-    prompt = judge_prompt(templates(text), fields, gold, answer)
+    prompt = render_judge_prompt(templates(text), fields, gold, answer)
     assert isinstance(prompt, tuple)
     return prompt[0].text
 
@@ -53,7 +53,7 @@ def test_the_reference_is_the_column_or_the_right_answer() -> None:
 
 def test_the_original_shows_no_reference() -> None:
     text = templates("[{reference}] {model_answer}")
-    prompt = judge_prompt(text, {"reference": "secret"}, "gold", "x", is_faithful=True)
+    prompt = render_judge_prompt(text, {"reference": "secret"}, "gold", "x", is_faithful=True)
     assert prompt == (Message("user", "[] x"),)
 
 

@@ -60,7 +60,7 @@ def test_a_mapped_dataset_becomes_the_same_task(
         infer["ice_template"] = "dict(type=PromptTemplate, template='{question} {answer}')"
     before = "from ais_bench.benchmark.openicl.icl_retriever import RandomRetriever\n"
     held = asked(workdir, infer, reader, before=before)
-    monkeypatch.setattr(mapped_rows, "_HELD_BYTES", 0)
+    monkeypatch.setattr(mapped_rows, "_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(mapped_rows, "_READ_AT_ONCE", 7)
     monkeypatch.setattr(datasets.Dataset, "to_list", lambda self: pytest.fail("all rows were copied"))
     mapped = asked(workdir, infer, reader, before=before)
@@ -71,6 +71,6 @@ def test_a_mapped_dataset_becomes_the_same_task(
 def test_what_is_wrong_with_a_mapped_row_names_it(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{**row, "answer": "C" if nth == 20 else row["answer"]} for nth, row in enumerate(ROWS)]
     datasets.Dataset.from_list(rows).save_to_disk("mapped")
-    monkeypatch.setattr(mapped_rows, "_HELD_BYTES", 0)
+    monkeypatch.setattr(mapped_rows, "_IN_MEMORY_BYTES", 0)
     with pytest.raises(AuthorError, match="QuizDataset row 21: the right answer 'C' is none of"):
         asked(workdir, PPL, ", test_range='[10:]'")

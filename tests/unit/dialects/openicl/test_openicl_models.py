@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.dialects.openicl.model_presets import PRESETS
-from assay.dialects.openicl.models import Drawing, ModelConfig, read_models
+from assay.dialects.openicl.model_presets import MODEL_PRESETS
+from assay.dialects.openicl.models import ModelConfig, ModelSampling, read_models
 
 
 def read(**entry: Any) -> ModelConfig:
@@ -67,7 +67,7 @@ def test_the_fields_of_a_service() -> None:
         )
     )
     assert found.is_chat is True
-    assert found.drawing == Drawing(0.6, 0.9, 7, 4, ("\n",))
+    assert found.drawing == ModelSampling(0.6, 0.9, 7, 4, ("\n",))
     assert found.max_tokens == 512
     assert found.postprocessor == "extract_non_reasoning_content"
     assert found.model_args == {
@@ -115,7 +115,7 @@ def test_a_local_model() -> None:
     )
     assert (found.model, found.is_chat) == ("hf:org/base", False)
     assert found.model_args == {"max_batch": "8", "context_length": "2048", "dtype": "bfloat16"}
-    assert found.drawing == Drawing(temperature=0.0, stop=("Q:",)), "without do_sample nothing is drawn"
+    assert found.drawing == ModelSampling(temperature=0.0, stop=("Q:",)), "without do_sample nothing is drawn"
     assert any("run_cfg" in note for note in found.notes)
     assert any("revision" in note for note in found.notes)
     drawn = read(
@@ -173,11 +173,11 @@ def test_one_name_is_one_model() -> None:
 OFFLINE = {"vllm_offline_vl_model": "vllm serve PATH", "qwen_image_edit": "writes images"}
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if name not in OFFLINE])
+@pytest.mark.parametrize("name", [name for name in MODEL_PRESETS if name not in OFFLINE])
 def test_every_preset_is_a_model(name: str) -> None:
     more = {"path": "p"} if name.startswith("hf_") else {}
     more |= {"model_name": "llm"} if name.startswith("triton_") else {}
-    (found,) = read_models([{**PRESETS[name], **more}], name)
+    (found,) = read_models([{**MODEL_PRESETS[name], **more}], name)
     assert found.model == {
         "tgi": "tgi:@http://localhost:8080",
         "triton": "triton:llm@http://localhost:8080",
@@ -190,17 +190,17 @@ def test_every_preset_is_a_model(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "advice"), OFFLINE.items())
 def test_a_preset_that_cannot_run_says_why(name: str, advice: str) -> None:
-    (told,) = problems(dict(PRESETS[name]))
+    (told,) = problems(dict(MODEL_PRESETS[name]))
     assert advice in told
 
 
 def test_a_service_with_an_openai_address_is_called_there_with_a_note() -> None:
-    (found,) = read_models([PRESETS["mindie_stream_api_general"]], "c.py")
+    (found,) = read_models([MODEL_PRESETS["mindie_stream_api_general"]], "c.py")
     assert any("the original calls /infer" in note for note in found.notes)
 
 
 def test_a_triton_model_is_named_by_its_config_or_the_command_line() -> None:
-    entry = {**PRESETS["triton_api_general"], "model_name": "llm", "url": "host:9"}
+    entry = {**MODEL_PRESETS["triton_api_general"], "model_name": "llm", "url": "host:9"}
     (found,) = read_models([{**entry, "model": "other"}], "c.py")
     assert found.model == "triton:other@http://host:9"
     assert found.model_args["max_tokens_name"] == "max_new_tokens"

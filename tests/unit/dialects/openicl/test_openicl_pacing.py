@@ -8,7 +8,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.origin import Origin
-from assay.dialects.openicl.model_presets import PRESETS
+from assay.dialects.openicl.model_presets import MODEL_PRESETS
 from assay.dialects.openicl.models import ModelConfig, read_models
 from assay.dialects.openicl.pacing import Pacing, RampUp, read_pacing
 from assay.dialects.openicl.performance_summary import PerformanceSummary, read_performance_summary
@@ -103,7 +103,7 @@ def test_a_model_that_assay_names_is_paced_by_its_concurrency() -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({**PRESETS["hf_chat_model"], "path": "x"}, "opened inside this program"),
+        ({**MODEL_PRESETS["hf_chat_model"], "path": "x"}, "opened inside this program"),
         (
             {"type": "VLLMCustomAPI", "generation_kwargs": {"num_return_sequences": 3}},
             "several answers to each request",

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from assay.dialects.openicl.ranges import rows_in
+from assay.dialects.openicl.ranges import select_range_rows
 
 
 @pytest.mark.parametrize(
@@ -23,17 +23,17 @@ from assay.dialects.openicl.ranges import rows_in
     ],
 )
 def test_ranges(wanted: int | str | None, expected: list[int]) -> None:
-    assert list(rows_in(wanted, 5)) == expected
+    assert list(select_range_rows(wanted, 5)) == expected
 
 
 def test_a_number_draws_the_rows_that_the_original_draws() -> None:
     rows = list(range(100))
     random.Random(10).shuffle(rows)
-    assert rows_in(10, 100) == rows[:10]
-    assert rows_in(0.1, 100) == rows[:10]
+    assert select_range_rows(10, 100) == rows[:10]
+    assert select_range_rows(0.1, 100) == rows[:10]
 
 
 @pytest.mark.parametrize("wanted", ["[0]", "range(3)", "[0:__import__('os')]", "0:3"])
 def test_what_is_no_slice_is_refused_and_never_run(wanted: str) -> None:
     with pytest.raises(ValueError, match="slice"):
-        rows_in(wanted, 5)
+        select_range_rows(wanted, 5)

@@ -10,7 +10,7 @@ import pytest
 from assay.core.errors import AuthorError
 from assay.core.summary_group import Subset, SummaryGroup
 from assay.dialects.openicl.config.loading import LoadedConfig
-from assay.dialects.openicl.summary import Summary, read_summary
+from assay.dialects.openicl.summary import ConfigSummary, read_summary
 
 
 def config(**values: Any) -> LoadedConfig:
@@ -48,7 +48,7 @@ def test_rows_and_groups_by_suffix_where_the_summarizer_names_none() -> None:
     )
     assert found.rows == (Subset("--- x ---"), Subset("a", "f1"))
     assert [one.name for one in found.groups] == ["g"]
-    assert read_summary(config()) == Summary()
+    assert read_summary(config()) == ConfigSummary()
     assert read_summary(config(other={"summary_groups": [group]}), "other").groups == found.groups
 
 

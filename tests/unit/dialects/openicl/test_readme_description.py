@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from assay.app.evaluator_values import value_names
-from assay.dialects.openicl.authored.returned_names import read_class
-from assay.dialects.openicl.readme_description import Described, Describer
-from assay.dialects.openicl.templates.inline_examples import written_examples
+from assay.app.evaluator_values import find_value_names
+from assay.dialects.openicl.authored.returned_names import read_evaluator_class
+from assay.dialects.openicl.readme_description import ConfigDescriber, ConfigDescription
+from assay.dialects.openicl.templates.inline_examples import count_inline_examples
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec, read_template
 
 CONFIG = """
@@ -40,11 +40,11 @@ ZERO = "dict(type=ZeroRetriever)"
 
 def described(
     folder: Path, template: Any = "Q: {question}", retriever: str = ZERO, evaluator: str = "AccEvaluator"
-) -> Described:
+) -> ConfigDescription:
     path = folder / "a_gen.py"
     text = CONFIG.replace("{template!r}", repr(template)).replace("{retriever}", retriever)
     path.write_text(text.replace("{evaluator}", evaluator), encoding="utf-8")
-    return Describer(None, value_names).describe(path)
+    return ConfigDescriber(None, find_value_names).describe(path)
 
 
 def test_a_config_is_described_without_its_dataset(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_file_that_only_names_another_config_hands_it_on(tmp_path: Path) -> No
     alias.write_text(
         "from mmengine.config import read_base\n\nwith read_base():\n    from .a_gen import a_datasets\n"
     )
-    one = Describer(None, value_names).describe(alias)
+    one = ConfigDescriber(None, find_value_names).describe(alias)
     assert (one.hands_on, one.metrics) == ((tmp_path / "a_gen.py",), ("accuracy",))
 
 
@@ -98,7 +98,7 @@ ASKED = {"role": "HUMAN", "prompt": "Q: {question}"}
 def test_examples_in_the_words_of_a_template_are_counted(template: Any, n: int) -> None:
     spec = TemplateSpec("PromptTemplate", {"template": template})
     read = read_template(spec, is_faithful=False, faults=[])
-    assert written_examples(read, ("question", "passage")) == n
+    assert count_inline_examples(read, ("question", "passage")) == n
 
 
 def test_examples_of_the_retriever_and_of_the_template_add_up(tmp_path: Path) -> None:
@@ -133,10 +133,10 @@ def test_the_names_that_an_evaluator_returns_are_read(
     path.write_text(
         f"raise SystemExit\n\n\nclass OwnEvaluator(Base):\n    def score(self, p, r):\n        {score}\n"
     )
-    read = read_class(path, "OwnEvaluator")
+    read = read_evaluator_class(path, "OwnEvaluator")
     assert read is not None
     assert (read.values, read.bases) == (values, ())
-    assert read_class(path, "Other") is None
+    assert read_evaluator_class(path, "Other") is None
 
 
 def test_an_own_evaluator_may_have_its_score_from_another(tmp_path: Path) -> None:
@@ -178,5 +178,5 @@ def test_evaluators_of_a_checkout_above_are_read_there(tmp_path: Path) -> None:
 def test_judges_are_known_by_how_their_verdicts_are_read(
     name: str, arguments: Mapping[str, Any], values: Sequence[str] | None
 ) -> None:
-    found = value_names(name, "", arguments)
+    found = find_value_names(name, "", arguments)
     assert (found if found is None else list(found)[: len(values or ())]) == values

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.dialects.openicl.table_entry import original_entry, table_version
+from assay.dialects.openicl.table_entry import build_original_entry, compute_table_version
 
 MCQ = ("question", "A", "B", "C", "answer")
 TEXT = "Question: {my_question}\nX. {X}\nY. {Y}\nZ. {Z}\nW. {W}\nAnswer:"
@@ -37,7 +37,7 @@ QA_ROUND = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt":
     ],
 )
 def test_versions_are_the_originals(columns: tuple[str, ...], said: dict[str, Any], version: str) -> None:
-    assert table_version(columns, said) == version
+    assert compute_table_version(columns, said) == version
 
 
 def test_what_decides_between_mcq_and_qa_is_a_run_of_letters_from_a_on() -> None:
@@ -46,19 +46,19 @@ def test_what_decides_between_mcq_and_qa_is_a_run_of_letters_from_a_on() -> None
         (("question", "A", "answer"), False),
         (("question", "X", "Y", "answer"), False),
     ):
-        entry = original_entry("t.csv", columns, {"abbr": "t"})
+        entry = build_original_entry("t.csv", columns, {"abbr": "t"})
         assert entry is not None
         assert ("options" in entry["eval_cfg"]["evaluator"]) is is_mcq
 
 
 def test_what_the_original_cannot_make() -> None:
-    assert original_entry("t.csv", ("question", "answer"), {"abbr": "t", "infer_method": "ppl"}) is None
+    assert build_original_entry("t.csv", ("question", "answer"), {"abbr": "t", "infer_method": "ppl"}) is None
     said = {"abbr": "t", "infer_method": "ppl", "bot_prompt": "{other}"}
-    assert original_entry("t.csv", MCQ, said) is None
+    assert build_original_entry("t.csv", MCQ, said) is None
 
 
 def test_a_table_without_answers_is_not_evaluated() -> None:
-    entry = original_entry("t.jsonl", ("question",), {"abbr": "t"})
+    entry = build_original_entry("t.jsonl", ("question",), {"abbr": "t"})
     assert entry is not None
     assert "eval_cfg" not in entry
     template = entry["infer_cfg"]["prompt_template"]["template"]

@@ -4,10 +4,10 @@ import pytest
 
 from assay.dialects.shared.choices import (
     AnswerForm,
-    AnswerForms,
+    AnswerFormCounts,
     Options,
-    labels_for,
-    option_columns,
+    build_labels,
+    find_option_columns,
     read_answer,
 )
 
@@ -29,11 +29,11 @@ WORDS = Options(("A", "B", "C"), ("red", "green", "blue"))
     ],
 )
 def test_option_columns(columns: list[str], expected: tuple[str, ...]) -> None:
-    assert option_columns(columns) == expected
+    assert find_option_columns(columns) == expected
 
 
 def test_labels_have_no_limit() -> None:
-    assert labels_for(28)[-3:] == ("Z", "AA", "AB")
+    assert build_labels(28)[-3:] == ("Z", "AA", "AB")
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_two_options_of_one_text_cannot_be_told_apart_by_it() -> None:
     assert read_answer("x", Options(("A", "B"), ("x", "x")), "text") is None
 
 
-def forms(values: list[object], options: Options = WORDS) -> AnswerForms:
-    counted = AnswerForms()
+def forms(values: list[object], options: Options = WORDS) -> AnswerFormCounts:
+    counted = AnswerFormCounts()
     for value in values:
         counted.add(value, options)
     return counted
@@ -89,24 +89,24 @@ def forms(values: list[object], options: Options = WORDS) -> AnswerForms:
 def test_one_reading_fits_all_rows(values: list[object], best: AnswerForm) -> None:
     counted = forms(values)
     assert counted.best() == best
-    assert counted.rivals(best) == ()
+    assert counted.find_rivals(best) == ()
 
 
 def test_an_index_that_could_count_from_0_or_1_is_in_doubt() -> None:
     counted = forms(["1", "2"])
-    assert counted.rivals(counted.best()) == ("index1",)
+    assert counted.find_rivals(counted.best()) == ("index1",)
 
 
 def test_a_number_that_is_a_text_and_an_index_is_in_doubt() -> None:
     counted = forms(["1", "2"], ABCD)
     assert counted.best() == "text"
-    assert "index0" in counted.rivals("text")
+    assert "index0" in counted.find_rivals("text")
 
 
 def test_a_label_is_never_in_doubt() -> None:
     counted = forms(["1", "2"], Options(("1", "2", "3"), ("2", "3", "1")))
     assert counted.best() == "label"
-    assert counted.rivals("label") == ()
+    assert counted.find_rivals("label") == ()
 
 
 def test_answers_in_other_spellings_of_the_same() -> None:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from assay.core.prompt import Message, Role
-from assay.dialects.shared.dialogue import Dialogue, Turn
+from assay.dialects.shared.dialogue import Dialogue, TemplateTurn
 from assay.dialects.shared.template import compile_template
 
 
 def dialogue(*turns: tuple[Role, str]) -> Dialogue:
-    return Dialogue([Turn(role, compile_template(text)) for role, text in turns], "answer")
+    return Dialogue([TemplateTurn(role, compile_template(text)) for role, text in turns], "answer")
 
 
 QUESTION = {"q": "1+1=?", "answer": "2"}
@@ -21,7 +21,7 @@ def test_the_space_before_an_answer_belongs_to_the_answer() -> None:
     assert opening.followed_by("2") == ("Q: 1+1=?\nAnswer: 2", len("Q: 1+1=?\nAnswer:"))
     assert opening.generation == "Q: 1+1=?\nAnswer:"
     assert opening.verbatim == "Q: 1+1=?\nAnswer: "
-    assert opening.before_label() == "Q: 1+1=?\nAnswer:"
+    assert opening.build_label_prompt() == "Q: 1+1=?\nAnswer:"
 
 
 def test_a_template_without_a_place_for_the_answer_gets_a_space() -> None:
@@ -61,7 +61,7 @@ def test_a_chat_begins_the_reply_for_scoring_and_leaves_it_to_the_model_for_gene
         Message("user", "Q: 1+1=?"),
     )
     assert opening.generation == history
-    assert opening.before_label() == (*history, Message("assistant", "Answer:"))
+    assert opening.build_label_prompt() == (*history, Message("assistant", "Answer:"))
     prompt, start = opening.followed_by("2")
     assert prompt == (*history, Message("assistant", "Answer: 2"))
     assert start == len("Answer:")
@@ -69,7 +69,7 @@ def test_a_chat_begins_the_reply_for_scoring_and_leaves_it_to_the_model_for_gene
 
 def test_a_chat_without_a_begun_reply() -> None:
     opening = dialogue(("user", "{q}"), ("assistant", "{answer}")).opening(QUESTION, [], chat=True)
-    assert opening.before_label() == (Message("user", "1+1=?"),)
+    assert opening.build_label_prompt() == (Message("user", "1+1=?"),)
     assert opening.followed_by("2") == ((Message("user", "1+1=?"), Message("assistant", "2")), 0)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.dialects.shared import duplicate_numbers
-from assay.dialects.shared.duplicate_numbers import Repeated, in_order
+from assay.dialects.shared.duplicate_numbers import DuplicateNumbers, sort_numbers
 
 NUMBERS = st.lists(st.one_of(st.integers(0, 12), st.integers(0, 2**64 - 1)), max_size=60)
 
@@ -17,8 +17,8 @@ NUMBERS = st.lists(st.one_of(st.integers(0, 12), st.integers(0, 2**64 - 1)), max
 @given(NUMBERS)
 def test_what_comes_again_is_what_a_count_says(few: int, numbers: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(duplicate_numbers, "_FEW", few)
-        found = Repeated(array("Q", numbers))
+        patched.setattr(duplicate_numbers, "_NUMPY_THRESHOLD", few)
+        found = DuplicateNumbers(array("Q", numbers))
     again = {number: n for number, n in Counter(numbers).items() if n > 1}
     assert len(found) == len(again)
     assert {number for number in numbers if number in found} == again.keys()
@@ -39,6 +39,6 @@ def test_what_comes_again_is_what_a_count_says(few: int, numbers: list[int]) -> 
 def test_numbers_are_put_in_order_and_the_list_stays_as_it_is(numbers: list[int]) -> None:
     given_ = array("Q", numbers)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(duplicate_numbers, "_FEW", 0)
-        assert in_order(given_).tolist() == sorted(numbers)
+        patched.setattr(duplicate_numbers, "_NUMPY_THRESHOLD", 0)
+        assert sort_numbers(given_).tolist() == sorted(numbers)
     assert given_.tolist() == numbers

@@ -3,11 +3,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.core.origin import Origin
 from assay.core.sample import Sample
-from assay.dialects.shared.fewshot import ShotPolicy, ShotPool, Shots, question_key
-from assay.dialects.shared.sample_store import KeptSamples
+from assay.dialects.shared.fewshot import ShotPolicy, ShotPool, Shots, normalize_question
+from assay.dialects.shared.sample_store import StoredSamples
 
 
 def sample(number: int, question: str | None = None, *, answered: bool = True) -> Sample:
@@ -53,20 +53,22 @@ def test_rows_without_an_answer_are_no_examples() -> None:
 
 
 def test_leaks_are_seen_through_white_space_and_case() -> None:
-    assert pool(EVERY).leaks(sample(50, " QUESTION\n3"))
-    assert not pool(EVERY).leaks(sample(50))
+    assert pool(EVERY).has_same_question(sample(50, " QUESTION\n3"))
+    assert not pool(EVERY).has_same_question(sample(50))
 
 
 def drawn_plainly(members: list[Sample], one: Sample, n: int, policy: ShotPolicy, seed: int) -> list[Sample]:
     """Return what a pool that holds every question as a text gives."""
 
     def asks(member: Sample) -> str:
-        return question_key(str(member.fields["q"]))
+        return normalize_question(str(member.fields["q"]))
 
     n_twins = sum(asks(member) == asks(one) for member in members)
     wanted = min(len(members), n + n_twins)
     order = range(len(members))
-    chosen = order[:wanted] if policy == "first" else draw(seed, "t", one.id, "shots").sample(order, wanted)
+    chosen = (
+        order[:wanted] if policy == "first" else make_random(seed, "t", one.id, "shots").sample(order, wanted)
+    )
     return [members[at] for at in chosen if asks(members[at]) != asks(one)][:n] if n else []
 
 
@@ -83,15 +85,25 @@ def test_examples_are_those_of_a_pool_that_holds_every_text(
     rows = [sample(at, text, answered=bool(answered >> at & 1)) for at, text in enumerate(questions)]
     members = [row for row in rows if row.is_graded]
     made = ShotPool(
-        iter(rows), n, policy=policy, seed=seed, task="t", question=lambda s: s.fields["q"], keep=KeptSamples
+        iter(rows),
+        n,
+        policy=policy,
+        seed=seed,
+        task="t",
+        question=lambda s: s.fields["q"],
+        keep=StoredSamples,
     )
     assert list(made.members) == members
     for row in (*rows, sample(99, "g")):
         assert made.shots(row) == drawn_plainly(members, row, n, policy, seed)
-        alike = [one for one in members if question_key(one.fields["q"]) == question_key(row.fields["q"])]
+        alike = [
+            one
+            for one in members
+            if normalize_question(one.fields["q"]) == normalize_question(row.fields["q"])
+        ]
         assert made.n_left(row) == len(members) - len(alike)
-        assert made.leaks(row) == bool(alike)
-    assert made.n_left_to_any() == min((made.n_left(member) for member in members), default=0)
+        assert made.has_same_question(row) == bool(alike)
+    assert made.count_fewest_left() == min((made.n_left(member) for member in members), default=0)
 
 
 def test_fewer_examples_are_those_nearest_to_the_question() -> None:

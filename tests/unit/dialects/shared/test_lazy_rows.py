@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.dialects.shared.lazy_rows import PerRow
+from assay.dialects.shared.lazy_rows import LazyRows
 
 
 def test_what_is_made_of_a_row_is_made_when_it_is_asked_for() -> None:
@@ -12,7 +12,7 @@ def test_what_is_made_of_a_row_is_made_when_it_is_asked_for() -> None:
         made.append(number)
         return 2 * number
 
-    doubled = PerRow(range(5), double)
+    doubled = LazyRows(range(5), double)
     assert (len(doubled), made) == (5, [])
     assert (doubled[1], doubled[-1], doubled[1:3]) == (2, 8, [2, 4])
     assert made == [1, 4, 1, 2]

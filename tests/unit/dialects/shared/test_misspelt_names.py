@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.dialects.shared.misspelt_names import misspelt_names, nearest_known
+from assay.dialects.shared.misspelt_names import find_misspelt_names, find_nearest_name
 
 KNOWN = ("multi_turn", "post_processing", "extra_model_args", "load")
 
@@ -23,7 +23,8 @@ def found(tmp_path: Path, body: str, name: str = "Own") -> dict[str, tuple[str, 
     sys.modules["own_classes"] = module
     spec.loader.exec_module(module)
     return {
-        one.name: (one.meant, one.where.line) for one in misspelt_names(getattr(module, name), [path], KNOWN)
+        one.name: (one.meant, one.where.line)
+        for one in find_misspelt_names(getattr(module, name), [path], KNOWN)
     }
 
 
@@ -77,5 +78,5 @@ def test_a_name_of_a_module_is_no_use_of_it(tmp_path: Path) -> None:
 
 
 def test_case_and_underscores_do_not_count() -> None:
-    assert nearest_known("MultiTurn", KNOWN) == "multi_turn"
-    assert nearest_known("dataset", ("dataset_name",)) is None
+    assert find_nearest_name("MultiTurn", KNOWN) == "multi_turn"
+    assert find_nearest_name("dataset", ("dataset_name",)) is None

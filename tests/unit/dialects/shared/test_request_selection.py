@@ -19,13 +19,13 @@ from assay.core.sample import Sample
 from assay.core.task import TaskSettings
 from assay.dialects.shared.differences import AS_ORIGINAL
 from assay.dialects.shared.request_selection import (
+    AnswerLengths,
     Bounds,
-    Lengths,
     SamplingMode,
     SharedLengths,
     Shares,
     UniformLengths,
-    chosen_rows,
+    select_rows,
 )
 from assay.dialects.table.compile import CompiledTable, compile_table
 from assay.dialects.table.meta import TableMeta
@@ -68,7 +68,7 @@ def test_rows_are_those_that_the_original_could_have_drawn(
     n: int, count: int | None, mode: SamplingMode, seed: int
 ) -> None:
     rows = range(3, 3 + n)
-    chosen = chosen_rows(rows, count, mode, seed=seed, task="sums")
+    chosen = select_rows(rows, count, mode, seed=seed, task="sums")
     wanted = n if count is None else count
     assert len(chosen) == wanted
     first = [rows[i % n] for i in range(wanted)]
@@ -79,17 +79,17 @@ def test_rows_are_those_that_the_original_could_have_drawn(
     else:
         assert len(set(chosen)) == wanted
         assert set(chosen) <= set(rows)
-    assert chosen == chosen_rows(rows, count, mode, seed=seed, task="sums")
+    assert chosen == select_rows(rows, count, mode, seed=seed, task="sums")
 
 
 @pytest.mark.parametrize("mode", ["default", "random", "shuffle"])
 def test_of_no_rows_none_are_asked(mode: SamplingMode) -> None:
-    assert len(chosen_rows(range(0), 5, mode, seed=0, task="sums")) == 0
+    assert len(select_rows(range(0), 5, mode, seed=0, task="sums")) == 0
 
 
 def test_draws_go_by_seed_and_task() -> None:
     drawn = {
-        (seed, task): chosen_rows(range(50), 20, "random", seed=seed, task=task)
+        (seed, task): select_rows(range(50), 20, "random", seed=seed, task=task)
         for seed in (0, 1)
         for task in ("sums", "other")
     }
@@ -215,7 +215,7 @@ def test_shares_are_rounded_down_and_the_rest_has_the_last_length(data: st.DataO
 def shared(n: int, parts: list[tuple[int, float]], *, is_faithful: bool) -> list[int]:
     config = shares(*parts)
     samples = (Sample(str(i), {}, Origin("x")) for i in range(n))
-    made = Lengths(config, n, 0, "sums", is_faithful).put_in(samples)
+    made = AnswerLengths(config, n, 0, "sums", is_faithful).add_lengths(samples)
     return [sample.fields["max_tokens"] for sample in made]
 
 

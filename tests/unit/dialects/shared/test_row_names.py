@@ -3,20 +3,20 @@ from __future__ import annotations
 import pytest
 
 from assay.core.ids import digest
-from assay.dialects.shared.row_names import RowNames, content_of, hash_of_contents, named
+from assay.dialects.shared.row_names import RowNames, get_content_hash, hash_contents, name_rows
 
 ONE, OTHER, THIRD = digest(1), digest(2), digest(3)
 
 
 def test_equal_rows_are_numbered() -> None:
-    assert named([ONE, OTHER, ONE, THIRD, ONE]) == [ONE, OTHER, f"{ONE}-2", THIRD, f"{ONE}-3"]
-    assert content_of(f"{ONE}-3") == ONE
+    assert name_rows([ONE, OTHER, ONE, THIRD, ONE]) == [ONE, OTHER, f"{ONE}-2", THIRD, f"{ONE}-3"]
+    assert get_content_hash(f"{ONE}-3") == ONE
 
 
 @pytest.mark.parametrize("few", [0, 100])
 def test_a_row_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     # With numpy and without it.
-    monkeypatch.setattr("assay.dialects.shared.row_names._FEW", few)
+    monkeypatch.setattr("assay.dialects.shared.row_names._NUMPY_THRESHOLD", few)
     names = RowNames([ONE, OTHER, ONE, THIRD, ONE])
     assert [names.number(name) for name in names] == [0, 1, 2, 3, 4]
     assert (len(names), names[-1], names[1:3]) == (5, f"{ONE}-3", [OTHER, f"{ONE}-2"])
@@ -37,4 +37,4 @@ def test_a_small_hash_keeps_its_zeros() -> None:
 
 @pytest.mark.parametrize("lists", [([], []), ([ONE], []), ([ONE, OTHER], [THIRD, ONE])])
 def test_the_hash_of_contents_is_that_of_their_lists(lists: tuple[list[str], ...]) -> None:
-    assert hash_of_contents(*map(iter, lists)) == digest(list(lists), size=16)
+    assert hash_contents(*map(iter, lists)) == digest(list(lists), size=16)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.shared import sample_store
-from assay.dialects.shared.sample_store import KeptSamples
+from assay.dialects.shared.sample_store import StoredSamples
 
 
 def sample(nth: int) -> Sample:
@@ -26,8 +26,8 @@ def sample(nth: int) -> Sample:
 def test_samples_come_back_as_they_were_wherever_they_lie(n: int, room: int) -> None:
     every = [sample(nth) for nth in range(n)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sample_store, "_HELD_CHARS", room * 1_010)
-        kept = KeptSamples(iter(every))
+        patched.setattr(sample_store, "_MEMORY_CHARS", room * 1_010)
+        kept = StoredSamples(iter(every))
     assert len(kept) == n
     assert list(kept) == every
     assert [kept[at] for at in reversed(range(-n, n))] == [*reversed(every), *reversed(every)]
@@ -37,9 +37,9 @@ def test_samples_come_back_as_they_were_wherever_they_lie(n: int, room: int) -> 
 
 
 def test_the_file_goes_with_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_store, "_HELD_CHARS", 1)
+    monkeypatch.setattr(sample_store, "_MEMORY_CHARS", 1)
     before = len(os.listdir("/proc/self/fd"))
-    kept = KeptSamples(map(sample, range(10)))
+    kept = StoredSamples(map(sample, range(10)))
     assert len(os.listdir("/proc/self/fd")) == before + 1
     del kept
     gc.collect()
@@ -47,15 +47,15 @@ def test_the_file_goes_with_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_grows_by_the_places_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_store, "_HELD_CHARS", 100_000)
-    monkeypatch.setattr(sample_store, "_WRITTEN_AT_ONCE", 10_000)
+    monkeypatch.setattr(sample_store, "_MEMORY_CHARS", 100_000)
+    monkeypatch.setattr(sample_store, "_WRITE_BUFFER_BYTES", 10_000)
 
     def made(n: int) -> Iterator[Sample]:
         return (sample(nth) for nth in range(n))
 
     def peak(n: int) -> int:
         tracemalloc.start()
-        kept = KeptSamples(made(n))
+        kept = StoredSamples(made(n))
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert len(kept) == n

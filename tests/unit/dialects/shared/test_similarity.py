@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from assay.core.model import ModelIdentity
-from assay.dialects.shared.similarity import Vectors, best, similarity
+from assay.dialects.shared.similarity import Vectors, compute_similarity, rank_best
 
 
 @given(st.lists(st.integers(-3, 3), max_size=30), st.integers(0, 35))
 def test_the_best_are_those_of_a_full_sort(scores: list[int], n: int) -> None:
     expected = sorted(range(len(scores)), key=lambda at: (-scores[at], at))[:n]
-    assert best(np.array(scores, dtype=np.float64), n) == expected
+    assert rank_best(np.array(scores, dtype=np.float64), n) == expected
 
 
 def test_what_differs_by_rounding_alone_is_equally_near() -> None:
     pool = np.array([[1.0, 0.0], [1.0 + 1e-9, 0.0], [0.0, 1.0]])
-    assert similarity(pool, np.array([1.0, 0.0])).tolist() == [1.0, 1.0, 0.0]
+    assert compute_similarity(pool, np.array([1.0, 0.0])).tolist() == [1.0, 1.0, 0.0]
 
 
 class Counting:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.dialects.shared.template import TemplateFailure, compile_template, field
+from assay.dialects.shared.template import TemplateFailure, compile_template, get_field
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_an_undefined_name_inside_a_jinja_loop_is_an_error() -> None:
 
 
 def test_field_prefers_the_whole_name() -> None:
-    assert field({"a.b": 1, "a": {"b": 2}}, "a.b") == 1
-    assert field({"a": {"b": 2}}, "a.b") == 2
+    assert get_field({"a.b": 1, "a": {"b": 2}}, "a.b") == 1
+    assert get_field({"a": {"b": 2}}, "a.b") == 2
     with pytest.raises(KeyError):
-        field({"a": {"b": 2}}, "a.c")
+        get_field({"a": {"b": 2}}, "a.c")
 
 
 @pytest.mark.parametrize(

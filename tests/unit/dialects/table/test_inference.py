@@ -11,7 +11,7 @@ from assay.core.request import Generate
 from assay.core.task import TaskSettings
 from assay.dialects.table.compile import CompiledTable, compile_table
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import Undecided
+from assay.dialects.table.readings import AmbiguousTableError
 from assay.sources.jsonl import JsonLinesSource
 from corpora.table_shapes import SHAPES, Shape
 from fakes.scoring import score_reply
@@ -32,7 +32,7 @@ def first_prompt(one: CompiledTable) -> Prompt:
 def test_a_table_is_read_right_or_asked_about(tmp_path: Path, shape: Shape) -> None:
     path = table(tmp_path, shape.rows)
     if shape.right is None:
-        with pytest.raises(Undecided) as raised:
+        with pytest.raises(AmbiguousTableError) as raised:
             compiled(path)
         assert f"assay run {path} " in str(raised.value)
         return
@@ -131,7 +131,7 @@ def test_schemas_of_well_known_datasets(name: str) -> None:
     expected = json.loads((SCHEMAS / "expected.json").read_text())[name]
     path = str(SCHEMAS / name)
     if expected["gold"] is None:
-        with pytest.raises(Undecided):
+        with pytest.raises(AmbiguousTableError):
             compiled(path)
         return
     one = compiled(path)

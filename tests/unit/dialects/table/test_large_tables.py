@@ -49,9 +49,9 @@ def peak(path: str, said: TableMeta | None = None, **settings: Any) -> int:
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_store, "_HELD_CHARS", 100_000)
-    monkeypatch.setattr(sample_store, "_WRITTEN_AT_ONCE", 10_000)
-    monkeypatch.setattr(duplicate_numbers, "_FEW", 100)
+    monkeypatch.setattr(sample_store, "_MEMORY_CHARS", 100_000)
+    monkeypatch.setattr(sample_store, "_WRITE_BUFFER_BYTES", 10_000)
+    monkeypatch.setattr(duplicate_numbers, "_NUMPY_THRESHOLD", 100)
     monkeypatch.setattr(stream, "_BLOCK", 1 << 12)
     monkeypatch.setattr(columns, "SAMPLE_ROWS", 100)
 

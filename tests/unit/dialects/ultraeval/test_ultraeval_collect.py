@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AssayError, AuthorError
-from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
-from assay.dialects.ultraeval.collect import collect
-from assay.dialects.ultraeval.detect import DatasetName, dataset_folders, is_config_file, is_dataset
-from assay.dialects.ultraeval.versions import Version, newest
+from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
+from assay.dialects.ultraeval.collect import collect_tasks
+from assay.dialects.ultraeval.detect import DatasetName, find_dataset_folders, is_config_file, is_dataset
+from assay.dialects.ultraeval.versions import TransformVersion, find_newest
 from assay.sources.dataset_folder import DatasetMissing
 from fakes.transforms import (
     FREE,
@@ -28,11 +28,11 @@ SCRIPTS = {"transform_gen_v0.py": GEN, "transform_gen_v1.py": GEN, "transform_pp
 
 
 def names(name: Path | str, **asked: Any) -> list[str]:
-    return [one.name for one in collect(str(name), TransformArguments(**asked))]
+    return [one.name for one in collect_tasks(str(name), TransformArguments(**asked))]
 
 
 def picked(name: Path | str, method: str = "gen", **asked: Any) -> str:
-    (one,) = collect(str(name), TransformArguments(**asked))
+    (one,) = collect_tasks(str(name), TransformArguments(**asked))
     return one.recipes[method].version.path.name
 
 
@@ -55,19 +55,21 @@ def test_the_newest_version_is_the_default(folder: Path) -> None:
 
 
 def test_versions_are_ordered_by_number(tmp_path: Path) -> None:
-    every = [Version.of(tmp_path / f"transform_gen_{name}.py") for name in ("v10", "v9", "cot", "v2.1")]
+    every = [
+        TransformVersion.of(tmp_path / f"transform_gen_{name}.py") for name in ("v10", "v9", "cot", "v2.1")
+    ]
     assert [one.name for one in sorted(every, key=lambda one: one.age)] == ["cot", "v2.1", "v9", "v10"]
-    best = newest(every, "gen")
+    best = find_newest(every, "gen")
     assert best is not None
     assert best.name == "v10"
-    assert newest(every, "ppl") is None
+    assert find_newest(every, "ppl") is None
 
 
 def test_a_version_can_be_picked(folder: Path) -> None:
     assert picked(folder, transform="v0") == "transform_gen_v0.py"
     assert picked(folder, transform=str(folder / "transform_gen_v0.py")) == "transform_gen_v0.py"
     with pytest.raises(AuthorError, match=r"ULTRAEVAL-003.*no transform 'v7'.*transform_gen_v1"):
-        collect(str(folder), TransformArguments(transform="v7"))
+        collect_tasks(str(folder), TransformArguments(transform="v7"))
 
 
 def test_versions_are_recorded(folder: Path) -> None:
@@ -85,12 +87,12 @@ def test_a_config_names_its_version_and_a_flag_another(described: Path) -> None:
     assert picked(described) == "transform_gen_v0.py"
     assert picked(described, transform="v1") == "transform_gen_v1.py"
     assert picked(described / "config" / "sums_gen.json", transform="v1") == "transform_gen_v1.py"
-    (one,) = collect(str(described), TransformArguments(transform="v1"))
+    (one,) = collect_tasks(str(described), TransformArguments(transform="v1"))
     assert set(one.recipes) == {"gen"}
 
 
 def test_methods_of_one_task_are_one_task(described: Path) -> None:
-    (one,) = collect(str(described), TransformArguments())
+    (one,) = collect_tasks(str(described), TransformArguments())
     assert set(one.recipes) == {"gen", "ppl"}
     assert one.full_name("gen") == "sums_sums_gen"
     assert one.full_name("prob") == "sums_sums_gen"
@@ -100,7 +102,7 @@ def test_methods_of_one_task_are_one_task(described: Path) -> None:
 def test_a_folder_that_stands_elsewhere_is_taken_as_it_is(described: Path, tmp_path: Path) -> None:
     shutil.move(described, tmp_path / "mine")
     assert names(tmp_path / "mine") == ["mine:sums"]
-    (one,) = collect(str(tmp_path / "mine"), TransformArguments())
+    (one,) = collect_tasks(str(tmp_path / "mine"), TransformArguments())
     assert one.data == tmp_path / "mine" / "data" / "sums.jsonl"
 
 
@@ -113,7 +115,7 @@ def test_a_config_alone_and_a_list_of_them(described: Path, tmp_path: Path) -> N
     path = tmp_path / "configs" / "eval_config.json"
     path.write_text(json.dumps(whole))
     assert is_config_file(path)
-    (found,) = collect(str(path), TransformArguments())
+    (found,) = collect_tasks(str(path), TransformArguments())
     assert found.name == "sums"
     assert found.full_name("gen") == "sums_sums_gen"
     assert set(found.recipes) == {"gen", "ppl"}
@@ -131,13 +133,13 @@ def test_paths_of_a_list_elsewhere_begin_in_the_working_folder(
     monkeypatch.chdir(checkout)
     # The same file beside the list is another one: the original would not look there.
     (elsewhere / "mine.json").write_text('{"max_tokens": 9}', encoding="utf-8")
-    (one,) = collect(str(listed), TransformArguments())
+    (one,) = collect_tasks(str(listed), TransformArguments())
     assert one.data == Path("datasets/sums/data/sums.jsonl")
     assert one.recipes["gen"].version.path == Path("datasets/sums/transform_gen_v0.py")
     assert compile_only(listed).task.spec.settings["sampling"]["max_tokens"] == 7
     monkeypatch.chdir(elsewhere)
     with pytest.raises(AuthorError, match="run from the checkout"):
-        collect(str(listed), TransformArguments())
+        collect_tasks(str(listed), TransformArguments())
 
 
 def test_tasks_of_a_folder_are_a_family_and_can_be_chosen(tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_tasks_of_a_folder_are_a_family_and_can_be_chosen(tmp_path: Path) -> Non
 def test_a_checkout_names_all_its_datasets(described: Path, tmp_path: Path) -> None:
     write_dataset(tmp_path, choice_rows(2), SCRIPTS, name="other")
     (tmp_path / "datasets" / "__init__.py").write_text("")
-    assert [path.name for path in dataset_folders(tmp_path)] == ["other", "sums"]
+    assert [path.name for path in find_dataset_folders(tmp_path)] == ["other", "sums"]
     assert names(tmp_path) == names(tmp_path / "datasets") == ["other", "sums"]
 
 
@@ -210,10 +212,10 @@ def test_a_name_with_a_colon_may_be_a_file(tmp_path: Path) -> None:
 def test_missing_data_says_how_to_make_it(described: Path) -> None:
     (described / "data" / "sums.jsonl").unlink()
     with pytest.raises(DatasetMissing, match=r"ULTRAEVAL-004.*the data file 'datasets/sums/data/sums.jsonl'"):
-        collect(str(described), TransformArguments())
+        collect_tasks(str(described), TransformArguments())
     (described / "make_dataset.py").write_text("")
     with pytest.raises(DatasetMissing, match="assay prepare"):
-        collect(str(described), TransformArguments())
+        collect_tasks(str(described), TransformArguments())
 
 
 def test_data_of_tasks_that_were_not_chosen_may_be_absent(tmp_path: Path) -> None:
@@ -268,7 +270,7 @@ def test_configs_of_one_task_may_not_differ(tmp_path: Path) -> None:
     configs = {"a_gen.json": config(), "b_gen.json": config()}
     folder = write_dataset(tmp_path, choice_rows(3), SCRIPTS, configs)
     with pytest.raises(AuthorError, match=r"ULTRAEVAL-002.*the task 'sums' by gen is described twice"):
-        collect(str(folder), TransformArguments())
+        collect_tasks(str(folder), TransformArguments())
 
 
 def test_a_method_without_a_script_is_refused(tmp_path: Path) -> None:
@@ -279,7 +281,7 @@ def test_a_method_without_a_script_is_refused(tmp_path: Path) -> None:
 
 def test_unknown_arguments_are_refused() -> None:
     with pytest.raises(AssayError, match=r"USAGE-007.*'transfrom'.*did you mean 'transform'"):
-        transform_arguments({"transfrom": "v0"})
+        read_transform_arguments({"transfrom": "v0"})
 
 
 def test_parameters_come_from_file_config_and_known_names(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from assay.core.errors import AuthorError
 from assay.core.prompt import Message, final_text
 from assay.core.request import Generate, Labels, Span
 from assay.core.task import ComponentSpec
-from assay.dialects.ultraeval.letters import LetterForm, letter_form
+from assay.dialects.ultraeval.letters import LetterForm, infer_letter_form
 from assay.dialects.ultraeval.script import Generator
 from fakes.transforms import (
     FREE,
@@ -298,7 +298,7 @@ def test_fewer_examples_are_left_out_from_the_front(free: Path) -> None:
     ],
 )
 def test_the_form_of_letters(pairs: list[tuple[str, str]], expected: LetterForm | None) -> None:
-    assert letter_form(pairs) == expected
+    assert infer_letter_form(pairs) == expected
 
 
 def test_prob_needs_letters(tmp_path: Path) -> None:

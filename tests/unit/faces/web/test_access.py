@@ -15,13 +15,13 @@ from assay.core.origin import Origin
 from assay.core.roles import Bearer, Role
 from assay.faces.web import events
 from assay.faces.web.app import WebSettings, make_app
-from assay.faces.web.error_responses import Refusal
+from assay.faces.web.error_responses import HttpError
 from assay.faces.web.events import Streams
 from assay.faces.web.security import sessions as sessions_module
-from assay.faces.web.security.access import PUBLIC, needs
+from assay.faces.web.security.access import PUBLIC, require_role
 from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.hosts import Hosts
-from assay.faces.web.security.sessions import Sessions, only
+from assay.faces.web.security.sessions import Sessions, accept_one_token
 from fakes.asgi_client import AsgiClient
 
 BEARERS = {f"token-of-a-{role}": Bearer("ann", role) for role in Role}
@@ -33,12 +33,12 @@ async def read() -> str:
     return "read"
 
 
-@post("/start", guards=[needs(Role.RUNNER)])
+@post("/start", guards=[require_role(Role.RUNNER)])
 async def start(data: JSONBody[dict[str, int]]) -> str:
     return str(sum(data.values()))
 
 
-@post("/remove", guards=[needs(Role.OWNER)])
+@post("/remove", guards=[require_role(Role.OWNER)])
 async def remove() -> str:
     return "removed"
 
@@ -168,7 +168,7 @@ def test_a_token_that_is_taken_back_is_refused_soon() -> None:
 
 def test_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions_module, "_AT_MOST", 10)
-    sessions = Sessions(only("the-token", Role.READER), "assay")
+    sessions = Sessions(accept_one_token("the-token", Role.READER), "assay")
 
     async def look() -> None:
         cookies = [await sessions.begin("the-token") for _ in range(30)]
@@ -190,7 +190,7 @@ def test_no_more_streams_than_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> No
         begun = [aiter(one.iterator) for one in opened]  # type: ignore[arg-type]
         for one in begun:
             assert await anext(one) == b"retry: 2000\n\n"
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(HttpError) as refused:
             streams.open(lambda: 1)
         assert refused.value.problem.code == "WEB-019"
         streams.end()

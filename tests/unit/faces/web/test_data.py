@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from assay.core.run import RunStatus
 from assay.faces.web import media, open_runs
-from assay.faces.web.error_responses import Refusal
-from assay.faces.web.open_runs import RunShelf
+from assay.faces.web.error_responses import HttpError
+from assay.faces.web.open_runs import RunCache
 from assay.results import run_list
 from assay.results.run_list import RunList
 from fakes.asgi_client import AsgiClient
@@ -97,7 +97,7 @@ def test_faults_tell_nothing(
     def fail(*_: object) -> None:
         raise RuntimeError("/home/someone/secret-key")
 
-    monkeypatch.setattr(RunShelf, "page", fail)
+    monkeypatch.setattr(RunCache, "page", fail)
     answer = client.get("/data/runs/one")
     assert (answer.status, answer.json()["code"]) == (500, "WEB-020")
     assert "secret" not in answer.text
@@ -178,20 +178,20 @@ def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch:
     for nth in range(6):
         write_run(runs / f"r{nth}", ["a"])
     write_run(runs / "big", ["a"] * 50)
-    shelf = RunShelf(RunList([runs]))
+    shelf = RunCache(RunList([runs]))
     for nth in range(6):
         shelf.page(f"r{nth}")
         assert len(shelf._held) <= 3
     shelf.page("big")
     shelf.page("r0")
     assert [folder.name for folder in shelf._held] == ["r0"]
-    with pytest.raises(Refusal):
+    with pytest.raises(HttpError):
         shelf.page("r9")
 
 
 def test_what_one_look_knew_means_nothing_to_another(runs: Path) -> None:
     """A run that was put away and opened again, or a server that was started again, begins to count anew."""
-    shelves = [RunShelf(RunList([runs])) for _ in range(2)]
+    shelves = [RunCache(RunList([runs])) for _ in range(2)]
     known = [msgspec.json.decode(shelf.table("one", 0).content) for shelf in shelves]
     had = (known[0]["revision"], known[0]["changes"])
     new = [msgspec.json.decode(shelf.table("one", 2, had).content) for shelf in shelves]
@@ -268,7 +268,7 @@ class TestMedia:
 
 
 def test_a_viewer_of_one_run_shows_that_run_alone(runs: Path, viewer: Callable[..., AsgiClient]) -> None:
-    shelf = RunShelf(RunList([runs / "one"]))
+    shelf = RunCache(RunList([runs / "one"]))
     assert b'"name":"one"' in shelf.listing().content
-    with pytest.raises(Refusal):
+    with pytest.raises(HttpError):
         shelf.page("둘")

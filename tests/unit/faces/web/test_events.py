@@ -9,8 +9,8 @@ import pytest
 
 from assay.core.errors import Problem, StoreError
 from assay.faces.web import events
-from assay.faces.web.error_responses import Refusal, not_here
-from assay.faces.web.events import News, Streams
+from assay.faces.web.error_responses import HttpError, not_found_error
+from assay.faces.web.events import Streams, StreamUpdate
 
 
 @pytest.fixture(autouse=True)
@@ -23,13 +23,13 @@ def test_one_too_many_is_refused_until_another_ends(monkeypatch: pytest.MonkeyPa
 
     async def tried() -> None:
         streams = Streams()
-        first, second = streams._events(lambda: 0), streams._news(lambda: News(None))
+        first, second = streams._events(lambda: 0), streams._news(lambda: StreamUpdate(None))
         for one in (first, second):
             assert (await anext(one)).startswith(b"retry: ")
-        with pytest.raises(Refusal, match="WEB-019"):
+        with pytest.raises(HttpError, match="WEB-019"):
             streams.open(lambda: 0)
-        with pytest.raises(Refusal, match="WEB-019"):
-            streams.follow(lambda: News(None))
+        with pytest.raises(HttpError, match="WEB-019"):
+            streams.follow(lambda: StreamUpdate(None))
         streams.end()
         assert [one async for one in first] == []
         streams.open(lambda: 0)
@@ -43,7 +43,7 @@ def test_a_stream_that_has_nothing_to_tell_says_that_it_is_there(monkeypatch: py
 
     async def tried() -> None:
         streams = Streams()
-        for one in (streams._events(lambda: 0), streams._news(lambda: News(None))):
+        for one in (streams._events(lambda: 0), streams._news(lambda: StreamUpdate(None))):
             assert [await anext(one) for _ in range(2)] == [b"retry: 2000\n\n", b": still here\n\n"]
         streams.end()
 
@@ -56,7 +56,7 @@ def test_a_change_is_told_once_and_what_is_gone_ends_the_stream() -> None:
     def stamp() -> int:
         found = next(stamps, None)
         if found is None:
-            raise not_here("run")
+            raise not_found_error("run")
         return found
 
     async def told() -> list[bytes]:
@@ -67,7 +67,7 @@ def test_a_change_is_told_once_and_what_is_gone_ends_the_stream() -> None:
 
 
 def test_the_last_news_end_a_stream() -> None:
-    news = iter([News(b"a"), News(None), News(b"b", is_last=True)])
+    news = iter([StreamUpdate(b"a"), StreamUpdate(None), StreamUpdate(b"b", is_last=True)])
 
     async def told() -> list[bytes]:
         return [one async for one in Streams()._news(lambda: next(news))]
@@ -78,7 +78,7 @@ def test_the_last_news_end_a_stream() -> None:
 def test_a_stream_ends_quietly_where_the_database_is_away() -> None:
     """The browser asks again by itself; nothing is said to be gone."""
 
-    def away() -> News:
+    def away() -> StreamUpdate:
         raise StoreError(Problem("STORE-023", "the database is away", "wait"))
 
     async def told() -> list[list[bytes]]:

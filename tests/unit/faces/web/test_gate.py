@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from litestar.types import HTTPReceiveMessage
 
 from assay.core.roles import Role
-from assay.faces.web.error_responses import Refusal
+from assay.faces.web.error_responses import HttpError
 from assay.faces.web.security import gate
 from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.headers import POLICY
@@ -293,13 +293,13 @@ class TestBounds:
                 await asyncio.sleep(0.1)
                 return {"type": "http.request", "body": piece, "more_body": True}
 
-            bounded = gate._bounded(receive, 10_000, bounds)
+            bounded = gate._limit_body(receive, 10_000, bounds)
             for _ in range(6):
                 await bounded()
             return 6
 
         assert asyncio.run(read(b"x" * 1000)) == 6
-        with pytest.raises(Refusal, match="WEB-015"):
+        with pytest.raises(HttpError, match="WEB-015"):
             asyncio.run(read(b"x"))
 
     @pytest.mark.parametrize("length", ["9" * 40, "-1", "1e3", "", "²"])

@@ -16,21 +16,21 @@ from assay.app.team import worker as worker_module
 from assay.app.team.evaluations import EvaluationRequest, delete, run_folder, submit
 from assay.app.team.messages import TryModel
 from assay.app.team.plan import AskedSettings
-from assay.app.team.settings import TeamSettings, team_settings
+from assay.app.team.settings import TeamSettings, resolve_team_settings
 from assay.app.team.team import Team, open_team
 from assay.app.team.worker import Worker
 from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.origin import Origin
 from assay.core.roles import Bearer, Role
-from assay.faces.cli.serve import first_token
-from assay.faces.web.api.document import field_words
+from assay.faces.cli.serve import print_first_token
+from assay.faces.web.api.document import read_field_docs
 from assay.faces.web.api.evaluations import _Watch
 from assay.faces.web.api.slow_work import SlowWork
-from assay.faces.web.events import GONE, News
+from assay.faces.web.events import GONE, StreamUpdate
 from assay.faces.web.serve import ServeSettings, TeamServer
 from assay.ledger.database import Database
 from assay.ledger.datasets import Dataset, Provenance
-from assay.ledger.jobs import LEASE_S, Claim, JobRequest, JobState, Queue
+from assay.ledger.jobs import LEASE_S, Claim, JobQueue, JobRequest, JobState
 from assay.ledger.models import Model
 from cli import assay
 from fakes.asgi_client import AsgiClient
@@ -39,7 +39,7 @@ from fakes.team_server import eventually
 
 @pytest.fixture
 def team(workdir: Path) -> Iterator[Team]:
-    with open_team(team_settings({"workers": 0, "max_waiting": 2}, workdir)) as opened:
+    with open_team(resolve_team_settings({"workers": 0, "max_waiting": 2}, workdir)) as opened:
         yield opened
 
 
@@ -208,7 +208,7 @@ def test_an_evaluation_whose_folder_is_still_written_stays(team: Team, workdir: 
     job = team.queue.submit(JobRequest("m", ("d",), {}, b"{}", "d-m", "ann"))
     folder = run_folder(team, job)
     folder.path.mkdir(parents=True)
-    folder.hold()
+    folder.lock()
     by = Bearer("ann", Role.RUNNER)
     with pytest.raises(StoreError):
         delete(team, job.id, by)
@@ -225,11 +225,11 @@ def test_of_two_servers_that_start_together_one_makes_the_owners_token(
     # Both have looked before either made one.
     monkeypatch.setattr(team.tokens, "every", list)
     for _ in range(2):
-        first_token(team)
+        print_first_token(team)
     assert capsys.readouterr().out.count("shown this once") == 1
 
 
-class _OftenAway(Queue):
+class _OftenAway(JobQueue):
     """A queue whose database is away now and then."""
 
     def __init__(self, database: Database) -> None:
@@ -269,7 +269,7 @@ def test_a_database_that_is_away_for_a_while_costs_no_evaluation(
 
 
 def test_the_words_below_fields_are_read() -> None:
-    words = field_words(AskedSettings)
+    words = read_field_docs(AskedSettings)
     assert words["shots"] == "Solved examples before each question."
     assert "temperature" not in words
 
@@ -281,7 +281,7 @@ def test_who_watches_an_evaluation_that_is_deleted_is_told(team: Team) -> None:
     assert first.message is not None
     assert b"event: progress" in first.message
     assert not first.is_last
-    assert watch.look() == News(None, is_last=False)
+    assert watch.look() == StreamUpdate(None, is_last=False)
     team.queue.stop(job.id)
     team.queue.delete(job.id)
-    assert watch.look() == News(GONE, is_last=True)
+    assert watch.look() == StreamUpdate(GONE, is_last=True)

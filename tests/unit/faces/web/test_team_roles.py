@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from assay.app.team.settings import team_settings
+from assay.app.team.settings import resolve_team_settings
 from assay.app.team.team import Team, open_team
 from assay.core.roles import Role
 from assay.faces.web.serve import ServeSettings, TeamServer
@@ -79,7 +79,7 @@ _BODIES: dict[tuple[str, str], Any] = {
 
 @pytest.fixture
 def team(workdir: Path) -> Iterator[Team]:
-    with open_team(team_settings({"workers": 0}, workdir)) as opened:
+    with open_team(resolve_team_settings({"workers": 0}, workdir)) as opened:
         opened.models.add(Model("quick", "mock"))
         (workdir / "mine.csv").write_text(_CSV)
         folder = Path(opened.settings.uploads) / "mine-1"

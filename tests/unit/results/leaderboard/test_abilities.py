@@ -13,7 +13,7 @@ from assay.core.task import TaskSpec
 from assay.results.leaderboard.abilities import read_abilities
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.build import make_board
-from assay.scoring.rollup import rolled_up
+from assay.scoring.rollup import roll_up_subsets
 from fakes.board_runs import Shelf, mean_of, task
 
 GOOD = [1.0] * 90 + [0.0] * 10
@@ -38,7 +38,7 @@ def exam(shelf: Shelf, model: str, seed: int, share: float) -> dict[str, list[fl
     ]
     own = [mean_of(name, "gen", "accuracy", values) for name, values in found.items()]
     described = {name: task(name, family="exam", categories=CATEGORIES[name]) for name in found}
-    shelf.add(model, found, specs=described, more=rolled_up(own, specs))
+    shelf.add(model, found, specs=described, more=roll_up_subsets(own, specs))
     return found
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.build import make_board
-from assay.results.leaderboard.exports import exported, latex_text
-from assay.results.leaderboard.grid import grid
+from assay.results.leaderboard.exports import escape_latex, export_board
+from assay.results.leaderboard.grid import build_grid
 from fakes.board_runs import Shelf
 
 GOOD = [1.0] * 90 + [0.0] * 10
@@ -32,7 +32,7 @@ def board() -> Board:
 
 
 def test_the_grid_leads_where_some_are_really_behind(board: Board) -> None:
-    table = grid(board, "dataset")
+    table = build_grid(board, "dataset")
     assert [one.name for one in table.headings] == ["mean of 1 dataset", "mean of all 2 datasets", "a", "b_1"]
     first, second, third = (row[2] for row in table.rows)
     assert first is not None
@@ -52,7 +52,7 @@ def test_the_grid_leads_where_some_are_really_behind(board: Board) -> None:
 
 
 def test_markdown_is_a_table_that_names_cannot_break(board: Board) -> None:
-    lines = exported(board, "markdown").splitlines()
+    lines = export_board(board, "markdown").splitlines()
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines[:5]}) == 1
     assert "**90.0** 82.6–94.5 #1–2" in lines[2]
     assert lines[2].startswith(r"| 한국어 모델\|50% |")
@@ -60,7 +60,7 @@ def test_markdown_is_a_table_that_names_cannot_break(board: Board) -> None:
 
 
 def test_csv_has_every_number_as_it_is_and_every_place(board: Board) -> None:
-    rows = list(csv.DictReader(io.StringIO(exported(board, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(export_board(board, "csv"))))
     datasets = [row for row in rows if row["kind"] == "dataset"]
     assert len(datasets) == 3 * 2
     cells = {(row["model"], row["name"]): row for row in datasets}
@@ -81,7 +81,7 @@ def test_csv_has_every_number_as_it_is_and_every_place(board: Board) -> None:
 
 
 def test_latex_is_a_booktabs_table_of_as_many_cells_in_each_row(board: Board) -> None:
-    text = exported(board, "latex")
+    text = export_board(board, "latex")
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {3}, "three models go across"
     assert r"한국어 모델\textbar{}50\%" in text
@@ -94,7 +94,7 @@ def test_latex_is_a_booktabs_table_of_as_many_cells_in_each_row(board: Board) ->
 
 @given(st.text())
 def test_no_text_escapes_into_latex(text: str) -> None:
-    written = latex_text(text)
+    written = escape_latex(text)
     commands = (
         r"\\(?:text(?:backslash|asciitilde|asciicircum|less|greater|bar)\{\}|[&%$#_{}])|\$\\downarrow\$"
     )
@@ -107,7 +107,7 @@ def test_the_best_is_the_least_where_less_is_better() -> None:
         run = shelf.add(model, {"errors": share})
         metrics = [msgspec.structs.replace(one, higher_is_better=False) for one in run.metrics]
         shelf.runs[-1] = run._replace(metrics=metrics)
-    table = grid(make_board(shelf.runs, shelf.values_of), "dataset")
+    table = build_grid(make_board(shelf.runs, shelf.values_of), "dataset")
     assert [one.name for one in table.headings] == ["errors ↓"]
     found = {model: row[0] for model, row in zip(table.models, table.rows, strict=True)}
     assert [model for model, words in found.items() if words is not None and words.is_best] == ["low"]

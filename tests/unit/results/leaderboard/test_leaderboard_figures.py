@@ -11,8 +11,8 @@ import pytest
 
 from assay.results.leaderboard.board import Board, BoardCell, MeanCell
 from assay.results.leaderboard.build import make_board
-from assay.results.leaderboard.columns import Column, columns_of
-from assay.results.leaderboard.entries import entries_of
+from assay.results.leaderboard.columns import ComputedColumn, build_columns
+from assay.results.leaderboard.entries import collect_entries
 from assay.results.paired import holm
 from fakes.board_runs import Shelf
 
@@ -36,8 +36,8 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture(scope="module")
-def columns(shelf: Shelf) -> dict[str, Column]:
-    columns = columns_of(entries_of(shelf.runs, {}).entries, shelf.values_of)
+def columns(shelf: Shelf) -> dict[str, ComputedColumn]:
+    columns = build_columns(collect_entries(shelf.runs, {}).entries, shelf.values_of)
     return {column.shown.dataset: column for column in columns}
 
 
@@ -67,7 +67,7 @@ def test_values_intervals_and_errors(board: Board, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_paired_tests_and_their_correction(columns: dict[str, Column], name: str) -> None:
+def test_paired_tests_and_their_correction(columns: dict[str, ComputedColumn], name: str) -> None:
     """McNemar's exact test, Student's of paired differences, and Holm's correction over the ten pairs."""
     column = columns[name]
     models = [entry.model.name for entry in column.entries.values()]

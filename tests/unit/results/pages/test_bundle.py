@@ -23,7 +23,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def joined(modules: Path, **texts: str) -> str:
     for name, text in texts.items():
         (modules / f"{name}.js").write_text(text, encoding="utf-8")
-    return bundle.script.__wrapped__("app")
+    return bundle.build_script.__wrapped__("app")
 
 
 def test_modules_stand_after_those_that_they_need(modules: Path) -> None:
@@ -63,19 +63,19 @@ def test_nothing_is_asked_of_the_network_by_name() -> None:
         assert not re.search(r"https?://|@import|url\(", text), path.name
 
 
-def modules_of(entry: bundle.Entry) -> set[str]:
-    return set(re.findall(r"^const \$(\w+) = ", bundle.script(entry), re.MULTILINE))
+def modules_of(entry: bundle.EntryModule) -> set[str]:
+    return set(re.findall(r"^const \$(\w+) = ", bundle.build_script(entry), re.MULTILINE))
 
 
 def test_every_module_is_part_of_a_script() -> None:
-    used = {module for entry in get_args(bundle.Entry) for module in modules_of(entry)}
+    used = {module for entry in get_args(bundle.EntryModule) for module in modules_of(entry)}
     assert {path.stem for path in bundle.ASSETS.glob("*.js")} == used
 
 
 def test_a_page_of_one_file_carries_no_other_page() -> None:
     assert "evaluations_page" not in modules_of("run_file")
     assert "board_page" not in modules_of("compare_file")
-    assert len(bundle.script("run_file")) < 0.7 * len(bundle.script("app"))
+    assert len(bundle.build_script("run_file")) < 0.7 * len(bundle.build_script("app"))
 
 
 def test_a_class_is_styled_in_one_file() -> None:

@@ -59,7 +59,7 @@ def test_what_is_left_for_media_is_taken_from_the_room_of_samples(
 ) -> None:
     (name,) = with_media(tmp_path, b"12345")
     sample = showing(name)
-    size = len(file_blocks.block("details-0", b"[" + sample + b"]"))
+    size = len(file_blocks.render_block("details-0", b"[" + sample + b"]"))
     for room, n in ((size + 8, 1), (size + 7, 0)):
         monkeypatch.setattr(file_blocks, "MOST_BYTES", room)
         media = MediaBlocks(tmp_path)

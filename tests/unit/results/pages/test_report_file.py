@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.results.pages import file_blocks, report_file
-from assay.results.pages.report_file import report_page, write_report_page
+from assay.results.pages.report_file import render_report_page, write_report_page
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
@@ -23,7 +23,7 @@ def opened(folder: Path) -> RunView:
 
 
 def page_of(view: RunView) -> str:
-    return "".join(report_page(view))
+    return "".join(render_report_page(view))
 
 
 def blocks(page: str) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_numbers_in_what_a_model_wrote_are_left_alone() -> None:
     text = json.dumps('pi is 3.14159265358979 "key":"0a","type":"likelihood"')
     said = b'{"request_id":"t/1","key":"0a","outcome":{"type":"completion","outputs":[{"text":%b}]}}'
     written = said % text.encode()
-    assert json.loads(file_blocks.shortened((written,)))["outcome"] == json.loads(written)["outcome"]
+    assert json.loads(file_blocks.shorten_responses((written,)))["outcome"] == json.loads(written)["outcome"]
 
 
 def test_a_run_writes_its_page(mock_run: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_page_is_replaced_as_a_whole(mock_run: Path, monkeypatch: pytest.Monke
         yield "<!doctype html>"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report_file, "report_page", fail)
+    monkeypatch.setattr(report_file, "render_report_page", fail)
     with pytest.raises(KeyboardInterrupt):
         write_report_page(mock_run)
     assert (mock_run / HTML_REPORT).read_bytes() == before

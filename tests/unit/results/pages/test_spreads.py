@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.pages.spreads import calibration, distribution
+from assay.results.pages.spreads import compute_calibration, compute_distribution
 
 
 @given(
@@ -16,7 +16,7 @@ from assay.results.pages.spreads import calibration, distribution
 def test_every_value_is_counted_between_edges_that_rise(values: list[float], unit: str) -> None:
     if unit == "tokens":
         values = [float(round(value)) for value in values]
-    found = distribution("x", unit, "ppl", array("d", values))
+    found = compute_distribution("x", unit, "ppl", array("d", values))
     assert sum(found.counts) == found.n == len(values)
     assert len(found.edges) == len(found.counts) + 1
     assert all(low < high for low, high in zip(found.edges, found.edges[1:], strict=False))
@@ -25,12 +25,12 @@ def test_every_value_is_counted_between_edges_that_rise(values: list[float], uni
 def test_values_that_differ_by_rounding_alone_are_one_value() -> None:
     """Bins as narrow as the last digit of a float leave a plot without ticks that can be told apart."""
     share = 0.1 + 0.2
-    found = distribution("model time", "s", "ppl", array("d", [share, 0.3, 0.3]))
+    found = compute_distribution("model time", "s", "ppl", array("d", [share, 0.3, 0.3]))
     assert share != 0.3
     assert found.edges[-1] == pytest.approx(0.6)
     assert found.counts[0] == 3
 
 
 def test_an_error_of_calibration_weighs_bins_by_their_answers() -> None:
-    found = calibration("t", "prob", array("d", [0.95, 0.95, 0.95, 0.15]), array("d", [1, 1, 0, 1]))
+    found = compute_calibration("t", "prob", array("d", [0.95, 0.95, 0.95, 0.15]), array("d", [1, 1, 0, 1]))
     assert found.error == pytest.approx(3 / 4 * (0.95 - 2 / 3) + 1 / 4 * (1 - 0.15))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.instructions.following import loose_variants, verdicts
+from assay.scoring.instructions.following import check_instructions, loose_variants
 from assay.scoring.instructions.format import JsonFormat
 from assay.scoring.instructions.keywords import ForbiddenWords
 from assay.scoring.instructions.length import ParagraphCount, WordCount
@@ -15,23 +15,23 @@ from assay.scoring.instructions.punctuation import NoComma
 
 def test_an_introduction_and_a_farewell_are_forgiven() -> None:
     response = 'Sure, here it is:\n{"a": 1}\nHope this helps!'
-    assert verdicts([JsonFormat(), NoComma()], response, "strict") == [False, False]
-    assert verdicts([JsonFormat(), NoComma()], response, "loose") == [True, True]
+    assert check_instructions([JsonFormat(), NoComma()], response, "strict") == [False, False]
+    assert check_instructions([JsonFormat(), NoComma()], response, "loose") == [True, True]
 
 
 def test_what_stands_in_the_middle_is_not_forgiven() -> None:
-    assert verdicts([NoComma()], "a\nb, c\nd", "loose") == [False]
+    assert check_instructions([NoComma()], "a\nb, c\nd", "loose") == [False]
 
 
 @pytest.mark.parametrize("response", ["", " ", "\n\n", "\t"])
 @pytest.mark.parametrize("reading", ["strict", "loose"])
 def test_a_blank_response_follows_nothing(response: str, reading: str) -> None:
     easy = [NoComma(), ForbiddenWords(("a",)), WordCount(9, "less than"), ParagraphCount(0)]
-    assert verdicts(easy, response, "strict" if reading == "strict" else "loose") == [False] * 4
+    assert check_instructions(easy, response, "strict" if reading == "strict" else "loose") == [False] * 4
 
 
 def test_a_response_of_stars_is_blank_without_them_and_follows_as_it_is() -> None:
-    assert verdicts([NoComma()], "***", "loose") == [True]
+    assert check_instructions([NoComma()], "***", "loose") == [True]
 
 
 @given(st.text(alphabet="a*, \n", max_size=20))
@@ -52,5 +52,5 @@ def test_variants(response: str) -> None:
 @given(st.text(alphabet="ab*, .\n{}[]", max_size=40))
 def test_what_follows_strictly_follows_loosely(response: str) -> None:
     instructions = [NoComma(), JsonFormat(), ParagraphCount(2), WordCount(2, "at least")]
-    strict, loose = (verdicts(instructions, response, reading) for reading in ("strict", "loose"))
+    strict, loose = (check_instructions(instructions, response, reading) for reading in ("strict", "loose"))
     assert all(b for a, b in zip(strict, loose, strict=True) if a)

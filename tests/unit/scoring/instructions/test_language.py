@@ -11,7 +11,7 @@ from assay.core.errors import AuthorError
 from assay.scoring.instructions.language import (
     LANGUAGES,
     ResponseLanguage,
-    language_of,
+    detect_language,
     require_langdetect,
 )
 
@@ -30,24 +30,24 @@ def test_real_languages(shared_data: Path) -> None:
     found = {}
     for file in sorted((shared_data / "flores200").rglob("*.devtest")):
         lines = file.read_text(encoding="utf-8").splitlines()
-        found[file.name.partition(".")[0]] = language_of("\n".join(lines[:20]))
+        found[file.name.partition(".")[0]] = detect_language("\n".join(lines[:20]))
     assert found == FLORES
 
 
 def test_a_text_without_letters_is_in_no_language_and_follows() -> None:
-    assert language_of("42 + 1 = 43 !!!") is None
+    assert detect_language("42 + 1 = 43 !!!") is None
     assert ResponseLanguage("de").is_followed("42 + 1 = 43 !!!")
 
 
 def test_one_text_has_one_language() -> None:
     # Unseeded, the detector wavers on such a text.
-    assert len({language_of("radio mama") for _ in range(30)}) == 1
+    assert len({detect_language("radio mama") for _ in range(30)}) == 1
 
 
 def test_the_package_s_own_seed_is_left_alone() -> None:
     from langdetect import DetectorFactory
 
-    language_of(GERMAN)
+    detect_language(GERMAN)
     assert DetectorFactory.seed is None
 
 

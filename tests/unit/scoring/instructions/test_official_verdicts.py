@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pytest
 
-from assay.scoring.instructions import INSTRUCTIONS, read_rows, verdicts
+from assay.scoring.instructions import INSTRUCTIONS, check_instructions, read_rows
 from assay.scoring.metrics.ifeval import IFEval
 
 LATER_EDITED = 2785
@@ -59,7 +59,7 @@ def test_verdicts_are_the_official_ones(
     differing = []
     for row, instructions in zip(rows, read_rows(rows), strict=True):
         result = judged[row["prompt"]]
-        ours = verdicts(instructions, result["response"], reading)
+        ours = check_instructions(instructions, result["response"], reading)
         assert len(ours) == len(result["follow_instruction_list"])
         if ours != result["follow_instruction_list"] or all(ours) != result["follow_all_instructions"]:
             differing.append(row["key"])
@@ -102,4 +102,4 @@ def test_the_four_accuracies(
 def test_a_runaway_response_is_judged_in_one_pass(rows: list[dict[str, Any]], unit: str) -> None:
     """Models that loop write such things. Reading them again from every character would take hours."""
     one_of_each = {type(one): one for instructions in read_rows(rows) for one in instructions}
-    assert len(verdicts(one_of_each.values(), unit * 100_000, "loose")) == len(INSTRUCTIONS)
+    assert len(check_instructions(one_of_each.values(), unit * 100_000, "loose")) == len(INSTRUCTIONS)

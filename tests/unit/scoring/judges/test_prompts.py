@@ -14,8 +14,8 @@ from assay.scoring.judges.conversation import Conversation
 from assay.scoring.judges.prompts import (
     JudgePrompt,
     PromptBook,
-    compared_values,
-    graded_values,
+    build_comparison_values,
+    build_grading_values,
     load_prompts,
     own_prompts,
 )
@@ -40,13 +40,13 @@ def test_own_prompts_show_every_turn_and_reference_of_any_conversation() -> None
         for known in ((), references):
             conversation = Conversation(questions, answers, known)
             prompt = book.find("single", n, has_reference=conversation.has_reference)
-            text = user(prompt.render(graded_values(conversation)))
+            text = user(prompt.render(build_grading_values(conversation)))
             assert [text.count(part) for part in answers] == [1] * n
             assert all(part in text for part in questions)
             assert ("the truth" in text) == bool(known)
             pairwise = book.find("pairwise", n, has_reference=conversation.has_reference)
             rival = [f"rival {turn}" for turn in range(n)]
-            shown = user(pairwise.render(compared_values(conversation, a=rival, b=answers)))
+            shown = user(pairwise.render(build_comparison_values(conversation, a=rival, b=answers)))
             assert [shown.count(part) for part in (*rival, *answers)] == [1] * (2 * n)
             assert shown.index("rival 0") < shown.index("answer 0")
 
@@ -89,7 +89,9 @@ def test_the_prompts_of_mt_bench_are_read_and_filled_as_their_format_says(
     book = load_prompts(path)
     prompt = book.find("single" if type == "single" else "pairwise", n, has_reference=has_reference)
     values = (
-        graded_values(conversation) if type == "single" else compared_values(conversation, a=rival, b=answers)
+        build_grading_values(conversation)
+        if type == "single"
+        else build_comparison_values(conversation, a=rival, b=answers)
     )
     expected = (
         Message("system", raw["system_prompt"]),
@@ -106,7 +108,7 @@ def test_the_prompts_of_mt_bench_are_read_and_filled_as_their_format_says(
 def test_what_an_answer_contains_is_never_filled_in(answer: str) -> None:
     injected = f"{{question}}{answer}{{conversation}}"
     prompt = JudgePrompt("p", "single", "", "{question}|{answer}", "[[rating]]")
-    rendered = prompt.render(graded_values(Conversation(("secret",), (injected,))))
+    rendered = prompt.render(build_grading_values(Conversation(("secret",), (injected,))))
     assert rendered == (Message("user", f"secret|{injected}"),)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assay.core.errors import AuthorError
 from assay.scoring.metrics import F1, Em
-from assay.scoring.metrics.answers import over_references
+from assay.scoring.metrics.answers import combine_references
 from assay.scoring.metrics.words import bag_f1, squad_form, treebank_words
 
 TEXTS = st.lists(
@@ -53,7 +53,7 @@ def test_em_and_f1_agree_with_the_formulas_written_out(prediction: str, referenc
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
 def test_leave_one_out_is_the_mean_of_the_best_without_each(scores: list[float]) -> None:
     without = [max(scores[:index] + scores[index + 1 :]) for index in range(len(scores))]
-    assert over_references(scores, "leave_one_out") == pytest.approx(sum(without) / len(without))
+    assert combine_references(scores, "leave_one_out") == pytest.approx(sum(without) / len(without))
 
 
 def test_one_reference_counts_as_it_is_when_one_is_left_out() -> None:

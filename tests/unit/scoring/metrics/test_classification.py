@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.metrics.classification import f1_by_class, macro_f1, matthews, micro_f1, one_against_rest
+from assay.scoring.metrics.classification import (
+    compute_f1_by_class,
+    macro_f1,
+    matthews,
+    micro_f1,
+    one_against_rest,
+)
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12)
 
@@ -25,7 +31,7 @@ def test_f1_by_class_and_its_means(rows: list[tuple[int, int]]) -> None:
         precision = hits / predictions.count(name) if name in predictions else 0.0
         recall = hits / references.count(name) if name in references else 0.0
         expected[name] = 2 * precision * recall / (precision + recall) if hits else 0.0
-    assert f1_by_class(predictions, references) == pytest.approx(expected)
+    assert compute_f1_by_class(predictions, references) == pytest.approx(expected)
     assert macro_f1(predictions, references) == pytest.approx(sum(expected.values()) / len(expected))
     assert micro_f1(predictions, references) == sum(p == r for p, r in rows) / len(rows)
 

@@ -9,7 +9,7 @@ from sacrebleu.metrics.base import Metric as SacreMetric
 
 from assay.scoring.metrics import corpus_counts
 from assay.scoring.metrics.corpus_counts import CorpusCounts
-from assay.scoring.metrics.translation import bleu_counts, chrf_counts, counted
+from assay.scoring.metrics.translation import add_rows, bleu_counts, chrf_counts
 
 WORDS = ["the", "fox", "runs", "home", "red", "blue", "sleeps"]
 METRICS = [sacrebleu.BLEU, sacrebleu.CHRF, sacrebleu.TER]
@@ -27,7 +27,7 @@ def corpus(n: int, *, seed: int = 1) -> tuple[list[str], list[str]]:
 
 
 def added(metric: type[SacreMetric], texts: list[str], golds: list[str]) -> CorpusCounts:
-    return counted(CorpusCounts(metric()), texts, [[gold] for gold in golds])
+    return add_rows(CorpusCounts(metric()), texts, [[gold] for gold in golds])
 
 
 @pytest.mark.parametrize("n", [2, 7, 60])
@@ -35,7 +35,7 @@ def test_intervals_are_those_of_sacrebleu(n: int) -> None:
     texts, golds = corpus(n)
     for metric, counts in ((sacrebleu.BLEU(), bleu_counts()), (sacrebleu.CHRF(), chrf_counts())):
         score = metric.corpus_score(texts, [golds], n_bootstrap=1000)
-        found = counted(counts, texts, [[gold] for gold in golds])
+        found = add_rows(counts, texts, [[gold] for gold in golds])
         # sacrebleu's mean of chrF is a float32.
         assert found.interval() == pytest.approx((score._mean - score._ci, score._mean + score._ci), rel=1e-5)
         assert found.value() == score.score
@@ -68,7 +68,7 @@ def test_the_value_is_exact_however_rows_are_kept(
     texts, golds = corpus(700)
     monkeypatch.setattr(corpus_counts, "MAX_DRAWN", 100)
     found = added(metric, texts, golds)
-    assert not found.are_rows_kept
+    assert not found.has_rows
     assert found.n == 700
     assert found.value() == pytest.approx(metric().corpus_score(texts, [golds]).score, rel=1e-12)
 
@@ -99,15 +99,15 @@ def test_what_no_row_has_does_not_widen_the_interval(monkeypatch: pytest.MonkeyP
 
 
 def test_one_row_has_no_interval() -> None:
-    assert counted(bleu_counts(), ["a b"], [["a b"]]).interval() is None
+    assert add_rows(bleu_counts(), ["a b"], [["a b"]]).interval() is None
 
 
 def test_memory_does_not_grow_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_counts, "MAX_DRAWN", 200)
     counts = bleu_counts()
-    counted(counts, ["the red fox runs home"] * 300, [["the red fox sleeps"]] * 300)
+    add_rows(counts, ["the red fox runs home"] * 300, [["the red fox sleeps"]] * 300)
     tracemalloc.start()
-    counted(counts, ["the red fox runs home"] * 2_000, [["the red fox sleeps"]] * 2_000)
+    add_rows(counts, ["the red fox runs home"] * 2_000, [["the red fox sleeps"]] * 2_000)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     # The lists that are passed aside, some rows that wait; 2,000 kept rows are 300 kB.
@@ -116,7 +116,7 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_draws_take_memory_for_rows_and_not_for_all_draws() -> None:
     n = 2_000
-    counts = counted(bleu_counts(), ["the red fox runs home"] * n, [["the red fox sleeps"]] * n)
+    counts = add_rows(bleu_counts(), ["the red fox runs home"] * n, [["the red fox sleeps"]] * n)
     tracemalloc.start()
     counts.interval()
     peak = tracemalloc.get_traced_memory()[1]

@@ -13,7 +13,7 @@ import pytest
 
 import assay
 from assay.core.errors import PlanError
-from assay.scoring.sandbox import Limits, Protections, Ran, Sandbox, Status, warden_process
+from assay.scoring.sandbox import Limits, ProgramResult, Protections, Sandbox, Status, warden_process
 
 ASSAY_AND_PACKAGES = os.pathsep.join(
     [*(entry for entry in sys.path if entry.endswith("site-packages")), str(Path(assay.__file__).parents[1])]
@@ -231,7 +231,7 @@ with Sandbox() as sandbox:
 """
     done = as_nobody(python, program)
     assert done.returncode == 0, done.stderr
-    ran, found = msgspec.json.decode(done.stdout, type=tuple[Ran, Protections])
+    ran, found = msgspec.json.decode(done.stdout, type=tuple[ProgramResult, Protections])
     assert (ran.status, ran.stdout) == (Status.OK, "65534 ['1']\n")
     assert found == Protections(
         network=True, files=True, processes=True, leftovers=True, user="the same user", calls=True

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from assay.core.errors import PlanError
 from assay.core.origin import Origin
-from assay.core.request import Span, request
+from assay.core.request import Span, make_request
 from assay.core.response import Failure, Likelihood, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, ComponentSpec, Scorer
+from assay.core.task import AnsweredRequest, ComponentSpec, Scorer
 from assay.scoring.scorers.registry import make_scorer
 
 Tokens = Sequence[tuple[int, float]]
@@ -50,10 +50,12 @@ def sentence(tokens: Tokens, *, has_ids: bool = True, has_tokens: bool = True) -
     )
 
 
-def answers(*outcomes: Outcome) -> list[Answered]:
-    asked = [request("task", "s1", "ppl", "option", at, Span("prompt", 0)) for at in range(len(outcomes))]
+def answers(*outcomes: Outcome) -> list[AnsweredRequest]:
+    asked = [
+        make_request("task", "s1", "ppl", "option", at, Span("prompt", 0)) for at in range(len(outcomes))
+    ]
     return [
-        Answered(one, Response(one.id, one.key, outcome))
+        AnsweredRequest(one, Response(one.id, one.key, outcome))
         for one, outcome in zip(asked, outcomes, strict=True)
     ]
 

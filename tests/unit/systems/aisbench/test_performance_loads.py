@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from assay.app.bench_items import ItemsAsked
+from assay.app.bench_items import ItemSettings
 from assay.bench.mooncake import TraceTimes
 from assay.core.errors import AuthorError
 from assay.systems.aisbench.performance_loads import (
     ConversationFile,
-    MadeUp,
-    Named,
+    NamedSource,
     PerfLoad,
+    SyntheticSource,
     TraceFile,
     perf_loads,
 )
@@ -39,7 +39,7 @@ def test_datasets_of_one_class_that_are_asked_alike_are_one_load(tmp_path: Path)
     (load,) = loads(config)
     assert load.name == "syntheticdataset"
     assert [part.abbr for part in load.parts] == ["short", "long"]
-    items = load.items(ItemsAsked())
+    items = load.items(ItemSettings())
     assert [item.id for item in items][-2:] == ["long/0", "long/1"]
     assert all(7 <= (item.max_tokens or 0) <= 9 for item in items)
 
@@ -48,17 +48,17 @@ def test_one_dataset_alone_keeps_its_name(tmp_path: Path) -> None:
     config = write_synthetic(tmp_path / "one.py", {"alone": STRING})
     (load,) = loads(config)
     assert load.name == "alone"
-    assert [item.id for item in load.items(ItemsAsked(at_most=2))] == ["0", "1"]
+    assert [item.id for item in load.items(ItemSettings(at_most=2))] == ["0", "1"]
 
 
 def test_presets_are_known_without_a_file() -> None:
     (load,) = loads("synthetic_gen_string")
-    assert (load.name, load.items(ItemsAsked()).n) == ("synthetic", 10)
+    assert (load.name, load.items(ItemSettings()).n) == ("synthetic", 10)
     with pytest.raises(AuthorError, match="BENCH-030 two datasets are called 'synthetic'"):
         loads("synthetic_gen_string", "synthetic_gen_tokenid")
     (ids,) = loads("synthetic_gen_tokenid")
     with pytest.raises(AuthorError, match=r"BENCH-021 .*names no tokenizer.*--path FOLDER"):
-        ids.items(ItemsAsked())
+        ids.items(ItemSettings())
 
 
 def test_a_preset_and_a_config_of_its_class_are_one_load(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_tables_and_other_configs(workdir: Path) -> None:
     write_configs(workdir)
     config = "configs/datasets/sums/sums_gen.py"
     table, sums = loads("somewhere/data.v2.csv", config)
-    assert (table.name, table.parts[0].source) == ("data", Named("somewhere/data.v2.csv"))
+    assert (table.name, table.parts[0].source) == ("data", NamedSource("somewhere/data.v2.csv"))
     assert (sums.name, [part.abbr for part in sums.parts]) == ("sumdataset", ["sums_left", "sums_right"])
-    assert sums.parts[1].source == Named(f"{config}:sums_right")
+    assert sums.parts[1].source == NamedSource(f"{config}:sums_right")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_part_of_a_trace(tmp_path: Path, said: dict[str, Any], times: TraceT
 def test_a_traces_own_seed_counts_more(tmp_path: Path) -> None:
     path = trace(tmp_path, 0)
     (load,) = loads(write_trace(tmp_path / "t.py", path=path, random_seed=5, generated_prompts_path="x"))
-    assert load.items(ItemsAsked(seed=1)).describes["seed"] == 5
+    assert load.items(ItemSettings(seed=1)).describes["seed"] == 5
     assert "prompts are made anew" in load.parts[0].notes[0]
 
 
@@ -117,10 +117,10 @@ def test_conversations_go_on_after_the_models_own_answers(tmp_path: Path) -> Non
     config = write_conversations(tmp_path / "c.py", path=str(path), disable_shuffle=True)
     (load,) = loads(config)
     assert load.parts[0].source == ConversationFile(str(path), is_shuffled=False)
-    (item,) = load.items(ItemsAsked())
+    (item,) = load.items(ItemSettings())
     assert item.turns == ("Well?",)
     edit(config, '"every"', '"last"')
-    assert isinstance(loads(config)[0].parts[0].source, Named), "the author's class reads the answers"
+    assert isinstance(loads(config)[0].parts[0].source, NamedSource), "the author's class reads the answers"
 
 
 def test_a_template_that_is_not_followed_is_said(tmp_path: Path) -> None:
@@ -160,5 +160,5 @@ def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
 def test_made_up_token_ids(tmp_path: Path) -> None:
     (load,) = loads(write_synthetic(tmp_path / "one.py", {"ids": TOKEN_IDS}))
     source = load.parts[0].source
-    assert isinstance(source, MadeUp)
+    assert isinstance(source, SyntheticSource)
     assert source.config == TOKEN_IDS

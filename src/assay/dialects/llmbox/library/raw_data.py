@@ -18,7 +18,7 @@ from assay.dialects.llmbox.library.load_request import LoadRequest, require_know
 from assay.dialects.llmbox.library.python_data import read_python_rows
 from assay.dialects.llmbox.library.rows import Rows, read_rows
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
-from assay.sources.hub import Hub
+from assay.sources.hub import LocalHub
 from assay.sources.hub_files import HubFiles
 from assay.sources.hub_name import HubName
 from assay.sources.splits import parse_split
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 class RawData:
     """The author's loading functions, bound to what the person said about places."""
 
-    def __init__(self, hub: Hub | None, dataset_path: str | None, *, beside: Path | None = None) -> None:
+    def __init__(self, hub: LocalHub | None, dataset_path: str | None, *, beside: Path | None = None) -> None:
         self.hub = hub
         """The data root, asked for datasets by hub name."""
         self.dataset_path = dataset_path
@@ -142,7 +142,7 @@ class RawData:
                 # One file serves both directions of a pair of languages.
                 found |= {f"en-{subset.removesuffix('-en')}" for subset in found if subset.endswith("-en")}
             return sorted(found)
-        raise self._missing(request, name, tried)
+        raise self._build_missing_error(request, name, tried)
 
     def _rows(self, request: LoadRequest, split: str | None) -> Rows:
         tried: list[Problem] = []
@@ -156,7 +156,7 @@ class RawData:
                     tried[noted:] = missing.problems
                     continue
                 return [row for file in files for row in _read(file)]
-        raise self._missing(request, split, tried)
+        raise self._build_missing_error(request, split, tried)
 
     def _places(self, request: LoadRequest) -> list[Place]:
         """Return where a dataset is, or, when it is nowhere, where it would be looked for."""
@@ -165,14 +165,14 @@ class RawData:
             root = self.hub
         elif Path(path).is_dir():
             # A folder that the person gives is the dataset's own, or one of several datasets.
-            root = Hub(Path(path))
-            if not any(root.holds(name, request.config) for name in request.names):
+            root = LocalHub(Path(path))
+            if not any(root.has_dataset(name, request.config) for name in request.names):
                 own = DatasetFolder(Path(path), name=request.hub_name)
                 return [Place(own.files, own.configs)]
         else:
             pattern = FilePattern(path)
             return [Place(pattern.files, pattern.configs)]
-        held = [name for name in request.names if root and root.holds(name, request.config)]
+        held = [name for name in request.names if root and root.has_dataset(name, request.config)]
         places = []
         if root is not None:
             places = [
@@ -190,14 +190,16 @@ class RawData:
         if self.beside is not None:
             yield self.beside
 
-    def _missing(self, request: LoadRequest, split: str | None, tried: list[Problem]) -> DatasetMissing:
+    def _build_missing_error(
+        self, request: LoadRequest, split: str | None, tried: list[Problem]
+    ) -> DatasetMissing:
         config, root = request.config, "DATA_ROOT" if self.hub is None else str(self.hub.root)
         asked = f"the dataset {request.hub_name!r}"
         asked += f", config {config!r}" if config else ""
         asked += f", split {split!r}" if split else ""
-        looked = "; ".join(map(_said, tried)) or "no data root and no dataset path were given"
+        looked = "; ".join(map(_format_problem, tried)) or "no data root and no dataset path were given"
         folder = f"{root}/{request.hub_name}"
-        if self.hub is not None and self.hub.holds(request.hub_name):
+        if self.hub is not None and self.hub.has_dataset(request.hub_name):
             folder = str(self.hub.folder(request.hub_name).path)
         file = "/".join(filter(None, (folder, config, f"{split or 'test'}.jsonl")))
         key = f"{request.hub_name}:{config}" if config else request.hub_name
@@ -215,6 +217,6 @@ def _read(path: Path) -> Rows:
     return read_python_rows(path) if path.suffix == ".py" else read_rows(path)
 
 
-def _said(problem: Problem) -> str:
+def _format_problem(problem: Problem) -> str:
     place = "" if problem.where is None or problem.where.path in problem.what else f"in {problem.where}: "
     return place + problem.what

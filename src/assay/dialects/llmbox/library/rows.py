@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from assay.sources.files import known_suffix, open_source
+from assay.sources.files import find_suffix, open_source
 
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -26,7 +26,7 @@ _COLUMN_TYPES: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
 
 def read_rows(path: Path) -> Rows:
     """Return the rows of a data file, as plain dicts that belong to the caller."""
-    suffix = (known_suffix(path.name) or "").removesuffix(".gz")
+    suffix = (find_suffix(path.name) or "").removesuffix(".gz")
     rows = [record.fields for record in open_source(path).records()]
     if suffix == ".txt":
         return [{"text": line} for line in _lines(rows[0]["text"])]

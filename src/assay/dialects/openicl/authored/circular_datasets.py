@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.dialects.openicl.circular import MoveAnswer, Pattern, circular_rows
-from assay.sources.datasets_library import library
+from assay.dialects.openicl.circular import CircularPattern, MoveAnswer, build_circular_rows
+from assay.sources.datasets_library import quiet_datasets_library
 
 
 class CircularDatasetMeta(type):
@@ -19,10 +19,12 @@ class CircularDatasetMeta(type):
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         """Replace what loads the rows by what turns them."""
         super().__init__(name, bases, namespace)
-        cls.load = classmethod(_load)
+        cls.load = classmethod(_load_circular)
 
 
-def _load(cls: Any, circular_patterns: Pattern = "circular", *args: Any, **kwargs: Any) -> Any:
+def _load_circular(
+    cls: Any, circular_patterns: CircularPattern = "circular", *args: Any, **kwargs: Any
+) -> Any:
     options = kwargs.pop("option_keys", None) or getattr(cls, "default_option_keys", None)
     answer = kwargs.pop("answer_key", None) or getattr(cls, "default_answer_key", None)
     move: MoveAnswer | None = getattr(cls, "default_answer_key_switch_method", None)
@@ -34,8 +36,8 @@ def _load(cls: Any, circular_patterns: Pattern = "circular", *args: Any, **kwarg
     loaded = cls.dataset_class.load(*args, **kwargs)
 
     def turned(rows: Any) -> Any:
-        made = list(circular_rows(rows, options, answer, circular_patterns, move_answer=move))
-        with library() as datasets:
+        made = list(build_circular_rows(rows, options, answer, circular_patterns, move_answer=move))
+        with quiet_datasets_library() as datasets:
             return datasets.Dataset.from_list(made)
 
     if not isinstance(loaded, dict):

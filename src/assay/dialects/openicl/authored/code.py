@@ -7,20 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import AuthorError, Problem, nearest
+from assay.core.errors import AuthorError, Problem, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.base_classes import BaseEvaluator
 from assay.dialects.openicl.authored.data_paths import DataPaths
-from assay.dialects.openicl.authored.library import library
-from assay.dialects.openicl.authored.modules import CODE, OPENCOMPASS, PACKAGES, OwnModules
+from assay.dialects.openicl.authored.library import build_library
+from assay.dialects.openicl.authored.modules import AUTHOR_MODULE_CODE, OPENCOMPASS, PACKAGES, ConfigModules
 from assay.dialects.openicl.config.symbol import Symbol
 from assay.dialects.shared.author_modules import AuthorModules
 
-_INFO = f"{OPENCOMPASS}.utils.datasets_info"
+_DATASETS_INFO_MODULE = f"{OPENCOMPASS}.utils.datasets_info"
 """Where a checkout of OpenCompass says which folder a dataset of its own naming is in."""
 
 
-class Offered(NamedTuple):
+class LibraryParts(NamedTuple):
     """What other rooms offer under the originals' names, for authors' files to import."""
 
     postprocessors: Mapping[str, Any]
@@ -28,25 +28,25 @@ class Offered(NamedTuple):
     evaluators: Mapping[str, type[BaseEvaluator]]
 
 
-class Code:
+class AuthorCode:
     """The code that the configs of some folders can name."""
 
     def __init__(
-        self, folders: Sequence[Path], root: Path | None, data_root: Path | None, offered: Offered
+        self, folders: Sequence[Path], root: Path | None, data_root: Path | None, offered: LibraryParts
     ) -> None:
         self.root = root
         places = [place for place in (data_root, *folders, root) if place is not None]
-        self.data = DataPaths(places, _dataset_places(root))
-        self._library = library(self.data, offered.postprocessors, offered.evaluators)
-        self.modules = OwnModules(self._library.namespaces, folders, root)
+        self.data = DataPaths(places, _read_dataset_places(root))
+        self._library = build_library(self.data, offered.postprocessors, offered.evaluators)
+        self.modules = ConfigModules(self._library.namespaces, folders, root)
 
     def find(self, kind: Any) -> Any:
         """Return the class or function that a `type` names; None where nobody has it."""
         if isinstance(kind, Symbol):
-            return self._symbol(kind)
+            return self._find_symbol(kind)
         if not isinstance(kind, str):
             return kind
-        if "." in kind and (found := self._symbol(Symbol.of(kind))) is not None:
+        if "." in kind and (found := self._find_symbol(Symbol.of(kind))) is not None:
             return found
         found = self._registered(kind)
         # The originals want a name in quotes to be registered; a file that defines it leaves no doubt.
@@ -54,7 +54,7 @@ class Code:
 
     def is_own(self, kind: Any) -> bool:
         """Whether a name is defined by a file of the person's own, beside the config."""
-        return self.modules.has_own(last_name(kind))
+        return self.modules.has_own_definition(get_short_name(kind))
 
     def require(self, kind: Any, what: str, where: Origin, known: Iterable[str] = ()) -> Any:
         """Return the class or function, or raise what is known about why it is not there.
@@ -64,24 +64,24 @@ class Code:
         found = self.find(kind)
         if found is not None:
             return found
-        name = last_name(kind)
+        name = get_short_name(kind)
         beside = "no file beside the config defines it"
         fix = "define it in a file beside the config, or name a checkout that has it: --openicl-root DIR"
         if self.root is not None:
             beside += f", nor does {str(self.root)!r}"
             fix = "correct the name, or define it in a file beside the config"
-        said = f"there is no {what} {name!r}{nearest(name, [*self.modules.own_names(), *known])}: {beside}"
-        raise AuthorError(Problem(CODE, said, fix, where))
+        said = f"there is no {what} {name!r}{suggest_name(name, [*self.modules.list_own_names(), *known])}: {beside}"
+        raise AuthorError(Problem(AUTHOR_MODULE_CODE, said, fix, where))
 
-    def _symbol(self, symbol: Symbol) -> Any:
+    def _find_symbol(self, symbol: Symbol) -> Any:
         if symbol.module.startswith(PACKAGES) or not symbol.module:
             return self.modules.code(symbol.module or OPENCOMPASS, symbol.name)
         found = self.modules.code(symbol.module, symbol.name)
-        return _installed(symbol) if found is None else found
+        return _import_installed(symbol) if found is None else found
 
     def _registered(self, name: str) -> Any:
         for attempt in (False, True):
-            if attempt and not self.modules.run_registering(name):
+            if attempt and not self.modules.run_registering_file(name):
                 return None
             for registry in self._library.registries.values():
                 if (found := registry.get(name)) is not None:
@@ -89,14 +89,14 @@ class Code:
         return None
 
 
-def last_name(kind: Any) -> str:
+def get_short_name(kind: Any) -> str:
     """Return how a class or function is called, without its module."""
     if isinstance(kind, Symbol):
         return kind.name
     return kind.rpartition(".")[2] if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
 
 
-def file_of(code: Any) -> Path | None:
+def find_source_file(code: Any) -> Path | None:
     """Return the file that a class or function is defined in."""
     try:
         return Path(inspect.getfile(code))
@@ -104,7 +104,7 @@ def file_of(code: Any) -> Path | None:
         return None
 
 
-def _installed(symbol: Symbol) -> Any:
+def _import_installed(symbol: Symbol) -> Any:
     """Return what an installed package of the person's own has."""
     try:
         module = __import__(symbol.module, fromlist=[symbol.name])
@@ -113,10 +113,12 @@ def _installed(symbol: Symbol) -> Any:
     return getattr(module, symbol.name, None)
 
 
-def _dataset_places(root: Path | None) -> Mapping[str, Any]:
+def _read_dataset_places(root: Path | None) -> Mapping[str, Any]:
     """Return what a checkout of OpenCompass says of where its datasets lie; its file holds nothing else."""
-    file = None if root is None else root.joinpath(*_INFO.split(".")).with_suffix(".py")
+    file = None if root is None else root.joinpath(*_DATASETS_INFO_MODULE.split(".")).with_suffix(".py")
     if file is None or not file.is_file():
         return {}
-    places = getattr(AuthorModules(OPENCOMPASS, {}, code=CODE).run(file), "DATASETS_MAPPING", {})
+    places = getattr(
+        AuthorModules(OPENCOMPASS, {}, code=AUTHOR_MODULE_CODE).run(file), "DATASETS_MAPPING", {}
+    )
     return places if isinstance(places, Mapping) else {}

@@ -12,7 +12,7 @@ from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.hub_client import find_repository
 from assay.sources.hub_name import HubName, parse_hub_name
 
-CACHES = ("COMPASS_DATA_CACHE", "AIS_BENCH_DATASETS_CACHE")
+CACHE_VARIABLES = ("COMPASS_DATA_CACHE", "AIS_BENCH_DATASETS_CACHE")
 """Environment variables by which the originals are told where data lies."""
 _OWN_FOLDERS = ("ais_bench/datasets/", "data/")
 """Where the originals keep data below those folders; a folder of datasets need not have them."""
@@ -23,7 +23,7 @@ class DataPaths:
 
     def __init__(self, folders: Sequence[Path], names: Mapping[str, Any] | None = None) -> None:
         """Take the folders, and where OpenCompass keeps the datasets that it calls by names of its own."""
-        told = [Path(value) for name in CACHES if (value := os.environ.get(name))]
+        told = [Path(value) for name in CACHE_VARIABLES if (value := os.environ.get(name))]
         self._folders = tuple(dict.fromkeys((Path(), *told, *folders)))
         self._names = names or {}
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-_TOP = re.compile(r"^(?:class|def|async def) (\w+)|^(\w+)(?:\s*:[^=\n]+)?\s*=(?!=)", re.MULTILINE)
+_TOP_LEVEL_NAME = re.compile(r"^(?:class|def|async def) (\w+)|^(\w+)(?:\s*:[^=\n]+)?\s*=(?!=)", re.MULTILINE)
 """A definition at the top of a file: a class, a function, a variable."""
 _REGISTERED = re.compile(r"register_module\(\s*(?:name\s*=\s*)?['\"]([^'\"]+)['\"]")
-_REGISTERED_AS_IT_IS = re.compile(r"register_module(?:\(\s*\))?\s*\n(?:@.*\n)*(?:class|def) (\w+)")
+_REGISTERED_UNNAMED = re.compile(r"register_module(?:\(\s*\))?\s*\n(?:@.*\n)*(?:class|def) (\w+)")
 """A class or function that is registered under the name that it has."""
-_SKIPPED = ("__pycache__", "configs", "tests")
+_SKIPPED_FOLDERS = ("__pycache__", "configs", "tests")
 
 
 class Definitions:
@@ -28,15 +28,15 @@ class Definitions:
         self._folder = folder
         self._depth = depth
 
-    def file_of(self, name: str) -> Path | None:
+    def find_file(self, name: str) -> Path | None:
         """Return the file that defines a name at its top; of several the one nearest to the folder."""
-        return next(iter(self.files_of(name)), None)
+        return next(iter(self.find_files(name)), None)
 
-    def files_of(self, name: str) -> list[Path]:
+    def find_files(self, name: str) -> list[Path]:
         """Return all files that define a name at their top, those nearest to the folder first."""
         return self._index.get(name, [])
 
-    def file_registering(self, name: str) -> Path | None:
+    def find_registering_file(self, name: str) -> Path | None:
         """Return the file in which something is registered under a name."""
         return self._registered.get(name)
 
@@ -56,7 +56,7 @@ class Definitions:
     def _index(self) -> dict[str, list[Path]]:
         index: dict[str, list[Path]] = {}
         for path, text in self._texts:
-            for name in dict.fromkeys(match[1] or match[2] for match in _TOP.finditer(text)):
+            for name in dict.fromkeys(match[1] or match[2] for match in _TOP_LEVEL_NAME.finditer(text)):
                 index.setdefault(name, []).append(path)
         return index
 
@@ -64,7 +64,7 @@ class Definitions:
     def _registered(self) -> dict[str, Path]:
         index: dict[str, Path] = {}
         for path, text in self._texts:
-            for pattern in (_REGISTERED, _REGISTERED_AS_IT_IS):
+            for pattern in (_REGISTERED, _REGISTERED_UNNAMED):
                 for match in pattern.finditer(text):
                     index.setdefault(match[1], path)
         return index
@@ -74,11 +74,13 @@ class Definitions:
         for folder, folders, names in os.walk(self._folder):
             is_deepest = self._depth is not None and len(Path(folder).parts) - self._n_parts >= self._depth
             inside = () if is_deepest else sorted(folders)
-            folders[:] = [name for name in inside if name not in _SKIPPED and not name.startswith(".")]
+            folders[:] = [
+                name for name in inside if name not in _SKIPPED_FOLDERS and not name.startswith(".")
+            ]
             yield from (Path(folder, name) for name in sorted(names) if name.endswith(".py"))
 
 
-def defines(path: Path, name: str) -> bool:
+def has_definition(path: Path, name: str) -> bool:
     """Whether a file defines a name at its top."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    return name in text and any(name in (match[1], match[2]) for match in _TOP.finditer(text))
+    return name in text and any(name in (match[1], match[2]) for match in _TOP_LEVEL_NAME.finditer(text))

@@ -10,8 +10,8 @@ from assay.dialects.openicl.authored.base_classes import BaseDataset, BaseEvalua
 from assay.dialects.openicl.authored.circular_datasets import CircularDatasetMeta
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
-from assay.dialects.openicl.authored.own_datasets import own_datasets
-from assay.dialects.openicl.authored.registries import Registry, registries
+from assay.dialects.openicl.authored.own_datasets import build_dataset_classes
+from assay.dialects.openicl.authored.registries import Registry, build_registries
 
 TEXT, IMAGE, VIDEO, AUDIO = (f"<AIS_{medium}_START>" for medium in ("TEXT", "IMAGE", "VIDEO", "AUDIO"))
 END = "<AIS_CONTENT_TAG>"
@@ -83,7 +83,7 @@ _USUAL_EVALUATORS = (
     *("AccEvaluator", "AccwithDetailsEvaluator", "BleuEvaluator", "EMEvaluator", "MccEvaluator"),
     *("RougeEvaluator", "SquadEvaluator"),
 )
-_OF_EVALUATORS = (
+_EVALUATOR_MODULES = (
     *("bbox_iou_evaluator", "icl_aucroc_evaluator", "icl_base_evaluator", "icl_bpc_evaluator"),
     *("icl_circular_evaluator", "icl_em_evaluator", "icl_hf_evaluator", "icl_jieba_rouge_evaluator"),
     *("icl_misc_evaluator", "math_evaluator"),
@@ -91,7 +91,7 @@ _OF_EVALUATORS = (
 """The modules that the originals keep evaluators in which Assay has itself."""
 
 
-def import_lines(names: Iterable[str], *, package: str) -> list[str]:
+def format_import_lines(names: Iterable[str], *, package: str) -> list[str]:
     """Return the lines that import parts of a config, such as PromptTemplate; other names are left out."""
     lines = []
     for module, parts in (*_COMPONENTS.items(), ("openicl.icl_evaluator", _USUAL_EVALUATORS)):
@@ -108,14 +108,14 @@ class Library(NamedTuple):
     registries: Mapping[str, Registry]
 
 
-def library(
+def build_library(
     data: DataPaths, postprocessors: Mapping[str, Any], evaluators: Mapping[str, type[BaseEvaluator]]
 ) -> Library:
     """Return the modules of both packages; they share their classes and registries."""
-    registered: dict[str, Any] = dict(registries())
+    registered: dict[str, Any] = dict(build_registries())
     components = {name: {one: type(one, (), {}) for one in names} for name, names in _COMPONENTS.items()}
     scoring = {"BaseEvaluator": BaseEvaluator, **evaluators}
-    datasets = own_datasets(data)
+    datasets = build_dataset_classes(data)
     base = {"BaseDataset": BaseDataset, "BaseJDGDataset": BaseDataset}
     every_component = {name: part for parts in components.values() for name, part in parts.items()}
     shared: dict[str, Mapping[str, Any]] = {
@@ -126,15 +126,15 @@ def library(
         "datasets.custom": datasets,
         "openicl": {**scoring, **every_component},
         "openicl.icl_evaluator": scoring,
-        **{f"openicl.icl_evaluator.{name}": scoring for name in _OF_EVALUATORS},
+        **{f"openicl.icl_evaluator.{name}": scoring for name in _EVALUATOR_MODULES},
         **components,
     }
     finding = {"get_data_path": data.get_data_path}
     log = {"get_logger": get_logger}
     namespaces: dict[str, Mapping[str, Any]] = {
-        **_under(OPENCOMPASS, shared),
-        **_under(AISBENCH, shared),
-        **_under(
+        **_prefix_modules(OPENCOMPASS, shared),
+        **_prefix_modules(AISBENCH, shared),
+        **_prefix_modules(
             OPENCOMPASS,
             {
                 "utils": {**finding, **log},
@@ -144,7 +144,7 @@ def library(
                 "utils.text_postprocessors": postprocessors,
             },
         ),
-        **_under(
+        **_prefix_modules(
             AISBENCH,
             {
                 "datasets.utils.datasets": {**finding, "get_content_str": get_content_str},
@@ -162,7 +162,7 @@ def library(
     return Library(namespaces, registered)
 
 
-def _under(package: str, modules: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _prefix_modules(package: str, modules: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     return {f"{package}.{name}": names for name, names in modules.items()}
 
 

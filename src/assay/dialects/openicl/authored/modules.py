@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
-from assay.dialects.openicl.authored.definitions import Definitions, defines
+from assay.dialects.openicl.authored.definitions import Definitions, has_definition
 from assay.dialects.shared.author_modules import AuthorModules, Namespaces
 
-CODE = "OPENICL-011"
+AUTHOR_MODULE_CODE = "OPENICL-011"
 OPENCOMPASS, AISBENCH = "opencompass", "ais_bench.benchmark"
 PACKAGES = (OPENCOMPASS, AISBENCH)
 """The packages that files believe to be part of."""
@@ -28,7 +28,7 @@ _OWN_DEPTH = 1
 """So many folders below the config's are looked through: it may lie in a folder of very many."""
 
 
-class _Place(NamedTuple):
+class _ModuleFolder(NamedTuple):
     """A folder whose files are the modules of a package."""
 
     package: str
@@ -36,73 +36,73 @@ class _Place(NamedTuple):
     definitions: Definitions
 
 
-class OwnModules(AuthorModules):
+class ConfigModules(AuthorModules):
     """The modules that the files in a config's folders see, and those of the checkout behind them."""
 
     def __init__(self, namespaces: Namespaces, folders: Sequence[Path], root: Path | None) -> None:
         """Take the library, the person's own folders, and the folder that a checkout's package lies in."""
         own = [
-            _Place(f"{package}.{_DATASETS}", folder, Definitions(folder, depth=_OWN_DEPTH))
+            _ModuleFolder(f"{package}.{_DATASETS}", folder, Definitions(folder, depth=_OWN_DEPTH))
             for folder in dict.fromkeys(folders)
             for package in reversed(PACKAGES)
         ]
         tops = {package.partition(".")[0] for package in PACKAGES} if root is not None else ()
-        checkout = [_Place(top, root / top, Definitions(root / top)) for top in sorted(tops) if root]
+        checkout = [_ModuleFolder(top, root / top, Definitions(root / top)) for top in sorted(tops) if root]
         self._own = own
         self._places = [*own, *checkout]
         self._lent = namespaces
         self._packages: dict[Path, Definitions] = {}
-        super().__init__(f"{AISBENCH}.{_DATASETS}", namespaces, code=CODE)
+        super().__init__(f"{AISBENCH}.{_DATASETS}", namespaces, code=AUTHOR_MODULE_CODE)
 
     def code(self, module: str, name: str) -> Any:
         """Return what a module has under a name: the person's own, the library's, the checkout's, or None."""
-        own = self._own_file(module, name)
+        own = self._find_own_file(module, name)
         if own is not None:
             return vars(self._ran(own)).get(name)
         known = vars(self._modules[module]).get(name) if module in self._modules else None
-        if known is not None or not self._adds(module, name):
+        if known is not None or not self._try_add_name(module, name):
             return known
         return vars(self._module(module)).get(name)
 
-    def _own_file(self, module: str, name: str) -> Path | None:
+    def _find_own_file(self, module: str, name: str) -> Path | None:
         """Return the person's file that a module is, else the only one that defines a name; None: no file."""
         for place in self._own:
             parts = module.removeprefix(f"{place.package}.").split(".")
             path = place.folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
-            if path.is_file() and defines(path, name):
+            if path.is_file() and has_definition(path, name):
                 return path
-        found = next((files for place in self._own if (files := place.definitions.files_of(name))), [])
+        found = next((files for place in self._own if (files := place.definitions.find_files(name))), [])
         beside = [path for path in found if path.parent == found[0].parent]
         if len(beside) > 1:
             names = listing(path.name for path in beside)
             what = f"{name!r} is defined in {names}, and the config does not say which of them it means"
             fix = f"import it from one of them: from {OPENCOMPASS}.{_DATASETS}.{beside[0].stem} import {name}"
-            raise AuthorError(Problem(CODE, what, fix, Origin(str(found[0].parent))))
+            raise AuthorError(Problem(AUTHOR_MODULE_CODE, what, fix, Origin(str(found[0].parent))))
         return found[0] if found else None
 
-    def run_registering(self, name: str) -> bool:
+    def run_registering_file(self, name: str) -> bool:
         """Run the file in which something is registered under a name; return whether there is one."""
-        found = (place.definitions.file_registering(name) for place in self._places)
+        found = (place.definitions.find_registering_file(name) for place in self._places)
         path = next(filter(None, found), None)
         if path is not None:
             self._ran(path)
         return path is not None
 
-    def has_own(self, name: str) -> bool:
+    def has_own_definition(self, name: str) -> bool:
         """Whether a file of the person's own defines a name."""
-        return any(place.definitions.file_of(name) for place in self._own)
+        return any(place.definitions.find_file(name) for place in self._own)
 
-    def own_names(self) -> list[str]:
+    def list_own_names(self) -> list[str]:
         """Return all names that the person's own files define."""
         return [known for place in self._own for known in place.definitions.names()]
 
-    def _adds(self, name: str, wanted: str) -> bool:
+    def _try_add_name(self, name: str, wanted: str) -> bool:
         """Whether a file adds a name to a module: its own file to the library's, or one of a package."""
-        path = self._file_of(name)
-        if path is not None and path not in self.files and defines(path, wanted):
+        path = self._find_module_file(name)
+        if path is not None and path not in self.files and has_definition(path, wanted):
             self._run(name, path)
             return wanted in vars(self._module(name))
-        found = (self._definitions(folder).file_of(wanted) for folder in self._folders_of(name))
+        found = (self._definitions(folder).find_file(wanted) for folder in self._find_folders(name))
         defining = next(filter(None, found), None)
         if defining is None or defining == path:
             return False
@@ -133,15 +133,15 @@ class OwnModules(AuthorModules):
         return module
 
     def _found(self, name: str) -> ModuleType:
-        if name not in self._modules and self._file_of(name) is None:
-            if any(self._folders_of(name)):
+        if name not in self._modules and self._find_module_file(name) is None:
+            if any(self._find_folders(name)):
                 return self._module(name)
-            above = self._above(name)
-            if above in self._modules or self._file_of(above) is not None:
+            above = self._map_to_config_package(name)
+            if above in self._modules or self._find_module_file(above) is not None:
                 return super()._found(above)
         return super()._found(name)
 
-    def _above(self, name: str) -> str:
+    def _map_to_config_package(self, name: str) -> str:
         """Return a module of a folder below the config's as one of the config's own.
 
         A person's files may lie in such a folder and still be written as files of `datasets` are.
@@ -156,11 +156,11 @@ class OwnModules(AuthorModules):
         vars(module).update(self._lent.get(name, {}))
         return module
 
-    def _file_of(self, name: str) -> Path | None:
+    def _find_module_file(self, name: str) -> Path | None:
         places = (place.with_name(f"{place.name}.py") for place in self._where(name))
         return next((path for path in places if path.is_file()), None)
 
-    def _folders_of(self, name: str) -> Iterator[Path]:
+    def _find_folders(self, name: str) -> Iterator[Path]:
         return (place for place in self._where(name) if place.is_dir())
 
     def _where(self, name: str) -> Iterator[Path]:

@@ -12,26 +12,26 @@ from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.data_paths import DataPaths
-from assay.dialects.openicl.circular import Pattern, circular_rows
-from assay.dialects.openicl.table_entry import KEYS as TABLE_KEYS
+from assay.dialects.openicl.circular import CircularPattern, build_circular_rows
+from assay.dialects.openicl.table_entry import TABLE_KEYS
 from assay.dialects.shared.request_selection import (
     MAX_TOKENS,
-    Lengths,
+    AnswerLengths,
     OutputConfig,
     SamplingMode,
-    chosen_rows,
+    select_rows,
 )
-from assay.sources.datasets_library import library
+from assay.sources.datasets_library import quiet_datasets_library
 from assay.sources.files import open_source
-from assay.sources.hub_files import addresses_of
+from assay.sources.hub_files import list_split_addresses
 from assay.sources.hub_reads import noting_loads
-from assay.sources.json_keys import require_own_keys
+from assay.sources.json_keys import require_unique_keys
 
 MAX_OUT_LEN = "max_out_len"
 """The column that says how long the answer of its row may be; files of AISBench's call it `max_tokens`."""
 
 
-class Requested(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CustomDatasetMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What AISBench's meta file of a custom dataset says."""
 
     request_count: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -55,21 +55,21 @@ class FileRows(list[dict[str, Any]]):
         """Return the rows with each so many times, one after the other."""
         return self._made([row for row in self for _ in range(times)], times)
 
-    def in_orders(self, options: Sequence[str], answer: str, pattern: Pattern) -> FileRows:
+    def permute_options(self, options: Sequence[str], answer: str, pattern: CircularPattern) -> FileRows:
         """Return the rows with each once for every order of its options."""
-        rows = list(circular_rows(self, options, answer, pattern))
+        rows = list(build_circular_rows(self, options, answer, pattern))
         return self._made(rows, len(rows) // max(1, len(self)))
 
-    def requested(self, said: Requested) -> FileRows:
+    def select_requested(self, said: CustomDatasetMeta) -> FileRows:
         """Return the rows that a meta file asks for, in its order, with how long answers to them may be."""
         task = self.path.name
-        chosen = chosen_rows(
+        chosen = select_rows(
             range(len(self)), said.request_count or None, said.sampling_mode, seed=0, task=task
         )
         made = self._made([dict(self[number]) for number in chosen], 1)
         made.origins = [self.origins[number] for number in chosen]
         if said.output_config is not None:
-            lengths = Lengths(said.output_config, len(made), 0, task, is_faithful=False)
+            lengths = AnswerLengths(said.output_config, len(made), 0, task, is_faithful=False)
             for place, row in enumerate(made):
                 row[MAX_OUT_LEN] = lengths.of(place, str(place))
         return made
@@ -88,12 +88,12 @@ class Splits(dict[str, FileRows]):
         """Return the splits with each row so many times."""
         return Splits({split: rows.repeated(times) for split, rows in self.items()})
 
-    def in_orders(self, options: Sequence[str], answer: str, pattern: Pattern) -> Splits:
+    def permute_options(self, options: Sequence[str], answer: str, pattern: CircularPattern) -> Splits:
         """Return the splits with each row once for every order of its options."""
-        return Splits({split: rows.in_orders(options, answer, pattern) for split, rows in self.items()})
+        return Splits({split: rows.permute_options(options, answer, pattern) for split, rows in self.items()})
 
 
-def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
+def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
     """Return the classes by name, which find their files through `data`."""
 
     class CustomDataset(BaseDataset):
@@ -102,12 +102,12 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
         def load(
             self, path: str, file_name: str | None = None, local_mode: bool = False, meta_path: str = ""
         ) -> Any:
-            if (addresses := _on_hub(data, path)) is not None:
-                return Splits({split: _with_lengths(FileRows(at)) for split, at in addresses.items()})
+            if (addresses := _find_on_hub(data, path)) is not None:
+                return Splits({split: _copy_max_tokens(FileRows(at)) for split, at in addresses.items()})
             place = Path(data.get_data_path(path))
-            rows = _with_lengths(FileRows(place / file_name if file_name else place))
-            said = _requested(rows.path, Path(data.get_data_path(meta_path)) if meta_path else None)
-            return rows if said is None else rows.requested(said)
+            rows = _copy_max_tokens(FileRows(place / file_name if file_name else place))
+            said = _read_custom_meta(rows.path, Path(data.get_data_path(meta_path)) if meta_path else None)
+            return rows if said is None else rows.select_requested(said)
 
     class CodeCustomDataset(CustomDataset):
         """The same with every row several times, for metrics over several answers."""
@@ -132,12 +132,12 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
             local_mode: bool = False,
             option_keys: Sequence[str] = ("A", "B", "C", "D"),
             answer_key: str | None = "answer",
-            circular_patterns: Pattern = "circular",
+            circular_patterns: CircularPattern = "circular",
         ) -> Any:
             return (
                 super()
                 .load(path, file_name)
-                .in_orders(option_keys, answer_key or "answer", circular_patterns)
+                .permute_options(option_keys, answer_key or "answer", circular_patterns)
             )
 
     class JsonlDataset(CustomDataset):
@@ -147,8 +147,8 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
         """Whatever `datasets.load_dataset` loads."""
 
         def load(self, **kwargs: Any) -> Any:
-            found = {key: _found(data, value) for key, value in kwargs.items() if key in _PATHS}
-            with library() as datasets, noting_loads():
+            found = {key: _resolve_paths(data, value) for key, value in kwargs.items() if key in _PATH_KEYS}
+            with quiet_datasets_library() as datasets, noting_loads():
                 return datasets.load_dataset(**{**kwargs, **found})
 
     class MMCustomDataset(BaseDataset):
@@ -174,45 +174,45 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
     }
 
 
-def _requested(file: Path, meta: Path | None) -> Requested | None:
+def _read_custom_meta(file: Path, meta: Path | None) -> CustomDatasetMeta | None:
     """Return what the meta file of a dataset says; None where there is none."""
     place = meta or file.with_name(f"{file.name}.meta.json")
     if meta is None and not place.is_file():
         return None
     try:
-        require_own_keys(content := place.read_bytes(), Origin(str(place)))
+        require_unique_keys(content := place.read_bytes(), Origin(str(place)))
         said = msgspec.json.decode(content)
         if meta is None and isinstance(said, dict):
             # What OpenCompass reads of a table without code says nothing to the class.
             said = {key: value for key, value in said.items() if key not in TABLE_KEYS}
-        return msgspec.convert(said, Requested, strict=False) if said else None
+        return msgspec.convert(said, CustomDatasetMeta, strict=False) if said else None
     except (msgspec.DecodeError, RecursionError) as error:
         fix = "correct the file; its keys are request_count, sampling_mode and output_config"
         raise AuthorError(Problem("OPENICL-013", str(error), fix, Origin(str(place)))) from error
 
 
-def _with_lengths(rows: FileRows) -> FileRows:
+def _copy_max_tokens(rows: FileRows) -> FileRows:
     for row in rows:
         if MAX_TOKENS in row:
             row.setdefault(MAX_OUT_LEN, row[MAX_TOKENS])
     return rows
 
 
-def _on_hub(data: DataPaths, path: str) -> Mapping[str, str] | None:
+def _find_on_hub(data: DataPaths, path: str) -> Mapping[str, str] | None:
     """Return what opens the splits of a dataset on the hub; None where the path is of this machine."""
     name = data.hub_name(path)
-    return None if name is None else addresses_of(name)
+    return None if name is None else list_split_addresses(name)
 
 
-_PATHS = ("path", "data_files", "data_dir")
+_PATH_KEYS = ("path", "data_files", "data_dir")
 
 
-def _found(data: DataPaths, value: Any) -> Any:
+def _resolve_paths(data: DataPaths, value: Any) -> Any:
     """Return a path where it lies; a list or dict of them likewise; what is nowhere stays as it is."""
     if isinstance(value, Mapping):
-        return {key: _found(data, one) for key, one in value.items()}
+        return {key: _resolve_paths(data, one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_found(data, one) for one in value]
+        return [_resolve_paths(data, one) for one in value]
     place = data.find(value) if isinstance(value, str) else None
     return value if place is None else str(place)
 

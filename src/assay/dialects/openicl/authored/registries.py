@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-NAMES = (
+REGISTRY_NAMES = (
     "CLIENTS",
     "DICT_POSTPROCESSORS",
     "EVALUATORS",
@@ -62,6 +62,6 @@ class Registry:
         return module
 
 
-def registries() -> dict[str, Registry]:
+def build_registries() -> dict[str, Registry]:
     """Return a set of empty registries by the names that files import."""
-    return {name: Registry(name.lower()) for name in NAMES}
+    return {name: Registry(name.lower()) for name in REGISTRY_NAMES}

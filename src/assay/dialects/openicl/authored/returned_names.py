@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 _SCORE = "score"
-_NO_VALUES = ("details", "error")
+_NON_VALUE_KEYS = ("details", "error")
 
 
-class ReadClass(NamedTuple):
+class EvaluatorClass(NamedTuple):
     """A class of a file, and what of its `score` can be read."""
 
     values: tuple[str, ...]
@@ -24,7 +24,7 @@ class ReadClass(NamedTuple):
     """The names of the classes that it may have its `score` from; none where it has its own."""
 
 
-def read_class(path: Path, name: str) -> ReadClass | None:
+def read_evaluator_class(path: Path, name: str) -> EvaluatorClass | None:
     """Return what can be read of a class; None where the file has none of that name."""
     try:
         tree = ast.parse(path.read_bytes())
@@ -34,14 +34,16 @@ def read_class(path: Path, name: str) -> ReadClass | None:
         if isinstance(node, ast.ClassDef) and node.name == name:
             score = next((one for one in node.body if _is_score(one)), None)
             bases = tuple(ast.unparse(base).rpartition(".")[2] for base in node.bases)
-            return ReadClass(() if score is None else _values(score), () if score else bases)
+            return EvaluatorClass(() if score is None else _values(score), () if score else bases)
     return None
 
 
 def _values(score: ast.stmt) -> tuple[str, ...]:
     try:
-        return tuple(dict.fromkeys(name for name in _returned(score) if name not in _NO_VALUES))
-    except _Unreadable:
+        return tuple(
+            dict.fromkeys(name for name in _find_returned_names(score) if name not in _NON_VALUE_KEYS)
+        )
+    except _UnreadableName:
         return ()
 
 
@@ -49,11 +51,11 @@ def _is_score(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == _SCORE
 
 
-class _Unreadable(Exception):
+class _UnreadableName(Exception):
     """A name is made while the evaluator runs."""
 
 
-def _returned(score: ast.stmt) -> Iterator[str]:
+def _find_returned_names(score: ast.stmt) -> Iterator[str]:
     """Yield the names in what is returned, and in the variables that are returned."""
     nodes = list(ast.walk(score))
     returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None]
@@ -87,12 +89,12 @@ def _keys(value: ast.expr) -> Iterator[str]:
         yield from _keys(value.body)
         yield from _keys(value.orelse)
     elif not (isinstance(value, ast.Constant) and value.value is None):
-        raise _Unreadable
+        raise _UnreadableName
 
 
 def _text(node: ast.expr) -> str:
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        raise _Unreadable
+        raise _UnreadableName
     return node.value
 
 

@@ -35,7 +35,7 @@ class AttributeDict(dict[Any, Any]):
         del self[name]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, _with_attributes(value))
+        super().__setitem__(key, _wrap_value(value))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> AttributeDict:
         other = memo[id(self)] = AttributeDict()
@@ -83,46 +83,46 @@ class AttributeDict(dict[Any, Any]):
 
     def to_dict(self) -> dict[Any, Any]:
         """Return plain dicts, all the way down."""
-        result: dict[Any, Any] = plain(self)
+        result: dict[Any, Any] = to_plain_dicts(self)
         return result
 
 
-def rebuilt(value: Any) -> Any:
+def to_attribute_dicts(value: Any) -> Any:
     """Return a value with attribute dicts in the place of dicts, in containers of its own."""
     if isinstance(value, dict):
         new = AttributeDict()
         # Past `__setitem__`: the values are rebuilt already, and large configs have many.
-        dict.update(new, {key: rebuilt(one) for key, one in value.items()})
+        dict.update(new, {key: to_attribute_dicts(one) for key, one in value.items()})
         return new
     if isinstance(value, list):
-        return [rebuilt(one) for one in value]
+        return [to_attribute_dicts(one) for one in value]
     if type(value) is tuple:
-        return tuple(rebuilt(one) for one in value)
+        return tuple(to_attribute_dicts(one) for one in value)
     return value
 
 
-def plain(value: Any) -> Any:
+def to_plain_dicts(value: Any) -> Any:
     """Return a value with plain dicts in the place of attribute dicts, in containers of its own.
 
     What two places share they share in the result too: thousands of entries may have one prompt.
     """
-    return _plain(value, {})
+    return _copy_plain(value, {})
 
 
-def _plain(value: Any, made: dict[int, Any]) -> Any:
+def _copy_plain(value: Any, made: dict[int, Any]) -> Any:
     if not isinstance(value, dict | list | tuple):
         return value
     found = made.get(id(value))
     if found is None:
         if isinstance(value, dict):
-            found = {key: _plain(one, made) for key, one in value.items()}
+            found = {key: _copy_plain(one, made) for key, one in value.items()}
         else:
-            found = (list if isinstance(value, list) else tuple)(_plain(one, made) for one in value)
+            found = (list if isinstance(value, list) else tuple)(_copy_plain(one, made) for one in value)
         made[id(value)] = found
     return found
 
 
-def _with_attributes(value: Any) -> Any:
+def _wrap_value(value: Any) -> Any:
     """Return what is kept of a value that is put into a dict.
 
     One that has attributes already is kept itself: the author may hold it under another name too.
@@ -130,5 +130,5 @@ def _with_attributes(value: Any) -> Any:
     if type(value) is dict:
         return AttributeDict(value)
     if type(value) is list or type(value) is tuple:
-        return type(value)(_with_attributes(one) for one in value)
+        return type(value)(_wrap_value(one) for one in value)
     return value

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import Problem, Problems, listing, nearest
+from assay.core.errors import Problem, Problems, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.entry import (
     Component,
@@ -17,20 +17,20 @@ from assay.dialects.openicl.config.entry import (
     InferConfig,
     ReaderConfig,
     TableEntry,
-    is_code,
+    is_code_reference,
 )
 from assay.dialects.openicl.config.lists import DatasetList
 from assay.dialects.openicl.config.loading import LoadedConfig
 
 _OWN_KEYS = ("type", "abbr", "reader_cfg", "infer_cfg", "eval_cfg", "n", "k", "judge_infer_cfg")
-_WITHOUT_EFFECT = {
+_IGNORED_KEYS = {
     "infer_cfg": ("max_out_len",),
     "eval_cfg": ("model_postprocessor", "sc_size", "analyze_contamination", "ds_split", "ds_column", "k"),
 }
 """Keys of shipped configs that the originals do not read, or no longer."""
 
 
-class PlacedEntry(NamedTuple):
+class CheckedEntry(NamedTuple):
     """A checked entry, with the place that it stands at."""
 
     entry: Entry
@@ -39,28 +39,28 @@ class PlacedEntry(NamedTuple):
     """As the config has it."""
 
 
-def checked_entries(
+def check_entries(
     config: LoadedConfig, lists: Sequence[DatasetList], same_names: list[Problem] | None = None
-) -> list[PlacedEntry]:
+) -> list[CheckedEntry]:
     """Return the entries of some lists of a config, or raise everything that is wrong with them.
 
     The same entry in two lists is one: configs collect their lists into others. With `same_names`, entries
     that share a name are all returned and the problem is added there, so that their other faults are found.
     """
     problems = Problems()
-    entries: list[PlacedEntry] = []
+    entries: list[CheckedEntry] = []
     first_of: dict[str, tuple[str, dict[str, Any]]] = {}
     for variable, written in lists:
         for index, entry in enumerate(written):
             place = f"{variable}[{index}]"
             where = Origin(f"{config.path} {place}")
-            check = _Check(entry, where, problems)
+            check = _EntryCheck(entry, where, problems)
             checked = check.entry()
             if checked is None:
                 continue
             first, seen = first_of.setdefault(checked.name, (place, entry))
             if first == place:
-                entries.append(PlacedEntry(checked, where, entry))
+                entries.append(CheckedEntry(checked, where, entry))
             elif seen != entry:
                 what = f"the name {checked.name!r} is taken by {first}, which is another dataset"
                 fix = "give each entry an abbr of its own, or choose one of the lists by its suffix"
@@ -68,12 +68,12 @@ def checked_entries(
                     check.problem(what, fix, code="OPENICL-010")
                 else:
                     same_names.append(Problem("OPENICL-010", what, fix, where))
-                    entries.append(PlacedEntry(checked, where, entry))
+                    entries.append(CheckedEntry(checked, where, entry))
     problems.raise_if_any()
     return entries
 
 
-class _Check:
+class _EntryCheck:
     """Checks one entry."""
 
     def __init__(self, entry: dict[str, Any], where: Origin, problems: Problems) -> None:
@@ -136,27 +136,29 @@ class _Check:
             return read(value)
         if value is None:
             others = [key for key in self._entry if key not in _OWN_KEYS]
-            self.problem(f"there is no {name!r}{nearest(name, others)}", f"write {name}=dict(...)")
+            self.problem(f"there is no {name!r}{suggest_name(name, others)}", f"write {name}=dict(...)")
         else:
             is_comma = isinstance(value, tuple) and len(value) == 1
             why = "; a comma behind the dict makes a tuple of it" if is_comma else ""
-            self.problem(f"{name} is {_seen(value)}, expected a dict{why}", f"write {name}=dict(...)")
+            self.problem(
+                f"{name} is {_describe_value(value)}, expected a dict{why}", f"write {name}=dict(...)"
+            )
         return None
 
     def _reader(self, said: dict[str, Any]) -> ReaderConfig | None:
-        self._known_keys(said, "reader_cfg", ReaderConfig.__struct_fields__)
+        self._note_unknown_keys(said, "reader_cfg", ReaderConfig.__struct_fields__)
         given = {key: value for key, value in said.items() if key in ReaderConfig.__struct_fields__}
         if isinstance(given.get("input_columns"), str):
             given["input_columns"] = given["input_columns"].split()
         try:
             return msgspec.convert(given, ReaderConfig)
         except msgspec.ValidationError:
-            self._reader_problems(given)
+            self._note_reader_problems(given)
             return None
 
     def _infer(self, said: dict[str, Any]) -> InferConfig | None:
         names = ("prompt_template", "ice_template", "retriever", "inferencer")
-        dead = self._known_keys(said, "infer_cfg", names)
+        dead = self._note_unknown_keys(said, "infer_cfg", names)
         parts = self._components(said, "infer_cfg", names, required=("retriever", "inferencer"))
         if "prompt_template" not in said and "ice_template" not in said:
             self.problem(
@@ -167,13 +169,17 @@ class _Check:
 
     def _eval(self, said: dict[str, Any]) -> EvalConfig | None:
         names = ("evaluator", "pred_postprocessor", "dataset_postprocessor")
-        dead = self._known_keys(said, "eval_cfg", (*names, "pred_role", "num_gpus"))
+        dead = self._note_unknown_keys(said, "eval_cfg", (*names, "pred_role", "num_gpus"))
         parts = self._components(said, "eval_cfg", names, required=("evaluator",))
         role, gpus = said.get("pred_role"), said.get("num_gpus")
         if not isinstance(role, str | None):
-            self.problem(f"eval_cfg.pred_role is {_seen(role)}, expected a text", "write pred_role='BOT'")
+            self.problem(
+                f"eval_cfg.pred_role is {_describe_value(role)}, expected a text", "write pred_role='BOT'"
+            )
         if not isinstance(gpus, int | None):
-            self.problem(f"eval_cfg.num_gpus is {_seen(gpus)}, expected a whole number", "write num_gpus=1")
+            self.problem(
+                f"eval_cfg.num_gpus is {_describe_value(gpus)}, expected a whole number", "write num_gpus=1"
+            )
         if parts is None:
             return None
         return EvalConfig(**parts, pred_role=role, num_gpus=gpus, without_effect=dead)
@@ -197,7 +203,7 @@ class _Check:
             return None
         model = judge.get("judge_model") if isinstance(judge, dict) else None
         if not isinstance(model, dict):
-            what = f"judge_infer_cfg is {_seen(judge)}, expected a dict with a dict 'judge_model'"
+            what = f"judge_infer_cfg is {_describe_value(judge)}, expected a dict with a dict 'judge_model'"
             self.problem(what, "write judge_infer_cfg=dict(judge_model=dict(...), ...)")
             return None
         return judge
@@ -216,8 +222,10 @@ class _Check:
                 rest = {key: one for key, one in value.items() if key != "type"}
                 found[name] = Component(kind, rest)
             else:
-                missing = f"{of} has no {name!r}{nearest(name, [key for key in said if key not in names])}"
-                wrong = f"{of}.{name} is {_seen(value)}, expected a dict with a 'type'"
+                missing = (
+                    f"{of} has no {name!r}{suggest_name(name, [key for key in said if key not in names])}"
+                )
+                wrong = f"{of}.{name} is {_describe_value(value)}, expected a dict with a 'type'"
                 self.problem(missing if value is None else wrong, f"write {name}=dict(type=...)")
                 is_whole = False
         return found if is_whole else None
@@ -226,29 +234,30 @@ class _Check:
         kind = said.get("type")
         if kind is None:
             self.problem(f"{of} has no 'type'", "write type=CLASS")
-        elif not is_code(kind):
+        elif not is_code_reference(kind):
             self.problem(
-                f"the type of {of} is {_seen(kind)}, expected a class or its name", "write type=CLASS"
+                f"the type of {of} is {_describe_value(kind)}, expected a class or its name",
+                "write type=CLASS",
             )
         return kind
 
-    def _known_keys(self, said: Mapping[str, Any], of: str, known: Sequence[str]) -> tuple[str, ...]:
+    def _note_unknown_keys(self, said: Mapping[str, Any], of: str, known: Sequence[str]) -> tuple[str, ...]:
         """Note keys that nobody knows; return those that have no effect."""
-        dead = _WITHOUT_EFFECT.get(of, ())
+        dead = _IGNORED_KEYS.get(of, ())
         for key in said:
             if key not in known and key not in dead:
-                what = f"{of} has the unknown key {key!r}{nearest(str(key), known)}"
+                what = f"{of} has the unknown key {key!r}{suggest_name(str(key), known)}"
                 self.problem(what, f"use some of {listing(known)}")
         return tuple(key for key in said if key in dead)
 
-    def _reader_problems(self, given: Mapping[str, Any]) -> None:
+    def _note_reader_problems(self, given: Mapping[str, Any]) -> None:
         """Note each value that is not what its key holds."""
         for field in msgspec.structs.fields(ReaderConfig):
             of = f"reader_cfg.{field.name}"
             if field.name not in given:
                 if field.required:
                     others = [key for key in self._entry["reader_cfg"] if key not in given]
-                    what = f"reader_cfg has no {field.name!r}{nearest(field.name, others)}"
+                    what = f"reader_cfg has no {field.name!r}{suggest_name(field.name, others)}"
                     self.problem(what, f"write {field.name}=...")
                 continue
             try:
@@ -257,5 +266,5 @@ class _Check:
                 self.problem(f"{of} is {given[field.name]!r:.60}: {error}", "correct the value")
 
 
-def _seen(value: object) -> str:
+def _describe_value(value: object) -> str:
     return f"a {type(value).__name__} ({value!r:.60})"

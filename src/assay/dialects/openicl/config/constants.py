@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.dialects.openicl.config.places import Places
+from assay.dialects.openicl.config.places import ModuleLocator
 
 _BUILTINS: dict[str, Any] = {
     call.__name__: call
@@ -50,7 +50,7 @@ class Constant(NamedTuple):
 class ModuleConstants:
     """The constants of the modules of a checkout; every file is read once."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: ModuleLocator) -> None:
         self._places = places
         self._texts: dict[Path, str] = {}
         self._trees: dict[Path, ast.Module] = {}
@@ -62,24 +62,24 @@ class ModuleConstants:
     def _find(
         self, module: str, name: str, asking: Path, seen: frozenset[tuple[Path, str]]
     ) -> Constant | None:
-        path = self._places.code_file(module, asking)
+        path = self._places.find_code_file(module, asking)
         if path is None or (path, name) in seen:
             return None
-        tree = self._tree_with(path, name)
+        tree = self._parse_if_named(path, name)
         if tree is None:
             return None
         inner = seen | {(path, name)}
-        expression = _only_assignment(tree, name)
+        expression = _find_only_assignment(tree, name)
         if expression is not None:
-            return self._worked_out(expression, module, path, inner)
+            return self._evaluate_expression(expression, module, path, inner)
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        for source, wanted in _passed_on(tree, name, package):
+        for source, wanted in _find_reexports(tree, name, package):
             found = self._find(source, wanted, path, inner)
             if found is not None:
                 return found
         return None
 
-    def _tree_with(self, path: Path, name: str) -> ast.Module | None:
+    def _parse_if_named(self, path: Path, name: str) -> ast.Module | None:
         """Return a module's code if the name may be a constant of it; parsing is what takes time."""
         text = self._texts.get(path)
         if text is None:
@@ -99,7 +99,7 @@ class ModuleConstants:
                 self._trees[path] = ast.Module([], [])
         return self._trees[path]
 
-    def _worked_out(
+    def _evaluate_expression(
         self, expression: ast.expr, module: str, path: Path, seen: frozenset[tuple[Path, str]]
     ) -> Constant | None:
         names: dict[str, Any] = {"__builtins__": {}}
@@ -127,7 +127,7 @@ def _is_harmless(node: ast.AST) -> bool:
     )
 
 
-def _only_assignment(tree: ast.Module, name: str) -> ast.expr | None:
+def _find_only_assignment(tree: ast.Module, name: str) -> ast.expr | None:
     """Return what a module assigns to a name; None where it does so twice, or changes it afterwards."""
     found: ast.expr | None = None
     for statement in tree.body:
@@ -141,12 +141,12 @@ def _only_assignment(tree: ast.Module, name: str) -> ast.expr | None:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 pass
             case _:
-                if any(_changes(node, name) for node in ast.walk(statement)):
+                if any(_is_change(node, name) for node in ast.walk(statement)):
                     return None
     return found
 
 
-def _changes(node: ast.AST, name: str) -> bool:
+def _is_change(node: ast.AST, name: str) -> bool:
     match node:
         case ast.Name(id=found, ctx=ast.Store() | ast.Del()):
             return found == name
@@ -158,7 +158,7 @@ def _changes(node: ast.AST, name: str) -> bool:
             return False
 
 
-def _passed_on(tree: ast.Module, name: str, package: str) -> Iterator[tuple[str, str]]:
+def _find_reexports(tree: ast.Module, name: str, package: str) -> Iterator[tuple[str, str]]:
     """Yield the modules and names that a module may have a name from."""
     for statement in tree.body:
         if isinstance(statement, ast.ImportFrom):

@@ -13,7 +13,7 @@ import msgspec
 from assay.dialects.openicl.config.symbol import Symbol
 
 _AISBENCH = "ais_bench."
-Range = int | float | str | None
+RowRange = int | float | str | None
 """Rows of a split: all, a number or share of them, or a slice as text."""
 
 
@@ -34,8 +34,8 @@ class ReaderConfig(msgspec.Struct, frozen=True):
     """The column of the right answer; None where there is none."""
     train_split: str = "train"
     test_split: str = "test"
-    train_range: Range = None
-    test_range: Range = None
+    train_range: RowRange = None
+    test_range: RowRange = None
     input_template: dict[str, Any] | None = None
     output_template: dict[str, Any] | None = None
 
@@ -92,15 +92,15 @@ class DatasetEntry(msgspec.Struct, frozen=True):
         return f"{self.abbr}-{judge}" if judge else self.abbr
 
     @property
-    def is_aisbenchs(self) -> bool:
+    def is_aisbench(self) -> bool:
         """Whether it is written for AISBench: it names a part of it."""
         named = (self.type, self.infer_cfg.inferencer.type, self.infer_cfg.retriever.type)
         return any(isinstance(one, Symbol) and one.module.startswith(_AISBENCH) for one in named)
 
-    def counted(self, n: int) -> tuple[int, ...]:
+    def resolve_k(self, n: int) -> tuple[int, ...]:
         """Return of how many answers pass@k and its like are told, where every row has `n`."""
         is_said = self.k != (1,) or self.n > 1
-        return self.k if is_said or not self.is_aisbenchs else (n,)
+        return self.k if is_said or not self.is_aisbench else (n,)
 
 
 class TableEntry(msgspec.Struct, frozen=True):
@@ -120,6 +120,6 @@ class TableEntry(msgspec.Struct, frozen=True):
 Entry = DatasetEntry | TableEntry
 
 
-def is_code(value: object) -> bool:
+def is_code_reference(value: object) -> bool:
     """Whether a value can stand as a `type`."""
     return isinstance(value, Symbol) or (isinstance(value, str) and bool(value)) or callable(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.loading import LoadedConfig
 
@@ -21,7 +21,7 @@ class DatasetList(NamedTuple):
     entries: Sequence[dict[str, Any]]
 
 
-def dataset_lists(config: LoadedConfig, suffix: str | None = None) -> list[DatasetList]:
+def find_dataset_lists(config: LoadedConfig, suffix: str | None = None) -> list[DatasetList]:
     """Return the lists of datasets of a config.
 
     With a suffix: every variable whose name ends with it. Without: `datasets`, as a config that describes a
@@ -35,19 +35,17 @@ def dataset_lists(config: LoadedConfig, suffix: str | None = None) -> list[Datas
         names = [name for name in config.values if name.endswith(wanted)]
         if not names:
             known = list(config.values)
-            what = (
-                f"no variable ends with {wanted!r}{nearest(wanted, known)}; it has {listing(known) or 'none'}"
-            )
+            what = f"no variable ends with {wanted!r}{suggest_name(wanted, known)}; it has {listing(known) or 'none'}"
             fix = f"name the list of datasets NAME{DATASETS_SUFFIX}"
             raise AuthorError(Problem(_CODE, what, fix, where))
-    lists = [DatasetList(name, dicts_in(config, name)) for name in names]
+    lists = [DatasetList(name, read_dict_list(config, name)) for name in names]
     if not any(one.entries for one in lists):
         what = f"there are no datasets in {listing(names)}"
         raise AuthorError(Problem(_CODE, what, "write at least one entry", where))
     return lists
 
 
-def dicts_in(config: LoadedConfig, variable: str) -> Sequence[dict[str, Any]]:
+def read_dict_list(config: LoadedConfig, variable: str) -> Sequence[dict[str, Any]]:
     """Return a variable that must be a list of dicts, as `models` and the lists of datasets are."""
     value = config.values[variable]
     if not isinstance(value, list | tuple):
@@ -66,12 +64,12 @@ def dicts_in(config: LoadedConfig, variable: str) -> Sequence[dict[str, Any]]:
     return value
 
 
-def models_in(config: LoadedConfig) -> Sequence[dict[str, Any]]:
+def read_model_dicts(config: LoadedConfig) -> Sequence[dict[str, Any]]:
     """Return the models that a config names; none where it names none."""
-    return dicts_in(config, "models") if "models" in config.values else ()
+    return read_dict_list(config, "models") if "models" in config.values else ()
 
 
-def summarizer_in(config: LoadedConfig) -> dict[str, Any] | None:
+def read_summarizer(config: LoadedConfig) -> dict[str, Any] | None:
     """Return the summarizer that a config describes; None where it has none."""
     value = config.values.get("summarizer")
     if value is None or isinstance(value, dict):

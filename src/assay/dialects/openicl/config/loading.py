@@ -26,21 +26,21 @@ from assay.core.errors import (
     Problem,
     Problems,
     listing,
-    nearest,
     reraise_interrupt,
+    suggest_name,
 )
 from assay.core.origin import Origin
-from assay.dialects.openicl.config.attribute_dict import plain, rebuilt
+from assay.dialects.openicl.config.attribute_dict import to_attribute_dicts, to_plain_dicts
 from assay.dialects.openicl.config.constants import ModuleConstants
-from assay.dialects.openicl.config.parsed import STAR, BaseImport, is_standard, parsed_file
-from assay.dialects.openicl.config.places import Places, nearest_file
-from assay.dialects.openicl.config.symbol import Symbol, SymbolIsNoValue
-from assay.dialects.shared.author_modules import place_in
+from assay.dialects.openicl.config.parsed import STAR, BaseImport, is_standard_module, parse_config_file
+from assay.dialects.openicl.config.places import ModuleLocator, suggest_file
+from assay.dialects.openicl.config.symbol import Symbol, SymbolUseError
+from assay.dialects.shared.author_modules import find_error_line
 
-_DATA = (dict, list, tuple, set, frozenset, str, bytes, int, float, type(None))
-_CLASSES = frozenset({"BaseDataset", "BaseEvaluator"})
+_DATA_TYPES = (dict, list, tuple, set, frozenset, str, bytes, int, float, type(None))
+_AUTHOR_BASE_CLASSES = frozenset({"BaseDataset", "BaseEvaluator"})
 """What files of classes import, and configs do not."""
-_READ_BASE_IS_FROM = ("mmengine.config", "mmengine", "mmengine.config.config")
+_READ_BASE_MODULES = ("mmengine.config", "mmengine", "mmengine.config.config")
 
 
 class LoadedConfig(NamedTuple):
@@ -54,7 +54,7 @@ class LoadedConfig(NamedTuple):
     """Every file that was run, this one last."""
 
 
-class _Outcome(NamedTuple):
+class _FileOutcome(NamedTuple):
     """What became of one file: its variables, or what is wrong with it and its bases."""
 
     namespace: dict[str, Any] | None
@@ -67,9 +67,9 @@ class ConfigFiles:
 
     def __init__(self, root: Path | None = None) -> None:
         """Take the checkout that absolute bases and constants are in; None: the one above each file."""
-        self._places = Places(root)
+        self._places = ModuleLocator(root)
         self._constants = ModuleConstants(self._places)
-        self._outcomes: dict[str, _Outcome] = {}
+        self._outcomes: dict[str, _FileOutcome] = {}
 
     def load(self, path: Path) -> LoadedConfig:
         """Run a config and return what it says, or raise all problems of it and its bases."""
@@ -79,18 +79,18 @@ class ConfigFiles:
             problems.add(problem)
         problems.raise_if_any()
         try:
-            return LoadedConfig(path, _data(outcome.namespace or {}), outcome.files)
+            return LoadedConfig(path, _extract_data(outcome.namespace or {}), outcome.files)
         except RecursionError:
-            raise AuthorError(_endless(path)) from None
+            raise AuthorError(_build_recursion_problem(path)) from None
 
-    def _outcome(self, path: Path, chain: tuple[Path, ...]) -> _Outcome:
+    def _outcome(self, path: Path, chain: tuple[Path, ...]) -> _FileOutcome:
         key = os.path.realpath(path)
         if key not in self._outcomes:
             self._outcomes[key] = self._run(path, (*chain, path))
         return self._outcomes[key]
 
-    def _run(self, path: Path, chain: tuple[Path, ...]) -> _Outcome:
-        parsed = parsed_file(path)
+    def _run(self, path: Path, chain: tuple[Path, ...]) -> _FileOutcome:
+        parsed = parse_config_file(path)
         problems = list(parsed.problems)
         files: list[Path] = []
         bases: dict[tuple[int, str], ModuleType] = {}
@@ -101,12 +101,12 @@ class ConfigFiles:
             problems.extend(outcome.problems)
             files.extend(outcome.files)
             if outcome.namespace is not None:
-                problems.extend(_lacking(asked, outcome.namespace, path))
+                problems.extend(_find_missing_names(asked, outcome.namespace, path))
                 module = bases.setdefault((asked.level, asked.module), ModuleType(str(asked)))
                 try:
-                    _hand_over(asked.names, outcome.namespace, module)
+                    _copy_variables(asked.names, outcome.namespace, module)
                 except RecursionError:
-                    problems.append(_endless(outcome.files[-1]))
+                    problems.append(_build_recursion_problem(outcome.files[-1]))
         files.append(path)
         namespace: dict[str, Any] | None = None
         if not problems and parsed.code is not None:
@@ -116,35 +116,35 @@ class ConfigFiles:
                 "__file__": str(path.absolute()),
                 "__builtins__": {**vars(builtins), "__import__": imports},
             }
-            failure = _executed(parsed.code, namespace, path)
+            failure = _run_code(parsed.code, namespace, path)
             if failure is not None:
                 problems.append(failure)
                 namespace = None
         # A base that two files ask for has its problems once.
-        return _Outcome(namespace, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(files)))
+        return _FileOutcome(namespace, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(files)))
 
-    def _base(self, asked: BaseImport, path: Path, chain: tuple[Path, ...]) -> _Outcome:
+    def _base(self, asked: BaseImport, path: Path, chain: tuple[Path, ...]) -> _FileOutcome:
         where = Origin(str(path), line=asked.line)
-        base = self._places.base_file(asked, path)
+        base = self._places.find_base_file(asked, path)
         if base is None:
             looked = f"in {self._places.root}" if self._places.root else f"above {path.parent}"
             what = f"the base `{asked}` is not there: its package does not lie {looked}"
             fix = "name the folder that the package lies in: --openicl-root DIR"
-            return _Outcome(None, (Problem("OPENICL-002", what, fix, where),), ())
+            return _FileOutcome(None, (Problem("OPENICL-002", what, fix, where),), ())
         if not base.is_file():
-            what = f"the base `{asked}` is not there: no file {base}{nearest_file(base)}"
+            what = f"the base `{asked}` is not there: no file {base}{suggest_file(base)}"
             fix = "correct the import"
-            if _CLASSES.intersection(asked.names):
+            if _AUTHOR_BASE_CLASSES.intersection(asked.names):
                 # A file of classes, which a config asks for as if it were a base.
                 fix = f"a file of classes is no base: write from opencompass.datasets.{path.stem} import NAME"
-            return _Outcome(None, (Problem("OPENICL-002", what, fix, where),), ())
+            return _FileOutcome(None, (Problem("OPENICL-002", what, fix, where),), ())
         real = os.path.realpath(base)
         places = [os.path.realpath(one) for one in chain]
         if real in places:
             circle = [*chain[places.index(real) :], base]
             what = f"the base is based on this file: {' -> '.join(one.name for one in circle)}"
             fix = "take the import out of one of them, or what both need into a third file"
-            return _Outcome(None, (Problem("OPENICL-003", what, fix, where),), ())
+            return _FileOutcome(None, (Problem("OPENICL-003", what, fix, where),), ())
         return self._outcome(base, chain)
 
 
@@ -168,7 +168,7 @@ class _Imports:
     ) -> Any:
         if (level, name) in self._bases:
             return self._bases[level, name]
-        if is_standard(name):
+        if is_standard_module(name):
             return builtins.__import__(name, globals, locals, fromlist or (), level)
         if not fromlist:
             return Symbol.of(name.partition(".")[0])
@@ -184,47 +184,45 @@ class _CodeModule:
         self._constants = constants
 
     def __getattr__(self, name: str) -> Any:
-        if name == "read_base" and self._module in _READ_BASE_IS_FROM:
+        if name == "read_base" and self._module in _READ_BASE_MODULES:
             return contextlib.nullcontext
         found = self._constants.find(self._module, name, self._path)
         return Symbol(self._module, name) if found is None else found.value
 
 
-def _hand_over(names: Sequence[str], namespace: Mapping[str, Any], module: ModuleType) -> None:
+def _copy_variables(names: Sequence[str], namespace: Mapping[str, Any], module: ModuleType) -> None:
     """Put variables of a base into the module that one file sees of it, unless they are there already."""
     every = [name for name in namespace if not name.startswith("__")]
     for name in every if STAR in names else names:
         if name in namespace and name not in vars(module):
-            setattr(module, name, rebuilt(namespace[name]))
+            setattr(module, name, to_attribute_dicts(namespace[name]))
     # Python's own `import *` leaves names with an underscore out; that of configs does not.
     module.__dict__["__all__"] = every
 
 
-def _lacking(asked: BaseImport, namespace: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+def _find_missing_names(asked: BaseImport, namespace: Mapping[str, Any], path: Path) -> Iterator[Problem]:
     known = [name for name in namespace if not name.startswith("__")]
     for name in asked.names:
         if name != STAR and name not in known:
-            variables = [one for one in known if isinstance(namespace[one], _DATA)]
-            what = (
-                f"`{asked}` has no {name!r}{nearest(name, known)}; it has {listing(variables) or 'nothing'}"
-            )
+            variables = [one for one in known if isinstance(namespace[one], _DATA_TYPES)]
+            what = f"`{asked}` has no {name!r}{suggest_name(name, known)}; it has {listing(variables) or 'nothing'}"
             yield Problem("OPENICL-004", what, "correct the import", Origin(str(path), line=asked.line))
 
 
-def _executed(code: CodeType, namespace: dict[str, Any], path: Path) -> Problem | None:
+def _run_code(code: CodeType, namespace: dict[str, Any], path: Path) -> Problem | None:
     try:
         exec(code, namespace)  # noqa: S102 (the person's own program, named by them)
     except RAISED_BY_AUTHORS as error:
         reraise_interrupt(error)
-        return _raised(error, path, namespace)
+        return _explain_error(error, path, namespace)
     return None
 
 
-def _raised(error: BaseException, path: Path, namespace: Mapping[str, Any]) -> Problem:
-    where = place_in(error, path)
+def _explain_error(error: BaseException, path: Path, namespace: Mapping[str, Any]) -> Problem:
+    where = find_error_line(error, path)
     if isinstance(error, RecursionError):
-        return msgspec.structs.replace(_endless(path), where=where)
-    if isinstance(error, SymbolIsNoValue):
+        return msgspec.structs.replace(_build_recursion_problem(path), where=where)
+    if isinstance(error, SymbolUseError):
         what = f"{error}; a config has the name of imported code, not the code"
         fix = "hand the name over as it is; what must be known here must be written here, or be a constant"
         return Problem("OPENICL-007", what, fix, where)
@@ -233,38 +231,38 @@ def _raised(error: BaseException, path: Path, namespace: Mapping[str, Any]) -> P
         if lines := _missing_imports(error, path, namespace):
             what = f"the config uses {error.name} without importing it"
             return Problem("OPENICL-006", what, f"write at the top: {'; '.join(lines)}", where)
-        hint = nearest(error.name or "", [name for name in namespace if not name.startswith("__")])
+        hint = suggest_name(error.name or "", [name for name in namespace if not name.startswith("__")])
     elif isinstance(error, AttributeError) and isinstance(error.obj, dict):
-        hint = nearest(error.name or "", map(str, error.obj))
+        hint = suggest_name(error.name or "", map(str, error.obj))
     what = f"the config raised {type(error).__name__}: {error}{hint}"
     return Problem("OPENICL-006", what, "correct the line", where)
 
 
 def _missing_imports(error: NameError, path: Path, namespace: Mapping[str, Any]) -> list[str]:
     """Return the import lines of all parts that a config names and lacks; none where the name is no part."""
-    from assay.dialects.openicl.authored.library import import_lines
+    from assay.dialects.openicl.authored.library import format_import_lines
     from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
 
     source = path.read_bytes()
     package = AISBENCH if b"ais_bench" in source and b"opencompass" not in source else OPENCOMPASS
-    if not import_lines([error.name or ""], package=package):
+    if not format_import_lines([error.name or ""], package=package):
         return []
     used = [node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
-    return import_lines([name for name in used if name not in namespace], package=package)
+    return format_import_lines([name for name in used if name not in namespace], package=package)
 
 
-def _endless(path: Path) -> Problem:
+def _build_recursion_problem(path: Path) -> Problem:
     what = "a value of the config holds itself, or a function of it calls itself without end"
     fix = "take out of a list or dict what it is part of, as x = globals() is"
     return Problem("OPENICL-006", what, fix, Origin(str(path)))
 
 
-def _data(namespace: Mapping[str, Any]) -> dict[str, Any]:
+def _extract_data(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables that are data, as plain data."""
     held = {
         name: value
         for name, value in namespace.items()
-        if not name.startswith("__") and isinstance(value, _DATA)
+        if not name.startswith("__") and isinstance(value, _DATA_TYPES)
     }
-    values: dict[str, Any] = plain(held)
+    values: dict[str, Any] = to_plain_dicts(held)
     return values

@@ -40,7 +40,7 @@ class ParsedFile(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
-def parsed_file(path: Path) -> ParsedFile:
+def parse_config_file(path: Path) -> ParsedFile:
     """Read and compile a file; what is wrong with it is returned, not raised."""
     try:
         source = path.read_bytes()
@@ -60,10 +60,10 @@ def parsed_file(path: Path) -> ParsedFile:
             None,
             problems=(Problem("OPENICL-001", f"not valid Python: {reason}", "correct the line", where),),
         )
-    return ParsedFile(code, tuple(_bases(tree)), tuple(_refused(tree, path)))
+    return ParsedFile(code, tuple(_bases(tree)), tuple(_find_rejected_statements(tree, path)))
 
 
-def is_standard(module: str) -> bool:
+def is_standard_module(module: str) -> bool:
     """Whether a module is of Python's own library, which is imported for real."""
     return module.partition(".")[0] in sys.stdlib_module_names
 
@@ -77,13 +77,13 @@ def _bases(tree: ast.Module) -> Iterator[BaseImport]:
 
 def _is_base(statement: ast.ImportFrom, is_in_block: bool) -> bool:
     # Outside a `read_base` block a file beside this one cannot be code either: it is a config.
-    return statement.level > 0 or (is_in_block and not is_standard(statement.module or ""))
+    return statement.level > 0 or (is_in_block and not is_standard_module(statement.module or ""))
 
 
-def _refused(tree: ast.Module, path: Path) -> Iterator[Problem]:
+def _find_rejected_statements(tree: ast.Module, path: Path) -> Iterator[Problem]:
     """Yield what Python would run and a config may not say."""
     for statement, is_in_block in _imports(tree):
-        what, fix = _refusal(statement, is_in_block)
+        what, fix = _check_import(statement, is_in_block)
         if what:
             what = f"`{ast.unparse(statement)}` {what}"
             yield Problem("OPENICL-005", what, fix, Origin(str(path), line=statement.lineno))
@@ -94,17 +94,17 @@ def _refused(tree: ast.Module, path: Path) -> Iterator[Problem]:
             yield Problem("OPENICL-005", what, fix, Origin(str(path), line=node.lineno))
 
 
-def _refusal(statement: ast.Import | ast.ImportFrom, is_in_block: bool) -> tuple[str, str]:
+def _check_import(statement: ast.Import | ast.ImportFrom, is_in_block: bool) -> tuple[str, str]:
     """Return what is wrong with an import and the fix; empty texts where nothing is."""
     if isinstance(statement, ast.Import):
-        if is_in_block and not all(is_standard(alias.name) for alias in statement.names):
+        if is_in_block and not all(is_standard_module(alias.name) for alias in statement.names):
             return "imports no variables", "write from .NAME import VARIABLE"
         return "", ""
     if not statement.module:
         name = statement.names[0].name
         return "names no config to take variables from", f"write from .{name} import VARIABLE"
     is_all = any(alias.name == STAR for alias in statement.names)
-    if is_all and not _is_base(statement, is_in_block) and not is_standard(statement.module):
+    if is_all and not _is_base(statement, is_in_block) and not is_standard_module(statement.module):
         fix = "import the names one by one; if it is a config, put the line into `with read_base():`"
         return "asks for all names of code, which is not loaded", fix
     return "", ""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from assay.core.errors import nearest
+from assay.core.errors import suggest_name
 from assay.dialects.openicl.config.parsed import BaseImport
 
-_CONFIGS = (Path("opencompass", "configs"), Path("ais_bench", "benchmark", "configs"))
+_CONFIG_FOLDERS = (Path("opencompass", "configs"), Path("ais_bench", "benchmark", "configs"))
 """Where the originals keep configs in their checkouts."""
 
 
-class Places:
+class ModuleLocator:
     """Finds files; what was found is remembered, as every config asks for the same few modules."""
 
     def __init__(self, root: Path | None) -> None:
@@ -21,7 +21,7 @@ class Places:
         self._checkouts: dict[tuple[Path, tuple[str, ...]], Path | None] = {}
         self._code_files: dict[tuple[Path, str], Path | None] = {}
 
-    def base_file(self, asked: BaseImport, asking: Path) -> Path | None:
+    def find_base_file(self, asked: BaseImport, asking: Path) -> Path | None:
         """Return where a base must lie, whether it is there or not; None where no checkout is known."""
         parts = asked.module.split(".")
         if asked.level:
@@ -34,7 +34,7 @@ class Places:
             folder = checkout
         return folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
 
-    def code_file(self, module: str, asking: Path) -> Path | None:
+    def find_code_file(self, module: str, asking: Path) -> Path | None:
         """Return the file of a module of code in a checkout; None where there is none."""
         parts = module.split(".")
         checkout = self._checkout(parts, asking)
@@ -57,20 +57,23 @@ class Places:
         return self._checkouts[key]
 
 
-def checkout_above(config: Path) -> Path | None:
+def find_checkout(config: Path) -> Path | None:
     """Return the checkout whose package a config lies in; None where it lies in none."""
     place = config.absolute()
     found = (
-        folder for folder in place.parents for inside in _CONFIGS if place.is_relative_to(folder / inside)
+        folder
+        for folder in place.parents
+        for inside in _CONFIG_FOLDERS
+        if place.is_relative_to(folder / inside)
     )
     return next(found, None)
 
 
-def nearest_file(missing: Path) -> str:
+def suggest_file(missing: Path) -> str:
     """Return ` (did you mean 'x'?)` for the file or folder nearest to one that is not there, or nothing."""
     wanted = missing
     while not wanted.parent.is_dir():
         wanted = wanted.parent
     is_file = wanted == missing
     there = (path for path in wanted.parent.iterdir() if (path.suffix == ".py" if is_file else path.is_dir()))
-    return nearest(wanted.stem if is_file else wanted.name, sorted(path.stem for path in there))
+    return suggest_name(wanted.stem if is_file else wanted.name, sorted(path.stem for path in there))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 
-class SymbolIsNoValue(TypeError):
+class SymbolUseError(TypeError):
     """A config did something with an imported name that needs the code behind it."""
 
 
@@ -62,31 +62,31 @@ class Symbol:
 
     # In a text the name would stand where the author wanted the value.
     def __format__(self, spec: str) -> NoReturn:
-        self._refuse("written into a text")
+        self._reject("written into a text")
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: there is no code here to call."""
-        self._refuse("called")
+        self._reject("called")
 
     def __iter__(self) -> NoReturn:
-        self._refuse("iterated over")
+        self._reject("iterated over")
 
     def __len__(self) -> NoReturn:
-        self._refuse("measured with len()")
+        self._reject("measured with len()")
 
     def __bool__(self) -> bool:
         return True
 
     def __contains__(self, item: object) -> NoReturn:
-        self._refuse("searched with 'in'")
+        self._reject("searched with 'in'")
 
     def __getitem__(self, key: object) -> NoReturn:
-        self._refuse("indexed")
+        self._reject("indexed")
 
     def __add__(self, other: object) -> NoReturn:
-        self._refuse("added to something")
+        self._reject("added to something")
 
     __radd__ = __add__
 
-    def _refuse(self, use: str) -> NoReturn:
-        raise SymbolIsNoValue(f"{self!r} is {use}")
+    def _reject(self, use: str) -> NoReturn:
+        raise SymbolUseError(f"{self!r} is {use}")

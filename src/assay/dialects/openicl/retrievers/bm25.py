@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.dialects.openicl.retrievers.corpus import Corpus
-from assay.dialects.openicl.retrievers.retriever import CountingRetriever, Picked, first_others
-from assay.dialects.openicl.retrievers.word_tokens import treebank_tokens, word_tokens
-from assay.dialects.shared.similarity import best
+from assay.dialects.openicl.retrievers.retriever import CountingRetriever, PickedRows, pick_others
+from assay.dialects.openicl.retrievers.word_tokens import split_treebank_words, split_words
+from assay.dialects.shared.similarity import rank_best
 
 _K1 = 1.5
 """How much repeating a word adds."""
@@ -33,20 +33,20 @@ class BM25Retriever(CountingRetriever, frozen=True, kw_only=True):
 
     original_runs_short: ClassVar[bool] = True
 
-    def _picked(self, corpus: Corpus) -> Picked:
-        index = Okapi([word_tokens(text) for text in corpus.train])
+    def _picked(self, corpus: Corpus) -> PickedRows:
+        index = Okapi([split_words(text) for text in corpus.train])
         picked = []
         for row, text in enumerate(corpus.test):
-            ranked = best(index.scores(word_tokens(text)), self.ice_num + len(corpus.own(row)))
-            picked.append(first_others(corpus, row, ranked, self.ice_num))
+            ranked = rank_best(index.scores(split_words(text)), self.ice_num + len(corpus.own(row)))
+            picked.append(pick_others(corpus, row, ranked, self.ice_num))
         return picked
 
-    def _originals(self, corpus: Corpus) -> Picked:
-        index = Okapi([treebank_tokens(text) for text in corpus.train])
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
+        index = Okapi([split_treebank_words(text) for text in corpus.train])
         picked = []
         for text in corpus.test:
             # Of equal scores the later comes first, as far as numpy's sort keeps equal ones in order.
-            ranked = np.argsort(index.scores(treebank_tokens(text)))[::-1][: self.ice_num]
+            ranked = np.argsort(index.scores(split_treebank_words(text)))[::-1][: self.ice_num]
             picked.append(tuple(ranked.tolist()))
         return picked
 

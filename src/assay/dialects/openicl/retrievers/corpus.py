@@ -10,7 +10,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.core.ports import Embedder
-from assay.dialects.shared.fewshot import question_key
+from assay.dialects.shared.fewshot import normalize_question
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ class Corpus(msgspec.Struct, frozen=True, kw_only=True):
         return AuthorError(Problem("OPENICL-030", what, fix, self.where))
 
 
-def corpus_of(
+def build_corpus(
     train: Sequence[Row],
     test: Sequence[Row],
     *,
@@ -95,7 +95,7 @@ def corpus_of(
     return Corpus(
         train=train_texts,
         test=test_texts,
-        same=_same(asked[0], [gold(row) for row in train], asked[1], [gold(row) for row in test]),
+        same=_find_same_rows(asked[0], [gold(row) for row in train], asked[1], [gold(row) for row in test]),
         sample_ids=sample_ids,
         places=range(len(test)) if places is None else places,
         task=task,
@@ -107,7 +107,7 @@ def corpus_of(
     )
 
 
-def joined(columns: Sequence[str]) -> Callable[[Row], str]:
+def build_text_joiner(columns: Sequence[str]) -> Callable[[Row], str]:
     """Return what makes a row's text: the columns with a space between them."""
     return lambda row: " ".join(str(row[column]) for column in columns)
 
@@ -117,7 +117,7 @@ def _gold(output_column: str | None) -> Callable[[Row], str]:
 
     def read(row: Row) -> str:
         value = None if output_column is None else row.get(output_column)
-        return "" if value is None else question_key(str(value))
+        return "" if value is None else normalize_question(str(value))
 
     return read
 
@@ -130,7 +130,7 @@ def _answers(rows: Sequence[Row], output_column: str | None) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(value for value in values if isinstance(value, str | int | float)))
 
 
-def _same(
+def _find_same_rows(
     train: Sequence[str], train_golds: Sequence[str], test: Sequence[str], test_golds: Sequence[str]
 ) -> dict[int, Set[int]]:
     """Return which train rows are the same as each test row: they ask the same and have the same answer.
@@ -141,12 +141,12 @@ def _same(
     asking: dict[str, set[int]] = {}
     answering: dict[tuple[str, str], set[int]] = {}
     for at, (text, gold) in enumerate(zip(train, train_golds, strict=True)):
-        key = question_key(text)
+        key = normalize_question(text)
         asking.setdefault(key, set()).add(at)
         answering.setdefault((key, gold), set()).add(at)
     same: dict[int, Set[int]] = {}
     for at, (text, gold) in enumerate(zip(test, test_golds, strict=True)):
-        key = question_key(text)
+        key = normalize_question(text)
         found = answering.get((key, gold)) if gold else asking.get(key)
         if found:
             same[at] = found

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.dialects.openicl.retrievers.corpus import Corpus
-from assay.dialects.openicl.retrievers.nearest import CandidateRetriever, Encoded
-from assay.dialects.openicl.retrievers.retriever import Picked
-from assay.dialects.shared.similarity import best, similarity
+from assay.dialects.openicl.retrievers.nearest import CandidateRetriever, EncodedCorpus
+from assay.dialects.openicl.retrievers.retriever import PickedRows
+from assay.dialects.shared.similarity import compute_similarity, rank_best
 
 _NOTHING = 1e-10
 """A determinant that grows by less is one of rows that are alike but for rounding."""
@@ -29,13 +29,13 @@ class DPPRetriever(CandidateRetriever, frozen=True, kw_only=True):
     scale_factor: Annotated[float, msgspec.Meta(gt=0)] = 0.1
     """How much diversity counts beside relevance: more where it is greater."""
 
-    def _picked(self, corpus: Corpus) -> Picked:
-        encoded = Encoded(corpus)
+    def _picked(self, corpus: Corpus) -> PickedRows:
+        encoded = EncodedCorpus(corpus)
         picked = []
         for row, vector in enumerate(encoded.test):
-            near = encoded.nearest_others(row, self.candidate_num)
+            near = encoded.find_nearest_others(row, self.candidate_num)
             candidates = encoded.train[list(near)]
-            alike = (similarity(candidates, vector) + 1) / 2
+            alike = (compute_similarity(candidates, vector) + 1) / 2
             relevance = np.exp((alike - alike.max(initial=0)) / (2 * self.scale_factor))
             kernel = relevance[:, None] * ((candidates @ candidates.T + 1) / 2) * relevance
             chosen = greedy_map(kernel, relevance, self.ice_num)
@@ -58,7 +58,7 @@ def greedy_map(kernel: NDArray[np.float64], relevance: NDArray[np.float64], n: i
         open_ = np.setdiff1d(np.arange(len(kernel)), chosen)
         at = int(open_[np.argmax(left[open_])])
         if left[at] <= _NOTHING:
-            ranked = (int(open_[one]) for one in best(relevance[open_], len(factors) - len(chosen)))
+            ranked = (int(open_[one]) for one in rank_best(relevance[open_], len(factors) - len(chosen)))
             return [*chosen, *ranked]
         step = len(chosen)
         explained = factors[:step, at] @ factors[:step]

@@ -6,7 +6,7 @@ import msgspec
 
 from assay.core.errors import listing
 from assay.dialects.openicl.retrievers.corpus import Corpus
-from assay.dialects.openicl.retrievers.retriever import Count, Picked, Retriever, first_others
+from assay.dialects.openicl.retrievers.retriever import Count, PickedRows, Retriever, pick_others
 
 
 class FixKRetriever(Retriever, frozen=True, kw_only=True):
@@ -33,11 +33,11 @@ class FixKRetriever(Retriever, frozen=True, kw_only=True):
 
     def _counting(self, n: int) -> Retriever:
         if n > self.count:
-            raise self._too_many(n, f"ask for {self.count} or fewer, or write more into fix_id_list")
+            raise self._build_count_error(n, f"ask for {self.count} or fewer, or write more into fix_id_list")
         return msgspec.structs.replace(self, fix_id_list=self.fix_id_list[:n])
 
-    def _picked(self, corpus: Corpus) -> Picked:
-        return [first_others(corpus, row, self.fix_id_list, self.count) for row in range(len(corpus.test))]
+    def _picked(self, corpus: Corpus) -> PickedRows:
+        return [pick_others(corpus, row, self.fix_id_list, self.count) for row in range(len(corpus.test))]
 
-    def _originals(self, corpus: Corpus) -> Picked:
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
         return [self.fix_id_list] * len(corpus.test)

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from numpy.random import RandomState
 
-from assay.core.ids import draw
+from assay.core.ids import make_random
 from assay.dialects.openicl.retrievers.corpus import Corpus, Trial
-from assay.dialects.openicl.retrievers.drawn import in_turn
-from assay.dialects.openicl.retrievers.nearest import CandidateRetriever, Encoded
-from assay.dialects.openicl.retrievers.retriever import AtLeastOne, Picked
+from assay.dialects.openicl.retrievers.drawn import draw_in_turn
+from assay.dialects.openicl.retrievers.nearest import CandidateRetriever, EncodedCorpus
+from assay.dialects.openicl.retrievers.retriever import AtLeastOne, PickedRows
 
 
 class Decision(NamedTuple):
@@ -74,17 +74,17 @@ class MDLRetriever(CandidateRetriever, frozen=True, kw_only=True):
     def _labels(self, corpus: Corpus) -> Sequence[Any]:
         return corpus.labels if self.labels is None else self.labels
 
-    def _picked(self, corpus: Corpus) -> Picked:
+    def _picked(self, corpus: Corpus) -> PickedRows:
         return [one.shots for one in self.decide(corpus)]
 
-    def _originals(self, corpus: Corpus) -> Picked:
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
         return [one.shots for one in self.decide(corpus, is_faithful=True)]
 
     def _sets(self, corpus: Corpus) -> Iterator[list[tuple[int, ...]]]:
-        encoded = Encoded(corpus)
+        encoded = EncodedCorpus(corpus)
         for row, sample_id in enumerate(corpus.sample_ids):
-            near = encoded.nearest_others(row, self.candidate_num)
-            generator = draw(corpus.seed, corpus.task, sample_id, f"mdl {self.seed}")
+            near = encoded.find_nearest_others(row, self.candidate_num)
+            generator = make_random(corpus.seed, corpus.task, sample_id, f"mdl {self.seed}")
             size = min(self.ice_num, len(near))
             drawn = [tuple(generator.sample(near, size)) for _ in range(self.select_time - 1)]
             yield [near[:size], *drawn]
@@ -96,13 +96,13 @@ class MDLRetriever(CandidateRetriever, frozen=True, kw_only=True):
             times = range(self.select_time - 1)
             return [generator.choice(n_near, self.ice_num, replace=False).tolist() for _ in times]
 
-        encoded = Encoded(corpus)
-        for row, places in enumerate(in_turn(corpus, self.seed, one)):
-            near = encoded.originals(row, n_near)
+        encoded = EncodedCorpus(corpus)
+        for row, places in enumerate(draw_in_turn(corpus, self.seed, one)):
+            near = encoded.find_originals(row, n_near)
             yield [near[: self.ice_num], *(tuple(near[at] for at in chosen) for chosen in places)]
 
 
-def entropy(losses: Sequence[float]) -> float:
+def compute_entropy(losses: Sequence[float]) -> float:
     """Return the entropy over labels in nats, given the loss of each; their probabilities add up to 1."""
     least = min(losses)
     weights = [math.exp(least - loss) for loss in losses]
@@ -112,7 +112,7 @@ def entropy(losses: Sequence[float]) -> float:
 
 
 def _decision(tried: Sequence[tuple[tuple[int, ...], Sequence[float] | None]]) -> Decision:
-    known = [(entropy(losses), shots) for shots, losses in tried if losses is not None]
+    known = [(compute_entropy(losses), shots) for shots, losses in tried if losses is not None]
     if not known:
         return Decision(tried[0][0], None, 0)
     least, shots = min(known, key=lambda one: one[0])

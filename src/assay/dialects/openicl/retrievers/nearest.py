@@ -13,10 +13,10 @@ from assay.dialects.openicl.retrievers.corpus import Corpus
 from assay.dialects.openicl.retrievers.retriever import (
     AtLeastOne,
     CountingRetriever,
-    Picked,
-    first_others,
+    PickedRows,
+    pick_others,
 )
-from assay.dialects.shared.similarity import Vectors, best, similarity
+from assay.dialects.shared.similarity import Vectors, compute_similarity, rank_best
 
 _Self = TypeVar("_Self", bound="CandidateRetriever")
 
@@ -44,16 +44,16 @@ class TopkRetriever(EncodingRetriever, frozen=True, kw_only=True):
 
     original_runs_short: ClassVar[bool] = True
 
-    def _picked(self, corpus: Corpus) -> Picked:
-        encoded = Encoded(corpus)
-        return [encoded.nearest_others(row, self.ice_num) for row in range(len(corpus.test))]
+    def _picked(self, corpus: Corpus) -> PickedRows:
+        encoded = EncodedCorpus(corpus)
+        return [encoded.find_nearest_others(row, self.ice_num) for row in range(len(corpus.test))]
 
-    def _originals(self, corpus: Corpus) -> Picked:
-        encoded = Encoded(corpus)
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
+        encoded = EncodedCorpus(corpus)
         # Where too few are there, the original's index answers -1, by which the last row is then found.
         n = len(corpus.train)
         padding = (n - 1,) * max(0, self.ice_num - n)
-        return [encoded.originals(row, self.ice_num) + padding for row in range(len(corpus.test))]
+        return [encoded.find_originals(row, self.ice_num) + padding for row in range(len(corpus.test))]
 
 
 class CandidateRetriever(EncodingRetriever, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class CandidateRetriever(EncodingRetriever, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, ice_num=n, candidate_num=max(n, self.candidate_num))
 
 
-class Encoded:
+class EncodedCorpus:
     """The splits of a corpus as vectors of length 1."""
 
     def __init__(self, corpus: Corpus) -> None:
@@ -93,20 +93,20 @@ class Encoded:
         """One vector for each test row."""
         return self._vectors.of(self._corpus.test)
 
-    def nearest_others(self, row: int, n: int) -> tuple[int, ...]:
+    def find_nearest_others(self, row: int, n: int) -> tuple[int, ...]:
         """Return the n train rows nearest to a test row, the nearest first, never the row itself."""
-        ranked = best(similarity(self.train, self.test[row]), n + len(self._corpus.own(row)))
-        return first_others(self._corpus, row, ranked, n)
+        ranked = rank_best(compute_similarity(self.train, self.test[row]), n + len(self._corpus.own(row)))
+        return pick_others(self._corpus, row, ranked, n)
 
-    def originals(self, row: int, n: int) -> tuple[int, ...]:
+    def find_originals(self, row: int, n: int) -> tuple[int, ...]:
         """Return the n nearest as the original has them: also the row itself, of equally near ones the later.
 
         Which of equally near ones still belong to the n depends on the original's index and is not told here.
         """
-        backwards = best(similarity(self.train, self.test[row])[::-1], n)
+        backwards = rank_best(compute_similarity(self.train, self.test[row])[::-1], n)
         return tuple(len(self.train) - 1 - at for at in backwards)
 
-    def neighbours(self, at: int, n: int) -> list[int]:
+    def find_neighbours(self, at: int, n: int) -> list[int]:
         """Return the n other train rows nearest to a train row, the nearest first."""
-        ranked = best(similarity(self.train, self.train[at]), n + 1)
+        ranked = rank_best(compute_similarity(self.train, self.train[at]), n + 1)
         return [one for one in ranked if one != at][:n]

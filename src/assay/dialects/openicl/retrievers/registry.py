@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.openicl.retrievers.bm25 import BM25Retriever
 from assay.dialects.openicl.retrievers.dpp import DPPRetriever
@@ -40,7 +40,7 @@ def make_retriever(name: str, arguments: Mapping[str, Any], *, where: Origin | N
     """
     kind = RETRIEVERS.get(name)
     if kind is None:
-        what = f"there is no retriever {name!r}{nearest(name, RETRIEVERS)}"
+        what = f"there is no retriever {name!r}{suggest_name(name, RETRIEVERS)}"
         raise AuthorError(Problem("OPENICL-009", what, f"use one of {listing(RETRIEVERS)}", where))
     given = {key: list(value) if isinstance(value, range) else value for key, value in arguments.items()}
     faults = _faults(kind, given)
@@ -57,7 +57,7 @@ def _faults(kind: type[Retriever], given: Mapping[str, Any]) -> list[tuple[str, 
     """Return what is wrong with arguments, each taken by itself, and what to do about it."""
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     faults = [
-        (f"there is no argument {name!r}{nearest(str(name), fields)}", f"use some of {listing(fields)}")
+        (f"there is no argument {name!r}{suggest_name(str(name), fields)}", f"use some of {listing(fields)}")
         for name in given
         if name not in fields
     ]

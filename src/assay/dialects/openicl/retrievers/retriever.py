@@ -13,7 +13,7 @@ from assay.dialects.openicl.retrievers.corpus import Corpus
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 AtLeastOne: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
-Picked: TypeAlias = Sequence[tuple[int, ...]]
+PickedRows: TypeAlias = Sequence[tuple[int, ...]]
 """For each test row the train rows that it is shown, in order."""
 
 _Self = TypeVar("_Self", bound="CountingRetriever")
@@ -44,7 +44,7 @@ class Retriever(msgspec.Struct, frozen=True, kw_only=True):
         """The sentence encoder that the config names; None where it leaves that open or needs none."""
         return None
 
-    def pick(self, corpus: Corpus, *, is_faithful: bool = False) -> Picked:
+    def pick(self, corpus: Corpus, *, is_faithful: bool = False) -> PickedRows:
         """Return the examples of every test row.
 
         What is picked for a row depends on the train split, the row, the seed and the task alone. It is never
@@ -53,7 +53,7 @@ class Retriever(msgspec.Struct, frozen=True, kw_only=True):
         self.check(corpus, is_faithful=is_faithful)
         if not self.count or not corpus.test:
             return [()] * len(corpus.test)
-        return self._originals(corpus) if is_faithful else self._picked(corpus)
+        return self._pick_originals(corpus) if is_faithful else self._picked(corpus)
 
     def check(self, corpus: Corpus, *, is_faithful: bool = False) -> None:
         """Raise if the dataset cannot give what is asked for; needs neither vectors nor a model."""
@@ -73,15 +73,15 @@ class Retriever(msgspec.Struct, frozen=True, kw_only=True):
     def _counting(self, n: int) -> Retriever:
         raise NotImplementedError
 
-    def _picked(self, corpus: Corpus) -> Picked:
+    def _picked(self, corpus: Corpus) -> PickedRows:
         """Return the examples of every test row; the train split has at least as many as are asked for."""
         raise NotImplementedError
 
-    def _originals(self, corpus: Corpus) -> Picked:
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
         """Return what the original picks."""
         return self._picked(corpus)
 
-    def _too_many(self, n: int, fix: str) -> UsageError:
+    def _build_count_error(self, n: int, fix: str) -> UsageError:
         what = f"--shots {n}: {type(self).__name__} shows {self.count} examples and knows no others"
         return UsageError(Problem("OPENICL-030", what, fix))
 
@@ -98,7 +98,7 @@ class ZeroRetriever(Retriever, frozen=True, kw_only=True):
         return 0
 
     def _counting(self, n: int) -> Retriever:
-        raise self._too_many(n, "leave --shots away, or write another retriever and an ice_template")
+        raise self._build_count_error(n, "leave --shots away, or write another retriever and an ice_template")
 
 
 class CountingRetriever(Retriever, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ class CountingRetriever(Retriever, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, ice_num=n)
 
 
-def first_others(corpus: Corpus, row: int, preferred: Iterable[int], n: int) -> tuple[int, ...]:
+def pick_others(corpus: Corpus, row: int, preferred: Iterable[int], n: int) -> tuple[int, ...]:
     """Return the first n of some train rows that are not the test row itself."""
     own = corpus.own(row)
     return tuple(islice((at for at in preferred if at not in own), n))

@@ -5,7 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from assay.dialects.openicl.retrievers.corpus import Corpus
-from assay.dialects.openicl.retrievers.retriever import AtLeastOne, Count, Picked, Retriever, first_others
+from assay.dialects.openicl.retrievers.retriever import (
+    AtLeastOne,
+    Count,
+    PickedRows,
+    Retriever,
+    pick_others,
+)
 
 
 class SlidingWindowRetriever(Retriever, frozen=True, kw_only=True):
@@ -23,15 +29,15 @@ class SlidingWindowRetriever(Retriever, frozen=True, kw_only=True):
     def _counting(self, n: int) -> Retriever:
         return msgspec.structs.replace(self, k=n)
 
-    def _picked(self, corpus: Corpus) -> Picked:
+    def _picked(self, corpus: Corpus) -> PickedRows:
         n = len(corpus.train)
         picked = []
         for row, place in enumerate(corpus.places):
             back = ((place - step) % n for step in range(1, n + 1))
-            picked.append(first_others(corpus, row, back, self.k)[::-1])
+            picked.append(pick_others(corpus, row, back, self.k)[::-1])
         return picked
 
-    def _originals(self, corpus: Corpus) -> Picked:
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
         n = len(corpus.train)
         picked = []
         for place in corpus.places:

@@ -14,9 +14,9 @@ import numpy as np
 
 from assay.core.ids import rank
 from assay.dialects.openicl.retrievers.corpus import Corpus
-from assay.dialects.openicl.retrievers.nearest import Encoded, EncodingRetriever
-from assay.dialects.openicl.retrievers.retriever import AtLeastOne, Picked, first_others
-from assay.dialects.shared.similarity import similarity
+from assay.dialects.openicl.retrievers.nearest import EncodedCorpus, EncodingRetriever
+from assay.dialects.openicl.retrievers.retriever import AtLeastOne, PickedRows, pick_others
+from assay.dialects.shared.similarity import compute_similarity
 
 
 class VotekRetriever(EncodingRetriever, frozen=True, kw_only=True):
@@ -25,34 +25,34 @@ class VotekRetriever(EncodingRetriever, frozen=True, kw_only=True):
     votek_k: AtLeastOne = 3
     """For how many neighbours a row votes."""
 
-    def _picked(self, corpus: Corpus) -> Picked:
-        encoded = Encoded(corpus)
-        ballots = [encoded.neighbours(at, self.votek_k) for at in range(len(corpus.train))]
+    def _picked(self, corpus: Corpus) -> PickedRows:
+        encoded = EncodedCorpus(corpus)
+        ballots = [encoded.find_neighbours(at, self.votek_k) for at in range(len(corpus.train))]
         spare = max((len(own) for own in corpus.same.values()), default=0)
-        ranked = list(islice(_ranked(ballots, corpus), self.ice_num + spare))
-        return [first_others(corpus, row, ranked, self.ice_num) for row in range(len(corpus.test))]
+        ranked = list(islice(_rank_rows(ballots, corpus), self.ice_num + spare))
+        return [pick_others(corpus, row, ranked, self.ice_num) for row in range(len(corpus.test))]
 
-    def _originals(self, corpus: Corpus) -> Picked:
-        train = Encoded(corpus).train
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
+        train = EncodedCorpus(corpus).train
         ballots = []
         for at in range(len(train)):
             # The last is taken to be the row itself, which it need not be where a row is there twice.
-            near = np.argsort(similarity(train, train[at])).tolist()[-self.votek_k - 1 : -1]
+            near = np.argsort(compute_similarity(train, train[at])).tolist()[-self.votek_k - 1 : -1]
             ballots.append([one for one in near if one != at])
-        return [tuple(islice(_ranked(ballots, corpus), self.ice_num))] * len(corpus.test)
+        return [tuple(islice(_rank_rows(ballots, corpus), self.ice_num))] * len(corpus.test)
 
 
-def _ranked(ballots: Sequence[Sequence[int]], corpus: Corpus) -> Iterator[int]:
+def _rank_rows(ballots: Sequence[Sequence[int]], corpus: Corpus) -> Iterator[int]:
     """Yield all train rows: first those that are elected, then the others as drawn."""
     taken = set()
-    for one in elected(ballots):
+    for one in elect_rows(ballots):
         taken.add(one)
         yield one
     others = (one for one in range(len(ballots)) if one not in taken)
     yield from sorted(others, key=lambda one: rank(corpus.seed, corpus.task, "votek", str(one)))
 
 
-def elected(ballots: Sequence[Sequence[int]]) -> Iterator[int]:
+def elect_rows(ballots: Sequence[Sequence[int]]) -> Iterator[int]:
     """Yield who stands for voters of their own, by the number of votes; of equals who was voted for first.
 
     A ballot is what one voter votes for.

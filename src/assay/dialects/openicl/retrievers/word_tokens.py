@@ -25,12 +25,12 @@ _UNSPACED = (
 _PART = re.compile(f"[{_UNSPACED}]|[^{_UNSPACED}]+")
 
 
-def word_tokens(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words and marks of a text; a character of a script without spaces is a word."""
-    return [part for word in treebank_tokens(text) for part in _PART.findall(word)]
+    return [part for word in split_treebank_words(text) for part in _PART.findall(word)]
 
 
-def treebank_tokens(text: str) -> list[str]:
+def split_treebank_words(text: str) -> list[str]:
     """Return the words and marks of a text; what no space or mark parts is one word in every script."""
     words: list[str] = []
     start = 0

@@ -4,91 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.core.errors import listing, nearest
-from assay.dialects.openicl.templates.dialogue_turns import role_of
-from assay.dialects.openicl.templates.layouts import Item, StringLayout
+from assay.core.errors import listing, suggest_name
+from assay.dialects.openicl.templates.dialogue_turns import find_role
+from assay.dialects.openicl.templates.layouts import StringLayout, TemplateItem
 from assay.dialects.openicl.templates.meta import CHAT_ROLES, MetaTemplate
 from assay.dialects.openicl.templates.multi_turn import MultiTurnLayout
-from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import (
-    Layout,
-    Pair,
+    TemplatePair,
+    TextLayout,
     has_turns,
-    is_messages,
-    items_of,
-    layouts_of,
+    is_messages_layout,
+    list_items,
+    list_layouts,
 )
-from assay.dialects.openicl.templates.template_problems import Fault
+from assay.dialects.openicl.templates.template_problems import TemplateFault
 
 
-def faults_of(
-    pair: Pair, rendering: Rendering, of_rows: Sequence[str], of_examples: Sequence[str]
-) -> Iterator[Fault]:
+def find_faults(
+    pair: TemplatePair, rendering: RenderOptions, of_rows: Sequence[str], of_examples: Sequence[str]
+) -> Iterator[TemplateFault]:
     """Yield placeholders without a column, and roles that the model does not have."""
     meta = rendering.meta
     templates = (("prompt_template", pair.prompt, of_rows), ("ice_template", pair.ice, of_examples))
     for of, read, columns in templates:
-        for item in items_of(read):
+        for item in list_items(read):
             yield from item.text.faults(columns, of)
             if meta is not None and not meta.messages:
                 yield from _role_faults(item, of, meta)
-        if is_messages(read):
+        if is_messages_layout(read):
             yield from read.faults(columns)
     if meta is not None and rendering.is_chat:
         yield from _chat_faults(meta)
     elif meta is not None and meta.messages:
         what = "the model reads text, and its meta template is made of messages"
-        yield Fault(what, "write meta_template=dict(round=[...])")
+        yield TemplateFault(what, "write meta_template=dict(round=[...])")
 
 
-def faults_of_examples(pair: Pair, rendering: Rendering) -> Iterator[Fault]:
+def find_example_faults(pair: TemplatePair, rendering: RenderOptions) -> Iterator[TemplateFault]:
     """Yield why examples that are retrieved could not be shown."""
     prompt, ice = pair.shown, pair.ice
     of = "ice_template" if pair.is_ice_alone else "prompt_template"
     if ice is None:
-        yield Fault("examples are retrieved, and there is no ice_template", "write one, or use ZeroRetriever")
+        yield TemplateFault(
+            "examples are retrieved, and there is no ice_template", "write one, or use ZeroRetriever"
+        )
     elif isinstance(prompt, MultiTurnLayout) or isinstance(ice, MultiTurnLayout):
-        yield Fault("a template of several turns shows no examples", "use ZeroRetriever")
-    elif is_messages(prompt) != is_messages(ice):
+        yield TemplateFault("a template of several turns shows no examples", "use ZeroRetriever")
+    elif is_messages_layout(prompt) != is_messages_layout(ice):
         what = "one of prompt_template and ice_template is made of messages, the other is not"
-        yield Fault(what, "write both as RawPromptTemplate, or both as PromptTemplate")
-    elif is_messages(prompt):
+        yield TemplateFault(what, "write both as RawPromptTemplate, or both as PromptTemplate")
+    elif is_messages_layout(prompt):
         if not prompt.has_examples and not rendering.is_faithful:
-            yield _no_place(of, "write '</E>' between the messages")
+            yield _build_place_fault(of, "write '</E>' between the messages")
     else:
-        for layout in layouts_of(prompt):
+        for layout in list_layouts(prompt):
             yield from _place_faults(
                 layout, of, makes_turns=has_turns(ice), is_faithful=rendering.is_faithful
             )
 
 
-def _place_faults(layout: Layout, of: str, *, makes_turns: bool, is_faithful: bool) -> Iterator[Fault]:
+def _place_faults(
+    layout: TextLayout, of: str, *, makes_turns: bool, is_faithful: bool
+) -> Iterator[TemplateFault]:
     is_placed = any(item.text.has_examples for item in layout.items)
     # A dialogue without a place for its examples is asked without them by the original.
     if not is_placed and (isinstance(layout, StringLayout) or not is_faithful):
-        yield _no_place(of, "write ice_token='</E>' and </E> where the examples are to be")
+        yield _build_place_fault(of, "write ice_token='</E>' and </E> where the examples are to be")
     elif is_placed and makes_turns and not any(item.parts for item in layout.items):
         what = f"{of} has the examples within a text, and the ice_template makes turns of them"
-        yield Fault(what, "write the ice_token as a text of its own, such as begin=['</E>']")
+        yield TemplateFault(what, "write the ice_token as a text of its own, such as begin=['</E>']")
 
 
-def _no_place(of: str, fix: str) -> Fault:
-    return Fault(f"{of} has no place for the examples that are retrieved", fix)
+def _build_place_fault(of: str, fix: str) -> TemplateFault:
+    return TemplateFault(f"{of} has no place for the examples that are retrieved", fix)
 
 
-def _role_faults(item: Item, of: str, meta: MetaTemplate) -> Iterator[Fault]:
-    if item.role is None or role_of(item.role, item.fallback, meta.roles) is not None:
+def _role_faults(item: TemplateItem, of: str, meta: MetaTemplate) -> Iterator[TemplateFault]:
+    if item.role is None or find_role(item.role, item.fallback, meta.roles) is not None:
         return
     what = f"{of} has the role {item.role!r}, which the model's meta template does not have"
     fix = f"use one of {listing(meta.roles)}, or add fallback_role='HUMAN'"
-    yield Fault(f"{what}{nearest(item.role, meta.roles)}", fix)
+    yield TemplateFault(f"{what}{suggest_name(item.role, meta.roles)}", fix)
 
 
-def _chat_faults(meta: MetaTemplate) -> Iterator[Fault]:
+def _chat_faults(meta: MetaTemplate) -> Iterator[TemplateFault]:
     for role in meta.roles.values():
         if role.api_role not in CHAT_ROLES:
             what = f"the model chats, and its meta template does not say who {role.role!r} is"
-            yield Fault(what, f"write api_role=..., one of {listing(CHAT_ROLES)}")
+            yield TemplateFault(what, f"write api_role=..., one of {listing(CHAT_ROLES)}")
     if meta.begin or any(isinstance(one, str) for one in meta.round):
         what = "the model chats, and its meta template has texts without a role"
-        yield Fault(what, "write begin=dict(role='SYSTEM', api_role='SYSTEM', prompt='...'), or no begin")
+        yield TemplateFault(
+            what, "write begin=dict(role='SYSTEM', api_role='SYSTEM', prompt='...'), or no begin"
+        )

@@ -6,11 +6,11 @@ from typing import Literal, NamedTuple
 
 Section = Literal["begin", "examples", "round", "end"]
 
-NOT_OF_THE_PROMPT = -1
+NO_PROMPT_ITEM = -1
 """The item of a line that an example put there."""
 
 
-class Line(NamedTuple):
+class DialogueLine(NamedTuple):
     """One thing said."""
 
     role: str | None
@@ -21,5 +21,5 @@ class Line(NamedTuple):
     section: Section
     example: int = 0
     """Which example it is of, where it is of one; rounds never reach from one example into the next."""
-    item: int = NOT_OF_THE_PROMPT
+    item: int = NO_PROMPT_ITEM
     """Which item of the prompt's template it is."""

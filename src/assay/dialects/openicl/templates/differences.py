@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from assay.dialects.openicl.templates.template_features import Traits
+from assay.dialects.openicl.templates.template_features import TemplateTraits
 from assay.dialects.shared.differences import Difference
 
-TEMPLATE_DIFFERENCES: tuple[Difference[Traits], ...] = (
+TEMPLATE_DIFFERENCES: tuple[Difference[TemplateTraits], ...] = (
     Difference(
         "filled_once",
         lambda traits: traits.has_holes,

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import is_
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message
-from assay.dialects.openicl.templates.dialogue_line import Line
+from assay.dialects.openicl.templates.dialogue_line import DialogueLine
 from assay.dialects.openicl.templates.layouts import DialogueLayout, Examples, StringLayout
-from assay.dialects.openicl.templates.template_parsing import LabelMap, Layout, Read, is_messages
+from assay.dialects.openicl.templates.template_parsing import (
+    LabelLayouts,
+    TemplateLayout,
+    TextLayout,
+    is_messages_layout,
+)
 from assay.dialects.openicl.templates.text import Row
 from assay.dialects.shared.template import TemplateFailure
 
 
-class ExampleMaker:
+class ExampleRenderer:
     """Renders examples. Most rows show the same ones, so the last rendering is kept."""
 
     def __init__(
         self,
-        ice: Read | None,
+        ice: TemplateLayout | None,
         *,
         output_column: str | None,
         separator: str,
@@ -49,7 +54,7 @@ class ExampleMaker:
         """Return examples as they stand between messages."""
         if not shots:
             return []
-        if not is_messages(self._ice):
+        if not is_messages_layout(self._ice):
             raise TemplateFailure("examples between messages need a RawPromptTemplate as the ice_template")
         return [message for row in shots for message in self._ice.messages(row, ())]
 
@@ -58,29 +63,29 @@ class ExampleMaker:
         texts = [one for one in said if isinstance(one, str)]
         if len(texts) == len(said):
             return Examples(self._separator.join(texts) + self._end)
-        lines: list[Line] = []
+        lines: list[DialogueLine] = []
         for number, one in enumerate(said):
-            spoken = [Line(None, one, None, "examples")] if isinstance(one, str) else one
+            spoken = [DialogueLine(None, one, None, "examples")] if isinstance(one, str) else one
             lines += [line._replace(example=number) for line in spoken]
             if self._separator:
-                lines.append(Line(None, self._separator, None, "begin"))
+                lines.append(DialogueLine(None, self._separator, None, "begin"))
         if self._end:
-            lines.append(Line(None, self._end, None, "begin"))
+            lines.append(DialogueLine(None, self._end, None, "begin"))
         return Examples(lines=tuple(lines))
 
-    def _layout(self, row: Row) -> Layout:
+    def _layout(self, row: Row) -> TextLayout:
         if isinstance(self._ice, dict):
             if self._output_column is None or self._output_column not in row:
                 raise TemplateFailure(
                     f"an example has no column {self._output_column!r}, which names its label"
                 )
-            return of_label(self._ice, row[self._output_column])
+            return find_label_layout(self._ice, row[self._output_column])
         if isinstance(self._ice, StringLayout | DialogueLayout):
             return self._ice
         raise TemplateFailure("examples are shown, and no ice_template says how they look")
 
 
-def of_label(labels: LabelMap, label: object) -> Layout:
+def find_label_layout(labels: LabelLayouts, label: object) -> TextLayout:
     """Return the template of a label; `1` and `"1"` are one label where only one of them is there."""
     try:
         if label in labels:
@@ -91,5 +96,5 @@ def of_label(labels: LabelMap, label: object) -> Layout:
     if len(alike) == 1:
         return labels[alike[0]]
     names = [str(one) for one in labels]
-    near = nearest(str(label), names)
+    near = suggest_name(str(label), names)
     raise TemplateFailure(f"no template has the label {label!r:.60}{near}; the labels are {listing(names)}")

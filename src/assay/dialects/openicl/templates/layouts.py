@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from assay.dialects.openicl.templates.dialogue_line import Line, Section
-from assay.dialects.openicl.templates.text import Marks, Row, Text, refilled
+from assay.dialects.openicl.templates.dialogue_line import DialogueLine, Section
+from assay.dialects.openicl.templates.text import Row, TemplateMarks, TemplateText, fill_repeatedly
 
 
 class Examples(NamedTuple):
@@ -14,22 +14,22 @@ class Examples(NamedTuple):
 
     text: str = ""
     """As a text."""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[DialogueLine, ...] = ()
     """As lines of a dialogue; then the text is empty."""
 
 
-class Item(NamedTuple):
+class TemplateItem(NamedTuple):
     """One item of a template."""
 
     role: str | None
     """None: a bare text."""
     fallback: str | None
-    text: Text
+    text: TemplateText
     section: Section = "round"
-    parts: tuple[Text | None, ...] = ()
+    parts: tuple[TemplateText | None, ...] = ()
     """Of a bare text in which examples are shown: its parts, None for the examples."""
 
-    def is_like(self, other: Item) -> bool:
+    def is_like(self, other: TemplateItem) -> bool:
         """Whether both say the same."""
         return (self.role, self.fallback, self.text.raw) == (other.role, other.fallback, other.text.raw)
 
@@ -39,9 +39,9 @@ class StringLayout:
 
     format: ClassVar[str] = "string format"
 
-    def __init__(self, raw: str, marks: Marks) -> None:
-        self.text = Text(raw, marks)
-        self.items = (Item(None, None, self.text),)
+    def __init__(self, raw: str, marks: TemplateMarks) -> None:
+        self.text = TemplateText(raw, marks)
+        self.items = (TemplateItem(None, None, self.text),)
 
     def say(self, row: Row, examples: Examples) -> str:
         """Return the text of a row, with the examples in their place."""
@@ -57,49 +57,50 @@ class DialogueLayout:
 
     format: ClassVar[str] = "dialogue format"
 
-    def __init__(self, items: Sequence[Item], marks: Marks) -> None:
+    def __init__(self, items: Sequence[TemplateItem], marks: TemplateMarks) -> None:
         self.items = tuple(items)
         self._marks = marks
 
-    def say(self, row: Row, examples: Examples) -> list[Line]:
+    def say(self, row: Row, examples: Examples) -> list[DialogueLine]:
         """Return the lines of a row, with the examples in their place."""
-        lines: list[Line] = []
+        lines: list[DialogueLine] = []
         for at, item in enumerate(self.items):
             if item.parts and examples.lines:
-                self._say_parts(lines, at, row, examples)
+                self._append_parts(lines, at, row, examples)
             elif item.role is not None or item.text.raw or not examples.lines:
                 # Where examples are turns, the original leaves out bare texts that are empty.
                 text = item.text.fill(row, examples.text)
-                lines.append(Line(item.role, text, item.fallback, item.section, item=at))
+                lines.append(DialogueLine(item.role, text, item.fallback, item.section, item=at))
         return lines
 
-    def example(self, row: Row) -> list[Line]:
+    def example(self, row: Row) -> list[DialogueLine]:
         """Return the lines of a row that is an example itself: its rounds alone."""
         return [
-            Line(item.role, item.text.fill(row), item.fallback, "examples")
+            DialogueLine(item.role, item.text.fill(row), item.fallback, "examples")
             for item in self.items
             if item.section == "round"
         ]
 
-    def _say_parts(self, lines: list[Line], at: int, row: Row, examples: Examples) -> None:
+    def _append_parts(self, lines: list[DialogueLine], at: int, row: Row, examples: Examples) -> None:
         item = self.items[at]
         for part in item.parts:
             if part is not None:
-                lines.append(Line(None, part.fill(row), None, item.section, item=at))
+                lines.append(DialogueLine(None, part.fill(row), None, item.section, item=at))
             elif self._marks.is_faithful:
                 lines += [
-                    line._replace(text=refilled(line.text, row, self._marks)) for line in examples.lines
+                    line._replace(text=fill_repeatedly(line.text, row, self._marks))
+                    for line in examples.lines
                 ]
             else:
                 lines += examples.lines
 
 
-def bare_item(raw: str, marks: Marks, section: Section) -> Item:
+def build_bare_item(raw: str, marks: TemplateMarks, section: Section) -> TemplateItem:
     """Return the item of a text without a role."""
-    text = Text(raw, marks)
+    text = TemplateText(raw, marks)
     if not text.has_examples or marks.ice_token is None:
-        return Item(None, None, text, section)
-    parts: list[Text | None] = []
+        return TemplateItem(None, None, text, section)
+    parts: list[TemplateText | None] = []
     for one in text.raw.split(marks.ice_token):
-        parts += [Text(one, marks), None] if one else [None]
-    return Item(None, None, text, section, tuple(parts[:-1]))
+        parts += [TemplateText(one, marks), None] if one else [None]
+    return TemplateItem(None, None, text, section, tuple(parts[:-1]))

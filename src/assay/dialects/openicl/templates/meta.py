@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message, Role
-from assay.dialects.openicl.templates.template_problems import Fault, seen
+from assay.dialects.openicl.templates.template_problems import TemplateFault, describe_value
 
 CHAT_ROLES: Mapping[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 """What dialogues call the roles of a chat."""
@@ -59,14 +59,14 @@ class MetaTemplate(NamedTuple):
 
 
 _HUMAN, _BOT = MetaRole("HUMAN", "HUMAN"), MetaRole("BOT", "BOT", generate=True)
-CHAT = MetaTemplate((_HUMAN, _BOT), (MetaRole("SYSTEM", "SYSTEM"),))
+CHAT_META_TEMPLATE = MetaTemplate((_HUMAN, _BOT), (MetaRole("SYSTEM", "SYSTEM"),))
 """How chat models are spoken to when nothing else is said; services had it in both originals, and models that
 run locally in AISBench."""
-LOCAL_CHAT_OF_OPENCOMPASS = MetaTemplate((_HUMAN, MetaRole("SYSTEM", "HUMAN"), _BOT))
+OPENCOMPASS_LOCAL_CHAT = MetaTemplate((_HUMAN, MetaRole("SYSTEM", "HUMAN"), _BOT))
 """How OpenCompass spoke to chat models that run locally: the user says what the system should."""
 
 
-def meta_template(said: object, faults: list[Fault]) -> MetaTemplate | None:
+def read_meta_template(said: object, faults: list[TemplateFault]) -> MetaTemplate | None:
     """Read the meta template of a model's config; None where there is none or it is wrong."""
     if not said:
         return None
@@ -76,21 +76,23 @@ def meta_template(said: object, faults: list[Fault]) -> MetaTemplate | None:
     elif isinstance(said, Mapping):
         found = _read(said, faults)
     else:
-        what = f"meta_template is {seen(said)}, expected a dict or a list of messages"
-        faults.append(Fault(what, "write meta_template=dict(round=[...])"))
+        what = f"meta_template is {describe_value(said)}, expected a dict or a list of messages"
+        faults.append(TemplateFault(what, "write meta_template=dict(round=[...])"))
         return None
     return found if len(faults) == before else None
 
 
-def _read(said: Mapping[str, Any], faults: list[Fault]) -> MetaTemplate:
-    _known(said, _KEYS, "meta_template", faults)
+def _read(said: Mapping[str, Any], faults: list[TemplateFault]) -> MetaTemplate:
+    _check_keys(said, _KEYS, "meta_template", faults)
     if "round" not in said:
-        faults.append(Fault("meta_template has no 'round'", "write round=[dict(role='HUMAN', ...), ...]"))
-    rounds = [_role(one, "round", faults) for one in _listed(said, "round", faults)]
-    reserved = [_role(one, "reserved_roles", faults) for one in _listed(said, "reserved_roles", faults)]
+        faults.append(
+            TemplateFault("meta_template has no 'round'", "write round=[dict(role='HUMAN', ...), ...]")
+        )
+    rounds = [_role(one, "round", faults) for one in _read_list(said, "round", faults)]
+    reserved = [_role(one, "reserved_roles", faults) for one in _read_list(said, "reserved_roles", faults)]
     names = [one.role for one in (*rounds, *reserved) if isinstance(one, MetaRole)]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        faults.append(Fault(f"meta_template has the role {name!r} twice", "keep one of them"))
+        faults.append(TemplateFault(f"meta_template has the role {name!r} twice", "keep one of them"))
     begin = said.get("begin") or ""
     opening = _opening(begin, faults) if isinstance(begin, Mapping) else None
     return MetaTemplate(
@@ -102,62 +104,74 @@ def _read(said: Mapping[str, Any], faults: list[Fault]) -> MetaTemplate:
     )
 
 
-def _listed(said: Mapping[str, Any], key: str, faults: list[Fault]) -> Sequence[Any]:
+def _read_list(said: Mapping[str, Any], key: str, faults: list[TemplateFault]) -> Sequence[Any]:
     value = said.get(key, [])
     if isinstance(value, list | tuple):
         return value
-    faults.append(Fault(f"meta_template.{key} is {seen(value)}, expected a list", f"write {key}=[...]"))
+    faults.append(
+        TemplateFault(
+            f"meta_template.{key} is {describe_value(value)}, expected a list", f"write {key}=[...]"
+        )
+    )
     return ()
 
 
-def _role(said: object, key: str, faults: list[Fault]) -> MetaRole | str | None:
+def _role(said: object, key: str, faults: list[TemplateFault]) -> MetaRole | str | None:
     of = f"meta_template.{key}"
     if isinstance(said, str) and key == "round":
         return said
     if not isinstance(said, Mapping) or not isinstance(said.get("role"), str):
-        what = f"{of} has {seen(said)}, expected a dict with a 'role'"
-        faults.append(Fault(what, "write dict(role='HUMAN', begin='...', end='...')"))
+        what = f"{of} has {describe_value(said)}, expected a dict with a 'role'"
+        faults.append(TemplateFault(what, "write dict(role='HUMAN', begin='...', end='...')"))
         return None
-    _known(said, _ROLE_KEYS, f"the role {said['role']!r} of {of}", faults)
+    _check_keys(said, _ROLE_KEYS, f"the role {said['role']!r} of {of}", faults)
     api_role = said.get("api_role", said["role"])
     if "api_role" in said and api_role not in CHAT_ROLES:
         what = f"api_role is {api_role!r}, expected one of {listing(CHAT_ROLES)}"
-        faults.append(Fault(f"{of}: {what}{nearest(str(api_role), CHAT_ROLES)}", "write api_role='HUMAN'"))
+        faults.append(
+            TemplateFault(f"{of}: {what}{suggest_name(str(api_role), CHAT_ROLES)}", "write api_role='HUMAN'")
+        )
     begin, end, prompt = (_text(said, one, of, faults) for one in ("begin", "end", "prompt"))
     return MetaRole(said["role"], api_role, begin, end, prompt, bool(said.get("generate", False)))
 
 
-def _opening(said: Mapping[str, Any], faults: list[Fault]) -> Message | None:
+def _opening(said: Mapping[str, Any], faults: list[TemplateFault]) -> Message | None:
     role = CHAT_ROLES.get(str(said.get("api_role", said.get("role"))))
     if role is not None and isinstance(said.get("prompt"), str):
         return Message(role, said["prompt"])
-    what = f"meta_template.begin is {seen(said)}, expected a text or a dict with a role and a prompt"
-    faults.append(Fault(what, "write begin=dict(role='SYSTEM', api_role='SYSTEM', prompt='...')"))
+    what = (
+        f"meta_template.begin is {describe_value(said)}, expected a text or a dict with a role and a prompt"
+    )
+    faults.append(TemplateFault(what, "write begin=dict(role='SYSTEM', api_role='SYSTEM', prompt='...')"))
     return None
 
 
-def _message(said: object, faults: list[Fault]) -> Message | None:
+def _message(said: object, faults: list[TemplateFault]) -> Message | None:
     if (
         isinstance(said, Mapping)
         and said.get("role") in get_args(Role)
         and isinstance(said.get("content"), str)
     ):
         return Message(said["role"], said["content"])
-    what = f"meta_template has {seen(said)}, expected a message with a role and a content"
-    faults.append(Fault(what, f"write dict(role=..., content=...); the roles are {listing(get_args(Role))}"))
+    what = f"meta_template has {describe_value(said)}, expected a message with a role and a content"
+    faults.append(
+        TemplateFault(what, f"write dict(role=..., content=...); the roles are {listing(get_args(Role))}")
+    )
     return None
 
 
-def _known(said: Mapping[str, Any], known: Sequence[str], of: str, faults: list[Fault]) -> None:
+def _check_keys(said: Mapping[str, Any], known: Sequence[str], of: str, faults: list[TemplateFault]) -> None:
     for key in said:
         if key not in known:
-            what = f"{of} has the unknown key {key!r}{nearest(str(key), known)}"
-            faults.append(Fault(what, f"use some of {listing(known)}"))
+            what = f"{of} has the unknown key {key!r}{suggest_name(str(key), known)}"
+            faults.append(TemplateFault(what, f"use some of {listing(known)}"))
 
 
-def _text(said: Mapping[str, Any], key: str, of: str, faults: list[Fault]) -> str:
+def _text(said: Mapping[str, Any], key: str, of: str, faults: list[TemplateFault]) -> str:
     value = said.get(key) or ""
     if isinstance(value, str):
         return value
-    faults.append(Fault(f"{of}.{key} is {seen(value)}, expected a text", f"write {key}='...'"))
+    faults.append(
+        TemplateFault(f"{of}.{key} is {describe_value(value)}, expected a text", f"write {key}='...'")
+    )
     return ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from assay.dialects.openicl.templates.dialogue_line import Line
-from assay.dialects.openicl.templates.layouts import Item
+from assay.dialects.openicl.templates.dialogue_line import DialogueLine
+from assay.dialects.openicl.templates.layouts import TemplateItem
 from assay.dialects.openicl.templates.text import Row
 from assay.dialects.shared.template import TemplateFailure
 
-_OF_THE_ORIGINAL = ("question", "answer")
+_ORIGINAL_COLUMNS = ("question", "answer")
 """The original fills these two columns and no others, whatever the reader names."""
 
 
@@ -27,7 +27,7 @@ class MultiTurnLayout:
 
     format: ClassVar[str] = "multi-turn"
 
-    def __init__(self, items: Sequence[Item], *, is_faithful: bool) -> None:
+    def __init__(self, items: Sequence[TemplateItem], *, is_faithful: bool) -> None:
         self.items = tuple(items)
         self._is_faithful = is_faithful
         round_ = [item for item in items if item.section == "round"]
@@ -43,20 +43,24 @@ class MultiTurnLayout:
             found.append(Exchange(user, reference))
         return found
 
-    def lines(self, row: Row, turn: int) -> list[Line]:
+    def lines(self, row: Row, turn: int) -> list[DialogueLine]:
         """Return the lines up to a turn; those before it are answered as the dataset does."""
-        lines: list[Line] = []
+        lines: list[DialogueLine] = []
         turns = self._turns(row)
         outside = {} if self._is_faithful else row
         for section in ("begin", "round", "end"):
             for at, item in enumerate(self.items):
                 if item.section != section or section == "round":
                     continue
-                lines.append(Line(item.role, item.text.fill(outside), item.fallback, item.section, item=at))
+                lines.append(
+                    DialogueLine(item.role, item.text.fill(outside), item.fallback, item.section, item=at)
+                )
             if section == "round":
                 for number, (values, _) in enumerate(turns[: turn + 1]):
                     said = [*self._asked, *(self._answered if number < turn else ())]
-                    lines += [Line(one.role, one.text.fill(values), one.fallback, "round") for one in said]
+                    lines += [
+                        DialogueLine(one.role, one.text.fill(values), one.fallback, "round") for one in said
+                    ]
         return lines
 
     def _turns(self, row: Row) -> list[tuple[Row, bool]]:
@@ -79,8 +83,8 @@ class MultiTurnLayout:
             ({**row, **{name: value[at] for name, value in every.items()}}, is_answered) for at in range(n)
         ]
 
-    def _lists(self, row: Row, items: Sequence[Item]) -> dict[str, Sequence[Any]]:
+    def _lists(self, row: Row, items: Sequence[TemplateItem]) -> dict[str, Sequence[Any]]:
         columns = dict.fromkeys(column for item in items for column in item.text.columns)
         if self._is_faithful:
-            columns = {column: None for column in columns if column in _OF_THE_ORIGINAL}
+            columns = {column: None for column in columns if column in _ORIGINAL_COLUMNS}
         return {column: row[column] for column in columns if isinstance(row.get(column), list | tuple)}

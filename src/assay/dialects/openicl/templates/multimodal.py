@@ -16,21 +16,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import Problem, Problems, listing, nearest
+from assay.core.errors import Problem, Problems, listing, suggest_name
 from assay.core.media import Medium, Part, Text
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Role
-from assay.dialects.openicl.media import CONTENT, MEDIA_DIFFERENCES, stretches
-from assay.dialects.shared.differences import Difference, always
-from assay.dialects.shared.media_parts import clipped, media_part
-from assay.sources.media_formats import Broken
+from assay.dialects.openicl.media import CONTENT, MEDIA_DIFFERENCES, split_content
+from assay.dialects.shared.differences import Difference, touches_every_task
+from assay.dialects.shared.media_parts import build_media_part, clip_address
+from assay.sources.media_formats import BrokenMedia
 
 _ROLES: dict[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 _TEXT = "text"
 _KINDS = (_TEXT, *map(str, Medium))
 _HOLES: dict[str, str] = {_TEXT: "question", **{str(medium): str(medium) for medium in Medium}}
 """The one hole of each kind of part that a stretch of the row's content fills."""
-SHAPE = (
+PART_EXAMPLE = (
     'prompt_mm={"text": {"type": "text", "text": "{question}"}, '
     '"image": {"type": "image_url", "image_url": {"url": "file://{image}"}}}'
 )
@@ -41,7 +41,7 @@ MULTIMODAL_DIFFERENCES: tuple[Difference[object], ...] = (
     *MEDIA_DIFFERENCES,
     Difference(
         "columns_in_media_prompts",
-        always,
+        touches_every_task,
         "a media template fills {question}, {image}, {video} and {audio}; {column} stays as it is written",
         "the text parts and the other items of the template are filled with the row's columns as well; the "
         "column of the right answer is left empty",
@@ -50,7 +50,7 @@ MULTIMODAL_DIFFERENCES: tuple[Difference[object], ...] = (
 """Where the original and Assay differ about these templates."""
 
 
-class Survey(NamedTuple):
+class MediaSurvey(NamedTuple):
     """What all rows of a dataset show, beside text."""
 
     media: frozenset[Medium]
@@ -90,7 +90,7 @@ class MultimodalTemplate:
         self._roots = tuple(roots)
         self._is_faithful = is_faithful
         problems = Problems()
-        for what, fix in template_problems(arguments):
+        for what, fix in find_template_problems(arguments):
             problems.add(Problem("MEDIA-001", what, fix, where))
         if not is_faithful:
             # The original leaves it in the prompt as it is written.
@@ -100,7 +100,7 @@ class MultimodalTemplate:
         template = arguments["template"]
         begin = template.get("begin", [])
         items = [*([begin] if isinstance(begin, str) else begin), *template["round"]]
-        self._items = [_read(item) for item in items]
+        self._items = [_read_item(item) for item in items]
         if self._items[-1].role == "assistant":  # What the model is asked for.
             self._items.pop()
 
@@ -116,7 +116,7 @@ class MultimodalTemplate:
         problems.raise_if_any()
         return messages
 
-    def survey(self, rows: Iterable[tuple[Mapping[str, Any], Origin]]) -> Survey:
+    def survey(self, rows: Iterable[tuple[Mapping[str, Any], Origin]]) -> MediaSurvey:
         """Look at the media of all rows before a model is loaded; raise what is wrong with all of them."""
         problems = Problems()
         media: set[Medium] = set()
@@ -126,7 +126,7 @@ class MultimodalTemplate:
                 media |= {part.medium for part in message.media}
                 has_addresses = has_addresses or any(part.url for part in message.media)
         problems.raise_if_any()
-        return Survey(frozenset(media), has_addresses)
+        return MediaSurvey(frozenset(media), has_addresses)
 
     def _messages(
         self, row: Mapping[str, Any], problems: Problems, where: Origin | None
@@ -137,7 +137,7 @@ class MultimodalTemplate:
         turn: list[Part] = []
         for index, item in enumerate(self._items):
             if isinstance(item.prompt, str):
-                turn.append(Text(_filled(item.prompt, columns)))
+                turn.append(Text(_fill_holes(item.prompt, columns)))
             else:
                 turn += self._parts(item.prompt, row, columns, problems, where)
             # Neighbours of one role are one turn: not every chat template takes two.
@@ -160,7 +160,7 @@ class MultimodalTemplate:
             what = f"the column {CONTENT!r} {seen}, expected text and media between their marks"
             problems.add(Problem("MEDIA-002", what, "let `load` write the column", place))
             return
-        for medium, value in stretches(content, is_faithful=self._is_faithful):
+        for medium, value in split_content(content, is_faithful=self._is_faithful):
             kind = _TEXT if medium is None else str(medium)
             if kind not in ways:
                 what = f"the row shows {kind}, and prompt_mm says how to write {listing(ways)} alone"
@@ -168,18 +168,18 @@ class MultimodalTemplate:
             elif medium is None:
                 # A column called like a medium may hold all of its base64.
                 others = {name: one for name, one in columns.items() if name not in _HOLES.values()}
-                yield Text(_filled(ways[kind], {**others, _HOLES[_TEXT]: value}))
+                yield Text(_fill_holes(ways[kind], {**others, _HOLES[_TEXT]: value}))
             else:
                 address = ways[kind].replace("{" + _HOLES[kind] + "}", value)
                 try:
-                    yield media_part(medium, address, roots=self._roots, is_faithful=self._is_faithful)
-                except Broken as trouble:
-                    what = f"{medium} {clipped(address)!r}: {trouble}"
+                    yield build_media_part(medium, address, roots=self._roots, is_faithful=self._is_faithful)
+                except BrokenMedia as trouble:
+                    what = f"{medium} {clip_address(address)!r}: {trouble}"
                     fix = "put a whole file there, or correct the path"
                     problems.add(Problem("MEDIA-003", what, fix, place))
 
 
-def multimodal(
+def render_multimodal(
     arguments: Mapping[str, Any],
     row: Mapping[str, Any],
     *,
@@ -199,7 +199,7 @@ def multimodal(
     return template.messages(row)
 
 
-def template_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def find_template_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a template, and what to do about it."""
     template = arguments.get("template")
     if not isinstance(template, dict) or not isinstance(template.get("round"), list) or not template["round"]:
@@ -207,13 +207,16 @@ def template_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]
         yield what, 'write template=dict(round=[dict(role="HUMAN", prompt_mm={...})])'
         return
     for key in template.keys() - {"begin", "round"}:
-        yield f"the template has the unknown key {key!r}{nearest(str(key), ('begin', 'round'))}", "remove it"
+        yield (
+            f"the template has the unknown key {key!r}{suggest_name(str(key), ('begin', 'round'))}",
+            "remove it",
+        )
     begin = template.get("begin", [])
     for item in [*(begin if isinstance(begin, list) else [begin]), *template["round"]]:
         yield from _item_problems(item)
     if not any(isinstance(item, dict) and "prompt_mm" in item for item in template["round"]):
         what = "no item of 'round' has a 'prompt_mm'"
-        yield what, f"write {SHAPE}; or use PromptTemplate for text alone"
+        yield what, f"write {PART_EXAMPLE}; or use PromptTemplate for text alone"
 
 
 def _content_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -223,9 +226,9 @@ def _content_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]
     for item in items if isinstance(items, list) else []:
         ways = item.get("prompt_mm") if isinstance(item, dict) else None
         for kind, part in ways.items() if isinstance(ways, dict) else ():
-            if f"{{{CONTENT}}}" in (_way(str(kind), part) or ""):
+            if f"{{{CONTENT}}}" in (_read_part_template(str(kind), part) or ""):
                 what = f"prompt_mm[{kind!r}] shows {{{CONTENT}}}, the column with all parts and their marks"
-                yield what, f"write {SHAPE}"
+                yield what, f"write {PART_EXAMPLE}"
 
 
 def _item_problems(item: object) -> Iterator[tuple[str, str]]:
@@ -237,9 +240,12 @@ def _item_problems(item: object) -> Iterator[tuple[str, str]]:
     known = ("role", "fallback_role", "prompt", "prompt_mm")
     for key in item:
         if key not in known:
-            yield f"an item has the unknown key {key!r}{nearest(str(key), known)}", f"use {listing(known)}"
+            yield (
+                f"an item has the unknown key {key!r}{suggest_name(str(key), known)}",
+                f"use {listing(known)}",
+            )
     if _role(item) is None:
-        what = f"an item has the role {item.get('role')!r}{nearest(str(item.get('role')), _ROLES)}"
+        what = f"an item has the role {item.get('role')!r}{suggest_name(str(item.get('role')), _ROLES)}"
         yield what, f"use {listing(_ROLES)}, or name one of them as fallback_role"
     prompt = item.get("prompt_mm", item.get("prompt"))
     if "prompt_mm" not in item and not isinstance(prompt, str):
@@ -253,13 +259,16 @@ def _item_problems(item: object) -> Iterator[tuple[str, str]]:
 
 def _part_problems(kind: object, part: object) -> Iterator[tuple[str, str]]:
     if kind not in _KINDS:
-        yield f"prompt_mm has the unknown key {kind!r}{nearest(str(kind), _KINDS)}", f"use {listing(_KINDS)}"
+        yield (
+            f"prompt_mm has the unknown key {kind!r}{suggest_name(str(kind), _KINDS)}",
+            f"use {listing(_KINDS)}",
+        )
         return
     name = _name(str(kind))
     example = '{"type": "text", "text": "{question}"}'
     if kind != _TEXT:
         example = f'{{"type": "{name}", "{name}": {{"url": "file://{{{kind}}}"}}}}'
-    if _way(str(kind), part) is None:
+    if _read_part_template(str(kind), part) is None:
         yield f"prompt_mm[{kind!r}] is {part!r:.80}, expected a part with {name!r}", f"write {example}"
         return
     assert isinstance(part, dict)
@@ -275,7 +284,7 @@ def _name(kind: str) -> str:
     return _TEXT if kind == _TEXT else f"{kind}_url"
 
 
-def _way(kind: str, part: object) -> str | None:
+def _read_part_template(kind: str, part: object) -> str | None:
     """Return how a part is written: its text, or its address with or without a dict around it."""
     written = part.get(_name(kind)) if isinstance(part, dict) else None
     if isinstance(written, dict) and kind != _TEXT:
@@ -290,14 +299,14 @@ def _role(item: Mapping[str, Any]) -> Role | None:
     return None
 
 
-def _read(item: str | Mapping[str, Any]) -> _Item:
+def _read_item(item: str | Mapping[str, Any]) -> _Item:
     if isinstance(item, str):
         return _Item("user", item)
     role = _role(item)
     assert role is not None
     if "prompt_mm" not in item:
         return _Item(role, item["prompt"])
-    ways = {kind: _way(kind, part) for kind, part in item["prompt_mm"].items()}
+    ways = {kind: _read_part_template(kind, part) for kind, part in item["prompt_mm"].items()}
     return _Item(role, {kind: way for kind, way in ways.items() if way is not None})
 
 
@@ -308,6 +317,6 @@ def _message(role: Role, parts: Sequence[Part]) -> Message:
     return Message(role, tuple(parts))
 
 
-def _filled(text: str, values: Mapping[str, Any]) -> str:
+def _fill_holes(text: str, values: Mapping[str, Any]) -> str:
     """Return a text with its holes filled once; what no value is there for stays as it is written."""
     return _HOLE.sub(lambda hole: str(values[hole[1]]) if hole[1] in values else hole[0], text)

@@ -7,20 +7,20 @@ from typing import Any, ClassVar, NamedTuple, get_args
 
 import msgspec
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message, Role
-from assay.dialects.openicl.templates.dialogue_line import Line
-from assay.dialects.openicl.templates.layouts import Item
+from assay.dialects.openicl.templates.dialogue_line import DialogueLine
+from assay.dialects.openicl.templates.layouts import TemplateItem
 from assay.dialects.openicl.templates.meta import CHAT_ROLES
-from assay.dialects.openicl.templates.template_problems import Fault, seen
-from assay.dialects.openicl.templates.text import Marks, Row, Text
+from assay.dialects.openicl.templates.template_problems import TemplateFault, describe_value
+from assay.dialects.openicl.templates.text import Row, TemplateMarks, TemplateText
 from assay.dialects.shared.template import TemplateFailure
 
 _ROLES = get_args(Role)
 _ROLE_NAMES = {role: name for name, role in CHAT_ROLES.items()}
 
 
-class _Expanded(NamedTuple):
+class _ExpandedColumn(NamedTuple):
     """A place for the messages that a column holds."""
 
     column: str
@@ -31,12 +31,12 @@ class RawLayout:
 
     format: ClassVar[str] = "messages"
 
-    def __init__(self, parts: Sequence[Item | _Expanded | None], *, is_filled: bool) -> None:
+    def __init__(self, parts: Sequence[TemplateItem | _ExpandedColumn | None], *, is_filled: bool) -> None:
         """Take the messages in order, None for the examples, and whether holes are filled at all."""
         self._parts = tuple(parts)
         self._is_filled = is_filled
-        self.items = tuple(part for part in parts if isinstance(part, Item))
-        self.expanded = tuple(part.column for part in parts if isinstance(part, _Expanded))
+        self.items = tuple(part for part in parts if isinstance(part, TemplateItem))
+        self.expanded = tuple(part.column for part in parts if isinstance(part, _ExpandedColumn))
         """The columns that hold messages."""
         self.has_examples = None in parts
 
@@ -46,35 +46,37 @@ class RawLayout:
         for part in self._parts:
             if part is None:
                 found += examples
-            elif isinstance(part, _Expanded):
-                found += _messages_in(row, part.column)
+            elif isinstance(part, _ExpandedColumn):
+                found += _read_column_messages(row, part.column)
             else:
                 content = part.text.fill(row) if self._is_filled else part.text.raw
                 found.append(Message(CHAT_ROLES[str(part.role)], content))
         return tuple(found)
 
-    def faults(self, columns: Sequence[str]) -> Iterator[Fault]:
+    def faults(self, columns: Sequence[str]) -> Iterator[TemplateFault]:
         """Yield what does not fit the columns."""
         for column in self.expanded:
             if column not in columns:
-                what = (
-                    f"expand_column names {column!r}, and there is no such column{nearest(column, columns)}"
-                )
-                yield Fault(what, f"write one of the columns {listing(columns)}")
+                what = f"expand_column names {column!r}, and there is no such column{suggest_name(column, columns)}"
+                yield TemplateFault(what, f"write one of the columns {listing(columns)}")
 
 
-def lines_of(messages: Sequence[Message]) -> list[Line]:
+def to_dialogue_lines(messages: Sequence[Message]) -> list[DialogueLine]:
     """Return messages as the lines of a dialogue, for models that read text."""
     return [
-        Line(_ROLE_NAMES[one.role], one.text, "HUMAN" if one.role == "system" else None, "round", item=at)
+        DialogueLine(
+            _ROLE_NAMES[one.role], one.text, "HUMAN" if one.role == "system" else None, "round", item=at
+        )
         for at, one in enumerate(messages)
     ]
 
 
-def _messages_in(row: Row, column: str) -> Iterator[Message]:
+def _read_column_messages(row: Row, column: str) -> Iterator[Message]:
     value = row.get(column)
     if not isinstance(value, list | tuple):
-        raise TemplateFailure(f"the column {column!r} holds {seen(value)}, expected a list of messages")
+        raise TemplateFailure(
+            f"the column {column!r} holds {describe_value(value)}, expected a list of messages"
+        )
     for one in value:
         try:
             yield msgspec.convert(one, Message)
@@ -82,51 +84,61 @@ def _messages_in(row: Row, column: str) -> Iterator[Message]:
             raise TemplateFailure(f"the column {column!r} holds the message {one!r:.80}: {error}") from None
 
 
-def raw_layout(said: Mapping[str, Any], is_faithful: bool, faults: list[Fault]) -> RawLayout | None:
+def read_raw_layout(
+    said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
+) -> RawLayout | None:
     """Read the arguments of a `RawPromptTemplate`; None where something is wrong."""
     before = len(faults)
     messages = said.get("messages")
     if not isinstance(messages, list | tuple):
-        what = f"messages is {seen(messages)}, expected a list of messages"
-        faults.append(Fault(what, "write messages=[dict(role='user', content='...')]"))
+        what = f"messages is {describe_value(messages)}, expected a list of messages"
+        faults.append(TemplateFault(what, "write messages=[dict(role='user', content='...')]"))
         return None
     token = said.get("ice_token", "</E>")
-    marks = Marks(is_faithful=is_faithful)
-    parts: list[Item | _Expanded | None] = []
+    marks = TemplateMarks(is_faithful=is_faithful)
+    parts: list[TemplateItem | _ExpandedColumn | None] = []
     for at, one in enumerate(messages):
         place = f"messages[{at}]"
         if isinstance(one, str):
             if one != token:
                 what = f"{place} is the text {one!r:.60}, which is not the ice_token {token!r}"
-                faults.append(Fault(what, "write dict(role='user', content='...'), or the ice_token alone"))
+                faults.append(
+                    TemplateFault(what, "write dict(role='user', content='...'), or the ice_token alone")
+                )
             parts.append(None)
         elif isinstance(one, Mapping) and isinstance(one.get("expand_column"), str):
-            parts.append(_Expanded(one["expand_column"]))
+            parts.append(_ExpandedColumn(one["expand_column"]))
         elif isinstance(one, Mapping):
             _check_message(one, place, faults)
             parts.append(
-                Item(
-                    _ROLE_NAMES.get(one.get("role", ""), "HUMAN"), None, Text(str(one.get("content")), marks)
+                TemplateItem(
+                    _ROLE_NAMES.get(one.get("role", ""), "HUMAN"),
+                    None,
+                    TemplateText(str(one.get("content")), marks),
                 )
             )
         else:
             faults.append(
-                Fault(f"{place} is {seen(one)}, expected a dict", "write dict(role=..., content=...)")
+                TemplateFault(
+                    f"{place} is {describe_value(one)}, expected a dict", "write dict(role=..., content=...)"
+                )
             )
     is_filled = said.get("format_variables", True) is not False
     return RawLayout(parts, is_filled=is_filled) if len(faults) == before else None
 
 
-def _check_message(said: Mapping[str, Any], place: str, faults: list[Fault]) -> None:
+def _check_message(said: Mapping[str, Any], place: str, faults: list[TemplateFault]) -> None:
     keys = ("role", "content")
     for key in said:
         if key not in keys:
-            what = f"{place} has the unknown key {key!r}{nearest(str(key), (*keys, 'expand_column'))}"
-            faults.append(Fault(what, "write dict(role=..., content=...), or dict(expand_column=...)"))
+            what = f"{place} has the unknown key {key!r}{suggest_name(str(key), (*keys, 'expand_column'))}"
+            faults.append(
+                TemplateFault(what, "write dict(role=..., content=...), or dict(expand_column=...)")
+            )
     if said.get("role") not in _ROLES:
         role = str(said.get("role"))
-        what = f"{place} has the role {role!r}, expected one of {listing(_ROLES)}{nearest(role, _ROLES)}"
-        faults.append(Fault(what, "write role='user'"))
+        what = f"{place} has the role {role!r}, expected one of {listing(_ROLES)}{suggest_name(role, _ROLES)}"
+        faults.append(TemplateFault(what, "write role='user'"))
     if not isinstance(said.get("content"), str):
-        what = f"the content of {place} is {seen(said.get('content'))}, expected a text"
-        faults.append(Fault(what, "write content='...'"))
+        what = f"the content of {place} is {describe_value(said.get('content'))}, expected a text"
+        faults.append(TemplateFault(what, "write content='...'"))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from assay.dialects.openicl.templates.layouts import Item
-from assay.dialects.openicl.templates.meta import CHAT
+from assay.dialects.openicl.templates.layouts import TemplateItem
+from assay.dialects.openicl.templates.meta import CHAT_META_TEMPLATE
 from assay.dialects.openicl.templates.multi_turn import MultiTurnLayout
-from assay.dialects.openicl.templates.rendering import Rendering
-from assay.dialects.openicl.templates.template_parsing import Pair, has_turns, is_messages, items_of
+from assay.dialects.openicl.templates.rendering import RenderOptions
+from assay.dialects.openicl.templates.template_parsing import (
+    TemplatePair,
+    has_turns,
+    is_messages_layout,
+    list_items,
+)
 
 
-class Traits(NamedTuple):
+class TemplateTraits(NamedTuple):
     """What is known of the templates of a task, and of the model."""
 
     is_chat: bool
@@ -40,23 +45,28 @@ class Traits(NamedTuple):
     has_end: bool
 
 
-def traits_of(
-    pair: Pair, rendering: Rendering, *, output_column: str | None, is_labelled: bool, is_joined: bool
-) -> Traits:
+def find_template_traits(
+    pair: TemplatePair,
+    rendering: RenderOptions,
+    *,
+    output_column: str | None,
+    is_labelled: bool,
+    is_joined: bool,
+) -> TemplateTraits:
     """Return the traits of templates, given whether the retriever puts texts between examples."""
     prompt = pair.shown
-    items = items_of(prompt)
-    both = [*items, *items_of(pair.ice)]
+    items = list_items(prompt)
+    both = [*items, *list_items(pair.ice)]
     is_dialogue = has_turns(prompt)
-    return Traits(
+    return TemplateTraits(
         is_chat=rendering.is_chat,
         has_meta=rendering.meta is not None,
-        is_system_the_users=rendering.local_chat != CHAT,
+        is_system_the_users=rendering.local_chat != CHAT_META_TEMPLATE,
         joins_turns=rendering.joins_turns,
         is_labelled=is_labelled,
         has_label_map=isinstance(prompt, dict),
         is_dialogue=is_dialogue or isinstance(prompt, MultiTurnLayout),
-        is_raw=is_messages(prompt),
+        is_raw=is_messages_layout(prompt),
         is_multi_turn=isinstance(prompt, MultiTurnLayout),
         has_holes=any(item.text.columns for item in both),
         shows_answer_column=any(output_column in item.text.columns for item in items),
@@ -71,13 +81,13 @@ def traits_of(
     )
 
 
-def _is_system(item: Item) -> bool:
+def _is_system(item: TemplateItem) -> bool:
     return (item.role or "").upper() == "SYSTEM"
 
 
-def _has_words(item: Item) -> bool:
+def _has_words(item: TemplateItem) -> bool:
     return any(part is not None and part.raw.strip() for part in item.parts or (item.text,))
 
 
-def _is_one_dialogue(pair: Pair) -> bool:
+def _is_one_dialogue(pair: TemplatePair) -> bool:
     return has_turns(pair.ice) and not isinstance(pair.ice, dict)

@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message
 from assay.dialects.openicl.templates.dialogue_line import Section
-from assay.dialects.openicl.templates.layouts import DialogueLayout, Item, StringLayout, bare_item
+from assay.dialects.openicl.templates.layouts import (
+    DialogueLayout,
+    StringLayout,
+    TemplateItem,
+    build_bare_item,
+)
 from assay.dialects.openicl.templates.multi_turn import MultiTurnLayout
-from assay.dialects.openicl.templates.raw import raw_layout
-from assay.dialects.openicl.templates.template_problems import Fault, seen
-from assay.dialects.openicl.templates.text import Marks, Row, Text
+from assay.dialects.openicl.templates.raw import read_raw_layout
+from assay.dialects.openicl.templates.template_problems import TemplateFault, describe_value
+from assay.dialects.openicl.templates.text import Row, TemplateMarks, TemplateText
 
 SECTIONS: tuple[Section, ...] = ("begin", "round", "end")
 _ITEM_KEYS = ("role", "prompt", "fallback_role")
@@ -33,7 +38,7 @@ class MessagesLayout(Protocol):
     """A template that is messages already."""
 
     format: ClassVar[str]
-    items: tuple[Item, ...]
+    items: tuple[TemplateItem, ...]
     """Its texts."""
     has_examples: bool
     """Whether it has a place for examples."""
@@ -41,52 +46,56 @@ class MessagesLayout(Protocol):
     def messages(self, row: Row, examples: Sequence[Message]) -> tuple[Message, ...]:
         """Return the messages of a row."""
 
-    def faults(self, columns: Sequence[str]) -> Iterator[Fault]:
+    def faults(self, columns: Sequence[str]) -> Iterator[TemplateFault]:
         """Yield what does not fit the columns, its texts aside."""
 
 
-Layout: TypeAlias = StringLayout | DialogueLayout
-LabelMap: TypeAlias = dict[Any, Layout]
+TextLayout: TypeAlias = StringLayout | DialogueLayout
+LabelLayouts: TypeAlias = dict[Any, TextLayout]
 """What the prompt looks like if a label were the right answer."""
-Read: TypeAlias = StringLayout | DialogueLayout | MultiTurnLayout | MessagesLayout | LabelMap
+TemplateLayout: TypeAlias = StringLayout | DialogueLayout | MultiTurnLayout | MessagesLayout | LabelLayouts
 
 
-class Pair(NamedTuple):
+class TemplatePair(NamedTuple):
     """The two templates of a dataset."""
 
-    prompt: Read | None
-    ice: Read | None
+    prompt: TemplateLayout | None
+    ice: TemplateLayout | None
     is_ice_alone: bool
     """Whether the ice template serves as the prompt's, too."""
 
     @property
-    def shown(self) -> Read | None:
+    def shown(self) -> TemplateLayout | None:
         """Return the template of the prompt."""
         return self.ice if self.is_ice_alone else self.prompt
 
 
-Maker: TypeAlias = Callable[[Mapping[str, Any], bool, list[Fault]], Read | None]
+LayoutMaker: TypeAlias = Callable[[Mapping[str, Any], bool, list[TemplateFault]], TemplateLayout | None]
 """Takes the arguments, whether the original is followed, and where to note faults; None: there are some."""
 
 
-def read_template(spec: TemplateSpec, *, is_faithful: bool, faults: list[Fault]) -> Read | None:
+def read_template(
+    spec: TemplateSpec, *, is_faithful: bool, faults: list[TemplateFault]
+) -> TemplateLayout | None:
     """Read a template; None where something is wrong with it, which is noted."""
-    kind = MAKERS.get(spec.name)
+    kind = TEMPLATE_MAKERS.get(spec.name)
     if kind is None:
-        what = f"there is no template {spec.name!r}{nearest(spec.name, MAKERS)}"
-        faults.append(Fault(what, f"use one of {listing(MAKERS)}"))
+        what = f"there is no template {spec.name!r}{suggest_name(spec.name, TEMPLATE_MAKERS)}"
+        faults.append(TemplateFault(what, f"use one of {listing(TEMPLATE_MAKERS)}"))
         return None
     known, make = kind
     before = len(faults)
     for key in spec.arguments:
         if key not in known:
-            what = f"{spec.name} has the unknown argument {key!r}{nearest(str(key), known)}"
-            faults.append(Fault(what, f"use some of {listing(known)}"))
+            what = f"{spec.name} has the unknown argument {key!r}{suggest_name(str(key), known)}"
+            faults.append(TemplateFault(what, f"use some of {listing(known)}"))
     read = make(spec.arguments, is_faithful, faults)
     return read if len(faults) == before else None
 
 
-def _prompt_template(said: Mapping[str, Any], is_faithful: bool, faults: list[Fault]) -> Read | None:
+def _prompt_template(
+    said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
+) -> TemplateLayout | None:
     marks = _marks(said, is_faithful, faults)
     template = said.get("template")
     if isinstance(template, str):
@@ -95,47 +104,55 @@ def _prompt_template(said: Mapping[str, Any], is_faithful: bool, faults: list[Fa
         if all(key in SECTIONS for key in template):
             return _dialogue(template, marks, "the template", faults)
         return _label_map(template, marks, faults)
-    what = f"the template is {seen(template)}, expected a text, a dialogue or an entry for each label"
-    faults.append(Fault(what, "write template='...' or template=dict(round=[...])"))
+    what = (
+        f"the template is {describe_value(template)}, expected a text, a dialogue or an entry for each label"
+    )
+    faults.append(TemplateFault(what, "write template='...' or template=dict(round=[...])"))
     return None
 
 
-def _multi_turn(said: Mapping[str, Any], is_faithful: bool, faults: list[Fault]) -> Read | None:
+def _multi_turn(
+    said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
+) -> TemplateLayout | None:
     template = said.get("template")
     if not isinstance(template, Mapping):
-        what = f"the template is {seen(template)}, expected a dialogue of one round"
+        what = f"the template is {describe_value(template)}, expected a dialogue of one round"
         faults.append(
-            Fault(what, "write template=dict(round=[dict(role='HUMAN', ...), dict(role='BOT', ...)])")
+            TemplateFault(what, "write template=dict(round=[dict(role='HUMAN', ...), dict(role='BOT', ...)])")
         )
         return None
-    dialogue = _dialogue(template, Marks(is_faithful=is_faithful), "the template", faults)
+    dialogue = _dialogue(template, TemplateMarks(is_faithful=is_faithful), "the template", faults)
     if not any(item.role != "BOT" for item in dialogue.items if item.section == "round"):
-        faults.append(Fault("nobody asks in the round", "write dict(role='HUMAN', prompt='{question}')"))
+        faults.append(
+            TemplateFault("nobody asks in the round", "write dict(role='HUMAN', prompt='{question}')")
+        )
     return MultiTurnLayout(dialogue.items, is_faithful=is_faithful)
 
 
-MAKERS: dict[str, tuple[tuple[str, ...], Maker]] = {
+TEMPLATE_MAKERS: dict[str, tuple[tuple[str, ...], LayoutMaker]] = {
     "PromptTemplate": (("template", "ice_token", "sep_token", "column_token_map"), _prompt_template),
-    "RawPromptTemplate": (("messages", "format_variables", "ice_token"), raw_layout),
+    "RawPromptTemplate": (("messages", "format_variables", "ice_token"), read_raw_layout),
     "MultiTurnPromptTemplate": (("template",), _multi_turn),
 }
 """Every kind of template: its arguments, and what makes a layout of them."""
 
 
-def _marks(said: Mapping[str, Any], is_faithful: bool, faults: list[Fault]) -> Marks:
+def _marks(said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]) -> TemplateMarks:
     found: dict[str, str | None] = {}
     for key in ("ice_token", "sep_token"):
         value = said.get(key)
         if not isinstance(value, str | None):
-            faults.append(Fault(f"{key} is {seen(value)}, expected a text", f"write {key}='</E>'"))
+            faults.append(
+                TemplateFault(f"{key} is {describe_value(value)}, expected a text", f"write {key}='</E>'")
+            )
             value = None
         found[key] = value or None
     tokens = said.get("column_token_map")
     if tokens is not None and not _is_token_map(tokens):
-        what = f"column_token_map is {seen(tokens)}, expected a dict of column to token"
-        faults.append(Fault(what, "write column_token_map={'question': '</Q>'}"))
+        what = f"column_token_map is {describe_value(tokens)}, expected a dict of column to token"
+        faults.append(TemplateFault(what, "write column_token_map={'question': '</Q>'}"))
         tokens = None
-    return Marks(found["ice_token"], found["sep_token"], tokens, is_faithful)
+    return TemplateMarks(found["ice_token"], found["sep_token"], tokens, is_faithful)
 
 
 def _is_token_map(value: object) -> bool:
@@ -144,15 +161,17 @@ def _is_token_map(value: object) -> bool:
     )
 
 
-def _string(raw: str, marks: Marks, place: str, faults: list[Fault]) -> StringLayout:
+def _string(raw: str, marks: TemplateMarks, place: str, faults: list[TemplateFault]) -> StringLayout:
     if marks.ice_token and marks.ice_token not in raw:
         what = f"the ice_token {marks.ice_token!r} does not stand in {place}"
-        faults.append(Fault(what, f"write {marks.ice_token} where the examples are to be, or no ice_token"))
+        faults.append(
+            TemplateFault(what, f"write {marks.ice_token} where the examples are to be, or no ice_token")
+        )
     return StringLayout(raw, marks)
 
 
-def _label_map(said: Mapping[Any, Any], marks: Marks, faults: list[Fault]) -> LabelMap:
-    found: LabelMap = {}
+def _label_map(said: Mapping[Any, Any], marks: TemplateMarks, faults: list[TemplateFault]) -> LabelLayouts:
+    found: LabelLayouts = {}
     for label, entry in said.items():
         place = f"the template of label {label!r}"
         if isinstance(entry, str):
@@ -160,27 +179,31 @@ def _label_map(said: Mapping[Any, Any], marks: Marks, faults: list[Fault]) -> La
         elif isinstance(entry, Mapping):
             found[label] = _dialogue(entry, marks, place, faults)
         else:
-            near = nearest(label, SECTIONS) if isinstance(label, str) else ""
-            what = f"{place} is {seen(entry)}, expected a text or a dialogue{near}"
-            faults.append(Fault(what, "write a text, or dict(round=[...])"))
+            near = suggest_name(label, SECTIONS) if isinstance(label, str) else ""
+            what = f"{place} is {describe_value(entry)}, expected a text or a dialogue{near}"
+            faults.append(TemplateFault(what, "write a text, or dict(round=[...])"))
     return found
 
 
-def _dialogue(said: Mapping[str, Any], marks: Marks, place: str, faults: list[Fault]) -> DialogueLayout:
+def _dialogue(
+    said: Mapping[str, Any], marks: TemplateMarks, place: str, faults: list[TemplateFault]
+) -> DialogueLayout:
     for key in said:
         if key not in SECTIONS:
-            what = f"{place} has the unknown key {key!r}{nearest(str(key), SECTIONS)}"
-            faults.append(Fault(what, f"use some of {listing(SECTIONS)}"))
+            what = f"{place} has the unknown key {key!r}{suggest_name(str(key), SECTIONS)}"
+            faults.append(TemplateFault(what, f"use some of {listing(SECTIONS)}"))
     if "round" not in said:
-        faults.append(Fault(f"{place} has no 'round'", "write round=[dict(role='HUMAN', prompt='...')]"))
-    items: list[Item] = []
+        faults.append(
+            TemplateFault(f"{place} has no 'round'", "write round=[dict(role='HUMAN', prompt='...')]")
+        )
+    items: list[TemplateItem] = []
     for section in SECTIONS:
         entries = said.get(section, [])
         if isinstance(entries, str | Mapping) and section != "round":
             entries = [entries]
         if not isinstance(entries, list | tuple):
-            what = f"{section} of {place} is {seen(entries)}, expected a list"
-            faults.append(Fault(what, f"write {section}=[dict(role='HUMAN', prompt='...')]"))
+            what = f"{section} of {place} is {describe_value(entries)}, expected a list"
+            faults.append(TemplateFault(what, f"write {section}=[dict(role='HUMAN', prompt='...')]"))
             continue
         for at, entry in enumerate(entries):
             item = _item(entry, marks, section, f"{section}[{at}] of {place}", faults)
@@ -189,48 +212,54 @@ def _dialogue(said: Mapping[str, Any], marks: Marks, place: str, faults: list[Fa
     return DialogueLayout(items, marks)
 
 
-def _item(entry: object, marks: Marks, section: Section, place: str, faults: list[Fault]) -> Item | None:
+def _item(
+    entry: object, marks: TemplateMarks, section: Section, place: str, faults: list[TemplateFault]
+) -> TemplateItem | None:
     if isinstance(entry, str):
-        return bare_item(entry, marks, section)
+        return build_bare_item(entry, marks, section)
     if not isinstance(entry, Mapping):
-        what = f"{place} is {seen(entry)}, expected a dict with a role and a prompt, or a text"
-        faults.append(Fault(what, "write dict(role='HUMAN', prompt='...')"))
+        what = f"{place} is {describe_value(entry)}, expected a dict with a role and a prompt, or a text"
+        faults.append(TemplateFault(what, "write dict(role='HUMAN', prompt='...')"))
         return None
     for key in entry:
         if key not in _ITEM_KEYS:
-            what = f"{place} has the unknown key {key!r}{nearest(str(key), _ITEM_KEYS)}"
-            faults.append(Fault(what, f"use some of {listing(_ITEM_KEYS)}"))
+            what = f"{place} has the unknown key {key!r}{suggest_name(str(key), _ITEM_KEYS)}"
+            faults.append(TemplateFault(what, f"use some of {listing(_ITEM_KEYS)}"))
     role, prompt, fallback = (entry.get(key) for key in _ITEM_KEYS)
     if not isinstance(role, str) or not role:
-        faults.append(Fault(f"the role of {place} is {seen(role)}, expected a text", "write role='HUMAN'"))
+        faults.append(
+            TemplateFault(
+                f"the role of {place} is {describe_value(role)}, expected a text", "write role='HUMAN'"
+            )
+        )
         return None
     if not isinstance(prompt, str | None) or not isinstance(fallback, str | None):
         wrong = "fallback_role" if isinstance(prompt, str | None) else "prompt"
-        what = f"{wrong} of {place} is {seen(entry[wrong])}, expected a text"
-        faults.append(Fault(what, f"write {wrong}='...'"))
+        what = f"{wrong} of {place} is {describe_value(entry[wrong])}, expected a text"
+        faults.append(TemplateFault(what, f"write {wrong}='...'"))
         return None
-    return Item(role, fallback, Text(prompt or "", marks), section)
+    return TemplateItem(role, fallback, TemplateText(prompt or "", marks), section)
 
 
-def layouts_of(read: Read | None) -> list[Layout]:
+def list_layouts(read: TemplateLayout | None) -> list[TextLayout]:
     """Return the texts and dialogues that a template is: one, or one for each label."""
     if isinstance(read, dict):
         return list(read.values())
     return [read] if isinstance(read, StringLayout | DialogueLayout) else []
 
 
-def items_of(read: Read | None) -> list[Item]:
+def list_items(read: TemplateLayout | None) -> list[TemplateItem]:
     """Return the items of a template, those of all labels."""
     if isinstance(read, dict):
         return [item for layout in read.values() for item in layout.items]
     return [] if read is None else list(read.items)
 
 
-def has_turns(read: Read | None) -> bool:
+def has_turns(read: TemplateLayout | None) -> bool:
     """Whether a template is a dialogue, or has dialogues for its labels."""
-    return any(isinstance(layout, DialogueLayout) for layout in layouts_of(read))
+    return any(isinstance(layout, DialogueLayout) for layout in list_layouts(read))
 
 
-def is_messages(read: Read | None) -> TypeGuard[MessagesLayout]:
+def is_messages_layout(read: TemplateLayout | None) -> TypeGuard[MessagesLayout]:
     """Whether a template is messages already."""
     return not isinstance(read, StringLayout | DialogueLayout | MultiTurnLayout | dict | None)

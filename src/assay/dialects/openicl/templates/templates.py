@@ -6,30 +6,35 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt
-from assay.dialects.openicl.templates.checks import faults_of, faults_of_examples
-from assay.dialects.openicl.templates.dialogue_line import Line
+from assay.dialects.openicl.templates.checks import find_example_faults, find_faults
+from assay.dialects.openicl.templates.dialogue_line import DialogueLine
 from assay.dialects.openicl.templates.differences import TEMPLATE_DIFFERENCES
-from assay.dialects.openicl.templates.examples import ExampleMaker, of_label
-from assay.dialects.openicl.templates.layouts import DialogueLayout, Examples, Item, StringLayout
+from assay.dialects.openicl.templates.examples import ExampleRenderer, find_label_layout
+from assay.dialects.openicl.templates.layouts import DialogueLayout, Examples, StringLayout, TemplateItem
 from assay.dialects.openicl.templates.multi_turn import Exchange, MultiTurnLayout
-from assay.dialects.openicl.templates.raw import lines_of
-from assay.dialects.openicl.templates.rendering import Renderer, Rendering, Shown, before_white_space
-from assay.dialects.openicl.templates.template_features import Traits, traits_of
+from assay.dialects.openicl.templates.raw import to_dialogue_lines
+from assay.dialects.openicl.templates.rendering import (
+    RenderedPrompt,
+    Renderer,
+    RenderOptions,
+    find_white_space_start,
+)
+from assay.dialects.openicl.templates.template_features import TemplateTraits, find_template_traits
 from assay.dialects.openicl.templates.template_parsing import (
-    Pair,
-    Read,
+    TemplateLayout,
+    TemplatePair,
     TemplateSpec,
-    is_messages,
-    items_of,
+    is_messages_layout,
+    list_items,
     read_template,
 )
-from assay.dialects.openicl.templates.template_problems import Fault
-from assay.dialects.openicl.templates.text import Row, Text, common_beginning
+from assay.dialects.openicl.templates.template_problems import TemplateFault
+from assay.dialects.openicl.templates.text import Row, TemplateText, find_common_prefix
 from assay.dialects.shared.differences import Difference
 from assay.dialects.shared.template import TemplateFailure
 
 
-class Labelled(NamedTuple):
+class LabelledPrompt(NamedTuple):
     """A prompt with a label in it."""
 
     prompt: Prompt
@@ -39,11 +44,11 @@ class Labelled(NamedTuple):
     """Where the separator token of a text template stood; None: it has none."""
 
 
-class _Differing(NamedTuple):
+class _LabelDifference(NamedTuple):
     """Where the templates of all labels begin to differ."""
 
     item: int
-    lead: Text | None
+    lead: TemplateText | None
     """What the item begins with for every label; None: nothing."""
 
 
@@ -56,7 +61,7 @@ class Templates:
         ice: TemplateSpec | None,
         *,
         output_column: str | None,
-        rendering: Rendering,
+        rendering: RenderOptions,
         ice_separator: str = "\n",
         ice_eos_token: str = "\n",
         replace_token: str = "",
@@ -69,8 +74,8 @@ class Templates:
         self._output_column = output_column
         self._rendering = rendering
         self._replace_token = replace_token
-        self._faults: list[Fault] = []
-        self._pair = Pair(
+        self._faults: list[TemplateFault] = []
+        self._pair = TemplatePair(
             self._read(prompt, "prompt_template"),
             self._read(ice, "ice_template"),
             is_ice_alone=prompt is None,
@@ -78,9 +83,11 @@ class Templates:
         self._prompt = self._pair.shown
         if prompt is None and ice is None:
             what = "there is neither a prompt_template nor an ice_template"
-            self._faults.append(Fault(what, "write prompt_template=dict(type=PromptTemplate, template=...)"))
+            self._faults.append(
+                TemplateFault(what, "write prompt_template=dict(type=PromptTemplate, template=...)")
+            )
         self._renderer = Renderer(rendering)
-        self._examples = ExampleMaker(
+        self._examples = ExampleRenderer(
             self._pair.ice,
             output_column=output_column,
             separator=ice_separator,
@@ -88,14 +95,14 @@ class Templates:
             is_faithful=rendering.is_faithful,
         )
         self._is_joined = bool(ice_separator or ice_eos_token)
-        self._differing = self._where_labels_differ()
+        self._differing = self._find_label_difference()
 
-    def _read(self, spec: TemplateSpec | None, of: str) -> Read | None:
+    def _read(self, spec: TemplateSpec | None, of: str) -> TemplateLayout | None:
         if spec is None:
             return None
-        faults: list[Fault] = []
+        faults: list[TemplateFault] = []
         read = read_template(spec, is_faithful=self._rendering.is_faithful, faults=faults)
-        self._faults += [Fault(f"{of}: {what}", fix) for what, fix in faults]
+        self._faults += [TemplateFault(f"{of}: {what}", fix) for what, fix in faults]
         return read
 
     @property
@@ -106,7 +113,7 @@ class Templates:
     @property
     def columns(self) -> tuple[str, ...]:
         """Return what the holes of the prompt's template name, columns or not."""
-        return tuple(dict.fromkeys(name for item in items_of(self._prompt) for name in item.text.columns))
+        return tuple(dict.fromkeys(name for item in list_items(self._prompt) for name in item.text.columns))
 
     @property
     def format(self) -> str:
@@ -116,28 +123,28 @@ class Templates:
 
     def problems(
         self, columns: Sequence[str], of_examples: Sequence[str] | None = None, *, has_shots: bool
-    ) -> list[Fault]:
+    ) -> list[TemplateFault]:
         """Return all that is wrong, given the columns of the rows and whether examples are retrieved.
 
         `of_examples`: the columns of the rows that examples are made of, where these are others.
         """
         shown = columns if of_examples is None or not has_shots else of_examples
-        found = [*self._faults, *faults_of(self._pair, self._rendering, columns, shown)]
+        found = [*self._faults, *find_faults(self._pair, self._rendering, columns, shown)]
         if has_shots and not found:
-            found += faults_of_examples(self._pair, self._rendering)
+            found += find_example_faults(self._pair, self._rendering)
         return list(dict.fromkeys(found))
 
     def generation(self, row: Row, shots: Sequence[Row] = ()) -> Prompt:
         """Return the prompt from which the model goes on; of several turns, that of the first."""
         template = self._prompt
         if isinstance(template, MultiTurnLayout):
-            return self.generation_of_turn(row, 0)
+            return self.render_turn(row, 0)
         if isinstance(template, dict):
             # The original takes the first label's template when an answer is generated.
             template = next(iter(template.values()))
         if template is None:
-            raise TemplateFailure(self._why_not())
-        shows_gold = is_messages(template) and self._rendering.is_faithful
+            raise TemplateFailure(self._format_faults())
+        shows_gold = is_messages_layout(template) and self._rendering.is_faithful
         if self._output_column is not None and not shows_gold:
             row = {**row, self._output_column: self._replace_token}
         if isinstance(template, StringLayout | DialogueLayout):
@@ -145,22 +152,22 @@ class Templates:
             if isinstance(said, str):
                 return self._renderer.show_text(said, is_generation=True)
             return self._renderer.show(said, is_generation=True).prompt
-        messages = _without_empty_reply(template.messages(row, self._examples.messages(shots)))
+        messages = _drop_empty_reply(template.messages(row, self._examples.messages(shots)))
         if self._rendering.is_chat:
             return self._renderer.merged(messages)
-        return self._renderer.show(lines_of(messages), is_generation=True).prompt
+        return self._renderer.show(to_dialogue_lines(messages), is_generation=True).prompt
 
-    def generation_of_turn(self, row: Row, turn: int) -> Prompt:
+    def render_turn(self, row: Row, turn: int) -> Prompt:
         """Return the prompt of one of several turns; those before it are answered as the dataset does."""
         if not isinstance(self._prompt, MultiTurnLayout):
-            raise TemplateFailure(self._why_not() or "the template has no turns")
+            raise TemplateFailure(self._format_faults() or "the template has no turns")
         return self._renderer.show(self._prompt.lines(row, turn), is_generation=True).prompt
 
     def turns(self, row: Row) -> list[Exchange]:
         """Return what is asked in each of several turns; nothing where the template has no turns."""
         return self._prompt.exchanges(row) if isinstance(self._prompt, MultiTurnLayout) else []
 
-    def labelled(self, row: Row, shots: Sequence[Row], label: Hashable) -> Labelled:
+    def labelled(self, row: Row, shots: Sequence[Row], label: Hashable) -> LabelledPrompt:
         """Return the prompt with a label in it; without a template for each, it stands in the output column.
 
         The label None is no label: the row is shown as it is. Models that chat read plain text, too, if the
@@ -168,29 +175,29 @@ class Templates:
         """
         template = self._prompt
         if isinstance(template, dict):
-            template = of_label(template, label)
+            template = find_label_layout(template, label)
             if self._output_column is not None and label is not None and not self._rendering.is_faithful:
                 # A label's own text need not be told the label, and no label is told the right answer.
                 row = {**row, self._output_column: self._replace_token}
         elif self._output_column is not None and label is not None and not self._rendering.is_faithful:
             row = {**row, self._output_column: label}
         if template is None or isinstance(template, MultiTurnLayout):
-            raise TemplateFailure(self._why_not() or "labels of several turns cannot be compared")
+            raise TemplateFailure(self._format_faults() or "labels of several turns cannot be compared")
         if not isinstance(template, StringLayout | DialogueLayout):
             shots = () if self._rendering.is_faithful else shots
             messages = template.messages(row, self._examples.messages(shots))
-            return self._started(self._with_reply(messages, len(template.items) - 1), row, Examples())
+            return self._started(self._render_with_reply(messages, len(template.items) - 1), row, Examples())
         examples = self._examples.shown(shots)
         said = template.say(row, examples)
         if isinstance(said, str):
-            labelled = self._started(Shown(said, {0: 0}), row, examples)
+            labelled = self._started(RenderedPrompt(said, {0: 0}), row, examples)
             at = template.items[0].text.separated_at
             if at < 0:
                 return labelled
             return labelled._replace(answer=len(template.items[0].text.until(at).fill(row, examples.text)))
-        return self._started(self._with_answer(said), row, examples)
+        return self._started(self._render_with_answer(said), row, examples)
 
-    def place_of_examples(self, prompt: Prompt, shots: Sequence[Row]) -> tuple[int, int] | None:
+    def find_examples(self, prompt: Prompt, shots: Sequence[Row]) -> tuple[int, int] | None:
         """Return where examples begin and end in a prompt of one text; None where they cannot be found."""
         if not shots or not isinstance(prompt, str):
             return None
@@ -201,9 +208,9 @@ class Templates:
         start = prompt.find(shown) if isinstance(shown, str) and shown else -1
         return None if start < 0 else (start, start + len(shown))
 
-    def differences(self, *, is_labelled: bool) -> tuple[Difference[Traits], ...]:
+    def differences(self, *, is_labelled: bool) -> tuple[Difference[TemplateTraits], ...]:
         """Return where the original's prompts may be others, given whether labels are compared."""
-        traits = traits_of(
+        traits = find_template_traits(
             self._pair,
             self._rendering,
             output_column=self._output_column,
@@ -212,62 +219,66 @@ class Templates:
         )
         return tuple(one for one in TEMPLATE_DIFFERENCES if one.touches(traits))
 
-    def _with_answer(self, lines: Sequence[Line]) -> Shown:
+    def _render_with_answer(self, lines: Sequence[DialogueLine]) -> RenderedPrompt:
         """Show lines with the answer in them; as plain text where a chat ends without a reply."""
         shown = self._renderer.show(lines, is_generation=False)
         if isinstance(shown.prompt, str) or shown.prompt[-1].role == "assistant":
             return shown
         return self._renderer.show_plain(lines)
 
-    def _with_reply(self, messages: tuple[Message, ...], last: int) -> Shown:
+    def _render_with_reply(self, messages: tuple[Message, ...], last: int) -> RenderedPrompt:
         """Show messages with the answer in them; of the template's items, the last is known to be there."""
         if self._rendering.is_chat and messages and messages[-1].role == "assistant":
-            return Shown(self._renderer.merged(messages), {last: 0})
-        lines = lines_of(messages)
-        shown = self._renderer.show_plain(lines) if self._rendering.is_chat else self._with_answer(lines)
+            return RenderedPrompt(self._renderer.merged(messages), {last: 0})
+        lines = to_dialogue_lines(messages)
+        shown = (
+            self._renderer.show_plain(lines) if self._rendering.is_chat else self._render_with_answer(lines)
+        )
         place = shown.places.get(len(messages) - 1)
         is_there = place is not None and self._differing is not None and self._differing.item == last
-        return Shown(shown.prompt, {last: place} if is_there and place is not None else {})
+        return RenderedPrompt(shown.prompt, {last: place} if is_there and place is not None else {})
 
-    def _started(self, shown: Shown, row: Row, examples: Examples) -> Labelled:
+    def _started(self, shown: RenderedPrompt, row: Row, examples: Examples) -> LabelledPrompt:
         place = None if self._differing is None else shown.place_of(self._differing.item)
         if place is None or self._differing is None:
-            return Labelled(shown.prompt, 0)
+            return LabelledPrompt(shown.prompt, 0)
         item, lead = self._differing
         if lead is not None and item in shown.places:
             place += len(lead.fill(row, examples.text))
-        return Labelled(shown.prompt, before_white_space(shown.prompt, place))
+        return LabelledPrompt(shown.prompt, find_white_space_start(shown.prompt, place))
 
-    def _where_labels_differ(self) -> _Differing | None:
+    def _find_label_difference(self) -> _LabelDifference | None:
         if isinstance(self._prompt, dict):
-            return _first_difference([layout.items for layout in self._prompt.values()])
+            return _find_first_difference([layout.items for layout in self._prompt.values()])
         if self._prompt is None or self._output_column is None:
             return None
         for at, item in enumerate(self._prompt.items):
             if self._output_column in item.text.columns:
-                return _Differing(at, item.text.until(item.text.hole_of(self._output_column)))
+                return _LabelDifference(at, item.text.until(item.text.find_hole(self._output_column)))
         return None
 
-    def _why_not(self) -> str:
+    def _format_faults(self) -> str:
         return "; ".join(fault.what for fault in self._faults)
 
 
-def _without_empty_reply(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _drop_empty_reply(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Leave out a reply that is not begun: the model begins it by itself."""
     if messages and messages[-1].role == "assistant" and not messages[-1].content:
         return messages[:-1]
     return messages
 
 
-def _first_difference(templates: Sequence[Sequence[Item]]) -> _Differing | None:
+def _find_first_difference(templates: Sequence[Sequence[TemplateItem]]) -> _LabelDifference | None:
     """Return where templates begin to differ; None: nowhere, or one begins another."""
     for at, items in enumerate(zip(*templates, strict=False)):
         if all(item.is_like(items[0]) for item in items[1:]):
             continue
         if any((item.role, item.fallback) != (items[0].role, items[0].fallback) for item in items):
-            return _Differing(at, None)
+            return _LabelDifference(at, None)
         texts = [item.text for item in items]
-        end = common_beginning(texts)
+        end = find_common_prefix(texts)
         # A label whose text is the beginning of another's would have nothing of its own to be scored.
-        return None if any(len(text.raw) == end for text in texts) else _Differing(at, texts[0].until(end))
+        return (
+            None if any(len(text.raw) == end for text in texts) else _LabelDifference(at, texts[0].until(end))
+        )
     return None

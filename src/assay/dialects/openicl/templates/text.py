@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from assay.core.errors import listing, nearest
-from assay.dialects.openicl.templates.template_problems import Fault
+from assay.core.errors import listing, suggest_name
+from assay.dialects.openicl.templates.template_problems import TemplateFault
 
 Row: TypeAlias = Mapping[str, Any]
 """A row of a dataset: what its columns hold."""
@@ -26,7 +26,7 @@ _WORDS = re.compile(
 )
 
 
-class Marks(NamedTuple):
+class TemplateMarks(NamedTuple):
     """What else than plain words a template's texts hold."""
 
     ice_token: str | None = None
@@ -38,10 +38,10 @@ class Marks(NamedTuple):
     is_faithful: bool = False
 
 
-class Text:
+class TemplateText:
     """A text of a template, read once."""
 
-    def __init__(self, raw: str, marks: Marks) -> None:
+    def __init__(self, raw: str, marks: TemplateMarks) -> None:
         self._marks = marks
         self.raw = raw.replace(marks.sep_token, "") if marks.sep_token else raw
         """The text as it is written, without the token that separates the answer."""
@@ -58,7 +58,7 @@ class Text:
         for match in self._matches():
             column = match.groupdict().get("column")
             if column is None:
-                column = self._column_of(match[0])
+                column = self._find_column(match[0])
             self._pieces += [self.raw[end : match.start()], match[0]]
             self.spans.append(match.span())
             end = match.end()
@@ -76,7 +76,7 @@ class Text:
         pattern = "|".join(filter(None, (literal, holes)))
         return re.finditer(pattern, self.raw) if pattern else iter(())
 
-    def _column_of(self, token: str) -> str | None:
+    def _find_column(self, token: str) -> str | None:
         """Return the column that a token stands for; None: it stands for the examples."""
         if token == self._marks.ice_token:
             return None
@@ -91,7 +91,7 @@ class Text:
         """Return the text of a row."""
         if self._marks.is_faithful:
             token = self._marks.ice_token
-            return refilled(self.raw.replace(token, examples) if token else self.raw, row, self._marks)
+            return fill_repeatedly(self.raw.replace(token, examples) if token else self.raw, row, self._marks)
         if not self._holes and not self._examples_at:
             return self.raw
         pieces = self._pieces.copy()
@@ -103,33 +103,37 @@ class Text:
             pieces[at] = examples
         return "".join(pieces)
 
-    def hole_of(self, column: str) -> int:
+    def find_hole(self, column: str) -> int:
         """Return where the first hole of a column begins."""
         at = next(at for at, one, _ in self._holes if one == column)
         return sum(map(len, self._pieces[:at]))
 
-    def until(self, end: int) -> Text:
+    def until(self, end: int) -> TemplateText:
         """Return the beginning of the text, up to a place that cuts no hole."""
-        return Text(self.raw[:end], self._marks._replace(sep_token=None))
+        return TemplateText(self.raw[:end], self._marks._replace(sep_token=None))
 
-    def faults(self, columns: Sequence[str], place: str) -> Iterator[Fault]:
+    def faults(self, columns: Sequence[str], place: str) -> Iterator[TemplateFault]:
         """Yield the holes that no column fills."""
         for column in () if self._marks.tokens is None else dict.fromkeys(self.columns):
             if column not in columns:
                 what = f"column_token_map of {place} names {column!r}, and there is no such column"
-                yield Fault(f"{what}{nearest(column, columns)}", f"write one of {listing(columns)}")
+                yield TemplateFault(
+                    f"{what}{suggest_name(column, columns)}", f"write one of {listing(columns)}"
+                )
         if self._marks.is_faithful or self._marks.tokens is not None:
             return
         words = (match["column"] for match in _WORDS.finditer(self.raw))
         for word in dict.fromkeys(word for word in words if word and word not in columns):
             alike = [column for column in columns if column.casefold() == word.casefold()]
-            near = f" (did you mean {alike[0]!r}?)" if alike else nearest(word, columns)
+            near = f" (did you mean {alike[0]!r}?)" if alike else suggest_name(word, columns)
             what = f"{place} has the placeholder {{{word}}}, and there is no such column"
             fix = f"write one of the columns {listing(columns)}, or take the braces away"
-            yield Fault(f"{what}{near}", f"{fix}; with --fidelity faithful it is shown as it is written")
+            yield TemplateFault(
+                f"{what}{near}", f"{fix}; with --fidelity faithful it is shown as it is written"
+            )
 
 
-def refilled(text: str, row: Row, marks: Marks) -> str:
+def fill_repeatedly(text: str, row: Row, marks: TemplateMarks) -> str:
     """Replace one column after the other, in the text and in what was put into it before."""
     if marks.tokens is not None:
         for column, token in marks.tokens.items():
@@ -143,7 +147,7 @@ def refilled(text: str, row: Row, marks: Marks) -> str:
     return text
 
 
-def common_beginning(texts: Sequence[Text]) -> int:
+def find_common_prefix(texts: Sequence[TemplateText]) -> int:
     """Return up to where all texts are the same, cutting no hole of any of them."""
     first, last = min(text.raw for text in texts), max(text.raw for text in texts)
     end = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

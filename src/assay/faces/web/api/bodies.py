@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from assay.app.team.messages import CheckedTask
-from assay.app.team.texts import Words
+from assay.app.team.texts import BoundedText
 from assay.core.errors import Problem
 from assay.core.score import Metric
 from assay.ledger.datasets import Dataset
@@ -104,16 +104,16 @@ class DatasetPreview(msgspec.Struct, frozen=True):
 class NewModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A model to be registered."""
 
-    name: Words
+    name: BoundedText
     """How evaluations name it."""
-    spec: Words
+    spec: BoundedText
     """What `assay run --model` takes, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
     args: dict[str, str] = {}
     """What `--model-arg` takes. A secret is given as the name of an environment variable: `key_env`."""
-    description: Words = ""
+    description: BoundedText = ""
     workers: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """What `--workers` takes: so many copies of it answer, each in a process of its own."""
-    on: Words | None = None
+    on: BoundedText | None = None
     """What `--on` takes: `ray`, or `ray:ADDRESS` of the cluster that they are on."""
 
 

@@ -52,12 +52,12 @@ def openapi_config() -> OpenAPIConfig:
         description=_INTRODUCTION,
         # Litestar answers everything else below this path with a page of its own.
         path=f"{PATH}/openapi.json",
-        render_plugins=[_Described()],
+        render_plugins=[_DocumentPlugin()],
         use_handler_docstrings=True,
     )
 
 
-class _Described(OpenAPIRenderPlugin):
+class _DocumentPlugin(OpenAPIRenderPlugin):
     """Writes the document as JSON, of the API alone and with the fields' words."""
 
     def __init__(self) -> None:
@@ -67,24 +67,24 @@ class _Described(OpenAPIRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """Return the document."""
         if self._made is None:
-            self._made = msgspec.json.encode(_described(openapi_schema))
+            self._made = msgspec.json.encode(_describe_document(openapi_schema))
         return self._made
 
 
-def _described(document: dict[str, Any]) -> dict[str, Any]:
+def _describe_document(document: dict[str, Any]) -> dict[str, Any]:
     paths = {path: item for path, item in document["paths"].items() if path.startswith(PATH)}
     exported = paths[f"{PATH}/leaderboard/{{form}}"]["get"]["responses"]["200"]
     # Litestar describes one type of an answer.
     exported["content"] = {kind: {"schema": {"type": "string"}} for kind in TYPES.values()}
     schemas = document["components"]["schemas"]
-    used = {name: schemas[name] for name in sorted(_named_in(paths, schemas))}
+    used = {name: schemas[name] for name in sorted(_find_referenced_schemas(paths, schemas))}
     words = {cls.__name__: cls for cls in _bodies()}
     for name, schema in used.items():
         if name in words:
             _describe(schema, words[name])
         _tighten(schema)
         if name in words:
-            _bound(schema, words[name])
+            _add_bounds(schema, words[name])
     _require_names(used)
     for item in paths.values():
         if "get" in item:
@@ -117,7 +117,7 @@ def _tighten(part: Any) -> None:
             )
 
 
-def _bound(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
+def _add_bounds(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
     """Add what the server checks and Litestar leaves out: bounds that are 0 or of items, unknown fields."""
     if cls.__struct_config__.forbid_unknown_fields:
         schema["additionalProperties"] = False
@@ -125,7 +125,7 @@ def _bound(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
         return  # It has files, which JSON does not know, and neither numbers nor lists.
     _, components = msgspec.json.schema_components([cls])
     for name, checked in components[cls.__name__].get("properties", {}).items():
-        _bound_value(schema["properties"][name], checked)
+        _add_value_bounds(schema["properties"][name], checked)
 
 
 def _require_names(schemas: dict[str, Any]) -> None:
@@ -135,16 +135,16 @@ def _require_names(schemas: dict[str, Any]) -> None:
     schemas["NewModel"]["properties"]["spec"]["pattern"] = f"^({'|'.join(sorted(BACKENDS))})(:[^\\u0000]*)?$"
 
 
-def _bound_value(described: dict[str, Any], checked: dict[str, Any]) -> None:
+def _add_value_bounds(described: dict[str, Any], checked: dict[str, Any]) -> None:
     """Add the bounds of a value, or of the items of a list, as msgspec checks them."""
     for one in checked.get("anyOf", [checked]):
         described.update({key: one[key] for key in _BOUNDS if key in one})
         for part in (described, *described.get("oneOf", ())):
             if "items" in one and "items" in part:
-                _bound_value(part["items"], one["items"])
+                _add_value_bounds(part["items"], one["items"])
 
 
-def _named_in(part: Any, schemas: dict[str, Any]) -> set[str]:
+def _find_referenced_schemas(part: Any, schemas: dict[str, Any]) -> set[str]:
     """Return the schemas that a part of the document refers to, and those that these refer to."""
     found: set[str] = set()
     waiting = [part]
@@ -163,7 +163,7 @@ def _named_in(part: Any, schemas: dict[str, Any]) -> set[str]:
 
 def _describe(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
     schema["description"] = inspect.getdoc(cls)
-    words = field_words(cls)
+    words = read_field_docs(cls)
     for name, field in schema.get("properties", {}).items():
         if name in words:
             # Beside a reference, other keys count since version 3.1 of the standard.
@@ -177,7 +177,7 @@ def _bodies() -> Iterator[type[msgspec.Struct]]:
             yield one
 
 
-def field_words(cls: type[msgspec.Struct]) -> dict[str, str]:
+def read_field_docs(cls: type[msgspec.Struct]) -> dict[str, str]:
     """Return the text that stands below each field of a class."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(tree, ast.ClassDef)

@@ -8,9 +8,9 @@ import msgspec
 from litestar import MediaType, Request, Response
 from litestar.openapi import ResponseSpec
 
-from assay.core.errors import SHOWN_AT_MOST, AssayError, AuthorError, PlanError
+from assay.core.errors import MAX_SHOWN_PROBLEMS, AssayError, AuthorError, PlanError
 from assay.faces.web.api.bodies import ErrorBody
-from assay.faces.web.error_responses import refusal_of
+from assay.faces.web.error_responses import to_http_error
 
 _CONFLICT = 409
 _STATUS = {
@@ -51,16 +51,16 @@ _WORDS = {
 }
 
 
-def mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
+def handle_assay_error(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
     """Answer an error of the house."""
-    first, *others = map(ErrorBody.of, error.problems[:SHOWN_AT_MOST])
+    first, *others = map(ErrorBody.of, error.problems[:MAX_SHOWN_PROBLEMS])
     body = msgspec.structs.replace(first, others=tuple(others))
     is_fault = isinstance(error, AuthorError | PlanError)
-    status = _STATUS.get(first.code) or (_CONFLICT if is_fault else refusal_of(error).status)
+    status = _STATUS.get(first.code) or (_CONFLICT if is_fault else to_http_error(error).status)
     return Response(msgspec.json.encode(body), status_code=status, media_type=MediaType.JSON)
 
 
-def refusals(*statuses: int) -> dict[int, ResponseSpec]:
+def build_error_specs(*statuses: int) -> dict[int, ResponseSpec]:
     """Return what the OpenAPI document says of a handler's errors.
 
     What cannot be read, and who may not read, is refused everywhere.

@@ -15,15 +15,15 @@ from assay.app.team.evaluations import EvaluationRequest
 from assay.app.team.team import Team
 from assay.core.roles import Role
 from assay.faces.web.api.bodies import EvaluationBody, ResultsBody, StartedBody
-from assay.faces.web.api.errors import refusals
+from assay.faces.web.api.errors import build_error_specs
 from assay.faces.web.api.slow_work import SlowWork
-from assay.faces.web.events import GONE, News, Streams
-from assay.faces.web.security.access import bearer_of, needs
+from assay.faces.web.events import GONE, Streams, StreamUpdate
+from assay.faces.web.security.access import get_bearer, require_role
 from assay.ledger.jobs import LARGEST_NUMBER, Job, JobState
 from assay.results.read import StoredRun
 from assay.results.store import read_manifest
 
-_Asked = Request[Any, Any, Any]
+_AnyRequest = Request[Any, Any, Any]
 _Limit = Annotated[int, QueryParameter(ge=1, le=500, description="So many at most.")]
 _States = Annotated[
     list[JobState] | None, QueryParameter(name="state", description="Only those in these states.")
@@ -44,25 +44,25 @@ _LastId = Annotated[
 def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
     """Return the handlers under /evaluations."""
 
-    @get("/", sync_to_thread=True, responses=refusals())
+    @get("/", sync_to_thread=True, responses=build_error_specs())
     def list_evaluations(
         states: _States = None, limit: _Limit = 100, before: _Before = None
     ) -> list[EvaluationBody]:
         """List evaluations, the newest first."""
         return [EvaluationBody.of(job) for job in team.queue.jobs(states or (), at_most=limit, before=before)]
 
-    @post("/", guards=[needs(Role.RUNNER)], responses=refusals(404, 409, 422, 429))
-    async def start_evaluation(request: _Asked, data: JSONBody[EvaluationRequest]) -> StartedBody:
+    @post("/", guards=[require_role(Role.RUNNER)], responses=build_error_specs(404, 409, 422, 429))
+    async def start_evaluation(request: _AnyRequest, data: JSONBody[EvaluationRequest]) -> StartedBody:
         """Start an evaluation: all that needs no model is checked, then it waits for a worker."""
-        submitted = await slow.done(lambda: evaluations.submit(team, data, bearer_of(request)))
+        submitted = await slow.done(lambda: evaluations.submit(team, data, get_bearer(request)))
         return StartedBody(EvaluationBody.of(submitted.job), submitted.tasks)
 
-    @get("/events", responses=refusals(), media_type="text/event-stream")
+    @get("/events", responses=build_error_specs(), media_type="text/event-stream")
     async def watch_evaluations() -> Stream:
         """Watch the list by server-sent events: `changed`, twice a second at most, asks to look again."""
         return streams.open(team.queue.revision)
 
-    @get("/{number:int}", sync_to_thread=True, responses=refusals(404))
+    @get("/{number:int}", sync_to_thread=True, responses=build_error_specs(404))
     def get_evaluation(number: FromPath[int]) -> EvaluationBody:
         """Show an evaluation."""
         return EvaluationBody.of(team.queue.get(number))
@@ -70,7 +70,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
     @get(
         "/{number:int}/events",
         sync_to_thread=True,
-        responses=refusals(404),
+        responses=build_error_specs(404),
         media_type="text/event-stream",
     )
     def watch_evaluation(number: FromPath[int], last_id: _LastId = None) -> Stream | Response[bytes]:
@@ -89,31 +89,36 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
     @post(
         "/{number:int}/stop",
         sync_to_thread=True,
-        guards=[needs(Role.RUNNER)],
-        responses=refusals(404),
+        guards=[require_role(Role.RUNNER)],
+        responses=build_error_specs(404),
         status_code=200,
     )
-    def stop_evaluation(request: _Asked, number: FromPath[int]) -> EvaluationBody:
+    def stop_evaluation(request: _AnyRequest, number: FromPath[int]) -> EvaluationBody:
         """Stop an evaluation, and keep its answers. One that runs is `stopping` until its worker hears it."""
-        return EvaluationBody.of(evaluations.stop(team, number, bearer_of(request)))
+        return EvaluationBody.of(evaluations.stop(team, number, get_bearer(request)))
 
     @post(
         "/{number:int}/resume",
         sync_to_thread=True,
-        guards=[needs(Role.RUNNER)],
-        responses=refusals(404, 409),
+        guards=[require_role(Role.RUNNER)],
+        responses=build_error_specs(404, 409),
         status_code=200,
     )
-    def resume_evaluation(request: _Asked, number: FromPath[int]) -> EvaluationBody:
+    def resume_evaluation(request: _AnyRequest, number: FromPath[int]) -> EvaluationBody:
         """Put a stopped or failed evaluation back into the queue; it goes on from what was answered."""
-        return EvaluationBody.of(evaluations.resume(team, number, bearer_of(request)))
+        return EvaluationBody.of(evaluations.resume(team, number, get_bearer(request)))
 
-    @delete("/{number:int}", sync_to_thread=True, guards=[needs(Role.RUNNER)], responses=refusals(404, 409))
-    def delete_evaluation(request: _Asked, number: FromPath[int]) -> None:
+    @delete(
+        "/{number:int}",
+        sync_to_thread=True,
+        guards=[require_role(Role.RUNNER)],
+        responses=build_error_specs(404, 409),
+    )
+    def delete_evaluation(request: _AnyRequest, number: FromPath[int]) -> None:
         """Delete an evaluation that nobody works on, with its run."""
-        evaluations.delete(team, number, bearer_of(request))
+        evaluations.delete(team, number, get_bearer(request))
 
-    @get("/{number:int}/results", sync_to_thread=True, responses=refusals(404))
+    @get("/{number:int}/results", sync_to_thread=True, responses=build_error_specs(404))
     def get_results(number: FromPath[int]) -> ResultsBody:
         """Show what came out: every metric with its counts and its interval."""
         return _results(team, team.queue.get(number))
@@ -140,17 +145,17 @@ class _Watch:
         self._number = number
         self._seen = seen
 
-    def look(self) -> News:
+    def look(self) -> StreamUpdate:
         """Return the evaluation, if it has changed."""
         job = self._team.queue.find(self._number)
         if job is None:
-            return News(GONE, is_last=True)
+            return StreamUpdate(GONE, is_last=True)
         if job.version <= self._seen:
-            return News(None, job.has_ended)
+            return StreamUpdate(None, job.has_ended)
         self._seen = job.version
         body = msgspec.json.encode(EvaluationBody.of(job))
         name = b"end" if job.has_ended else b"progress"
-        return News(b"id: %d\nevent: %s\ndata: %s\n\n" % (job.version, name, body), job.has_ended)
+        return StreamUpdate(b"id: %d\nevent: %s\ndata: %s\n\n" % (job.version, name, body), job.has_ended)
 
 
 def _results(team: Team, job: Job) -> ResultsBody:

@@ -12,35 +12,40 @@ from assay.app.team.registering import register_model
 from assay.app.team.team import Team
 from assay.core.roles import Role
 from assay.faces.web.api.bodies import ModelBody, NewModel
-from assay.faces.web.api.errors import refusals
+from assay.faces.web.api.errors import build_error_specs
 from assay.faces.web.api.slow_work import SlowWork
-from assay.faces.web.security.access import bearer_of, needs
+from assay.faces.web.security.access import get_bearer, require_role
 from assay.ledger.models import Model
 
-_Asked = Request[Any, Any, Any]
+_AnyRequest = Request[Any, Any, Any]
 
 
 def models_router(team: Team, slow: SlowWork) -> Router:
     """Return the handlers under /models."""
 
-    @get("/", sync_to_thread=True, responses=refusals())
+    @get("/", sync_to_thread=True, responses=build_error_specs())
     def list_models() -> list[ModelBody]:
         """List the registered models, by name."""
         return [ModelBody.of(model) for model in team.models.every()]
 
-    @get("/{name:str}", sync_to_thread=True, responses=refusals(404))
+    @get("/{name:str}", sync_to_thread=True, responses=build_error_specs(404))
     def get_model(name: FromPath[str]) -> ModelBody:
         """Show a model."""
         return ModelBody.of(team.models.get(name))
 
-    @post("/", guards=[needs(Role.OWNER)], responses=refusals(409, 422, 429))
-    async def add_model(request: _Asked, data: JSONBody[NewModel]) -> ModelBody:
+    @post("/", guards=[require_role(Role.OWNER)], responses=build_error_specs(409, 422, 429))
+    async def add_model(request: _AnyRequest, data: JSONBody[NewModel]) -> ModelBody:
         """Register a model. Its files and arguments are looked at; it is neither loaded nor called."""
         model = Model(**msgspec.structs.asdict(data))
-        made = await slow.done(lambda: register_model(team, model, bearer_of(request)))
+        made = await slow.done(lambda: register_model(team, model, get_bearer(request)))
         return ModelBody.of(made)
 
-    @delete("/{name:str}", sync_to_thread=True, guards=[needs(Role.OWNER)], responses=refusals(404))
+    @delete(
+        "/{name:str}",
+        sync_to_thread=True,
+        guards=[require_role(Role.OWNER)],
+        responses=build_error_specs(404),
+    )
     def delete_model(name: FromPath[str]) -> None:
         """Delete a model's registration. Its evaluations stay, and those that wait are still done."""
         team.models.delete(name)

@@ -7,7 +7,7 @@ from litestar import Router
 from assay.app.team.team import Team
 from assay.core.errors import AssayError
 from assay.faces.web.api.datasets import datasets_router
-from assay.faces.web.api.errors import mistaken
+from assay.faces.web.api.errors import handle_assay_error
 from assay.faces.web.api.evaluations import evaluations_router
 from assay.faces.web.api.leaderboard import leaderboard_router
 from assay.faces.web.api.models import models_router
@@ -31,5 +31,5 @@ def api_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
             tokens_router(team),
             visitor_router(),
         ],
-        exception_handlers={AssayError: mistaken},
+        exception_handlers={AssayError: handle_assay_error},
     )

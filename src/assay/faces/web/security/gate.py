@@ -19,16 +19,16 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage,
 from assay.core.errors import AssayError
 from assay.core.roles import Bearer, Role
 from assay.faces.web.error_responses import (
-    Refusal,
-    malformed,
-    no_token,
-    other_site,
-    refusal_of,
-    strange_host,
-    too_large,
-    too_slow,
+    HttpError,
+    body_timeout_error,
+    body_too_large_error,
+    cross_site_error,
+    malformed_request_error,
+    missing_token_error,
+    to_http_error,
+    unknown_host_error,
 )
-from assay.faces.web.security.headers import NOT_KEPT, SECURITY_HEADERS
+from assay.faces.web.security.headers import NO_STORE, SECURITY_HEADERS
 from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions
 
@@ -106,14 +106,14 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        guarded = _with_headers(send)
+        guarded = _add_headers(send)
         try:
-            headers = _single(scope)
+            headers = _read_headers(scope)
             self._check_host(headers)
             is_from_elsewhere = _is_from_elsewhere(scope["method"], headers)
             at_most = self._bounds.bytes_at(scope["path"])
             _check_length(headers, at_most)
-            token = _token_in_address(scope)
+            token = _read_query_token(scope)
             if token is not None:
                 await self._exchange(scope, token, guarded)
                 return
@@ -121,26 +121,26 @@ class Gate:
             scope.setdefault("state", {})[VISITOR] = visitor._replace(
                 is_from_elsewhere=is_from_elsewhere, is_bare_form=_is_bare_form(scope["method"], headers)
             )
-        except Refusal as refusal:
+        except HttpError as refusal:
             if refusal.status == _TOO_LARGE:
-                await _let_finish(receive)
-            await refuse(refusal, guarded)
+                await _drain_body(receive)
+            await send_error(refusal, guarded)
             return
         except AssayError as error:
             # Who asks is not known, as the database is away.
-            await refuse(refusal_of(error), guarded)
+            await send_error(to_http_error(error), guarded)
             return
-        await self._app(scope, _bounded(receive, at_most, self._bounds), guarded)
+        await self._app(scope, _limit_body(receive, at_most, self._bounds), guarded)
 
     def _check_host(self, headers: Mapping[bytes, str]) -> None:
         if not self._hosts.allows(headers.get(b"host", "")):
-            raise strange_host()
+            raise unknown_host_error()
 
     async def _exchange(self, scope: HTTPScope, token: str, send: Send) -> None:
         """Give a cookie for the token, and send the browser where it wanted, without the token."""
         cookie = await self._sessions.begin(token)
         if cookie is None:
-            raise no_token()
+            raise missing_token_error()
         rest = [(name, value) for name, value in _query(scope) if name != "token"]
         # A path of two slashes would be the name of another server.
         place = "/" + quote(scope["path"].lstrip("/\\"))
@@ -156,13 +156,13 @@ class Gate:
             bearer = await self._sessions.bearer_of(token.strip()) if scheme.lower() == "bearer" else None
             # Who shows a wrong token is not let in as somebody who shows none.
             if bearer is None:
-                raise no_token()
+                raise missing_token_error()
             return Visitor(bearer)
         bearer = await self._sessions.bearer_in(headers.get(b"cookie", ""))
         return Visitor(self._without_token if bearer is None else bearer)
 
 
-async def refuse(refusal: Refusal, send: Send) -> None:
+async def send_error(refusal: HttpError, send: Send) -> None:
     """Send a refusal."""
     body = refusal.body()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
@@ -172,7 +172,7 @@ async def refuse(refusal: Refusal, send: Send) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def _let_finish(receive: Receive) -> None:
+async def _drain_body(receive: Receive) -> None:
     """Read on for a while: who is cut off in the middle of sending never sees why."""
     left = _READ_ON_BYTES
     try:
@@ -189,12 +189,12 @@ async def _let_finish(receive: Receive) -> None:
 def _check_length(headers: Mapping[bytes, str], at_most: int) -> None:
     length = headers.get(b"content-length", "0")
     if not (length.isascii() and length.isdigit()):
-        raise malformed("the header Content-Length is no number")
+        raise malformed_request_error("the header Content-Length is no number")
     if len(length) > len(str(at_most)) or int(length) > at_most:
-        raise too_large(at_most)
+        raise body_too_large_error(at_most)
 
 
-def _bounded(receive: Receive, at_most: int, bounds: Bounds) -> Receive:
+def _limit_body(receive: Receive, at_most: int, bounds: Bounds) -> Receive:
     """Return a `receive` that ends when a body grows too large or does not come."""
     n_bytes = 0
     is_whole = False
@@ -211,23 +211,23 @@ def _bounded(receive: Receive, at_most: int, bounds: Bounds) -> Receive:
         try:
             message = await asyncio.wait_for(receive(), max(0.0, began + seconds - now))
         except TimeoutError:
-            raise too_slow(seconds) from None
+            raise body_timeout_error(seconds) from None
         if message["type"] == "http.request":
             n_bytes += len(message["body"])
             is_whole = not message["more_body"]
             if n_bytes > at_most:
-                raise too_large(at_most)
+                raise body_too_large_error(at_most)
         return message
 
     return bounded
 
 
-def _with_headers(send: Send) -> Send:
+def _add_headers(send: Send) -> Send:
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             given = list(message["headers"])
             if not any(name.lower() == b"cache-control" for name, _ in given):
-                given.append(NOT_KEPT)
+                given.append(NO_STORE)
             message["headers"] = [*given, *SECURITY_HEADERS]
         await send(message)
 
@@ -248,12 +248,12 @@ _ONCE = frozenset(
 )
 
 
-def _single(scope: HTTPScope) -> dict[bytes, str]:
+def _read_headers(scope: HTTPScope) -> dict[bytes, str]:
     """Return the headers that decide; one that comes twice could mean one thing here and another there."""
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:
         if name in _ONCE and name in found:
-            raise malformed(f"the header {name.decode('latin-1')} comes twice")
+            raise malformed_request_error(f"the header {name.decode('latin-1')} comes twice")
         found[name] = value.decode("latin-1").strip()
     return found
 
@@ -262,16 +262,16 @@ def _is_from_elsewhere(method: str, headers: Mapping[bytes, str]) -> bool:
     """Whether another site's link led here; raise when another site asks for anything but to be left."""
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if origin is not None and not _is_own(origin, headers[b"host"]):
-        raise other_site()
+        raise cross_site_error()
     if site is not None and site not in _OWN_PAGES:
         opens_page = headers.get(b"sec-fetch-mode") == "navigate"
         opens_page = opens_page and headers.get(b"sec-fetch-dest") == "document"
         if method not in _READS or not opens_page:
-            raise other_site()
+            raise cross_site_error()
         return True
     if site is not None and origin is None and method not in _READS and b"authorization" not in headers:
         # A browser that says where a change comes from also says its origin.
-        raise other_site()
+        raise cross_site_error()
     return False
 
 
@@ -290,7 +290,7 @@ def _query(scope: HTTPScope) -> list[tuple[str, str]]:
     return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
 
 
-def _token_in_address(scope: HTTPScope) -> str | None:
+def _read_query_token(scope: HTTPScope) -> str | None:
     if scope["method"] != "GET" or b"token=" not in scope["query_string"]:
         return None
     return next((value for name, value in _query(scope) if name == "token"), None)

@@ -23,7 +23,7 @@ class Hosts:
 
     def __init__(self, host: str, port: int, also: Iterable[str] = ()) -> None:
         """Take the address that is listened on, and names by which proxies pass requests on."""
-        own = {*_LOOPBACK_NAMES, _bracketed(host)}
+        own = {*_LOOPBACK_NAMES, _bracket_ipv6(host)}
         self._takes_numbers = host in _EVERYWHERE
         if self._takes_numbers:
             own |= {socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -39,7 +39,7 @@ class Hosts:
         name, port = found[1].rstrip("."), int(found[2] or _HTTP_PORT)
         if name in self._also or header.lower() in self._also:
             return True
-        is_ours = name in self._names or (self._takes_numbers and _is_number(name))
+        is_ours = name in self._names or (self._takes_numbers and _is_ip_address(name))
         return is_ours and port == self._port
 
 
@@ -53,11 +53,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _bracketed(host: str) -> str:
+def _bracket_ipv6(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _is_number(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from assay.core.roles import Bearer, Role
 
-Who: TypeAlias = Callable[[str], Bearer | None]
+TokenLookup: TypeAlias = Callable[[str], Bearer | None]
 """Returns whose a token is, None for one that does not count. Called in a thread; may take its time."""
 
 _KNOWN_FOR_S = 5.0
@@ -27,7 +27,7 @@ _SESSION_S = 7 * 24 * 3600.0
 _AT_MOST = 4096
 
 
-def only(token: str, role: Role) -> Who:
+def accept_one_token(token: str, role: Role) -> TokenLookup:
     """Return who knows one token; how long it takes tells nothing of it."""
     expected = token.encode()
 
@@ -44,7 +44,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-class _Known(NamedTuple):
+class _KnownToken(NamedTuple):
     bearer: Bearer
     until: float
 
@@ -57,12 +57,12 @@ class _Session(NamedTuple):
 class Sessions:
     """Who is who, by tokens and by cookies. Bounded: what was used longest ago goes first."""
 
-    def __init__(self, who: Who, cookie: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, who: TokenLookup, cookie: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         """`cookie` is its name: browsers keep one set of cookies for all servers of a machine."""
         self._who = who
         self._cookie = cookie
         self._clock = clock
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._known: OrderedDict[bytes, _KnownToken] = OrderedDict()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
     async def bearer_of(self, token: str) -> Bearer | None:
@@ -74,8 +74,8 @@ class Sessions:
         bearer = await asyncio.to_thread(self._who, token)
         # Wrong ones are not remembered: anybody can send so many that the right ones would be forgotten.
         if bearer is not None:
-            self._known[key] = _Known(bearer, self._clock() + _KNOWN_FOR_S)
-            _bound(self._known)
+            self._known[key] = _KnownToken(bearer, self._clock() + _KNOWN_FOR_S)
+            _evict_oldest(self._known)
         else:
             self._known.pop(key, None)
         return bearer
@@ -86,7 +86,7 @@ class Sessions:
             return None
         session = secrets.token_urlsafe(24)
         self._sessions[session] = _Session(token, self._clock() + _SESSION_S)
-        _bound(self._sessions)
+        _evict_oldest(self._sessions)
         return self._header(session)
 
     async def bearer_in(self, cookies: str) -> Bearer | None:
@@ -116,6 +116,6 @@ class Sessions:
         return ""
 
 
-def _bound(kept: OrderedDict[bytes, _Known] | OrderedDict[str, _Session]) -> None:
+def _evict_oldest(kept: OrderedDict[bytes, _KnownToken] | OrderedDict[str, _Session]) -> None:
     while len(kept) > _AT_MOST:
         kept.popitem(last=False)

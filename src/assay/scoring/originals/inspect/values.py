@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from assay.scoring.metrics.estimators import pass_at_k
 
-Value: TypeAlias = Callable[..., float]
+ScoreReply: TypeAlias = Callable[..., float]
 _ARTICLES = frozenset({"a", "an", "the"})
 _AROUND = string.punctuation + string.whitespace
 _CURRENCY = "$€£¥"
@@ -66,7 +66,7 @@ def f1(reply: str, targets: Sequence[str]) -> float:
     return max((_f1(_words(reply), _words(target)) for target in targets), default=0.0)
 
 
-VALUES: Mapping[str, Value] = {
+REPLY_SCORERS: Mapping[str, ScoreReply] = {
     "includes": includes,
     "match": match,
     "pattern": pattern,

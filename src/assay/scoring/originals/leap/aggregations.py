@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeAlias
 
 from assay.scoring.metrics import translation
-from assay.scoring.metrics.classification import f1_by_class, macro_f1, matthews
+from assay.scoring.metrics.classification import compute_f1_by_class, macro_f1, matthews
 from assay.scoring.metrics.words import bag_f1
 
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
@@ -66,7 +66,7 @@ def f1_score(items: Pairs) -> float:
     if len(classes) > 2 or (len(classes) == 2 and 1 not in classes):
         seen = ", ".join(sorted(map(repr, classes))[:6])
         raise ValueError(f"f1_score compares the class 1 with one other, found {seen}: use macro_f1_score")
-    return f1_by_class(predictions, golds).get(1, 0.0)
+    return compute_f1_by_class(predictions, golds).get(1, 0.0)
 
 
 def macro_f1_score(items: Pairs) -> float:
@@ -224,7 +224,7 @@ def _several_texts(reference: Any) -> list[str]:
     return [str(one) for one in reference] if is_non_str_iterable(reference) else [str(reference)]
 
 
-class Traits(NamedTuple):
+class AggregationTraits(NamedTuple):
     """What is known about a function that makes one number of many values."""
 
     is_share: bool = False
@@ -241,7 +241,7 @@ class Traits(NamedTuple):
 class Bleurt:
     """The mean of BLEURT's raw numbers, by Elron/bleurt-base-128."""
 
-    traits = Traits(needs=("torch", "transformers"), is_costly=True)
+    traits = AggregationTraits(needs=("torch", "transformers"), is_costly=True)
 
     def __init__(self, compare: Callable[[str, Sequence[str], Sequence[str]], list[float]]) -> None:
         """Take what gives a model's number for each pair of texts: models are no business of scoring."""
@@ -253,35 +253,37 @@ class Bleurt:
         return mean(self._compare(_BLEURT, [several[0] for several in references], predictions))
 
 
-_SHARE = Traits(is_share=True)
-_ENCODER = Traits(is_share=True, needs=("bert_score",), is_costly=True)
-_TRAITS: dict[Any, Traits] = {
+_SHARE = AggregationTraits(is_share=True)
+_ENCODER = AggregationTraits(is_share=True, needs=("bert_score",), is_costly=True)
+_TRAITS: dict[Any, AggregationTraits] = {
     f1_score: _SHARE,
     macro_f1_score: _SHARE,
     acc_all: _SHARE,
     rouge: _SHARE,
     bert_score: _ENCODER,
     kobert_score: _ENCODER,
-    perplexity: Traits(ratio=lambda value: (-float(value), 1.0, True)),
-    weighted_mean: Traits(ratio=lambda pair: (float(pair[0]), float(pair[1]), False)),
-    weighted_perplexity: Traits(ratio=lambda pair: (-float(pair[0]), float(pair[1]), True)),
-    bits_per_byte: Traits(ratio=lambda pair: (-float(pair[0]) / math.log(2), float(pair[1]), False)),
+    perplexity: AggregationTraits(ratio=lambda value: (-float(value), 1.0, True)),
+    weighted_mean: AggregationTraits(ratio=lambda pair: (float(pair[0]), float(pair[1]), False)),
+    weighted_perplexity: AggregationTraits(ratio=lambda pair: (-float(pair[0]), float(pair[1]), True)),
+    bits_per_byte: AggregationTraits(
+        ratio=lambda pair: (-float(pair[0]) / math.log(2), float(pair[1]), False)
+    ),
 }
 
 
-def traits_of(function: Any) -> Traits:
+def get_traits(function: Any) -> AggregationTraits:
     """Return what is known about a function; of an author's own, nothing."""
     if isinstance(function, Bleurt):
         return function.traits
     try:
-        return _TRAITS.get(function, Traits())
+        return _TRAITS.get(function, AggregationTraits())
     except TypeError:  # what cannot be a key is none of ours
-        return Traits()
+        return AggregationTraits()
 
 
 def packages_lacking(function: Any) -> tuple[str, ...]:
     """Return what has to be installed before a function can be called."""
-    return tuple(package for package in traits_of(function).needs if find_spec(package) is None)
+    return tuple(package for package in get_traits(function).needs if find_spec(package) is None)
 
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (

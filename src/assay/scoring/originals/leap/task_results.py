@@ -16,11 +16,11 @@ from assay.core.origin import Origin
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric, Score, Verdict
-from assay.core.task import Answered, Evaluation, Scorer
-from assay.scoring.originals.leap.aggregations import AGGREGATIONS, traits_of
+from assay.core.task import AnsweredRequest, Evaluation, Scorer
+from assay.scoring.originals.leap.aggregations import AGGREGATIONS, get_traits
 from assay.scoring.scorers.corpus_values import corpus_metrics, lost_metric
-from assay.scoring.scorers.list_values import Values, evaluate
-from assay.scoring.scorers.response_outcomes import option_target, score_of, task_of
+from assay.scoring.scorers.list_values import ListValues, evaluate_metrics
+from assay.scoring.scorers.response_outcomes import build_score, format_gold_labels, get_task
 
 TASK_RULE = "process_results"
 """The rule of an answer that the author's own code judges as it stands."""
@@ -41,10 +41,10 @@ class DocResults(Protocol):
     def digits(self) -> int | None:
         """Return the decimals that values over all documents are rounded to."""
 
-    def values(self, sample: Sample, answers: Sequence[Answered]) -> Mapping[str, Any] | Failure:
+    def values(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Mapping[str, Any] | Failure:
         """Return what the author's code says of one document; the failure, if there is nothing to say."""
 
-    def answer(self, sample: Sample, answers: Sequence[Answered]) -> str | None:
+    def answer(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> str | None:
         """Return what the model said, as a person reads it."""
 
     def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
@@ -54,7 +54,7 @@ class DocResults(Protocol):
         """Return for each metric whether more is better."""
 
 
-class _Kept(NamedTuple):
+class _PendingDocument(NamedTuple):
     """What is kept of one sample until all are there."""
 
     sample: Sample
@@ -72,14 +72,14 @@ class TaskResults:
         self.track = track
         self._author = author
         self._inner = inner
-        self._kept: list[_Kept] = []
+        self._kept: list[_PendingDocument] = []
         self._wanted: tuple[str, ...] = ()
 
     def choose(self, names: Sequence[str]) -> None:
         """Report these metrics alone; the first decides."""
         self._wanted = tuple(names)
 
-    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+    def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         """Take one sample."""
         inner = self._inner.score(sample, answers) if self._inner is not None and sample.choices else None
         cut = any(
@@ -90,14 +90,14 @@ class TaskResults:
         )
         values = self._author.values(sample, answers)
         answer = self._author.answer(sample, answers)
-        self._kept.append(_Kept(sample, task_of(answers), values, inner, answer, cut))
+        self._kept.append(_PendingDocument(sample, get_task(answers), values, inner, answer, cut))
 
     def finish(self) -> Evaluation:
         """Call the author's functions, and return every sample's score."""
         judged = [kept.values for kept in self._kept if not isinstance(kept.values, Failure)]
-        aggregates = self._aggregates(judged)
-        values = evaluate(aggregates, judged, judged, self._wanted)
-        deciding = self._deciding(values)
+        aggregates = self._build_aggregates(judged)
+        values = evaluate_metrics(aggregates, judged, judged, self._wanted)
+        deciding = self._find_deciding(values)
         scores = [
             self._score(kept, values, deciding, row) for kept, row in zip(self._kept, self._rows, strict=True)
         ]
@@ -115,7 +115,7 @@ class TaskResults:
         places = count()
         return [None if isinstance(kept.values, Failure) else next(places) for kept in self._kept]
 
-    def _aggregates(self, judged: Sequence[Mapping[str, Any]]) -> list[_Aggregate]:
+    def _build_aggregates(self, judged: Sequence[Mapping[str, Any]]) -> list[_Aggregate]:
         """Return the metrics: the one that decides first, the others as the author's code names them."""
         names = dict.fromkeys(str(name) for values in judged for name in values)
         functions = self._author.aggregation()
@@ -140,13 +140,13 @@ class TaskResults:
     def _headline(self) -> str | None:
         return self._wanted[0] if self._wanted else self._author.headline
 
-    def _deciding(self, values: Values) -> str:
+    def _find_deciding(self, values: ListValues) -> str:
         headline = self._headline
         return headline if headline in (*values.whole, *values.lost) else values.deciding or NO_METRIC
 
-    def _score(self, kept: _Kept, values: Values, deciding: str, row: int | None) -> Score:
+    def _score(self, kept: _PendingDocument, values: ListValues, deciding: str, row: int | None) -> Score:
         inner = kept.inner
-        target = option_target(kept.sample) or " | ".join(kept.sample.targets) or None
+        target = format_gold_labels(kept.sample) or " | ".join(kept.sample.targets) or None
         known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
         if inner is None:
             known |= {"answer": kept.answer, "rule": TASK_RULE}
@@ -160,7 +160,7 @@ class TaskResults:
             }
 
         def scored(verdict: Verdict, **more: Any) -> Score:
-            return score_of(self.track, kept.sample, kept.task, verdict, **known, **more)
+            return build_score(self.track, kept.sample, kept.task, verdict, **known, **more)
 
         if isinstance(kept.values, Failure):
             return scored(Verdict.FAILED, why=f"{kept.values.kind}: {kept.values.message}")
@@ -178,7 +178,7 @@ class TaskResults:
         return scored(Verdict.SCORED, value=value, also=also, ratios=ratios)
 
     def _metrics(
-        self, scores: Sequence[Score], values: Values, judged: Sequence[Mapping[str, Any]]
+        self, scores: Sequence[Score], values: ListValues, judged: Sequence[Mapping[str, Any]]
     ) -> list[Metric]:
         """Return the metrics whose value is no mean over the documents."""
         rows = {
@@ -211,7 +211,7 @@ class _Aggregate:
         self.file = file
         self.higher_is_better = higher_is_better
         self._function = function
-        self._traits = traits_of(function)
+        self._traits = get_traits(function)
         self.is_costly = self._traits.is_costly
         is_authors = all(function is not known for known in AGGREGATIONS.values())
         self.scores_single_rows = not is_authors and not self.is_costly

@@ -17,11 +17,11 @@ from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric, Score, Verdict
-from assay.core.task import Answered, Evaluation, Scorer
+from assay.core.task import AnsweredRequest, Evaluation, Scorer
 from assay.scoring.judges.binding import bind_judge, needs_judge
-from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics, lost_metric
-from assay.scoring.scorers.list_values import Values, evaluate
-from assay.scoring.scorers.response_outcomes import score_of, task_of
+from assay.scoring.scorers.corpus_values import build_count_metrics, corpus_metrics, lost_metric
+from assay.scoring.scorers.list_values import ListValues, evaluate_metrics
+from assay.scoring.scorers.response_outcomes import build_score, get_task
 
 AUTHOR_RULE = "post_processing"
 """Begins the name of every rule by which an author's code, or a post-processor of theirs, finds answers."""
@@ -46,7 +46,7 @@ class AuthorLists(Protocol):
     def row(self, sample_id: str) -> int:
         """Return the number of a sample's row."""
 
-    def raw(self, answers: Sequence[Answered]) -> tuple[Any, ...] | Failure:
+    def raw(self, answers: Sequence[AnsweredRequest]) -> tuple[Any, ...] | Failure:
         """Return one row's answers in the shape that the author's code expects."""
 
     def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
@@ -65,7 +65,7 @@ class AuthorLists(Protocol):
         """Whether no answer was found in what the model wrote about a row; asked after `predictions`."""
 
 
-class _Kept(NamedTuple):
+class _PendingSample(NamedTuple):
     """What is kept of one sample until all are there."""
 
     sample: Sample
@@ -82,7 +82,7 @@ class AuthorMetrics:
         self.track = track
         self._author = author
         self._inner = inner
-        self._kept: list[_Kept] = []
+        self._kept: list[_PendingSample] = []
         self._wanted: tuple[str, ...] = ()
 
     def choose(self, names: Sequence[str]) -> None:
@@ -98,7 +98,7 @@ class AuthorMetrics:
         """Give the judge to the metrics that need one."""
         bind_judge(self._author.metrics, judge)
 
-    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+    def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         """Take one sample."""
         inner = None if self._inner is None else self._inner.score(sample, answers)
         cut = any(
@@ -107,7 +107,7 @@ class AuthorMetrics:
             if isinstance(answered.response.outcome, Completion)
             for output in answered.response.outcome.outputs
         )
-        self._kept.append(_Kept(sample, task_of(answers), self._author.raw(answers), inner, cut))
+        self._kept.append(_PendingSample(sample, get_task(answers), self._author.raw(answers), inner, cut))
 
     def finish(self) -> Evaluation:
         """Call the metrics, and return every sample's score."""
@@ -117,7 +117,7 @@ class AuthorMetrics:
         predictions = self._predictions(rows)
         references = list(self._author.references())
         usable = [number for number, kept in sorted(rows.items()) if not isinstance(kept.raw, Failure)]
-        values = evaluate(
+        values = evaluate_metrics(
             self._author.metrics,
             [predictions[number] for number in usable],
             [references[number] for number in usable],
@@ -127,7 +127,7 @@ class AuthorMetrics:
         notes = tuple(
             dict.fromkeys(
                 (
-                    *self._nothing_found(predictions, usable),
+                    *self._note_no_answers(predictions, usable),
                     *(note for metric in self._author.metrics for note in _notes(metric)),
                 )
             )
@@ -145,7 +145,7 @@ class AuthorMetrics:
             notes,
         )
 
-    def _nothing_found(self, predictions: Sequence[Any], usable: Sequence[int]) -> list[str]:
+    def _note_no_answers(self, predictions: Sequence[Any], usable: Sequence[int]) -> list[str]:
         """Return a note where the author's code made None of every answer, as a function without `return`."""
         if self._inner is not None and not self._author.chooses_itself:
             return []
@@ -157,7 +157,7 @@ class AuthorMetrics:
         said = f"{name} returned None for all {len(usable):,} answers: no row has an answer"
         return [f"{said}; see that every branch of it ends with `return` and a value"]
 
-    def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
+    def _predictions(self, rows: Mapping[int, _PendingSample]) -> list[Any]:
         n = self._author.n_rows
         raws = [rows[number].raw if number in rows else None for number in range(n)]
         chosen = [None if isinstance(raw, Failure) else raw for raw in raws]
@@ -170,16 +170,16 @@ class AuthorMetrics:
 
     def _score(
         self,
-        kept: _Kept,
+        kept: _PendingSample,
         predictions: Sequence[Any],
         references: Sequence[Any],
-        values: Values,
+        values: ListValues,
         at: int | None,
     ) -> Score:
         number = self._author.row(kept.sample.id)
         deciding = values.deciding or NO_METRIC
         names = [deciding, *(name for name in values.per_row if name != deciding)]
-        target = _spelled(self._author.target(references[number]))
+        target = _format_value(self._author.target(references[number]))
         known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
         if kept.inner is not None:
             known |= {
@@ -193,7 +193,7 @@ class AuthorMetrics:
             }
         if isinstance(kept.raw, Failure):
             why = f"{kept.raw.kind}: {kept.raw.message}"
-            return score_of(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
+            return build_score(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
         if kept.inner is None or self._author.chooses_itself:
             known |= {"answer": _answer(predictions[number], kept.sample), "rule": self._author.rule}
         if at is not None:
@@ -201,29 +201,29 @@ class AuthorMetrics:
             known["details"] = values.details.get(at, ())
         if at is not None and at in values.troubles:
             why = values.troubles[at]
-            return score_of(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
+            return build_score(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
         if at is None or deciding not in values.per_row:
             known["also"] = {} if at is None else _row_values(values, names[1:], at)
-            return score_of(self.track, kept.sample, kept.task, Verdict.UNGRADED, **known)
+            return build_score(self.track, kept.sample, kept.task, Verdict.UNGRADED, **known)
         if (
             kept.inner is not None
             and kept.inner.verdict is Verdict.UNANSWERED
             and not self._author.chooses_itself
         ):
-            return score_of(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
+            return build_score(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
         value = values.per_row[deciding][at]
         if not value and self._author.is_unanswered(number):
-            return score_of(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
+            return build_score(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
         known["ratios"] = {
             name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
         }
         known["also"] = _row_values(values, names[1:], at)
-        return score_of(self.track, kept.sample, kept.task, Verdict.SCORED, value=value, **known)
+        return build_score(self.track, kept.sample, kept.task, Verdict.SCORED, value=value, **known)
 
     def _metrics(
         self,
         scores: Sequence[Score],
-        values: Values,
+        values: ListValues,
         predictions: Sequence[Any],
         references: Sequence[Any],
         usable: Sequence[int],
@@ -245,7 +245,7 @@ class AuthorMetrics:
                     for number, sample_id in numbered
                     if number in kept and (part := parts[number]) is not None
                 }
-                made += counted_metrics(self.track, name, scores, counted)
+                made += build_count_metrics(self.track, name, scores, counted)
                 continue
             if name in values.ratios or name in values.lost or values.is_mean(name):
                 continue
@@ -253,7 +253,7 @@ class AuthorMetrics:
         return made
 
 
-def _row_values(values: Values, names: Sequence[str], at: int) -> dict[str, float]:
+def _row_values(values: ListValues, names: Sequence[str], at: int) -> dict[str, float]:
     """Return one row's values of the metrics that are means over rows."""
     return {
         name: one
@@ -262,7 +262,7 @@ def _row_values(values: Values, names: Sequence[str], at: int) -> dict[str, floa
     }
 
 
-def _chosen_option(kept: _Kept) -> int:
+def _chosen_option(kept: _PendingSample) -> int:
     """Return the index of the option that the inner scorer found; -1 for none."""
     answer = None if kept.inner is None else kept.inner.answer
     return kept.sample.labels.index(answer) if answer in kept.sample.labels else -1
@@ -275,10 +275,10 @@ def _answer(prediction: Any, sample: Sample) -> str | None:
         return sample.labels[prediction] if 0 <= prediction < len(sample.labels) else None
     if isinstance(prediction, list) and sample.labels and len(prediction) == len(sample.labels):
         return sample.labels[max(range(len(prediction)), key=prediction.__getitem__)]
-    return _spelled(prediction)
+    return _format_value(prediction)
 
 
-def _spelled(value: Any) -> str | None:
+def _format_value(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):

@@ -15,14 +15,14 @@ from assay.core.errors import PlanError, Problem, listing
 from assay.core.ports import Judge
 from assay.core.score import JudgeReply
 from assay.scoring.judges.conversation import Conversation
-from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_all
+from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_cases
 from assay.scoring.judges.prompts import JudgeType
-from assay.scoring.judges.questions import Procedure, comparing_questions, grading_questions
+from assay.scoring.judges.questions import JudgingProcedure, comparing_questions, grading_questions
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 NAME = "GPT-Eval"
-NOT_SHOWN = "(this answer is not shown)"
+HIDDEN_ANSWER = "(this answer is not shown)"
 """Stands for earlier answers of a conversation of which only the last was kept."""
 
 
@@ -52,13 +52,13 @@ class GPTEval(ListMetric):
         self.last_verdicts: list[Judgement] = []
         """The judgement of each sample in the latest call: the judge's texts, and the value or why none."""
         self._judge: Judge | None = None
-        self._procedure: Procedure | None = None
+        self._procedure: JudgingProcedure | None = None
         self._is_last_answer = False
 
-    def bind(self, judge: Judge, procedure: Procedure | None = None) -> None:
+    def bind(self, judge: Judge, procedure: JudgingProcedure | None = None) -> None:
         """Take the judge to ask, and how; without a procedure, Assay's own prompts and defaults."""
         self._judge = judge
-        self._procedure = procedure or Procedure()
+        self._procedure = procedure or JudgingProcedure()
 
     @property
     def last_replies(self) -> list[tuple[JudgeReply, ...]]:
@@ -81,12 +81,12 @@ class GPTEval(ListMetric):
         """Ask the judge about every prediction and return the mean of its grades."""
         check_lengths(self, predictions, references)
         if self._judge is None or self._procedure is None:
-            raise no_judge()
+            raise missing_judge_error()
         cases = [
             self._questions(prediction, row, self._procedure)
             for prediction, row in zip(predictions, references, strict=True)
         ]
-        self.last_verdicts = judge_all(self._judge, cases)
+        self.last_verdicts = judge_cases(self._judge, cases)
         values = [math.nan if one.value is None else one.value for one in self.last_verdicts]
         self.last_score_lists = {NAME: values}
         graded = [one.value for one in self.last_verdicts if one.value is not None]
@@ -105,7 +105,7 @@ class GPTEval(ListMetric):
         return None
 
     def _questions(
-        self, prediction: Any, row: Mapping[str, Any], procedure: Procedure
+        self, prediction: Any, row: Mapping[str, Any], procedure: JudgingProcedure
     ) -> list[Question] | Unaskable:
         """Return what to ask about a prediction, or why nothing can be asked."""
         try:
@@ -132,7 +132,7 @@ class GPTEval(ListMetric):
                     "write multi_turn=True, or return one of them from post_processing"
                 )
             if self._is_last_answer:
-                answers = (*[NOT_SHOWN] * (len(questions) - 1), *answers)
+                answers = (*[HIDDEN_ANSWER] * (len(questions) - 1), *answers)
             else:
                 questions = questions[:1]
         if len(questions) != len(answers):
@@ -141,7 +141,7 @@ class GPTEval(ListMetric):
         return Conversation(questions, answers, references)
 
 
-def no_judge() -> PlanError:
+def missing_judge_error() -> PlanError:
     """Return the error for a judge that is needed and not named; a plan can raise it before anything runs."""
     return PlanError(
         Problem("JUDGE-001", "a metric grades by a judge, and none is named", "name a judge: --judge MODEL")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 
-class Unit(NamedTuple):
+class MetricUnit(NamedTuple):
     """What a value is counted in."""
 
     scale: float
@@ -18,13 +18,13 @@ class Unit(NamedTuple):
     """Whether it is a share at all."""
 
 
-def unit_of(metric: Any, name: str) -> Unit:
+def get_unit(metric: Any, name: str) -> MetricUnit:
     """Return what a value of a metric is counted in; the metric may be any object that an author wrote."""
-    own: Mapping[str, Unit] = getattr(metric, "units", {})
+    own: Mapping[str, MetricUnit] = getattr(metric, "units", {})
     if name in own:
         return own[name]
     scale = float(getattr(metric, "scale", 1.0))
-    return Unit(scale, bool(getattr(metric, "is_share", scale != 1.0)))
+    return MetricUnit(scale, bool(getattr(metric, "is_share", scale != 1.0)))
 
 
 class ListMetric:
@@ -37,7 +37,7 @@ class ListMetric:
     """What a call returns for a perfect share: 100.0 for percent metrics. Samples' values are not scaled."""
     higher_is_better: ClassVar[bool] = True
     """Whether a larger value is the better one."""
-    units: Mapping[str, Unit] = {}
+    units: Mapping[str, MetricUnit] = {}
     """Of the values that are counted otherwise than `scale` says."""
     corpus_values: ClassVar[Collection[str]] = ()
     """Values over all samples that are no mean of the samples' own, even where they happen to equal it."""

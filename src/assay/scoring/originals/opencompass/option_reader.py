@@ -79,72 +79,78 @@ def _pattern(part: Part, labels: Sequence[str]) -> str:
     }[part]
 
 
-def _maybe(*words: str) -> tuple[str, ...]:
+def _make_optional(*words: str) -> tuple[str, ...]:
     return (*words, "")
 
 
-def _stated(name: str, *lead: Part, gap: Slot = Slot.SPACES) -> Phrase:
+def _make_stated_phrase(name: str, *lead: Part, gap: Slot = Slot.SPACES) -> Phrase:
     """Return a phrase that ends in its label."""
     return Phrase(name, (*lead, gap, Slot.LABEL))
 
 
 def _closing(name: str, *lead: Part, marks: str = ".。") -> Phrase:
     """Return a phrase whose label is the last character of the reply, or the one before its last mark."""
-    return Phrase(name, (*lead, Slot.LABEL, _maybe(*marks), Slot.END))
+    return Phrase(name, (*lead, Slot.LABEL, _make_optional(*marks), Slot.END))
 
 
 def _chinese_answers() -> Iterator[Phrase]:
     """Yield 'the answer is X' and its variants."""
     must = ("应该", "应")
-    may = _maybe(*must, "该")
+    may = _make_optional(*must, "该")
     colons = {"wide_colon": "：", "colon": ":"}
-    yield _stated("zh_answer", _ANSWER, _maybe("是"))
+    yield _make_stated_phrase("zh_answer", _ANSWER, _make_optional("是"))
     for name, colon in colons.items():
-        yield _stated(f"zh_answer_{name}", _ANSWER, _maybe("是"), Slot.SPACES, colon)
+        yield _make_stated_phrase(f"zh_answer_{name}", _ANSWER, _make_optional("是"), Slot.SPACES, colon)
     for name, verb in {"is": "是", "equals": "为"}.items():
-        yield _stated(f"zh_answer_option_{name}", _ANSWER + _OPTION, may, verb)
+        yield _make_stated_phrase(f"zh_answer_option_{name}", _ANSWER + _OPTION, may, verb)
     for name, verb in {"be": "是", "choose": "选"}.items():
-        yield _stated(f"zh_answer_should_{name}", _ANSWER, must, verb)
+        yield _make_stated_phrase(f"zh_answer_should_{name}", _ANSWER, must, verb)
     option = _ANSWER + _OPTION
-    yield _stated("zh_answer_option_wide_colon", option, _maybe("为"), Slot.SPACES, colons["wide_colon"])
-    marked = (option, _maybe("为"), Slot.SPACE, Slot.EMPHASIS, Slot.LABEL)
+    yield _make_stated_phrase(
+        "zh_answer_option_wide_colon", option, _make_optional("为"), Slot.SPACES, colons["wide_colon"]
+    )
+    marked = (option, _make_optional("为"), Slot.SPACE, Slot.EMPHASIS, Slot.LABEL)
     yield Phrase("zh_answer_option_marked", marked)
-    yield _stated("zh_answer_option_colon", option, _maybe("是"), Slot.SPACES, colons["colon"])
-    yield _stated("zh_answer_equals", _ANSWER, "为")
-    yield _stated("zh_answer_choose", _ANSWER, "选")
-    yield _stated("zh_choose", "选", _maybe("择"))
+    yield _make_stated_phrase(
+        "zh_answer_option_colon", option, _make_optional("是"), Slot.SPACES, colons["colon"]
+    )
+    yield _make_stated_phrase("zh_answer_equals", _ANSWER, "为")
+    yield _make_stated_phrase("zh_answer_choose", _ANSWER, "选")
+    yield _make_stated_phrase("zh_choose", "选", _make_optional("择"))
 
 
 def _chinese_verdicts() -> Iterator[Phrase]:
     """Yield phrases that call an option right or wrong."""
-    item = _maybe(_OPTION, "选", "项")
+    item = _make_optional(_OPTION, "选", "项")
     only = ("只有", item, Slot.ONE_SPACE)
     # Two options in one phrase: the first is the answer.
-    first = ("故", _maybe("选"), Slot.SPACES, Slot.LABEL)
-    yield Phrase("zh_therefore_only", (*first, *only, Slot.ANOTHER, Slot.ONE_SPACE, _maybe("是"), "对"))
-    yield Phrase("zh_only_wrong", (*only, Slot.LABEL, Slot.ONE_SPACE, _maybe("是"), _WRONG))
-    yield Phrase("zh_only_correct", (*only, Slot.LABEL, Slot.ONE_SPACE, _maybe("不"), _CORRECT))
-    which = (item, _maybe("的"), "是")
+    first = ("故", _make_optional("选"), Slot.SPACES, Slot.LABEL)
+    yield Phrase(
+        "zh_therefore_only", (*first, *only, Slot.ANOTHER, Slot.ONE_SPACE, _make_optional("是"), "对")
+    )
+    yield Phrase("zh_only_wrong", (*only, Slot.LABEL, Slot.ONE_SPACE, _make_optional("是"), _WRONG))
+    yield Phrase("zh_only_correct", (*only, Slot.LABEL, Slot.ONE_SPACE, _make_optional("不"), _CORRECT))
+    which = (item, _make_optional("的"), "是")
     claims: dict[str, tuple[Part, ...]] = {
-        "right": (_maybe("不"), "对"),
-        "correct": (_maybe("不"), _CORRECT),
+        "right": (_make_optional("不"), "对"),
+        "correct": (_make_optional("不"), _CORRECT),
         "wrong": ("错误",),
     }
     for name, claim in claims.items():
-        yield _stated(f"zh_statement_{name}", "说法", *claim, *which, gap=Slot.ONE_SPACE)
+        yield _make_stated_phrase(f"zh_statement_{name}", "说法", *claim, *which, gap=Slot.ONE_SPACE)
     for name, ending in {"correct": "的", "correct_answer": _ANSWER}.items():
         yield Phrase(f"zh_is_{name}", (Slot.LABEL, Slot.ONE_SPACE, "是" + _CORRECT + ending))
     yield Phrase("zh_option_correct", (_OPTION, Slot.ONE_SPACE, Slot.LABEL, Slot.ONE_SPACE, _CORRECT))
-    yield _stated("zh_so_answer", "所以答", gap=Slot.ONE_SPACE)
+    yield _make_stated_phrase("zh_so_answer", "所以答", gap=Slot.ONE_SPACE)
 
 
 def _english_answers() -> Iterator[Phrase]:
     """Yield 'The answer is X' and its variants."""
 
     def after(subject: str, *marks: Part) -> tuple[Part, ...]:
-        return ("T", "t"), f"he {subject}", _maybe(":"), *marks
+        return ("T", "t"), f"he {subject}", _make_optional(":"), *marks
 
-    bracket = (Slot.SPACE, _maybe("("))
+    bracket = (Slot.SPACE, _make_optional("("))
     # 'ANSWER: b' fits and names no option: the case of the letter counts.
     colon = ("answer", Slot.SPACES, ":", Slot.SPACES, Slot.LABEL)
     yield Phrase("answer_colon", colon, ignores_case=True)
@@ -175,7 +181,7 @@ PHRASES = (
     ),
     *_english_answers(),
     Phrase("opening_zh_option", (Slot.START, _OPTION, Slot.ONE_SPACE, Slot.LABEL)),
-    Phrase("opening_letter_zh_option", (Slot.START, Slot.LABEL, Slot.ONE_SPACE, _maybe("选"), "项")),
+    Phrase("opening_letter_zh_option", (Slot.START, Slot.LABEL, Slot.ONE_SPACE, _make_optional("选"), "项")),
     Phrase("opening_letter", (Slot.START, Slot.LABEL, (Slot.SPACE, *".。，,：:$"))),
     # Everything after the first 1 and one more character, which is meant for '1.'.
     Phrase("numbered_text", ("1", Slot.CHARACTER, Slot.ONE_SPACE, Slot.REST)),
@@ -187,7 +193,7 @@ CUSHION_PHRASES = (Phrase("letter_before_colon", (Slot.LABEL, ":")), Phrase("fir
 
 
 @lru_cache(maxsize=256)
-def _compiled(labels: tuple[str, ...], cushion: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _compile_phrases(labels: tuple[str, ...], cushion: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
     phrases = (*PHRASES, *CUSHION_PHRASES) if cushion else PHRASES
     return tuple((one.name, one.compile(labels)) for one in phrases)
 
@@ -196,15 +202,15 @@ def read_phrase(text: str, labels: Sequence[str], *, cushion: bool) -> Extractio
     """Return the option that a phrase names, with the phrase's name as the rule; empty when none does."""
     body, labels = text.strip(), tuple(labels)
     offset = len(text) - len(text.lstrip())
-    for name, pattern in _compiled(labels, cushion):
+    for name, pattern in _compile_phrases(labels, cushion):
         match = pattern.search(body)
-        label = match and _named_label(match[_LABEL] or match[0], labels)
+        label = match and _find_named_label(match[_LABEL] or match[0], labels)
         if match and label:
             return Extraction(label, name, (match.start() + offset, match.end() + offset))
     return Extraction()
 
 
-def _named_label(text: str, labels: Sequence[str]) -> str | None:
+def _find_named_label(text: str, labels: Sequence[str]) -> str | None:
     """Return the first label, in the labels' order, that occurs in a text."""
     return text if text in labels else next((label for label in labels if label in text), None)
 

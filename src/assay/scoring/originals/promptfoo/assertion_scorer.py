@@ -9,18 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from assay.core.assertion import ASSERTIONS, RUBRIC, Assertion, base_type, display, is_negated, rubrics
+from assay.core.assertion import (
+    ASSERTIONS,
+    RUBRIC,
+    Assertion,
+    base_type,
+    format_assertion,
+    is_negated,
+    iter_rubrics,
+)
 from assay.core.ports import Judge
 from assay.core.response import Finish, Output
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, CorpusScorer, Evaluation, Scorer
-from assay.scoring.extract.reply import visible
-from assay.scoring.judges.judgement import Judgement, judge_all
+from assay.core.task import AnsweredRequest, CorpusScorer, Evaluation, Scorer
+from assay.scoring.extract.reply import find_searchable_part
+from assay.scoring.judges.judgement import Judgement, judge_cases
 from assay.scoring.judges.rubric import rubric_question
-from assay.scoring.originals.llmbox.gpteval import no_judge
-from assay.scoring.originals.promptfoo.assertions import Result, decide, holds_in, named_scores
-from assay.scoring.scorers.response_outcomes import Unscorable, failed, outputs_of, score_of, task_of
+from assay.scoring.originals.llmbox.gpteval import missing_judge_error
+from assay.scoring.originals.promptfoo.assertions import (
+    AssertionResult,
+    decide,
+    is_assertion_met,
+    score_named_metrics,
+)
+from assay.scoring.scorers.response_outcomes import (
+    Unscorable,
+    build_failed_score,
+    build_score,
+    collect_outputs,
+    get_task,
+)
 
 ALL_ASSERTIONS = "all_assertions"
 ASSERTION_SCORE = "assertion_score"
@@ -28,7 +47,7 @@ PASSED = "assertions"
 """The rule of a reply that passes."""
 
 
-def assertions(track: str = "gen", judged: bool = False) -> Scorer | CorpusScorer:
+def make_assertion_scorer(track: str = "gen", judged: bool = False) -> Scorer | CorpusScorer:
     """Return the scorer of a track; with `judged`, one that asks a judge when all replies are there."""
     return JudgedAssertions(track) if judged else AssertionScorer(track)
 
@@ -37,7 +56,7 @@ class _Case(NamedTuple):
     """One sample and the replies to it."""
 
     sample: Sample
-    answers: Sequence[Answered]
+    answers: Sequence[AnsweredRequest]
     replies: tuple[str, ...]
     """Without reasoning and white space around; of several outputs each counts."""
     is_truncated: bool
@@ -55,7 +74,9 @@ class _Case(NamedTuple):
 
     def judge_questions(self) -> list[tuple[str, Assertion]]:
         """Return what a judge is asked about: each reply with each criterion."""
-        return [(reply, rubric) for reply in self.replies if reply for rubric in rubrics(self.assertions)]
+        return [
+            (reply, rubric) for reply in self.replies if reply for rubric in iter_rubrics(self.assertions)
+        ]
 
     @property
     def target(self) -> str | None:
@@ -70,10 +91,10 @@ class AssertionScorer:
     def __init__(self, track: str) -> None:
         self.track = track
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score."""
         case = _case(self.track, sample, answers)
-        return case if isinstance(case, Score) else _scored(self.track, case, [])
+        return case if isinstance(case, Score) else _score_case(self.track, case, [])
 
 
 class JudgedAssertions:
@@ -91,46 +112,46 @@ class JudgedAssertions:
         """Take the judge to ask."""
         self._judge = judge
 
-    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+    def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         """Take one sample."""
         self._cases.append(_case(self.track, sample, answers))
 
     def finish(self) -> Evaluation:
         """Ask the judge, and return every sample's score."""
         if self._judge is None:
-            raise no_judge()
+            raise missing_judge_error()
         cases = [one for one in self._cases if isinstance(one, _Case)]
         questions = [
             [rubric_question(reply, str(rubric["value"]))]
             for case in cases
             for reply, rubric in case.judge_questions()
         ]
-        judgements = iter(judge_all(self._judge, questions))
+        judgements = iter(judge_cases(self._judge, questions))
         scores: list[Score] = []
         for case in self._cases:
             if isinstance(case, Score):
                 scores.append(case)
                 continue
-            scores.append(_scored(self.track, case, [next(judgements) for _ in case.judge_questions()]))
+            scores.append(_score_case(self.track, case, [next(judgements) for _ in case.judge_questions()]))
         return Evaluation(scores)
 
 
-def _case(track: str, sample: Sample, answers: Sequence[Answered]) -> _Case | Score:
+def _case(track: str, sample: Sample, answers: Sequence[AnsweredRequest]) -> _Case | Score:
     try:
-        outputs = outputs_of(answers)
+        outputs = collect_outputs(answers)
     except Unscorable as error:
         target = " | ".join(sample.targets) or None
-        return failed(track, sample, answers, str(error), target, metric=ALL_ASSERTIONS)
+        return build_failed_score(track, sample, answers, str(error), target, metric=ALL_ASSERTIONS)
     replies = tuple(map(_reply, outputs))
     return _Case(sample, answers, replies, Finish.LENGTH in [output.finish for output in outputs])
 
 
 def _reply(output: Output) -> str:
-    region = visible(output.text)
+    region = find_searchable_part(output.text)
     return "" if region is None else output.text[region[0] : region[1]].strip()
 
 
-def _scored(track: str, case: _Case, judgements: Sequence[Judgement]) -> Score:
+def _score_case(track: str, case: _Case, judgements: Sequence[Judgement]) -> Score:
     """Return a sample's score; of several replies the mean counts."""
     known: dict[str, Any] = {
         "metric": ALL_ASSERTIONS,
@@ -139,15 +160,15 @@ def _scored(track: str, case: _Case, judgements: Sequence[Judgement]) -> Score:
         "is_truncated": case.is_truncated,
         "judged": tuple(reply for one in judgements for reply in one.replies),
     }
-    task = task_of(case.answers)
+    task = get_task(case.answers)
     if not case.assertions:
-        return score_of(track, case.sample, task, Verdict.UNGRADED, **known)
+        return build_score(track, case.sample, task, Verdict.UNGRADED, **known)
     if not any(case.replies):
         known["also"] = {ASSERTION_SCORE: 0.0}
-        return score_of(track, case.sample, task, Verdict.UNANSWERED, **known)
+        return build_score(track, case.sample, task, Verdict.UNANSWERED, **known)
     if trouble := next((one for one in judgements if one.value is None), None):
         known["why"] = f"no verdict from the judge: {trouble.why}"
-        return score_of(track, case.sample, task, Verdict.FAILED, **known)
+        return build_score(track, case.sample, task, Verdict.FAILED, **known)
     verdicts = iter(judgements)
     results = [_result(case, reply, verdicts) for reply in case.replies]
     names = dict.fromkeys(name for _, named in results for name in named)
@@ -156,29 +177,31 @@ def _scored(track: str, case: _Case, judgements: Sequence[Judgement]) -> Score:
         ASSERTION_SCORE: _mean([result.score for result, _ in results]),
     }
     broken = next((result.failed for result, _ in results if not result.is_passed), ())
-    return score_of(
+    return build_score(
         track,
         case.sample,
         task,
         Verdict.SCORED,
         value=_mean([float(result.is_passed) for result, _ in results]),
-        rule=" and ".join(f"failed: {display(one)}" for one in broken) or PASSED,
+        rule=" and ".join(f"failed: {format_assertion(one)}" for one in broken) or PASSED,
         **known,
     )
 
 
-def _result(case: _Case, reply: str, verdicts: Iterator[Judgement]) -> tuple[Result, dict[str, float]]:
+def _result(
+    case: _Case, reply: str, verdicts: Iterator[Judgement]
+) -> tuple[AssertionResult, dict[str, float]]:
     """Return what became of the assertions about one reply, and of those that have a metric of their own."""
     if not reply:
-        return Result(False, 0.0, ()), {}
-    opinions = {id(one): next(verdicts).value == 1.0 for one in rubrics(case.assertions)}
+        return AssertionResult(False, 0.0, ()), {}
+    opinions = {id(one): next(verdicts).value == 1.0 for one in iter_rubrics(case.assertions)}
 
     def holds(assertion: Assertion) -> bool:
         if base_type(assertion) == RUBRIC:
             return opinions[id(assertion)] != is_negated(assertion)
-        return holds_in(assertion, reply)
+        return is_assertion_met(assertion, reply)
 
-    return decide(case.assertions, case.threshold, holds), named_scores(case.assertions, holds)
+    return decide(case.assertions, case.threshold, holds), score_named_metrics(case.assertions, holds)
 
 
 def _mean(values: Sequence[float]) -> float:

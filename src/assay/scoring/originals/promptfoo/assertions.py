@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from assay.core.assertion import RUBRIC, SET, Assertion, base_type, is_negated
 from assay.core.javascript_regex import compile_javascript
-from assay.core.json_schema import conforms, same_json
+from assay.core.json_schema import conforms, is_same_json
 
 
-class Result(NamedTuple):
+class AssertionResult(NamedTuple):
     """What became of the assertions about one reply."""
 
     is_passed: bool
@@ -26,7 +26,7 @@ class Result(NamedTuple):
 
 def decide(
     assertions: Sequence[Assertion], threshold: float | None, holds: Callable[[Assertion], bool]
-) -> Result:
+) -> AssertionResult:
     """Return whether a reply passes: all assertions hold, or their weighted share reaches the threshold.
 
     An assertion of weight 0 never fails a reply. `holds` decides a single assertion.
@@ -48,10 +48,10 @@ def decide(
         reached += weight * score
         is_passed = is_passed and (holding or weight == 0)
     share = reached / total if total else 0.0
-    return Result(share >= threshold if threshold is not None else is_passed, share, tuple(failed))
+    return AssertionResult(share >= threshold if threshold is not None else is_passed, share, tuple(failed))
 
 
-def holds_in(assertion: Assertion, reply: str) -> bool:
+def is_assertion_met(assertion: Assertion, reply: str) -> bool:
     """Whether an assertion that needs no judge holds; ValueError for one that is not known."""
     base = base_type(assertion)
     if base not in _CHECKS:
@@ -59,7 +59,9 @@ def holds_in(assertion: Assertion, reply: str) -> bool:
     return _CHECKS[base](reply, assertion.get("value")) != is_negated(assertion)
 
 
-def named_scores(assertions: Sequence[Assertion], holds: Callable[[Assertion], bool]) -> dict[str, float]:
+def score_named_metrics(
+    assertions: Sequence[Assertion], holds: Callable[[Assertion], bool]
+) -> dict[str, float]:
     """Return the weighted share of the assertions of each metric that rows name."""
     metrics: dict[str, list[Assertion]] = {}
     for assertion in assertions:
@@ -73,7 +75,7 @@ def _equals(reply: str, value: Any) -> bool:
         return reply == value
     if isinstance(value, Mapping | list):
         found = _json(reply)
-        return found is not None and same_json(found[0], value)
+        return found is not None and is_same_json(found[0], value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return reply == json.dumps(value)
@@ -110,11 +112,11 @@ def _contains_json(reply: str, schema: Any) -> bool:
     return False
 
 
-def _any(reply: str, values: Sequence[str]) -> bool:
+def _contains_any(reply: str, values: Sequence[str]) -> bool:
     return any(value in reply for value in values)
 
 
-def _all(reply: str, values: Sequence[str]) -> bool:
+def _contains_all(reply: str, values: Sequence[str]) -> bool:
     return all(value in reply for value in values)
 
 
@@ -126,10 +128,10 @@ _CHECKS: Mapping[str, Callable[[str, Any], bool]] = {
     "equals": _equals,
     "contains": lambda reply, value: value in reply,
     "icontains": lambda reply, value: value.lower() in reply.lower(),
-    "contains-any": _any,
-    "contains-all": _all,
-    "icontains-any": lambda reply, values: _any(reply.lower(), _lower(values)),
-    "icontains-all": lambda reply, values: _all(reply.lower(), _lower(values)),
+    "contains-any": _contains_any,
+    "contains-all": _contains_all,
+    "icontains-any": lambda reply, values: _contains_any(reply.lower(), _lower(values)),
+    "icontains-all": lambda reply, values: _contains_all(reply.lower(), _lower(values)),
     "starts-with": lambda reply, value: reply.startswith(value),
     "regex": lambda reply, value: compile_javascript(value).search(reply) is not None,
     "is-json": _is_json,

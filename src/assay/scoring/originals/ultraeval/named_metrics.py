@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 
 PASS_K = "pass_k"
 AGGREGATIONS = (PASS_K, "mean")
@@ -24,7 +24,7 @@ class NamedMetric(NamedTuple):
     """How several values of one row become one; None leaves it to the metric."""
 
 
-def named_metrics(
+def read_metrics(
     metrics: Mapping[str, Mapping[str, Any]], known: Mapping[str, Callable[..., Any]]
 ) -> list[NamedMetric]:
     """Read metrics as they are configured; ValueError that lists the known names when one is unknown.
@@ -33,23 +33,23 @@ def named_metrics(
     """
     if not metrics:
         raise ValueError(f"no metric is named; expected at least one of {listing(known)}")
-    return [_named(display, dict(said), known) for display, said in metrics.items()]
+    return [_read_metric(display, dict(said), known) for display, said in metrics.items()]
 
 
-def _named(display: str, said: dict[str, Any], known: Mapping[str, Callable[..., Any]]) -> NamedMetric:
+def _read_metric(display: str, said: dict[str, Any], known: Mapping[str, Callable[..., Any]]) -> NamedMetric:
     given = said.pop("type", None)
     if given is None:
         raise ValueError(f"the metric {display!r} has no type; expected one of {listing(known)}")
     type_ = str(given).lower()
     if type_ not in known:
         raise ValueError(
-            f"there is no metric {given!r}{nearest(type_, known)}; expected one of {listing(known)}"
+            f"there is no metric {given!r}{suggest_name(type_, known)}; expected one of {listing(known)}"
         )
     aggregation = said.pop("aggregation", None)
     if aggregation is not None and aggregation not in AGGREGATIONS:
         raise ValueError(
             f"the metric {display!r}: there is no aggregation {aggregation!r}"
-            f"{nearest(str(aggregation), AGGREGATIONS)}; expected one of {listing(AGGREGATIONS)}"
+            f"{suggest_name(str(aggregation), AGGREGATIONS)}; expected one of {listing(AGGREGATIONS)}"
         )
     parameters = inspect.signature(known[type_]).parameters.values()
     options = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
@@ -57,6 +57,6 @@ def _named(display: str, said: dict[str, Any], known: Mapping[str, Callable[...,
         if name not in options:
             expected = f"one of {listing(options)}" if options else "none"
             raise ValueError(
-                f"the metric {type_!r} has no option {name!r}{nearest(name, options)}; expected {expected}"
+                f"the metric {type_!r} has no option {name!r}{suggest_name(name, options)}; expected {expected}"
             )
     return NamedMetric(display, type_, said, aggregation)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from assay.core.response import Finish
 from assay.core.sample import Sample
-from assay.core.task import Answered
+from assay.core.task import AnsweredRequest
 from assay.scoring.extract import Extraction
-from assay.scoring.extract.reply import spoken
+from assay.scoring.extract.reply import find_spoken_part
 from assay.scoring.originals.opencompass.postprocess import find_postprocessor, postprocessor_name
-from assay.scoring.scorers.extractors import find_extractor, span_of
-from assay.scoring.scorers.response_outcomes import outputs_of, task_of
+from assay.scoring.scorers.extractors import find_extractor, find_span
+from assay.scoring.scorers.response_outcomes import collect_outputs, get_task
 
 WHOLE_OUTPUT = "whole_output"
 """The rule of an answer that no post-processor made."""
@@ -20,7 +20,7 @@ PASSES_THROUGH = "general_torch"
 """The original's name for no post-processing."""
 
 
-class Reading(NamedTuple):
+class RowAnswers(NamedTuple):
     """What was read in all outputs for one sample."""
 
     sample: Sample
@@ -44,7 +44,7 @@ class Reading(NamedTuple):
         return any(target.strip() for target in self.sample.targets)
 
 
-class Reader:
+class RowAnswerReader:
     """Finds the answers in outputs by a named post-processor.
 
     What a model thinks before it speaks is not searched, unless `faithful` asks for the original, which also
@@ -63,28 +63,28 @@ class Reader:
         self._rule = self.postprocess or WHOLE_OUTPUT
         self._faithful = faithful
 
-    def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading:
+    def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers:
         """Return the answers; raise Unscorable when a request failed."""
-        outputs = outputs_of(answers)
+        outputs = collect_outputs(answers)
         found = [self.found(output.text, sample) for output in outputs]
         first = found[0]
         texts = tuple(one.answer for one in found)
         is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
-        return Reading(sample, task_of(answers), texts, first.span, first.rule, is_truncated)
+        return RowAnswers(sample, get_task(answers), texts, first.span, first.rule, is_truncated)
 
     def found(self, text: str, sample: Sample) -> Extraction:
         """Return the answer in one output, and what found it."""
         if self._extract is not None:
             return self._extract(text, sample)
         answer = self._find(text)
-        return Extraction(answer, self._rule, span_of(answer, text))
+        return Extraction(answer, self._rule, find_span(answer, text))
 
     def _find(self, text: str) -> str | None:
         if self._faithful:
             return text if self._process is None else self._process(text, faithful=True) or ""
         if self._process is not None and self._process.sees_reasoning:
             return self._process(text)
-        region = spoken(text)
+        region = find_spoken_part(text)
         if region is None:
             return None
         said = text[region[0] : region[1]]

@@ -10,15 +10,15 @@ import msgspec
 from assay.core.ports import Judge
 from assay.core.sample import Sample
 from assay.core.score import JudgeReply, Score, Verdict
-from assay.core.task import Answered, Evaluation
+from assay.core.task import AnsweredRequest, Evaluation
 from assay.scoring.judges.agreement import agreement_question
 from assay.scoring.judges.binding import last_replies
-from assay.scoring.judges.judgement import Unaskable, judge_all
+from assay.scoring.judges.judgement import Unaskable, judge_cases
 from assay.scoring.metrics.estimators import pass_at_k
-from assay.scoring.originals.llmbox.gpteval import no_judge
+from assay.scoring.originals.llmbox.gpteval import missing_judge_error
 from assay.scoring.originals.ultraeval.named_metrics import PASS_K, NamedMetric
-from assay.scoring.originals.ultraeval.row_answers import Reading
-from assay.scoring.originals.ultraeval.row_programs import checking_program, guarded
+from assay.scoring.originals.ultraeval.row_answers import RowAnswers
+from assay.scoring.originals.ultraeval.row_programs import checking_program, disable_functions
 from assay.scoring.sandbox import Protections, Sandbox
 from assay.scoring.scorers.response_outcomes import Unscorable
 
@@ -26,15 +26,15 @@ _PASS_AT = (1, 2, 10, 25, 50, 100)
 """The k of pass@k; those that there are not samples enough for are left out."""
 
 
-def pass_names(n_outputs: int) -> list[str]:
+def list_pass_names(n_outputs: int) -> list[str]:
     """Return the names of pass@k for so many outputs."""
     return [f"pass@{k}" for k in _PASS_AT if k <= n_outputs]
 
 
-class LateMetric(Protocol):
+class BatchMetric(Protocol):
     """A metric that judges all rows together."""
 
-    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+    def values(self, readings: Sequence[RowAnswers]) -> list[dict[str, float] | Unscorable]:
         """Return each row's values by name, or why it has none."""
 
     @property
@@ -59,7 +59,7 @@ class FunctionExecution:
         self.last_passed: Sequence[tuple[bool, ...]] = ()
         self._protections: Protections | None = None
 
-    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+    def values(self, readings: Sequence[RowAnswers]) -> list[dict[str, float] | Unscorable]:
         """Run every output of every row."""
         written = [self._programs(reading) for reading in readings]
         programs = [program for row in written if not isinstance(row, Unscorable) for program in row]
@@ -82,7 +82,7 @@ class FunctionExecution:
         """Say what the sandbox protected from."""
         return () if self._protections is None else (f"programs ran in a {self._protections}",)
 
-    def _programs(self, reading: Reading) -> list[str] | Unscorable:
+    def _programs(self, reading: RowAnswers) -> list[str] | Unscorable:
         """Return the programs of a row; an output without an answer has none, and so does not pass."""
         try:
             programs = [
@@ -92,7 +92,7 @@ class FunctionExecution:
             ]
         except (ValueError, TypeError) as error:
             return Unscorable(str(error))
-        return [guarded(one) for one in programs] if self._faithful else programs
+        return [disable_functions(one) for one in programs] if self._faithful else programs
 
     def _counted(self, n_outputs: int, n_passed: int) -> dict[str, float]:
         if self._named.aggregation != PASS_K:
@@ -116,10 +116,10 @@ class JudgedAgreement:
         """Take the judge to ask."""
         self._judge = judge
 
-    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+    def values(self, readings: Sequence[RowAnswers]) -> list[dict[str, float] | Unscorable]:
         """Ask about every output of every row; a row without a verdict has no value."""
         if self._judge is None:
-            raise no_judge()
+            raise missing_judge_error()
         cases = [
             [
                 agreement_question(
@@ -135,7 +135,7 @@ class JudgedAgreement:
             or Unaskable("no output to judge")
             for reading in readings
         ]
-        judged = judge_all(self._judge, cases)
+        judged = judge_cases(self._judge, cases)
         self.last_replies = [one.replies for one in judged]
         found: list[dict[str, float] | Unscorable] = []
         for reading, case, one in zip(readings, cases, judged, strict=True):
@@ -151,32 +151,32 @@ class JudgedAgreement:
         """Return nothing: a run names its judge by itself."""
         return ()
 
-    def _counting(self, reading: Reading) -> Sequence[str | None]:
+    def _counting(self, reading: RowAnswers) -> Sequence[str | None]:
         return reading.texts[:1] if self._faithful else reading.texts
 
 
-LATE_METRICS: Mapping[str, Callable[..., LateMetric]] = {
+BATCH_METRICS: Mapping[str, Callable[..., BatchMetric]] = {
     "function_execution": FunctionExecution,
     "gpt4_eval": JudgedAgreement,
 }
 """The metrics that judge all rows together."""
 
 
-class Rows(Protocol):
+class RowScorer(Protocol):
     """What scores single rows (row_metrics.py)."""
 
     track: str
 
-    def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading | Score:
+    def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers | Score:
         """Return what was read in a sample's outputs, or the score of one for which none came."""
 
-    def verdict_before(self, reading: Reading) -> Verdict | None:
+    def verdict_before(self, reading: RowAnswers) -> Verdict | None:
         """Return the verdict of a sample that no metric has to look at."""
 
-    def scored(self, reading: Reading, late: Mapping[str, float | Unscorable]) -> Score:
+    def scored(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> Score:
         """Return a sample's score."""
 
-    def count(self, reading: Reading | Score, score: Score) -> None:
+    def count(self, reading: RowAnswers | Score, score: Score) -> None:
         """Add a sample to the values over all samples."""
 
     def finish(self) -> Evaluation:
@@ -186,13 +186,15 @@ class Rows(Protocol):
 class RowCorpus:
     """Scores a track when all of its samples are there, since one of its metrics judges all together."""
 
-    def __init__(self, rows: Rows, named: Sequence[NamedMetric], faithful: bool) -> None:
+    def __init__(self, rows: RowScorer, named: Sequence[NamedMetric], faithful: bool) -> None:
         self.track = rows.track
         self._rows = rows
         self._late = [
-            LATE_METRICS[one.type](one, faithful, **one.options) for one in named if one.type in LATE_METRICS
+            BATCH_METRICS[one.type](one, faithful, **one.options)
+            for one in named
+            if one.type in BATCH_METRICS
         ]
-        self._kept: list[Reading | Score] = []
+        self._kept: list[RowAnswers | Score] = []
 
     @property
     def needs_judge(self) -> bool:
@@ -205,13 +207,13 @@ class RowCorpus:
             if isinstance(one, JudgedAgreement):
                 one.bind(judge)
 
-    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+    def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         """Take one sample."""
         self._kept.append(self._rows.read(sample, answers))
 
     def finish(self) -> Evaluation:
         """Judge what waited, and return every sample's score."""
-        readings = [one for one in self._kept if isinstance(one, Reading)]
+        readings = [one for one in self._kept if isinstance(one, RowAnswers)]
         judged = [one for one in readings if self._rows.verdict_before(one) is None]
         late: dict[str, dict[str, float | Unscorable]] = {one.sample.id: {} for one in judged}
         replies: dict[str, tuple[JudgeReply, ...]] = {one.sample.id: () for one in judged}

@@ -14,21 +14,21 @@ from typing import Any
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, CorpusScorer, Evaluation, Scorer
+from assay.core.task import AnsweredRequest, CorpusScorer, Evaluation, Scorer
 from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.metrics.translation import bleu_counts, chrf_counts
-from assay.scoring.originals.ultraeval.named_metrics import PASS_K, NamedMetric, named_metrics
-from assay.scoring.originals.ultraeval.row_answers import Reader, Reading
-from assay.scoring.originals.ultraeval.row_corpus import LATE_METRICS, RowCorpus, pass_names
+from assay.scoring.originals.ultraeval.named_metrics import PASS_K, NamedMetric, read_metrics
+from assay.scoring.originals.ultraeval.row_answers import RowAnswerReader, RowAnswers
+from assay.scoring.originals.ultraeval.row_corpus import BATCH_METRICS, RowCorpus, list_pass_names
 from assay.scoring.originals.ultraeval.row_values import ROW_METRICS, ZERO_ON_ERROR, Row
 from assay.scoring.scorers.corpus_values import RunningCorpus
-from assay.scoring.scorers.response_outcomes import Unscorable, failed, score_of
+from assay.scoring.scorers.response_outcomes import Unscorable, build_failed_score, build_score
 
 _EXECUTION = "function_execution"
 _TRIAL = Row("one two", ("one two",), Sample("trial", {}, Origin("(trial)")))
 
 
-def row_metrics(
+def make_row_metrics(
     track: str = "gen",
     metrics: Mapping[str, Mapping[str, Any]] | None = None,
     postprocess: str | Mapping[str, Any] = "",
@@ -40,12 +40,12 @@ def row_metrics(
     A post-processor is a name, or an object with the name as `type` and the post-processor's arguments.
     `extract`: a named extractor in its place.
     """
-    known: dict[str, Callable[..., Any]] = {**ROW_METRICS, **LATE_METRICS}
-    named = named_metrics(metrics or {}, known)
+    known: dict[str, Callable[..., Any]] = {**ROW_METRICS, **BATCH_METRICS}
+    named = read_metrics(metrics or {}, known)
     for one in named:
         _check(one)
-    rows = RowMetrics(track, named, Reader(postprocess, faithful, extract), faithful)
-    needs_all = any(one.type in LATE_METRICS for one in named)
+    rows = RowMetrics(track, named, RowAnswerReader(postprocess, faithful, extract), faithful)
+    needs_all = any(one.type in BATCH_METRICS for one in named)
     return RowCorpus(rows, named, faithful) if needs_all else rows
 
 
@@ -71,7 +71,7 @@ class RowMetrics:
         self,
         track: str,
         named: Sequence[NamedMetric],
-        reader: Reader,
+        reader: RowAnswerReader,
         faithful: bool,
     ) -> None:
         self.track = track
@@ -81,18 +81,18 @@ class RowMetrics:
         self._corpora = _corpora(named)
         self._told: set[tuple[str, str, str]] = set()
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score, and count it for the values over all samples."""
         reading = self.read(sample, answers)
         score = reading if isinstance(reading, Score) else self.scored(reading, {})
         self.count(reading, score)
         return score
 
-    def count(self, reading: Reading | Score, score: Score) -> None:
+    def count(self, reading: RowAnswers | Score, score: Score) -> None:
         """Add a sample to the values over all samples."""
         self._told.update((score.task, self.track, name) for name in (score.metric, *score.also))
         row = None
-        if isinstance(reading, Reading) and reading.has_target:
+        if isinstance(reading, RowAnswers) and reading.has_target:
             # A row without an answer is a translation that is missing: it counts as an empty one.
             row = reading.texts[0] or "", reading.sample.targets
         for corpus in self._corpora:
@@ -103,15 +103,15 @@ class RowMetrics:
         metrics = [one for corpus in self._corpora for one in corpus.metrics(self.track)]
         return Evaluation((), metrics, judged_by=frozenset(self._told))
 
-    def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading | Score:
+    def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers | Score:
         """Return what was read in the outputs, or the score of a sample for which none came."""
         try:
             return self._reader.read(sample, answers)
         except Unscorable as error:
             name = self._names(1)[0]
-            return failed(self.track, sample, answers, str(error), _target(sample), metric=name)
+            return build_failed_score(self.track, sample, answers, str(error), _target(sample), metric=name)
 
-    def verdict_before(self, reading: Reading) -> Verdict | None:
+    def verdict_before(self, reading: RowAnswers) -> Verdict | None:
         """Return the verdict of a sample that no metric has to look at; None for any other."""
         first = self._named[0]
         is_graded = first.type == _EXECUTION or reading.has_target or self._faithful
@@ -119,7 +119,7 @@ class RowMetrics:
             return Verdict.UNGRADED
         return None if reading.has_answer else Verdict.UNANSWERED
 
-    def scored(self, reading: Reading, late: Mapping[str, float | Unscorable]) -> Score:
+    def scored(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> Score:
         """Return the score of a sample; `late` has the values of metrics that waited for all samples."""
         names = self._names(len(reading.texts))
         known: dict[str, Any] = {
@@ -134,14 +134,14 @@ class RowMetrics:
         if verdict is Verdict.UNANSWERED:
             known["also"] = dict.fromkeys(names[1:], 0.0)
         if verdict is not None:
-            return score_of(self.track, reading.sample, reading.task, verdict, **known)
+            return build_score(self.track, reading.sample, reading.task, verdict, **known)
         try:
             values = self._values(reading, late)
         except Unscorable as error:
             known["why"] = str(error)
-            return score_of(self.track, reading.sample, reading.task, Verdict.FAILED, **known)
+            return build_score(self.track, reading.sample, reading.task, Verdict.FAILED, **known)
         known["also"] = {name: values[name] for name in names[1:]}
-        return score_of(
+        return build_score(
             self.track, reading.sample, reading.task, Verdict.SCORED, value=values[names[0]], **known
         )
 
@@ -149,10 +149,10 @@ class RowMetrics:
         """Return the names of all values, the deciding one first; pass@k stands in its metric's place."""
         names: list[str] = []
         for one in self._named:
-            names += pass_names(n_outputs) if one.aggregation == PASS_K else [one.display]
+            names += list_pass_names(n_outputs) if one.aggregation == PASS_K else [one.display]
         return names
 
-    def _values(self, reading: Reading, late: Mapping[str, float | Unscorable]) -> dict[str, float]:
+    def _values(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> dict[str, float]:
         values: dict[str, float] = {}
         for one in self._named:
             if one.type in ROW_METRICS:
@@ -163,11 +163,11 @@ class RowMetrics:
             values[name] = value
         return values
 
-    def _value(self, one: NamedMetric, reading: Reading) -> float:
+    def _value(self, one: NamedMetric, reading: RowAnswers) -> float:
         texts = reading.texts[:1] if self._faithful else reading.texts
         return math.fsum(0.0 if text is None else self._of(one, text, reading) for text in texts) / len(texts)
 
-    def _of(self, one: NamedMetric, text: str, reading: Reading) -> float:
+    def _of(self, one: NamedMetric, text: str, reading: RowAnswers) -> float:
         row = Row(text, reading.sample.targets, reading.sample, self._reader.postprocess, self._faithful)
         try:
             return ROW_METRICS[one.type](row, **one.options)

@@ -66,7 +66,7 @@ _disable()
 """
 
 
-def guarded(program: str) -> str:
+def disable_functions(program: str) -> str:
     """Return a program that runs another as the original does: without functions that could do harm.
 
     The sandbox keeps them from doing any. The original has none, and takes the functions away, so a right

@@ -14,7 +14,7 @@ from assay.core.errors import listing
 from assay.core.sample import Sample
 from assay.scoring.differences import Difference
 from assay.scoring.metrics.gaokao import several_letters
-from assay.scoring.metrics.rouge_sets import rouge_of_sets, tokenizer_of
+from assay.scoring.metrics.rouge_sets import compute_set_rouge, make_tokenizer
 from assay.scoring.metrics.translation import chrf as corpus_chrf
 from assay.scoring.metrics.translation import corpus_bleu
 from assay.scoring.metrics.words import bag_f1
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 def prefix_match(row: Row) -> float:
     """Return 1 if the answer begins with a right one."""
-    return _any(row.answer.strip().startswith(target.strip()) for target in row.targets)
+    return _score_any(row.answer.strip().startswith(target.strip()) for target in row.targets)
 
 
 def exact_match(row: Row) -> float:
@@ -60,7 +60,7 @@ def exact_match(row: Row) -> float:
     answer = row.answer.replace(" ", "")
     if not answer.strip():
         return 0.0
-    return _any(answer == target.replace(" ", "") for target in row.targets)
+    return _score_any(answer == target.replace(" ", "") for target in row.targets)
 
 
 def in_match(row: Row) -> float:
@@ -111,7 +111,7 @@ def f1_score(row: Row) -> float:
 
 def bleu(row: Row, *, tokenizer: str = "13a") -> float:
     """Return BLEU of the answer as a corpus of one sentence; the mean of these is no corpus BLEU."""
-    tokenizer_of(tokenizer)
+    make_tokenizer(tokenizer)
     return corpus_bleu([row.answer], [row.targets], tokenize=tokenizer) / _PERCENT
 
 
@@ -127,7 +127,7 @@ def rouge(row: Row, *, tokenizer: str = "13a", index: str = "f1", n_gram: str = 
     _check_choice("n_gram", n_gram, order, ("1", "2", "l"))
     targets = row.targets[:1] if row.is_faithful else row.targets
     return max(
-        rouge_of_sets(row.answer, target, n_gram=order, index=measure, tokenizer=tokenizer)
+        compute_set_rouge(row.answer, target, n_gram=order, index=measure, tokenizer=tokenizer)
         for target in targets
     )
 
@@ -158,7 +158,7 @@ def gaokaobench_match(row: Row) -> float:
     return sum(got == right for got, right in zip(given, wanted, strict=False)) / len(wanted)
 
 
-def _any(hits: Iterable[bool]) -> float:
+def _score_any(hits: Iterable[bool]) -> float:
     return float(any(hits))
 
 

@@ -8,15 +8,15 @@ import pytest
 from assay.core.errors import AuthorError
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.base_classes import BaseDataset, BaseEvaluator
-from assay.dialects.openicl.authored.code import Code, Offered, file_of, last_name
-from assay.dialects.openicl.authored.definitions import Definitions, defines
+from assay.dialects.openicl.authored.code import AuthorCode, LibraryParts, find_source_file, get_short_name
+from assay.dialects.openicl.authored.definitions import Definitions, has_definition
 from assay.dialects.openicl.config.symbol import Symbol
 
 HERE = Origin("quiz_gen.py")
 
 
-def code_of(own: Path, root: Path | None = None, **offered: object) -> Code:
-    return Code([own], root, None, Offered(offered, {}))
+def code_of(own: Path, root: Path | None = None, **offered: object) -> AuthorCode:
+    return AuthorCode([own], root, None, LibraryParts(offered, {}))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_class_of_a_checkout_stands_on_our_base_class(checkout: Path, tmp_path
     assert issubclass(quiz, BaseDataset)
     assert quiz.part == (1, 2)
     assert quiz.loud("a") == "a!"
-    assert file_of(quiz) == checkout / "opencompass" / "datasets" / "quiz.py"
+    assert find_source_file(quiz) == checkout / "opencompass" / "datasets" / "quiz.py"
     assert code.find("opencompass.datasets.quiz.Quiz") is quiz
     assert code.find(Symbol("opencompass.datasets.quiz", "Quiz")) is quiz
     assert code.find("Quiz") is quiz
@@ -143,8 +143,8 @@ def test_what_a_config_defines_itself_is_taken_as_it_is(tmp_path: Path) -> None:
         pass
 
     assert code_of(tmp_path).find(Own) is Own
-    assert last_name(Own) == "Own"
-    assert last_name(Symbol("a.b", "C")) == last_name("a.b.C") == "C"
+    assert get_short_name(Own) == "Own"
+    assert get_short_name(Symbol("a.b", "C")) == get_short_name("a.b.C") == "C"
 
 
 def test_what_other_rooms_offer_can_be_imported(tmp_path: Path) -> None:
@@ -187,16 +187,16 @@ def test_definitions_are_read_and_not_run(tmp_path: Path) -> None:
         "class One: pass\nclass Five: pass\nX.register_module(name='six')"
     )
     found = Definitions(tmp_path)
-    assert found.file_of("One") == tmp_path / "a.py"
-    assert found.file_of("Five") == tmp_path / "deep" / "b.py"
-    assert found.file_registering("six") == tmp_path / "deep" / "b.py"
+    assert found.find_file("One") == tmp_path / "a.py"
+    assert found.find_file("Five") == tmp_path / "deep" / "b.py"
+    assert found.find_registering_file("six") == tmp_path / "deep" / "b.py"
     for folder in ("configs", "tests"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "c.py").write_text("class Seven: pass")
-    assert Definitions(tmp_path).file_of("Seven") is None
-    assert Definitions(tmp_path, depth=0).file_of("Five") is None
-    assert defines(tmp_path / "a.py", "THREE")
-    assert not defines(tmp_path / "a.py", "four")
+    assert Definitions(tmp_path).find_file("Seven") is None
+    assert Definitions(tmp_path, depth=0).find_file("Five") is None
+    assert has_definition(tmp_path / "a.py", "THREE")
+    assert not has_definition(tmp_path / "a.py", "four")
 
 
 def test_a_name_that_two_files_define_is_that_of_the_module_that_was_named(tmp_path: Path) -> None:

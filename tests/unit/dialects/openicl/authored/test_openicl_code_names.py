@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.openicl_scoring import offered
-from assay.dialects.openicl.authored.code import Code
+from assay.app.openicl_scoring import build_author_imports
+from assay.dialects.openicl.authored.code import AuthorCode
 from assay.dialects.openicl.config.symbol import Symbol
 
 DATASET = """
@@ -44,7 +44,7 @@ class UnknownEvaluator:
 
 
 @pytest.fixture
-def code(tmp_path: Path) -> Code:
+def code(tmp_path: Path) -> AuthorCode:
     folder = tmp_path / "opencompass" / "datasets"
     folder.mkdir(parents=True)
     (folder / "own.py").write_text(DATASET, encoding="utf-8")
@@ -55,25 +55,27 @@ def code(tmp_path: Path) -> Code:
         "import no_such_package\nclass AccEvaluator: pass\n", encoding="utf-8"
     )
     (evaluators / "icl_misc_evaluator.py").write_text(MISCELLANEOUS, encoding="utf-8")
-    return Code([], tmp_path, None, offered())
+    return AuthorCode([], tmp_path, None, build_author_imports())
 
 
 @pytest.mark.parametrize("name", ["OwnEvaluator", "own_postprocess", "own-name"])
-def test_registered_names_are_found_before_their_file_was_run(code: Code, name: str) -> None:
+def test_registered_names_are_found_before_their_file_was_run(code: AuthorCode, name: str) -> None:
     assert code.find(name) is not None
 
 
-def test_a_function_that_is_not_registered_has_no_name_in_configs(code: Code) -> None:
+def test_a_function_that_is_not_registered_has_no_name_in_configs(code: AuthorCode) -> None:
     assert code.find("not_registered") is None
 
 
-def test_texts_are_filled_as_the_originals_function_does(code: Code) -> None:
+def test_texts_are_filled_as_the_originals_function_does(code: AuthorCode) -> None:
     function = code.find(Symbol("opencompass.datasets", "own_postprocess"))
     assert function("{b}") == "!!{c}"
 
 
 @pytest.mark.parametrize("name", ["UnknownEvaluator", Symbol("opencompass.openicl", "UnknownEvaluator")])
-def test_a_module_that_assay_has_in_part_gives_the_rest_from_the_checkout(code: Code, name: object) -> None:
+def test_a_module_that_assay_has_in_part_gives_the_rest_from_the_checkout(
+    code: AuthorCode, name: object
+) -> None:
     found = code.find(name)
     assert found is not None
     assert found.__name__ == "UnknownEvaluator"

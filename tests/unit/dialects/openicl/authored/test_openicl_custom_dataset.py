@@ -10,7 +10,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.dialects.openicl.authored.data_paths import DataPaths
-from assay.dialects.openicl.authored.own_datasets import FileRows, own_datasets
+from assay.dialects.openicl.authored.own_datasets import FileRows, build_dataset_classes
 
 
 def loaded(folder: Path, meta: Any = None, **arguments: Any) -> FileRows:
@@ -19,7 +19,7 @@ def loaded(folder: Path, meta: Any = None, **arguments: Any) -> FileRows:
     if meta is not None:
         name = arguments.get("meta_path") or "rows.jsonl.meta.json"
         (folder / name).write_text(json.dumps(meta), encoding="utf-8")
-    made = own_datasets(DataPaths([folder]))["CustomDataset"](path="rows.jsonl", **arguments).dataset
+    made = build_dataset_classes(DataPaths([folder]))["CustomDataset"](path="rows.jsonl", **arguments).dataset
     assert isinstance(made, FileRows)
     return made
 

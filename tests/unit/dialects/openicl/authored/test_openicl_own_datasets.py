@@ -8,7 +8,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.dialects.openicl.authored.data_paths import DataPaths
-from assay.dialects.openicl.authored.own_datasets import FileRows, own_datasets
+from assay.dialects.openicl.authored.own_datasets import FileRows, build_dataset_classes
 
 
 def jsonl(path: Path, rows: list[Any]) -> Path:
@@ -37,7 +37,7 @@ def test_paths_count_from_several_folders(
 
 def test_a_file_of_rows_knows_its_rows(tmp_path: Path) -> None:
     jsonl(tmp_path / "quiz.jsonl", [{"question": "a"}, {"question": "b"}])
-    classes = own_datasets(DataPaths([tmp_path]))
+    classes = build_dataset_classes(DataPaths([tmp_path]))
     rows = classes["CustomDataset"](path="quiz.jsonl").dataset
     assert isinstance(rows, FileRows)
     assert [row["question"] for row in rows] == ["a", "b"]
@@ -49,7 +49,7 @@ def test_a_file_of_rows_knows_its_rows(tmp_path: Path) -> None:
 
 def test_every_order_of_the_options(tmp_path: Path) -> None:
     jsonl(tmp_path / "quiz.jsonl", [{"question": "q", "A": "1", "B": "2", "answer": "B"}])
-    made = own_datasets(DataPaths([tmp_path]))["CircularCustomDataset"]
+    made = build_dataset_classes(DataPaths([tmp_path]))["CircularCustomDataset"]
     rows = made(path="quiz.jsonl", option_keys=["A", "B"], answer_key="answer").dataset
     assert [(row["A"], row["B"], row["answer"], row["qid"]) for row in rows] == [
         ("1", "2", "B", 0),
@@ -62,7 +62,7 @@ def test_rows_that_name_files(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"x")
     row = {"type": "image", "path": ["a.png", "http://x/b.png"], "question": "Which?", "answer": "a"}
     jsonl(tmp_path / "mm.jsonl", [row])
-    made = own_datasets(DataPaths([tmp_path]))["MMCustomDataset"]
+    made = build_dataset_classes(DataPaths([tmp_path]))["MMCustomDataset"]
     (one,) = made(path="mm.jsonl", mm_type="path").dataset
     assert one["content"] == (
         f"<AIS_IMAGE_START>{tmp_path / 'a.png'}<AIS_CONTENT_TAG>"

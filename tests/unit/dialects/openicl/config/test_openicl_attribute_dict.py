@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.dialects.openicl.config.attribute_dict import AttributeDict, plain, rebuilt
+from assay.dialects.openicl.config.attribute_dict import AttributeDict, to_attribute_dicts, to_plain_dicts
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 TREES = st.recursive(
@@ -35,7 +35,7 @@ def containers(value: Any) -> list[Any]:
 
 @given(TREES)
 def test_there_and_back_is_the_same(tree: Any) -> None:
-    again = plain(rebuilt(tree))
+    again = to_plain_dicts(to_attribute_dicts(tree))
     assert again == tree
     assert {type(one) for one in containers(again)} <= {dict, list}
 
@@ -43,7 +43,7 @@ def test_there_and_back_is_the_same(tree: Any) -> None:
 @given(TREES)
 def test_rebuilt_shares_no_container(tree: Any) -> None:
     both = [tree, tree]
-    mine = containers(rebuilt(both))
+    mine = containers(to_attribute_dicts(both))
     assert len({id(one) for one in mine}) == len(mine)
     assert {id(one) for one in mine}.isdisjoint({id(one) for one in containers(both)})
     assert all(type(one) is AttributeDict for one in mine if isinstance(one, dict))
@@ -51,12 +51,12 @@ def test_rebuilt_shares_no_container(tree: Any) -> None:
 
 def test_plain_keeps_what_is_shared_shared() -> None:
     prompt = AttributeDict(template="x")
-    first, second = plain([AttributeDict(p=prompt), AttributeDict(p=prompt)])
+    first, second = to_plain_dicts([AttributeDict(p=prompt), AttributeDict(p=prompt)])
     assert first["p"] is second["p"]
 
 
 def test_attributes_reach_into_what_is_put_in() -> None:
-    config = rebuilt({"infer_cfg": {"inferencer": {"max_out_len": 5}}})
+    config = to_attribute_dicts({"infer_cfg": {"inferencer": {"max_out_len": 5}}})
     config.infer_cfg.inferencer.max_out_len = 9
     config.reader_cfg = {"columns": [{"name": "q"}]}
     assert config["infer_cfg"]["inferencer"]["max_out_len"] == 9
@@ -80,9 +80,9 @@ def test_a_dict_that_is_put_in_stays_the_authors() -> None:
 
 
 def test_update_merges_dicts_and_replaces_the_rest() -> None:
-    config = rebuilt({"infer": {"type": "G", "n": 1}, "names": ["a"]})
+    config = to_attribute_dicts({"infer": {"type": "G", "n": 1}, "names": ["a"]})
     config.update({"infer": {"n": 2}}, names=["b"], more={"x": 1})
-    assert plain(config) == {"infer": {"type": "G", "n": 2}, "names": ["b"], "more": {"x": 1}}
+    assert to_plain_dicts(config) == {"infer": {"type": "G", "n": 2}, "names": ["b"], "more": {"x": 1}}
     assert config.more.x == 1
 
 
@@ -90,7 +90,7 @@ def test_update_merges_dicts_and_replaces_the_rest() -> None:
     "copied", [AttributeDict.deepcopy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
 )
 def test_deep_copies_share_nothing(copied: Any) -> None:
-    config = rebuilt({"a": {"b": [1]}})
+    config = to_attribute_dicts({"a": {"b": [1]}})
     other = copied(config)
     other.a.b.append(2)
     assert other.to_dict() == {"a": {"b": [1, 2]}}
@@ -98,7 +98,7 @@ def test_deep_copies_share_nothing(copied: Any) -> None:
 
 
 def test_a_shallow_copy_is_a_dict_of_its_own() -> None:
-    config = rebuilt({"a": {"b": 1}})
+    config = to_attribute_dicts({"a": {"b": 1}})
     for other in (config.copy(), copy.copy(config), config | {"c": 1}):
         other.d = 1
         other.a.b = 5

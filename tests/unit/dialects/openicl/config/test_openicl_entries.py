@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.dialects.openicl.config.checking import checked_entries
+from assay.dialects.openicl.config.checking import check_entries
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, Entry, TableEntry
-from assay.dialects.openicl.config.lists import dataset_lists, models_in, summarizer_in
+from assay.dialects.openicl.config.lists import find_dataset_lists, read_model_dicts, read_summarizer
 from assay.dialects.openicl.config.loading import LoadedConfig
 from assay.dialects.openicl.config.symbol import Symbol
 
@@ -39,25 +39,25 @@ def config(**values: Any) -> LoadedConfig:
 
 def entries(*written: dict[str, Any]) -> list[Entry]:
     loaded = config(quiz_datasets=list(written))
-    return [one.entry for one in checked_entries(loaded, dataset_lists(loaded))]
+    return [one.entry for one in check_entries(loaded, find_dataset_lists(loaded))]
 
 
 def test_lists_by_suffix_and_the_list_of_a_run() -> None:
     values = {"a_datasets": [entry("a")], "b_datasets": (entry("b"),), "c_sets": [entry("c")], "models": []}
-    assert [one.variable for one in dataset_lists(config(**values))] == ["a_datasets", "b_datasets"]
-    assert [one.variable for one in dataset_lists(config(**values), "c_sets")] == ["c_sets"]
+    assert [one.variable for one in find_dataset_lists(config(**values))] == ["a_datasets", "b_datasets"]
+    assert [one.variable for one in find_dataset_lists(config(**values), "c_sets")] == ["c_sets"]
     whole = config(**values, datasets=[entry("d")])
-    assert [one.variable for one in dataset_lists(whole)] == ["datasets"]
-    assert [one.variable for one in dataset_lists(whole, "_datasets")] == ["a_datasets", "b_datasets"]
+    assert [one.variable for one in find_dataset_lists(whole)] == ["datasets"]
+    assert [one.variable for one in find_dataset_lists(whole, "_datasets")] == ["a_datasets", "b_datasets"]
 
 
 def test_models_and_the_summarizer() -> None:
     loaded = config(models=[{"abbr": "m"}], summarizer={"dataset_abbrs": ["quiz"]})
-    assert models_in(loaded) == [{"abbr": "m"}]
-    assert summarizer_in(loaded) == {"dataset_abbrs": ["quiz"]}
-    assert models_in(config()) == ()
-    assert summarizer_in(config()) is None
-    for call, wrong in ((models_in, config(models={})), (summarizer_in, config(summarizer=[1]))):
+    assert read_model_dicts(loaded) == [{"abbr": "m"}]
+    assert read_summarizer(loaded) == {"dataset_abbrs": ["quiz"]}
+    assert read_model_dicts(config()) == ()
+    assert read_summarizer(config()) is None
+    for call, wrong in ((read_model_dicts, config(models={})), (read_summarizer, config(summarizer=[1]))):
         with pytest.raises(AuthorError, match="OPENICL-008"):
             call(wrong)
 
@@ -96,7 +96,7 @@ def test_an_entry_without_code_is_a_table() -> None:
 def test_an_entry_in_two_lists_is_one() -> None:
     same = entry("c")
     loaded = config(a_datasets=[entry("a"), same], all_datasets=[entry("a"), entry("b"), same])
-    assert [one.entry.abbr for one in checked_entries(loaded, dataset_lists(loaded))] == ["a", "c", "b"]
+    assert [one.entry.abbr for one in check_entries(loaded, find_dataset_lists(loaded))] == ["a", "c", "b"]
 
 
 def test_two_judges_of_one_dataset_are_two_entries() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.dialects.openicl.config.parsed import BaseImport, parsed_file
+from assay.dialects.openicl.config.parsed import BaseImport, parse_config_file
 
 TEXT = """
 import os
@@ -25,7 +25,7 @@ def later():
 def test_bases_in_order(tmp_path: Path) -> None:
     path = tmp_path / "config.py"
     path.write_text(TEXT, encoding="utf-8")
-    parsed = parsed_file(path)
+    parsed = parse_config_file(path)
     assert parsed.problems == ()
     assert parsed.bases == (
         BaseImport("beside", 1, ("a",), 4),
@@ -39,7 +39,7 @@ def test_bases_in_order(tmp_path: Path) -> None:
 def test_a_file_is_read_in_the_encoding_it_names(tmp_path: Path) -> None:
     path = tmp_path / "config.py"
     path.write_bytes("# -*- coding: gbk -*-\nprompt = '问题'\n".encode("gbk"))
-    assert parsed_file(path).problems == ()
+    assert parse_config_file(path).problems == ()
     path.write_bytes("prompt = '问题'\n".encode("gbk"))
-    (problem,) = parsed_file(path).problems
+    (problem,) = parse_config_file(path).problems
     assert problem.code == "OPENICL-001"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.dialects.openicl.config.loading import LoadedConfig
-from assay.dialects.openicl.config.prompt_hash import config_hash, prompt_hash
+from assay.dialects.openicl.config.prompt_hash import hash_config, hash_prompt
 from assay.dialects.openicl.config.symbol import Symbol
 
 ASKED = {
@@ -35,26 +35,26 @@ def config(**values: Any) -> LoadedConfig:
 
 def test_one_entry() -> None:
     before = repr(ASKED)
-    assert prompt_hash({"abbr": "a", "infer_cfg": ASKED}) == sha(TEXT)[:6]
+    assert hash_prompt({"abbr": "a", "infer_cfg": ASKED}) == sha(TEXT)[:6]
     assert repr(ASKED) == before
 
 
 def test_a_file_with_one_entry_with_several_and_with_none() -> None:
     one = {"abbr": "a", "infer_cfg": ASKED}
-    assert config_hash(config(n=1, a_datasets=[one], b_datasets=[])) == sha(TEXT)[:6]
-    assert config_hash(config(a_datasets=one)) == sha(TEXT)[:6]
-    assert config_hash(config(a_datasets=[one, one])) == sha(f"{sha(TEXT)},{sha(TEXT)}")[:6]
-    assert config_hash(config(datasets=[one])) is None
-    assert config_hash(config(a_datasets=[])) is None
+    assert hash_config(config(n=1, a_datasets=[one], b_datasets=[])) == sha(TEXT)[:6]
+    assert hash_config(config(a_datasets=one)) == sha(TEXT)[:6]
+    assert hash_config(config(a_datasets=[one, one])) == sha(f"{sha(TEXT)},{sha(TEXT)}")[:6]
+    assert hash_config(config(datasets=[one])) is None
+    assert hash_config(config(a_datasets=[])) is None
 
 
 def test_a_table_is_hashed_by_what_is_said_of_it() -> None:
     table = {"abbr": "t", "path": "x.csv", "data_type": "mcq", "infer_method": "gen"}
-    assert prompt_hash(table) == sha('{"data_type": "mcq", "infer_method": "gen"}')[:6]
+    assert hash_prompt(table) == sha('{"data_type": "mcq", "infer_method": "gen"}')[:6]
 
 
 def test_a_function_has_no_written_form() -> None:
-    assert prompt_hash({"infer_cfg": {"inferencer": {"type": len}}}) is None
+    assert hash_prompt({"infer_cfg": {"inferencer": {"type": len}}}) is None
 
 
 @given(
@@ -62,4 +62,4 @@ def test_a_function_has_no_written_form() -> None:
 )
 def test_the_order_of_keys_and_the_scoring_do_not_count(asked: dict[str, Any]) -> None:
     turned = dict(reversed(asked.items()))
-    assert prompt_hash({"infer_cfg": asked}) == prompt_hash({"infer_cfg": turned, "eval_cfg": {"x": 1}})
+    assert hash_prompt({"infer_cfg": asked}) == hash_prompt({"infer_cfg": turned, "eval_cfg": {"x": 1}})

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay.dialects.openicl.config.symbol import Symbol, SymbolIsNoValue
+from assay.dialects.openicl.config.symbol import Symbol, SymbolUseError
 
 GSM8K = Symbol("opencompass.datasets", "GSM8KDataset")
 
@@ -57,5 +57,5 @@ def test_a_class_may_be_defined_upon_one() -> None:
     ],
 )
 def test_what_needs_the_code_is_refused(use: Callable[[Symbol], object]) -> None:
-    with pytest.raises(SymbolIsNoValue, match=r"opencompass\.datasets\.GSM8KDataset"):
+    with pytest.raises(SymbolUseError, match=r"opencompass\.datasets\.GSM8KDataset"):
         use(GSM8K)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from assay.dialects.openicl.retrievers.corpus import corpus_of, joined
+from assay.dialects.openicl.retrievers.corpus import build_corpus, build_text_joiner
 from fakes.openicl_corpus import corpus, rows
 
 
 def test_inputs_are_the_columns_with_spaces_between() -> None:
-    made = corpus_of(
+    made = build_corpus(
         [{"a": "one", "b": 2, "gold": "x"}],
         [],
-        text=joined(["a", "b"]),
+        text=build_text_joiner(["a", "b"]),
         output_column="gold",
         sample_ids=[],
         task="quiz",

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from assay.core.errors import AuthorError
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.core.request import Kind, Request, Span, request
+from assay.core.request import Kind, Request, Span, make_request
 from assay.core.response import Failure, Likelihood, Outcome
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, ComponentSpec, Rehearse, Scorer, TaskSpec
+from assay.core.task import AnsweredRequest, ComponentSpec, Rehearse, Scorer, TaskSpec
 from assay.dialects.openicl.retrievers.corpus import Losses, Trial
-from assay.dialects.openicl.retrievers.mdl import MDLRetriever, entropy
+from assay.dialects.openicl.retrievers.mdl import MDLRetriever, compute_entropy
 from assay.dialects.openicl.retrievers.registry import make_retriever
 from fakes.openicl_corpus import corpus, rows, vectors
 from fakes.rehearsals import Rehearsed
@@ -59,12 +59,12 @@ def test_entropy_is_that_of_the_normalised_probabilities(losses: list[float], sh
     weights = np.exp(-(np.array(losses) - min(losses)))
     shares = weights / weights.sum()
     expected = float(-sum(share * math.log(share) for share in shares if share > 0))
-    assert entropy(losses) == pytest.approx(expected, abs=1e-12)
-    assert entropy([loss + shift for loss in losses]) == pytest.approx(expected, abs=1e-9)
+    assert compute_entropy(losses) == pytest.approx(expected, abs=1e-12)
+    assert compute_entropy([loss + shift for loss in losses]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_label_that_is_all_but_impossible_adds_nothing() -> None:
-    assert entropy([2.0, 2.0, 747.0]) == pytest.approx(math.log(2))
+    assert compute_entropy([2.0, 2.0, 747.0]) == pytest.approx(math.log(2))
 
 
 def test_sets_are_the_nearest_and_draws_from_near_ones() -> None:
@@ -78,7 +78,7 @@ def test_sets_are_the_nearest_and_draws_from_near_ones() -> None:
         assert tried[0] == tuple(near[:3])
         assert 1 < len(tried) <= 6
         assert all(len(set(one)) == 3 and set(one) <= set(near) for one in tried)
-        doubts = {one: entropy(asked.losses(Trial(row, one), asked.labels)) for one in tried}
+        doubts = {one: compute_entropy(asked.losses(Trial(row, one), asked.labels)) for one in tried}
         assert decided[row] == (min(doubts, key=doubts.__getitem__), min(doubts.values()), len(tried))
 
 
@@ -155,7 +155,9 @@ class LossTask:
         row, examples = self._trials[int(sample.id)]
         before = "".join(f"{TRAIN[at]}\n" for at in examples) + TEST[row]
         spans = [Span(f"{before} {label}", len(before)) for label in self._labels]
-        return [request(self.spec.name, sample.id, "ppl", "label", at, ask) for at, ask in enumerate(spans)]
+        return [
+            make_request(self.spec.name, sample.id, "ppl", "label", at, ask) for at, ask in enumerate(spans)
+        ]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         return [_Losses()]
@@ -164,7 +166,7 @@ class LossTask:
 class _Losses:
     track = "ppl"
 
-    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+    def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Hand the losses on, as parts of the score."""
         known = (answers[0].request.task, sample.id, self.track, "losses")
         outcomes = [answer.response.outcome for answer in answers]

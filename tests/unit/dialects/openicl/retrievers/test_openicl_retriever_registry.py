@@ -11,7 +11,7 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.retrievers.differences import DIFFERENCES
 from assay.dialects.openicl.retrievers.registry import RETRIEVERS, make_retriever
 from assay.dialects.openicl.retrievers.retriever import ZeroRetriever
-from assay.dialects.shared.differences import quirks
+from assay.dialects.shared.differences import select_differences
 
 NEEDED: dict[str, dict[str, Any]] = {
     "FixKRetriever": {"fix_id_list": [0, 2]},
@@ -110,7 +110,7 @@ def test_only_some_need_an_encoder_or_the_model() -> None:
 def test_differences_touch_the_retrievers_they_are_about() -> None:
     def touching(name: str) -> set[str]:
         retriever = make_retriever(name, NEEDED.get(name, {}))
-        return {quirk.name for quirk in quirks(DIFFERENCES, retriever, is_faithful=False)}
+        return {quirk.name for quirk in select_differences(DIFFERENCES, retriever, is_faithful=False)}
 
     assert touching("ZeroRetriever") == set()
     assert touching("FixKRetriever") == {"own_row", "negative_index"}

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from assay.dialects.openicl.retrievers.registry import make_retriever
-from assay.dialects.openicl.retrievers.votek import elected
+from assay.dialects.openicl.retrievers.votek import elect_rows
 from fakes.openicl_corpus import corpus, rows, vectors
 
 TRAIN = [f"train {n}" for n in range(30)]
 
 
 def test_who_has_the_same_voters_as_another_is_not_elected() -> None:
-    assert list(elected([[2, 3], [2, 3], [0], [0, 4]])) == [2, 0]
-    assert list(elected([[1], [0], [0, 1], [4, 0], [1]])) == [1, 0]
-    assert list(elected([[], []])) == []
+    assert list(elect_rows([[2, 3], [2, 3], [0], [0, 4]])) == [2, 0]
+    assert list(elect_rows([[1], [0], [0, 1], [4, 0], [1]])) == [1, 0]
+    assert list(elect_rows([[], []])) == []
 
 
 def by_votes(k: int) -> list[int]:
@@ -65,7 +65,7 @@ def test_the_original_takes_the_last_neighbour_for_the_row_itself(number: int) -
     cosines = (vectors(train) @ vectors(train).T).round(6)
     ballots = [[one for one in np.argsort(cosines[at]).tolist()[-4:-1] if one != at] for at in range(10)]
     assert any(len(ballot) < 3 for ballot in ballots)
-    expected = tuple(elected(ballots))
+    expected = tuple(elect_rows(ballots))
     made = corpus(rows(*train), rows("x"))
     retriever = make_retriever("VotekRetriever", {"ice_num": len(expected)})
     assert retriever.pick(made, is_faithful=True) == [expected]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.dialects.openicl.retrievers.word_tokens import treebank_tokens, word_tokens
+from assay.dialects.openicl.retrievers.word_tokens import split_treebank_words, split_words
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,11 @@ from assay.dialects.openicl.retrievers.word_tokens import treebank_tokens, word_
     ],
 )
 def test_words_are_nltks(text: str, expected: str) -> None:
-    assert treebank_tokens(text) == expected.split()
-    assert word_tokens(text) == expected.split()
+    assert split_treebank_words(text) == expected.split()
+    assert split_words(text) == expected.split()
 
 
 def test_characters_of_scripts_without_spaces_are_words() -> None:
-    assert word_tokens("GPT今天很好") == ["GPT", "今", "天", "很", "好"]
-    assert treebank_tokens("GPT今天很好") == ["GPT今天很好"]
-    assert word_tokens("한국어는 띄어 쓴다") == ["한국어는", "띄어", "쓴다"]
+    assert split_words("GPT今天很好") == ["GPT", "今", "天", "很", "好"]
+    assert split_treebank_words("GPT今天很好") == ["GPT今天很好"]
+    assert split_words("한국어는 띄어 쓴다") == ["한국어는", "띄어", "쓴다"]

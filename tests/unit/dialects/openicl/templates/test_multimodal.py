@@ -13,7 +13,7 @@ from assay.core.errors import AuthorError
 from assay.core.media import Image, Medium, Text
 from assay.core.origin import Origin
 from assay.core.prompt import Message
-from assay.dialects.openicl.templates.multimodal import MultimodalTemplate, Survey, multimodal
+from assay.dialects.openicl.templates.multimodal import MediaSurvey, MultimodalTemplate, render_multimodal
 
 TEXT = {"type": "text", "text": "{question}"}
 IMAGE = {"type": "image_url", "image_url": {"url": "{image}"}}
@@ -40,7 +40,7 @@ ROW = {
 
 
 def test_a_row_says_which_parts_there_are_and_in_which_order() -> None:
-    assert multimodal(template(text=TEXT, image=IMAGE), ROW) == (
+    assert render_multimodal(template(text=TEXT, image=IMAGE), ROW) == (
         Message("user", (Image(url="https://a/1.png"), Image(url="https://a/2.png"), Text("Same {shape}?"))),
     )
 
@@ -54,7 +54,7 @@ def test_a_row_says_which_parts_there_are_and_in_which_order() -> None:
 )
 def test_columns_are_filled_once_and_never_with_the_answer(is_faithful: bool, text: str) -> None:
     way = {"type": "text", "text": "{question} A {shape}, {image}? [{answer}] {x}"}
-    (message,) = multimodal(
+    (message,) = render_multimodal(
         template(text=way, image=IMAGE), ROW, output_column="answer", is_faithful=is_faithful
     )
     assert message.text == text
@@ -62,28 +62,28 @@ def test_columns_are_filled_once_and_never_with_the_answer(is_faithful: bool, te
 
 def test_what_stands_before_the_round() -> None:
     begin = [{"role": "SYSTEM", "prompt": "You see a {shape}."}, "Look closely."]
-    first, second = multimodal(template(begin=begin, text=TEXT, image=IMAGE), ROW)
+    first, second = render_multimodal(template(begin=begin, text=TEXT, image=IMAGE), ROW)
     assert first == Message("system", "You see a circle.")
     assert second.role == "user"
     assert second.content[0] == Text("Look closely.")
-    faithful = multimodal(template(begin=begin, text=TEXT, image=IMAGE), ROW, is_faithful=True)
+    faithful = render_multimodal(template(begin=begin, text=TEXT, image=IMAGE), ROW, is_faithful=True)
     assert faithful[0].content == "You see a {shape}."
 
 
 def test_text_alone_is_plain_text() -> None:
     row = {"content": marked(("TEXT", "What is 1 + 1?"))}
-    assert multimodal(template(text=TEXT, image=IMAGE), row) == (Message("user", "What is 1 + 1?"),)
+    assert render_multimodal(template(text=TEXT, image=IMAGE), row) == (Message("user", "What is 1 + 1?"),)
 
 
 def test_the_turn_that_the_model_writes_is_left_to_it() -> None:
     written = template(text=TEXT, image=IMAGE)
     written["template"]["round"].append({"role": "BOT", "prompt": ""})
-    assert [message.role for message in multimodal(written, ROW)] == ["user"]
+    assert [message.role for message in render_multimodal(written, ROW)] == ["user"]
 
 
 def test_an_address_may_stand_without_a_dict() -> None:
     bare = {"type": "image_url", "image_url": "{image}"}
-    assert multimodal(template(text=TEXT, image=bare), ROW) == multimodal(
+    assert render_multimodal(template(text=TEXT, image=bare), ROW) == render_multimodal(
         template(text=TEXT, image=IMAGE), ROW
     )
 
@@ -163,7 +163,7 @@ def test_easy_vqa(shared_data: Path) -> None:
     ready = MultimodalTemplate(template(text=TEXT, image=local), output_column="answer", roots=[folder])
     rows = list(easy_vqa(folder))
     survey = ready.survey(rows)
-    assert survey == Survey(frozenset({Medium.IMAGE}), has_addresses=False)
+    assert survey == MediaSurvey(frozenset({Medium.IMAGE}), has_addresses=False)
     assert survey.settings() == {"media": ["image"]}
     (message,) = ready.messages(rows[0][0])
     assert message.shown == f"[image {folder}/images/0.png 64x64]\nwhat is the red shape?"
@@ -184,4 +184,4 @@ def test_spoken_digits(shared_data: Path) -> None:
 def test_what_addresses_mean_for_the_plan() -> None:
     survey = MultimodalTemplate(template(text=TEXT, image=IMAGE)).survey([(ROW, Origin("a"))])
     assert survey.settings() == {"media": ["image"], "has_media_addresses": True}
-    assert Survey(frozenset(), has_addresses=False).settings() == {}
+    assert MediaSurvey(frozenset(), has_addresses=False).settings() == {}

@@ -1,7 +1,7 @@
 from typing import Any
 
-from assay.dialects.openicl.templates.meta import meta_template
-from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.meta import read_meta_template
+from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
 
@@ -19,7 +19,7 @@ def problems(
     is_faithful: bool = False,
 ) -> list[str]:
     specs = [None if one is None else TemplateSpec("PromptTemplate", one) for one in (prompt, ice)]
-    rendering = Rendering(is_chat, meta_template(meta, []), is_faithful)
+    rendering = RenderOptions(is_chat, read_meta_template(meta, []), is_faithful)
     made = Templates(*specs, output_column="a", rendering=rendering)
     return [fault.what for fault in made.problems(["q", "a"], has_shots=has_shots)]
 

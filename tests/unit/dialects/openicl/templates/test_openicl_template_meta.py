@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 
 from assay.core.prompt import Message
-from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, meta_template
-from assay.dialects.openicl.templates.template_problems import Fault
+from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, read_meta_template
+from assay.dialects.openicl.templates.template_problems import TemplateFault
 
 
 def read(said: object) -> tuple[MetaTemplate | None, list[str]]:
-    faults: list[Fault] = []
-    found = meta_template(said, faults)
+    faults: list[TemplateFault] = []
+    found = read_meta_template(said, faults)
     return found, [fault.what for fault in faults]
 
 

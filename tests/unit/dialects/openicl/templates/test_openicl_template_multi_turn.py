@@ -2,7 +2,7 @@ import pytest
 
 from assay.core.prompt import Message
 from assay.dialects.openicl.templates.multi_turn import Exchange
-from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
 from assay.dialects.shared.template import TemplateFailure
@@ -19,7 +19,7 @@ def multi(human: str = "{question}", bot: str = "{answer}", *, is_faithful: bool
         TemplateSpec("MultiTurnPromptTemplate", {"template": template}),
         None,
         output_column="answer",
-        rendering=Rendering(is_chat=True, is_faithful=is_faithful),
+        rendering=RenderOptions(is_chat=True, is_faithful=is_faithful),
     )
 
 
@@ -29,7 +29,7 @@ def test_lists_are_turns() -> None:
     assert made.turns(ROW) == [Exchange("a?", "A"), Exchange("b?", "B")]
     system, first = Message("system", "About letters."), Message("user", "a?")
     assert made.generation(ROW) == (system, first)
-    assert made.generation_of_turn(ROW, 1) == (
+    assert made.render_turn(ROW, 1) == (
         system,
         first,
         Message("assistant", "A"),
@@ -63,6 +63,6 @@ def test_labels_and_examples_have_no_place() -> None:
         multi().labelled(ROW, (), "A")
     ice = TemplateSpec("PromptTemplate", {"template": "{question}"})
     template = TemplateSpec("MultiTurnPromptTemplate", {"template": {"round": [{"role": "HUMAN"}]}})
-    made = Templates(template, ice, output_column=None, rendering=Rendering(is_chat=True))
+    made = Templates(template, ice, output_column=None, rendering=RenderOptions(is_chat=True))
     (fault,) = made.problems(["question"], has_shots=True)
     assert fault.what == "a template of several turns shows no examples"

@@ -1,8 +1,8 @@
 import pytest
 
 from assay.core.prompt import Message
-from assay.dialects.openicl.templates.meta import meta_template
-from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.meta import read_meta_template
+from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
 from assay.dialects.shared.template import TemplateFailure
@@ -12,7 +12,7 @@ SHOT = {"question": "2+2?", "answer": "4"}
 SYSTEM = {"role": "system", "content": "Solve."}
 USER = {"role": "user", "content": "Q: {question}"}
 BOT = {"role": "assistant", "content": "A: {answer}"}
-CHAT = Rendering(is_chat=True)
+CHAT = RenderOptions(is_chat=True)
 
 
 def raw(messages: list[object], **more: object) -> TemplateSpec:
@@ -20,7 +20,7 @@ def raw(messages: list[object], **more: object) -> TemplateSpec:
 
 
 def templates(
-    prompt: TemplateSpec, ice: TemplateSpec | None = None, rendering: Rendering = CHAT
+    prompt: TemplateSpec, ice: TemplateSpec | None = None, rendering: RenderOptions = CHAT
 ) -> Templates:
     return Templates(prompt, ice, output_column="answer", rendering=rendering)
 
@@ -70,9 +70,9 @@ def test_variables_need_not_be_filled() -> None:
 
 
 def test_models_that_read_text_see_turns() -> None:
-    base = Rendering(is_chat=False)
+    base = RenderOptions(is_chat=False)
     assert templates(raw([SYSTEM, USER]), rendering=base).generation(ROW) == "Solve.\nQ: 1+1?"
-    meta = meta_template(
+    meta = read_meta_template(
         {
             "round": [
                 {"role": "HUMAN", "begin": "<H>", "end": "</H>"},
@@ -81,16 +81,16 @@ def test_models_that_read_text_see_turns() -> None:
         },
         [],
     )
-    assert templates(raw([SYSTEM, USER]), rendering=Rendering(False, meta)).generation(ROW) == (
+    assert templates(raw([SYSTEM, USER]), rendering=RenderOptions(False, meta)).generation(ROW) == (
         "<H>Solve.</H><H>Q: 1+1?</H><B>"
     )
 
 
 def test_messages_of_the_model_are_merged_in() -> None:
-    meta = meta_template(
+    meta = read_meta_template(
         [{"role": "system", "content": "Be brief. "}, {"role": "assistant", "content": "ok"}], []
     )
-    made = templates(raw([SYSTEM, USER]), rendering=Rendering(True, meta))
+    made = templates(raw([SYSTEM, USER]), rendering=RenderOptions(True, meta))
     assert made.generation(ROW) == (
         Message("system", "Be brief. Solve."),
         Message("assistant", "ok"),
@@ -107,7 +107,7 @@ def test_a_label_stands_in_the_output_column_and_examples_are_shown() -> None:
         Message("assistant", "A: 3"),
     )
     assert start == len("A:")
-    text = templates(raw([USER, BOT]), rendering=Rendering(is_chat=False)).labelled(ROW, (), "3")
+    text = templates(raw([USER, BOT]), rendering=RenderOptions(is_chat=False)).labelled(ROW, (), "3")
     assert text[:2] == ("Q: 1+1?\nA: 3", len("Q: 1+1?\nA:"))
 
 

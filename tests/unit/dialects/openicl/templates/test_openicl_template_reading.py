@@ -3,11 +3,11 @@ from typing import Any
 import pytest
 
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec, read_template
-from assay.dialects.openicl.templates.template_problems import Fault
+from assay.dialects.openicl.templates.template_problems import TemplateFault
 
 
 def faults_in(arguments: Any, name: str = "PromptTemplate") -> list[str]:
-    faults: list[Fault] = []
+    faults: list[TemplateFault] = []
     read = read_template(TemplateSpec(name, arguments), is_faithful=False, faults=faults)
     assert (read is None) == bool(faults)
     return [fault.what for fault in faults]

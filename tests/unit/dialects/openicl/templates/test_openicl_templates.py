@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.prompt import Message, Prompt, final_text
-from assay.dialects.openicl.templates.meta import CHAT as CHAT_OF_ALL
-from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, meta_template
-from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.meta import CHAT_META_TEMPLATE as CHAT_OF_ALL
+from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, read_meta_template
+from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
 from assay.dialects.shared.template import TemplateFailure
 
 
 def meta(**said: Any) -> MetaTemplate:
-    found = meta_template(said, [])
+    found = read_meta_template(said, [])
     assert found is not None
     return found
 
@@ -32,9 +32,9 @@ API = meta(
     round=[{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]
 )
 API_WITH_SYSTEM = API._replace(reserved=(MetaRole("SYSTEM", "SYSTEM"),))
-BASE, BASE_META = Rendering(False), Rendering(False, LM)
-CHAT, LOCAL, SERVICE = Rendering(True), Rendering(True, None, True), Rendering(True, API, True)
-SERVICE_WITH_SYSTEM = Rendering(True, API_WITH_SYSTEM, True)
+BASE, BASE_META = RenderOptions(False), RenderOptions(False, LM)
+CHAT, LOCAL, SERVICE = RenderOptions(True), RenderOptions(True, None, True), RenderOptions(True, API, True)
+SERVICE_WITH_SYSTEM = RenderOptions(True, API_WITH_SYSTEM, True)
 
 ROW = {"question": "1+1=?", "A": "1", "B": "2", "answer": "B"}
 TURNS = {
@@ -47,7 +47,7 @@ ASKED = "Question: 1+1=?\nA. 1\nB. 2"
 
 
 def templates(
-    prompt: Any, ice: Any = None, rendering: Rendering = BASE, *, token: str | None = None, **more: Any
+    prompt: Any, ice: Any = None, rendering: RenderOptions = BASE, *, token: str | None = None, **more: Any
 ) -> Templates:
     """Make templates; the token is the prompt's, or that of an ice template alone."""
     said = [None if one is None else {"template": one} for one in (prompt, ice)]
@@ -80,7 +80,7 @@ def chat(*said: str) -> Prompt:
         (CHAT._replace(joins_turns=True), chat(f"u {ASKED}")),
     ],
 )
-def test_a_dialogue_to_go_on_from(rendering: Rendering, expected: Prompt) -> None:
+def test_a_dialogue_to_go_on_from(rendering: RenderOptions, expected: Prompt) -> None:
     assert templates(TURNS, rendering=rendering).generation(ROW) == expected
 
 
@@ -113,7 +113,7 @@ QUERY = {"question": "1+1=?", "answer": "2"}
         (LOCAL._replace(joins_turns=True), chat("u Solve.\n2+2=?\n4\n1+1=?")),
     ],
 )
-def test_a_dialogue_with_an_example(rendering: Rendering, expected: Prompt) -> None:
+def test_a_dialogue_with_an_example(rendering: RenderOptions, expected: Prompt) -> None:
     prompt = {"begin": [SOLVE, "</E>"], "round": TWO_TURNS}
     for made in (
         templates(prompt, {"round": TWO_TURNS}, rendering, token="</E>"),
@@ -144,7 +144,7 @@ def test_a_role_that_the_dialogue_does_not_have_says_its_default() -> None:
     )
     turns = [("HUMAN", "a"), ("BOT", "b"), ("HUMAN", "c"), ("BOT", "{answer}")]
     template = {"round": [{"role": role, "prompt": prompt} for role, prompt in turns]}
-    made = templates(template, rendering=Rendering(False, thinking))
+    made = templates(template, rendering=RenderOptions(False, thinking))
     assert made.generation(QUERY) == "H:a\nT:None\nB:b\nH:c\nT:None\nB:"
 
 
@@ -158,9 +158,9 @@ def test_a_text_is_said_by_the_user_in_a_chat() -> None:
 
 def test_system_in_a_round_is_a_turn_of_its_own() -> None:
     template = {"round": [SOLVE, *TWO_TURNS]}
-    expected: list[tuple[Rendering, Prompt]] = [
+    expected: list[tuple[RenderOptions, Prompt]] = [
         (CHAT, chat("s Solve.", "u 1+1=?")),
-        (Rendering(True, API), chat("u Solve.\n1+1=?")),
+        (RenderOptions(True, API), chat("u Solve.\n1+1=?")),
         (BASE_META, "<s><H>Solve.</H>\n<H>1+1=?</H>\n<B>"),
         (BASE_META._replace(is_faithful=True), "<s><H>Solve.</H>\n<H>1+1=?</H>\n<B>"),
         (SERVICE, chat("u Solve.", "a ", "u 1+1=?")),
@@ -169,7 +169,7 @@ def test_system_in_a_round_is_a_turn_of_its_own() -> None:
     for rendering, prompt in expected:
         assert templates(template, rendering=rendering).generation(QUERY) == prompt
     bare = {"round": [{"role": "SYSTEM", "prompt": "Solve."}, *TWO_TURNS]}
-    assert templates(bare, rendering=Rendering(True, API)).generation(QUERY) == chat("u Solve.\n1+1=?")
+    assert templates(bare, rendering=RenderOptions(True, API)).generation(QUERY) == chat("u Solve.\n1+1=?")
     alone = {"round": [SOLVE, TWO_TURNS[1]]}
     assert templates(alone, rendering=BASE_META).generation(QUERY) == "<s><H>Solve.</H>\n<B>"
 
@@ -188,10 +188,11 @@ def test_no_examples_leave_nothing_behind() -> None:
     dialogue = {"begin": "</E>", "round": TWO_TURNS}
     assert templates(None, dialogue, token="</E>").generation(QUERY) == "1+1=?"
     assert (
-        templates(None, dialogue, Rendering(False, None, True), token="</E>").generation(QUERY) == "\n1+1=?"
+        templates(None, dialogue, RenderOptions(False, None, True), token="</E>").generation(QUERY)
+        == "\n1+1=?"
     )
     assert templates(None, "</E>{question}", token="</E>").generation(QUERY) == "1+1=?"
-    assert templates(None, "</E>{question}", Rendering(False, None, True), token="</E>").generation(
+    assert templates(None, "</E>{question}", RenderOptions(False, None, True), token="</E>").generation(
         QUERY
     ) == ("\n1+1=?")
 
@@ -216,7 +217,7 @@ def test_examples_are_shown_as_they_are() -> None:
     text = templates(None, "</E>{question} {answer}", token="</E>")
     assert text.generation(QUERY, [shot]) == "what is {question}? x\n1+1=? "
     faithful = templates(
-        None, {"begin": "</E>", "round": TWO_TURNS}, Rendering(False, None, True), token="</E>"
+        None, {"begin": "</E>", "round": TWO_TURNS}, RenderOptions(False, None, True), token="</E>"
     )
     assert faithful.generation(QUERY, [shot]) == "what is 1+1=??\nx\n1+1=?"
 
@@ -248,7 +249,7 @@ def test_labels_have_templates_of_their_own() -> None:
         (CHAT, "", ["No", "Yes"]),
     ],
 )
-def test_labels_of_dialogues(rendering: Rendering, given_: str, scored: list[str]) -> None:
+def test_labels_of_dialogues(rendering: RenderOptions, given_: str, scored: list[str]) -> None:
     asked = {"role": "HUMAN", "prompt": "{question}"}
     made = templates(
         {
@@ -295,7 +296,7 @@ def test_labels_that_do_not_differ_are_scored_as_a_whole(texts: tuple[str, ...])
 
 def test_without_a_template_for_each_the_label_stands_in_the_output_column() -> None:
     assert templates("{question} {answer}.").labelled(QUERY, (), "3") == ("1+1=? 3.", 5, None)
-    faithful = templates("{question} {answer}.", rendering=Rendering(False, None, True))
+    faithful = templates("{question} {answer}.", rendering=RenderOptions(False, None, True))
     assert faithful.labelled(QUERY, (), "3").prompt == "1+1=? 2."
     assert templates("{question} {answer}").labelled(QUERY, (), None).prompt == "1+1=? 2"
 
@@ -316,7 +317,7 @@ words = st.text("ab{}\n ", max_size=6)
     st.sampled_from([BASE, BASE_META]),
 )
 def test_what_is_given_is_the_same_for_all_labels(
-    texts: list[tuple[str, str]], a: str, b: str, rendering: Rendering
+    texts: list[tuple[str, str]], a: str, b: str, rendering: RenderOptions
 ) -> None:
     labels: dict[Hashable, Any] = {
         at: {"round": [{"role": "HUMAN", "prompt": human}, {"role": "BOT", "prompt": bot}]}
@@ -334,7 +335,7 @@ def test_what_cannot_be_read_is_said_again_when_it_is_asked_for() -> None:
         with pytest.raises(TemplateFailure, match="the template is a int"):
             ask()
     with pytest.raises(TemplateFailure, match="no turns"):
-        templates("x").generation_of_turn(ROW, 0)
+        templates("x").render_turn(ROW, 0)
     with pytest.raises(TemplateFailure, match="says nothing"):
         templates({"round": [{"role": "HUMAN", "prompt": ""}]}, rendering=CHAT).generation(ROW)
 
@@ -370,7 +371,7 @@ def test_the_two_originals_speak_differently_to_chat_models_that_run_locally() -
         "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Solve."}],
         "round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": ""}],
     }
-    aisbench = Rendering(True, None, True, CHAT_OF_ALL)
+    aisbench = RenderOptions(True, None, True, CHAT_OF_ALL)
     assert templates(dialogue, rendering=aisbench).generation(QUERY) == (
         Message("system", "Solve."),
         Message("user", "1+1=?"),

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from assay.scoring.originals.leap import aggregations as known
 from assay.scoring.originals.leap.aggregations import (
     AGGREGATIONS,
+    AggregationTraits,
     Bleurt,
-    Traits,
+    get_traits,
     packages_lacking,
-    traits_of,
 )
 
 numbers = st.lists(st.floats(-100, 100), min_size=2, max_size=20)
@@ -115,7 +115,7 @@ def test_ratios_of_sums(items: list[tuple[float, int]]) -> None:
 @given(pairs, st.sampled_from(["weighted_mean", "weighted_perplexity", "bits_per_byte"]))
 def test_a_ratio_is_made_of_its_parts(items: list[tuple[float, int]], name: str) -> None:
     function = AGGREGATIONS[name]
-    ratio = traits_of(function).ratio
+    ratio = get_traits(function).ratio
     assert ratio is not None
     parts = [ratio(item) for item in items]
     value = sum(part[0] for part in parts) / sum(part[1] for part in parts)
@@ -181,7 +181,7 @@ def test_what_needs_a_package_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert packages_lacking(AGGREGATIONS["bert_score"]) == ("bert_score",)
     assert packages_lacking(Bleurt(lambda *_: [])) == ("torch", "transformers")
     assert packages_lacking(known.mean) == ()
-    assert traits_of([]) == traits_of(lambda values: 0.0) == Traits()
+    assert get_traits([]) == get_traits(lambda values: 0.0) == AggregationTraits()
 
 
 def test_every_function_is_known_by_its_name() -> None:

@@ -18,7 +18,7 @@ from assay.core.errors import PlanError
 from assay.core.score import Score, Verdict
 from assay.scoring.metrics import LIST_METRICS
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
-from assay.scoring.scorers.list_values import evaluate
+from assay.scoring.scorers.list_values import evaluate_metrics
 from fakes.author_lists import Lists, scored
 
 
@@ -327,7 +327,7 @@ def test_resampling_asks_the_metric_that_it_is_about_alone() -> None:
 
 
 def test_nothing_to_evaluate() -> None:
-    values = evaluate([Share()], [], [])
+    values = evaluate_metrics([Share()], [], [])
     assert (values.per_row, values.whole) == ({}, {})
     assert AuthorMetrics("gen", Lists([Share()], [])).finish().scores == ()
 
@@ -395,9 +395,9 @@ def test_an_interval_that_the_metric_knows_itself_is_taken_for_groups_too() -> N
 
 def test_chosen_metrics_alone_are_told_and_others_fail_no_row() -> None:
     metrics = [Raising(lambda text: text == "bb"), Share(), Length()]
-    everything = evaluate(metrics, ["a", "bb", "a"], ["a", "bb", "ccc"])
+    everything = evaluate_metrics(metrics, ["a", "bb", "a"], ["a", "bb", "ccc"])
     assert list(everything.troubles) == [1]
-    chosen = evaluate(metrics, ["a", "bb", "a"], ["a", "bb", "ccc"], ("Length", "Share"))
+    chosen = evaluate_metrics(metrics, ["a", "bb", "a"], ["a", "bb", "ccc"], ("Length", "Share"))
     assert not chosen.troubles
     assert chosen.whole == {"Length": pytest.approx(4 / 6), "Share": pytest.approx(2 / 3)}
     assert (list(chosen.whole), list(chosen.per_row)) == (["Length", "Share"], ["Share"])

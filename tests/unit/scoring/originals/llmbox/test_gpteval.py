@@ -18,17 +18,17 @@ from assay.core.response import Failure, Finish
 from assay.core.score import Verdict
 from assay.engine.cache import NoCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import JudgeDesk
+from assay.engine.judging import BackendJudge
 from assay.scoring.judges.prompts import load_prompts
-from assay.scoring.judges.questions import Procedure
-from assay.scoring.originals.llmbox.gpteval import NOT_SHOWN, GPTEval
+from assay.scoring.judges.questions import JudgingProcedure
+from assay.scoring.originals.llmbox.gpteval import HIDDEN_ANSWER, GPTEval
 from fakes.judges import Reply, ScriptedJudge, completion
 
 NAME = "GPT-Eval"
 TWO_TURNS = {"question_1": "Name a prime.", "question_2": "Name a larger one."}
 
 
-def bound(judge: ScriptedJudge, procedure: Procedure | None = None, **made: Any) -> GPTEval:
+def bound(judge: ScriptedJudge, procedure: JudgingProcedure | None = None, **made: Any) -> GPTEval:
     metric = GPTEval(**made)
     metric.bind(judge, procedure)
     return metric
@@ -108,7 +108,7 @@ def test_a_conversation_is_one_question_about_its_last_turn_as_in_the_original()
 
 def test_each_turn_can_be_graded_for_itself() -> None:
     judge = ScriptedJudge(lambda text: "[[4]]" if "larger" in text else "[[9]]")
-    metric = bound(judge, Procedure(turns="each"), multi_turn=True)
+    metric = bound(judge, JudgingProcedure(turns="each"), multi_turn=True)
     row = TWO_TURNS | {"ref_answer_1": "2", "ref_answer_2": "3"}
     assert metric([("7", "11")], [row]) == {NAME: 6.5}
     assert "11" not in judge.users[0]
@@ -120,7 +120,7 @@ def test_each_turn_can_be_graded_for_itself() -> None:
 
 def test_a_sample_needs_a_verdict_on_every_turn() -> None:
     replies: Iterator[Reply] = iter(["[[9]]", "?", Failure("timeout", "slow"), "?"])
-    metric = bound(ScriptedJudge(lambda text: next(replies)), Procedure(turns="each"), multi_turn=True)
+    metric = bound(ScriptedJudge(lambda text: next(replies)), JudgingProcedure(turns="each"), multi_turn=True)
     assert math.isnan(metric([("7", "11")] * 2, [TWO_TURNS] * 2)[NAME])
     assert [one.verdict for one in metric.last_verdicts] == [Verdict.UNANSWERED, Verdict.FAILED]
 
@@ -131,7 +131,7 @@ def test_the_last_answer_alone_of_a_conversation() -> None:
     metric = bound(judge, multi_turn=False)
     metric.setup_metric(None, None, None, SimpleNamespace(multi_turn=True))
     metric(["11"], [TWO_TURNS])
-    places = [judge.users[0].index(part) for part in ("prime", NOT_SHOWN, "larger", "11")]
+    places = [judge.users[0].index(part) for part in ("prime", HIDDEN_ANSWER, "larger", "11")]
     assert places == sorted(places)
     metric.setup_metric(None, None, None, SimpleNamespace(multi_turn=False))
     metric(["7"], [{"turns": ["Name a prime.", "Name a larger one."]}])
@@ -156,7 +156,7 @@ def test_comparisons_follow_the_answer_and_not_its_place(
     both_orders: bool, wanted: str, value: float
 ) -> None:
     judge = choice(wanted)
-    metric = bound(judge, Procedure(both_orders=both_orders), type="pairwise")
+    metric = bound(judge, JudgingProcedure(both_orders=both_orders), type="pairwise")
     assert metric(["Hi!"], [ALPACA]) == {NAME: value}
     assert len(judge.users) == 1 + both_orders
     # The original's order: the rival stands first.
@@ -167,7 +167,7 @@ def test_comparisons_follow_the_answer_and_not_its_place(
 def test_a_judge_that_likes_a_place_gives_a_tie_in_both_orders(letter: str, in_one_order: float) -> None:
     for both_orders, value in ((True, 0.5), (False, in_one_order)):
         judge = ScriptedJudge(lambda text: f"[[{letter}]]")
-        metric = bound(judge, Procedure(both_orders=both_orders), type="pairwise")
+        metric = bound(judge, JudgingProcedure(both_orders=both_orders), type="pairwise")
         assert metric(["Hi!"], [ALPACA]) == {NAME: value}
 
 
@@ -217,7 +217,7 @@ def test_a_row_that_cannot_be_asked_about_fails_alone(
 def test_a_reference_that_a_numbered_prompt_lacks_fails_the_row(shared_data: Path) -> None:
     book = load_prompts(shared_data / "mt_bench" / "judge_prompts.jsonl")
     judge = ScriptedJudge(lambda text: "[[7]]")
-    metric = bound(judge, Procedure(prompts=book), multi_turn=True)
+    metric = bound(judge, JudgingProcedure(prompts=book), multi_turn=True)
     metric([("7", "11")] * 2, [TWO_TURNS | {"ref_answer_1": "2"}, TWO_TURNS])
     assert [one.verdict for one in metric.last_verdicts] == [Verdict.FAILED, Verdict.SCORED]
     assert "'ref_answer_2'" in (metric.last_verdicts[0].why or "")
@@ -252,7 +252,7 @@ def test_with_a_desk_and_a_backend_that_fails_at_times_a_second_start_asks_nothi
         backend = MockBackend("judge", {"answer": "Fine. [[7]]", "fail_every": "4"})
         metric = GPTEval()
         with closing(FileJournal(tmp_path / "judgements.jsonl")) as journal:
-            desk = JudgeDesk(backend, journal, NoCache())
+            desk = BackendJudge(backend, journal, NoCache())
             metric.bind(desk)
             assert metric(predictions, rows) == {NAME: 7.0}
         seen.append(([one.verdict for one in metric.last_verdicts], desk.tally.n_sent))

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from assay.dialects.table.assertions import (
-    SUPPORTED,
+    SUPPORTED_ASSERTIONS,
     BadAssertion,
-    checked_pattern,
-    filled,
-    read_cell,
-    read_object,
+    check_pattern,
+    fill_assertion,
+    read_assertion_cell,
+    read_assertion_object,
 )
-from assay.scoring.originals.promptfoo.assertions import KNOWN, decide, holds_in
+from assay.scoring.originals.promptfoo.assertions import KNOWN, decide, is_assertion_met
 
 CELLS = [
     ("contains:Paris", "Paris", True),
@@ -80,7 +80,7 @@ CELLS = [
 
 @pytest.mark.parametrize(("cell", "reply", "holds"), CELLS)
 def test_a_cell_accepts_what_promptfoo_accepts(cell: str, reply: str, holds: bool) -> None:
-    assert holds_in(filled(read_cell(cell), {"q": "Q"}), reply) is holds
+    assert is_assertion_met(fill_assertion(read_assertion_cell(cell), {"q": "Q"}), reply) is holds
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_cell_accepts_what_promptfoo_accepts(cell: str, reply: str, holds: boo
     ],
 )
 def test_an_object_accepts_what_promptfoo_accepts(assertion: Any, reply: str, holds: bool) -> None:
-    assert holds_in(filled(read_object(assertion), {}), reply) is holds
+    assert is_assertion_met(fill_assertion(read_assertion_object(assertion), {}), reply) is holds
 
 
 def contains(value: str, **said: Any) -> dict[str, Any]:
@@ -137,7 +137,7 @@ GROUP = {"type": "assert-set", "assert": [contains("hello"), contains("zz")]}
 def test_several_assertions_count_as_in_promptfoo(
     assertions: Any, threshold: float | None, is_passed: bool, score: float
 ) -> None:
-    result = decide(assertions, threshold, lambda one: holds_in(one, "hello world"))
+    result = decide(assertions, threshold, lambda one: is_assertion_met(one, "hello world"))
     assert result.is_passed is is_passed
     assert result.score == pytest.approx(score)
 
@@ -168,7 +168,7 @@ def test_several_assertions_count_as_in_promptfoo(
 )
 def test_what_cannot_be_decided_is_rejected_by_name(cell: str, word: str) -> None:
     with pytest.raises(BadAssertion) as error:
-        checked_pattern(filled(read_cell(cell), {"q": "Q"}))
+        check_pattern(fill_assertion(read_assertion_cell(cell), {"q": "Q"}))
     assert word in str(error.value)
 
 
@@ -186,9 +186,9 @@ def test_what_cannot_be_decided_is_rejected_by_name(cell: str, word: str) -> Non
 )
 def test_an_object_that_cannot_be_decided_is_rejected(assertion: Any, word: str) -> None:
     with pytest.raises(BadAssertion) as error:
-        read_object(assertion)
+        read_assertion_object(assertion)
     assert word in str(error.value)
 
 
 def test_what_is_read_is_what_can_be_decided() -> None:
-    assert set(SUPPORTED) == set(KNOWN)
+    assert set(SUPPORTED_ASSERTIONS) == set(KNOWN)

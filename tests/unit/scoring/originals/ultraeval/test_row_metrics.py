@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from assay.core.errors import PlanError
 from assay.core.origin import Origin
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, ComponentSpec, Evaluation, RunningScorer, Scorer
+from assay.core.task import AnsweredRequest, ComponentSpec, Evaluation, RunningScorer, Scorer
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import corpus_counts
 from assay.scoring.originals.ultraeval.row_corpus import RowCorpus
@@ -40,12 +40,12 @@ def sample(*targets: str, id: str = "s1", group: str | None = None, **fields: An
     )
 
 
-def outcome(one: Sample, of: Outcome, index: int = 0) -> Answered:
-    asked = request("task", one.id, "gen", "answer", index, Generate("prompt", Sampling()))
-    return Answered(asked, Response(asked.id, asked.key, of))
+def outcome(one: Sample, of: Outcome, index: int = 0) -> AnsweredRequest:
+    asked = make_request("task", one.id, "gen", "answer", index, Generate("prompt", Sampling()))
+    return AnsweredRequest(asked, Response(asked.id, asked.key, of))
 
 
-def wrote(one: Sample, *texts: str, finish: Finish = Finish.END) -> list[Answered]:
+def wrote(one: Sample, *texts: str, finish: Finish = Finish.END) -> list[AnsweredRequest]:
     return [outcome(one, Completion(tuple(Output(text, finish, 3) for text in texts), 2))]
 
 

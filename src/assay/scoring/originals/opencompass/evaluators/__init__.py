@@ -7,15 +7,15 @@ from assay.scoring.originals.opencompass.evaluators.registry import (
     EVALUATORS,
     make_evaluator,
 )
-from assay.scoring.originals.opencompass.evaluators.repeated import REPEATED, Repeated
+from assay.scoring.originals.opencompass.evaluators.repeated import REPEATED_DIFFERENCES, RepeatedEvaluator
 
 __all__ = [
     "CORRECTED_EVALUATORS",
     "EVALUATORS",
-    "REPEATED",
+    "REPEATED_DIFFERENCES",
     "AuthorEvaluator",
     "EvaluatedRow",
     "Evaluator",
-    "Repeated",
+    "RepeatedEvaluator",
     "make_evaluator",
 ]

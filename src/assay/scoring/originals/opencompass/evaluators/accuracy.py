@@ -12,10 +12,10 @@ from assay.scoring.metrics.accuracy import is_equal
 from assay.scoring.metrics.checks import Misfit
 from assay.scoring.originals.opencompass.evaluators.by_row import (
     RowEvaluator,
-    field_of,
-    gold_of,
     gold_text,
-    text_of,
+    require_field,
+    require_gold,
+    to_text,
 )
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
@@ -52,7 +52,7 @@ class AccEvaluator(RowEvaluator):
         """Return 1 for the right answer."""
         if self.is_faithful:
             return float(str(prediction) == gold_text(row))
-        gold = gold_of(row)
+        gold = require_gold(row)
         if isinstance(gold, list | tuple) and not isinstance(prediction, list | tuple):
             raise Misfit(
                 f"the right answer is the list {gold!r:.60}, and the prediction one answer",
@@ -89,7 +89,7 @@ class AccContaminationEvaluator(AccEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for the right answer to a row of a known kind."""
-        state = field_of(row, "is_clean")
+        state = require_field(row, "is_clean")
         if state not in _STATES:
             raise Misfit(f"is_clean is {state!r}", f"write one of {', '.join(map(repr, _STATES))}")
         return super().judge(prediction, row)
@@ -107,7 +107,7 @@ class AccwithDetailsEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for the right answer."""
-        return float(prediction == row.gold) if self.is_faithful else is_equal(prediction, gold_of(row))
+        return float(prediction == row.gold) if self.is_faithful else is_equal(prediction, require_gold(row))
 
 
 class GPQAEvaluator(AccwithDetailsEvaluator):
@@ -133,7 +133,7 @@ class BBHEvaluator(RowEvaluator):
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for the right answer."""
         read = POSTPROCESSORS["bbh-freeform"]
-        got, wanted = (read(text, self.is_faithful) for text in (text_of(prediction), gold_text(row)))
+        got, wanted = (read(text, self.is_faithful) for text in (to_text(prediction), gold_text(row)))
         return float(got is not None and wanted is not None and got.casefold() == wanted.casefold())
 
 
@@ -150,12 +150,12 @@ class EDAccEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 if the right candidate is nearest; of equally near ones the first is."""
-        gold = gold_of(row)
+        gold = require_gold(row)
         if not isinstance(gold, dict) or not gold.keys() >= {"candidates", "label"} or not gold["candidates"]:
             raise Misfit(
                 f"the right answer is {gold!r:.80}", "give {'candidates': [...], 'label': index} for each row"
             )
-        text = text_of(prediction)
+        text = to_text(prediction)
         if not self.is_faithful and not text.strip():
             return 0.0
         distances = [

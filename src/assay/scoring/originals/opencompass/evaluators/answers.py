@@ -15,7 +15,7 @@ from assay.scoring.originals.opencompass.evaluators.by_row import (
     RowEvaluator,
     gold_text,
     gold_texts,
-    text_of,
+    to_text,
 )
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
@@ -29,14 +29,14 @@ _NUMBERS = "`general` cuts numbers (3.14 is 3) and makes nothing of the answer A
 _NUMBERS_HERE = "`general` as it is corrected leaves numbers and the answer A whole"
 
 
-class _Short(RowEvaluator):
+class _ShortAnswerEvaluator(RowEvaluator):
     """Compares answers in the form that the post-processor `general` gives them."""
 
-    def _short(self, text: str) -> str:
+    def _shorten(self, text: str) -> str:
         return POSTPROCESSORS["general"](text, self.is_faithful) or ""
 
 
-class EMEvaluator(_Short):
+class EMEvaluator(_ShortAnswerEvaluator):
     """The share of answers that equal a right one, as it stands or in the form of `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
@@ -49,13 +49,13 @@ class EMEvaluator(_Short):
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for a right answer."""
         golds = list(gold_text(row)) if self.is_faithful and isinstance(row.gold, str) else gold_texts(row)
-        answer = self._short(text_of(prediction))
+        answer = self._shorten(to_text(prediction))
         if not answer and not self.is_faithful:
             return 0.0
-        return float(answer in golds or answer in map(self._short, golds))
+        return float(answer in golds or answer in map(self._shorten, golds))
 
 
-class LEvalEMEvaluator(_Short):
+class LEvalEMEvaluator(_ShortAnswerEvaluator):
     """The share of answers that contain the right one."""
 
     difference: ClassVar[Difference | None] = Difference(
@@ -66,14 +66,14 @@ class LEvalEMEvaluator(_Short):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 if the answer contains the right one."""
-        text, gold = text_of(prediction), gold_text(row)
+        text, gold = to_text(prediction), gold_text(row)
         if self.is_faithful:
-            answer = self._short(text)
-            return float(self._short(gold) in answer or gold in answer)
+            answer = self._shorten(text)
+            return float(self._shorten(gold) in answer or gold in answer)
         return float(contains(text, gold))
 
 
-class _Quiz(_Short):
+class _QuizEvaluator(_ShortAnswerEvaluator):
     """Questions of a quiz: what follows a mark in the first line, in lower case, contains a right answer."""
 
     has_details: ClassVar[bool] = True
@@ -87,8 +87,8 @@ class _Quiz(_Short):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 if the answer is, or contains, a right one."""
-        answer = self._answer(text_of(prediction))
-        golds = [self._short(gold).lower() for gold in gold_texts(row)]
+        answer = self._answer(to_text(prediction))
+        golds = [self._shorten(gold).lower() for gold in gold_texts(row)]
         if self.is_faithful:
             return float(any(self._fits(gold, answer) for gold in golds))
         # A right answer of which nothing is left would be in every answer.
@@ -100,7 +100,7 @@ class _Quiz(_Short):
         for mark in self.marks:
             begun = "" if self.is_faithful else r"\b"
             line = re.split(f"{begun}{mark}", line)[-1]
-        return self._short(line.strip())
+        return self._shorten(line.strip())
 
     def _fits(self, gold: str, answer: str) -> bool:
         if self.is_whole:
@@ -112,7 +112,7 @@ _INSIDE_WORDS = f"{_NUMBERS}; a right answer inside a longer word or number coun
 _BY_THEMSELVES = f"{_NUMBERS_HERE}; a right answer must stand by itself"
 
 
-class TriviaQAEvaluator(_Quiz):
+class TriviaQAEvaluator(_QuizEvaluator):
     """TriviaQA: the share of answers that contain a right one."""
 
     difference: ClassVar[Difference | None] = Difference(
@@ -122,13 +122,13 @@ class TriviaQAEvaluator(_Quiz):
     marks: ClassVar[tuple[str, ...]] = ("answer is", "a:", "answer:")
 
 
-class NQEvaluator(_Quiz):
+class NQEvaluator(_QuizEvaluator):
     """Natural Questions: the share of answers that contain a right one."""
 
     difference: ClassVar[Difference | None] = Difference(_INSIDE_WORDS, _BY_THEMSELVES)
 
 
-class SQuAD20Evaluator(_Quiz):
+class SQuAD20Evaluator(_QuizEvaluator):
     """SQuAD 2.0: the share of answers that equal a right one, in the form of `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
@@ -154,7 +154,7 @@ class DropOpenAIEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 if the stated answer, or the whole text, fits a right one."""
-        text = text_of(prediction)
+        text = to_text(prediction)
         stated = _STATED.search(text)
         answer = squad_form(stated[1] if stated else text)
         golds = map(squad_form, gold_text(row).split("|"))
@@ -172,7 +172,7 @@ def _has_words(text: str, part: str) -> bool:
     return f" {part} " in f" {text} "
 
 
-class LambadaEvaluator(_Short):
+class LambadaEvaluator(_ShortAnswerEvaluator):
     """LAMBADA: the share of continuations whose first word is the right one."""
 
     difference: ClassVar[Difference | None] = Difference(
@@ -183,12 +183,12 @@ class LambadaEvaluator(_Short):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for the right word."""
-        text = text_of(prediction).strip()
+        text = to_text(prediction).strip()
         if not self.is_faithful:
             text = text.lstrip(string.punctuation + string.whitespace)
         first = text.split(" ")[0] if self.is_faithful else next(iter(text.split()), "")
         mark = _ORIGINAL_PUNCTUATION if self.is_faithful else _PUNCTUATION
-        word, gold = self._short(mark.split(first)[0]), self._short(gold_text(row))
+        word, gold = self._shorten(mark.split(first)[0]), self._shorten(gold_text(row))
         return float(word == gold and (bool(gold) or self.is_faithful))
 
 
@@ -205,7 +205,7 @@ class SquadEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return F1, 0 to 1."""
-        text = text_of(prediction)
+        text = to_text(prediction)
         words = squad_form((text if self.is_faithful else text.strip()).split("\n")[0]).split()
         golds = [gold_text(row)] if self.is_faithful else gold_texts(row)
         # Two texts without words share nothing in SQuAD's script.
@@ -224,4 +224,4 @@ class FreeAnswerEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 where the reply states a right answer: a number, yes or no, a formula or a text."""
-        return self._grader.grade(text_of(prediction), gold_texts(row)).value
+        return self._grader.grade(to_text(prediction), gold_texts(row)).value

@@ -15,16 +15,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, calling_author, listing, nearest
-from assay.core.metric_order import rank_of
+from assay.core.errors import AuthorError, Problem, calling_author, listing, suggest_name
+from assay.core.metric_order import rank_metric
 from assay.core.origin import Origin
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.originals.llmbox.list_metric import Unit
+from assay.scoring.originals.llmbox.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.originals.opencompass.evaluators.row_table import RowTable
 
-_PERCENT = Unit(100.0, is_share=True)
-_OWN_SCALE = Unit(1.0, is_share=False)
+_PERCENT = MetricUnit(100.0, is_share=True)
+_OWN_SCALE = MetricUnit(1.0, is_share=False)
 _CORRECT = ("correct", "is_correct", "cascade_correct")
 """What a row's `details` call whether it is right; the first that is there counts."""
 _SHARES_OF_ROWS = ("acc", "accuracy", "em", "exact_match", "exact-match", "pass@1")
@@ -71,14 +71,14 @@ class AuthorEvaluator(Evaluator):
         self.last_score_lists = {}
         self.last_intervals.clear()
         self.last_details = []
-        returned = self._called(predictions, references)
+        returned = self._call_score(predictions, references)
         details = self._details(returned, len(predictions))
         values = {str(name): value for name, value in returned.items() if name != "details"}
         # The first decides, unless details bear another out: the one that the originals' tables begin with.
-        found = dict(sorted(self._numbers(values).items(), key=lambda one: rank_of(one[0])))
-        correct = self._correct(details)
+        found = dict(sorted(self._numbers(values).items(), key=lambda one: rank_metric(one[0])))
+        correct = self._read_correct(details)
         self.last_details = _plain_details(details)
-        self.units = {name: self._unit(name, values[name], correct) for name in found}
+        self.units = {name: self._choose_unit(name, values[name], correct) for name in found}
         self._keep(found, correct)
         return found
 
@@ -86,7 +86,9 @@ class AuthorEvaluator(Evaluator):
         """Say what of the returned was left out."""
         return tuple(self._notes)
 
-    def _called(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> Mapping[str, Any]:
+    def _call_score(
+        self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]
+    ) -> Mapping[str, Any]:
         with calling_author("score"):
             returned = self._score(**self._arguments(predictions, references))
         if not isinstance(returned, Mapping):
@@ -107,7 +109,7 @@ class AuthorEvaluator(Evaluator):
             "test_set": lambda: self._test_set([copy.deepcopy(dict(row.fields)) for row in references]),
             "origin_prompt": lambda: [row.prompt for row in references],
         }
-        for name in _recorded(predictions):
+        for name in _find_recorded_names(predictions):
             known.setdefault(name, lambda name=name: [one[name] for one in predictions])  # type: ignore[misc]
         known.setdefault("gold", known["references"])
         given: dict[str, Any] = {}
@@ -121,7 +123,7 @@ class AuthorEvaluator(Evaluator):
             elif parameter.default is inspect.Parameter.empty:
                 raise self._problem(
                     f"score asks for {parameter.name!r}, which is not known here"
-                    f"{nearest(parameter.name, known)}; known are {listing(known)}",
+                    f"{suggest_name(parameter.name, known)}; known are {listing(known)}",
                     "take it from test_set, which holds the whole rows, or give it a default",
                 )
         return given
@@ -130,7 +132,7 @@ class AuthorEvaluator(Evaluator):
         given = returned.get("details")
         if given is None:
             return None
-        rows = _in_order(given, n) if isinstance(given, Mapping) else given
+        rows = _order_details(given, n) if isinstance(given, Mapping) else given
         if not isinstance(rows, list | tuple):
             raise self._problem(
                 f"details is {type(given).__name__}, expected a list with an entry for each row",
@@ -158,7 +160,7 @@ class AuthorEvaluator(Evaluator):
             )
         return found
 
-    def _correct(self, details: Sequence[Any] | None) -> list[float] | None:
+    def _read_correct(self, details: Sequence[Any] | None) -> list[float] | None:
         if details is None:
             return None
         said = [_is_correct(one) for one in details]
@@ -170,7 +172,7 @@ class AuthorEvaluator(Evaluator):
             )
         return known if len(known) == len(said) else None
 
-    def _unit(self, name: str, value: Any, correct: Sequence[float] | None) -> Unit:
+    def _choose_unit(self, name: str, value: Any, correct: Sequence[float] | None) -> MetricUnit:
         """Return what a value is counted in: a share where it is 100 times that of the right rows.
 
         Any other value is shown as the author returned it, whatever its name and the number of rows.
@@ -201,7 +203,7 @@ class AuthorEvaluator(Evaluator):
         return AuthorError(Problem("SCORE-006", f"the evaluator {self.label}: {what}", fix, where))
 
 
-def _in_order(details: Mapping[Any, Any], n: int) -> list[Any]:
+def _order_details(details: Mapping[Any, Any], n: int) -> list[Any]:
     """Return the entries of rows that are numbered from 0 by their numbers; any others as they stand."""
     numbered = {int(str(key)): one for key, one in details.items() if str(key).isdecimal()}
     # Beside the rows the originals have the kind of the dataset, as `type`.
@@ -213,13 +215,13 @@ def _plain_details(details: Sequence[Any] | None) -> list[tuple[dict[str, Any], 
     if details is None or not all(isinstance(one, Mapping) for one in details):
         return []
     try:
-        encoded = msgspec.json.encode([dict(one) for one in details], enc_hook=_plain)
+        encoded = msgspec.json.encode([dict(one) for one in details], enc_hook=_to_plain)
     except (TypeError, ValueError, RecursionError):
         return []
     return [(one,) for one in msgspec.json.decode(encoded, type=list[dict[str, Any]])]
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return an array or a number of another library as Python's own, and anything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
@@ -229,7 +231,7 @@ def _prediction(recorded: Any) -> Any:
     return recorded["prediction"] if isinstance(recorded, Mapping) and "prediction" in recorded else recorded
 
 
-def _recorded(predictions: Sequence[Any]) -> list[str]:
+def _find_recorded_names(predictions: Sequence[Any]) -> list[str]:
     """Return what was recorded of every answer."""
     if not all(isinstance(one, Mapping) for one in predictions):
         return []
@@ -257,7 +259,7 @@ def _is_correct(detail: Any) -> float | None:
     return None
 
 
-def _names_share(name: str) -> bool:
+def _is_share_name(name: str) -> bool:
     words = name.casefold().replace("_", " ").replace("-", " ").split()
     return name.casefold() in _SHARES_OF_ROWS or any(word in _SHARES_OF_ROWS for word in words)
 
@@ -265,9 +267,9 @@ def _names_share(name: str) -> bool:
 def _is_of_rows(name: str, value: Any, exact: float, least_digits: int) -> bool:
     """Whether a value is that of the rows: exactly, or rounded as authors do where its name is a share's."""
     number = float(value)
-    if isinstance(value, numbers.Integral) and not _names_share(name):
+    if isinstance(value, numbers.Integral) and not _is_share_name(name):
         return False
     if math.isclose(number, exact, rel_tol=1e-6, abs_tol=1e-9):
         return True
     digits = range(least_digits, least_digits + 5)
-    return _names_share(name) and any(math.isclose(number, round(exact, one)) for one in digits)
+    return _is_share_name(name) and any(math.isclose(number, round(exact, one)) for one in digits)

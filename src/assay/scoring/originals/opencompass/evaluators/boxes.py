@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from assay.scoring.differences import Difference
 from assay.scoring.metrics.checks import Misfit
-from assay.scoring.originals.opencompass.evaluators.by_row import RowEvaluator, gold_of
+from assay.scoring.originals.opencompass.evaluators.by_row import RowEvaluator, require_gold
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 
 Box = tuple[float, float, float, float]
@@ -60,7 +60,7 @@ class BBoxIoUEvaluator(RowEvaluator):
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 if the boxes overlap enough."""
         try:
-            right, width, height = self._right(row)
+            right, width, height = self._read_gold_box(row)
         except (TypeError, ValueError, KeyError) as error:
             if self.is_faithful:
                 return 0.0
@@ -69,21 +69,21 @@ class BBoxIoUEvaluator(RowEvaluator):
                 f"give an object with {', '.join(map(repr, self._keys))}",
             ) from None
         box = _read_box(prediction)
-        laid = None if box is None else self._laid(box, width, height)
+        laid = None if box is None else self._scale_box(box, width, height)
         return float(laid is not None and overlap(laid, right) >= self._threshold)
 
-    def _right(self, row: EvaluatedRow) -> tuple[Box, float, float]:
-        gold = gold_of(row)
+    def _read_gold_box(self, row: EvaluatedRow) -> tuple[Box, float, float]:
+        gold = require_gold(row)
         known: Mapping[str, Any] = json.loads(gold) if isinstance(gold, str) else gold
         box_key, width_key, height_key = self._keys
         left, top, right, bottom = (float(one) for one in known[box_key])
         return (left, top, right, bottom), float(known[width_key]), float(known[height_key])
 
-    def _laid(self, box: Box, width: float, height: float) -> Box | None:
+    def _scale_box(self, box: Box, width: float, height: float) -> Box | None:
         """Return a model's box in pixels; None for one that is empty or turned around."""
         wide, high = width, height
         if self.is_faithful and self._resizing:
-            size = resized(width, height, **{**_RESIZING, **self._resizing})
+            size = compute_resized_size(width, height, **{**_RESIZING, **self._resizing})
             if size is None:
                 return None
             wide, high = size
@@ -126,7 +126,7 @@ def _area(box: Box) -> float:
     return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
 
 
-def resized(
+def compute_resized_size(
     width: float, height: float, *, factor: int, min_pixels: int, max_pixels: int
 ) -> tuple[int, int] | None:
     """Return width and height as Qwen-VL's processor makes them: multiples of `factor` between two areas.

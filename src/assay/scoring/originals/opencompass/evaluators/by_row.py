@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.metrics.checks import Misfit, each_row, reference_texts
+from assay.scoring.metrics.checks import Misfit, reference_texts, score_rows
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.originals.opencompass.postprocess import find_postprocessor
 
@@ -26,7 +26,7 @@ class RowEvaluator(Evaluator):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return the mean."""
-        return self._mean(self.metric, each_row(self, self.prepared(predictions), references, self.judge))
+        return self._mean(self.metric, score_rows(self, self.prepared(predictions), references, self.judge))
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return what an answer is worth, from 0 to 1."""
@@ -36,15 +36,15 @@ class RowEvaluator(Evaluator):
         """Return the predictions as the evaluator's own post-processor leaves them."""
         if self._process is None:
             return predictions
-        return [self._process(text_of(one), self.is_faithful) for one in predictions]
+        return [self._process(to_text(one), self.is_faithful) for one in predictions]
 
 
-def text_of(prediction: Any) -> str:
+def to_text(prediction: Any) -> str:
     """Return a prediction as a text; no answer is an empty one."""
     return "" if prediction is None else str(prediction)
 
 
-def gold_of(row: EvaluatedRow) -> Any:
+def require_gold(row: EvaluatedRow) -> Any:
     """Return the right answer of a row; Misfit when it has none."""
     if row.gold is None:
         raise Misfit("the row has no right answer", "name its column as output_column, or leave the row out")
@@ -53,16 +53,16 @@ def gold_of(row: EvaluatedRow) -> Any:
 
 def gold_text(row: EvaluatedRow) -> str:
     """Return the right answer as a text; a number is spelled as Python spells it."""
-    return str(gold_of(row))
+    return str(require_gold(row))
 
 
 def gold_texts(row: EvaluatedRow) -> list[str]:
     """Return the right answers of a row that may have several."""
-    gold = gold_of(row)
+    gold = require_gold(row)
     return reference_texts(gold if isinstance(gold, str | list | tuple) else str(gold))
 
 
-def field_of(row: EvaluatedRow, name: str) -> Any:
+def require_field(row: EvaluatedRow, name: str) -> Any:
     """Return a column of a row; Misfit that lists the columns when it is not there."""
     if name not in row.fields:
         raise Misfit(

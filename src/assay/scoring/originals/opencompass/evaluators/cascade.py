@@ -13,7 +13,7 @@ from assay.scoring.differences import Difference
 from assay.scoring.judges.binding import bind_judge
 from assay.scoring.judges.judgement import Judgement
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.originals.llmbox.list_metric import Unit
+from assay.scoring.originals.llmbox.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.originals.opencompass.evaluators.judged import OFF_SCALE, JudgedEvaluator
 from assay.scoring.originals.opencompass.evaluators.readings import STRICT, make_reading
@@ -38,7 +38,7 @@ class Cascade(Evaluator):
     needs_judge: ClassVar[bool] = True
     is_costly: ClassVar[bool] = True
     correct_by: str | None = "accuracy"
-    units: Mapping[str, Unit] = {"llm_evaluated": OFF_SCALE, "llm_correct": OFF_SCALE}
+    units: Mapping[str, MetricUnit] = {"llm_evaluated": OFF_SCALE, "llm_correct": OFF_SCALE}
     differences: ClassVar[tuple[Difference, ...]] = (STRICT, JUDGE_FAILED)
 
     def __init__(
@@ -58,7 +58,7 @@ class Cascade(Evaluator):
         self._rule = rule
         self._judged = judged
         if is_faithful:
-            self._judged = judged.read_as(make_reading("CascadeEvaluator", is_faithful=True))
+            self._judged = judged.with_reading(make_reading("CascadeEvaluator", is_faithful=True))
         self._parallel = parallel
         self._rule_reads = rule_reads
         self._notes: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Cascade(Evaluator):
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `accuracy`, and how rule and judge did by themselves."""
         check_lengths(self, predictions, references)
-        accepted = self._accepted(predictions, references)
+        accepted = self._find_accepted_rows(predictions, references)
         asked = [at for at, is_right in enumerate(accepted) if self._parallel or not is_right]
         replies: dict[int, Judgement] = {}
         judge_notes: Sequence[str] = ()
@@ -90,7 +90,8 @@ class Cascade(Evaluator):
             replies = dict(zip(asked, self._judged.last_verdicts, strict=True))
             judge_notes = self._judged.notes()
         self.last_verdicts = [
-            _accepted(replies.get(at)) if is_right else replies[at] for at, is_right in enumerate(accepted)
+            _build_accepted(replies.get(at)) if is_right else replies[at]
+            for at, is_right in enumerate(accepted)
         ]
         by_rule = sum(accepted)
         self._notes = (
@@ -105,8 +106,8 @@ class Cascade(Evaluator):
         counting = [one.value for one in self.last_verdicts]
         self.last_score_lists = {
             "accuracy": [math.nan if value is None else value for value in counting],
-            "rule_accuracy": _where(counting, [float(one) for one in accepted]),
-            "decided_by_judge": _where(counting, [float(not one) for one in accepted]),
+            "rule_accuracy": _mask_unjudged(counting, [float(one) for one in accepted]),
+            "decided_by_judge": _mask_unjudged(counting, [float(not one) for one in accepted]),
         }
         judge = [(0.0 if one is None else one.value or 0.0, float(_is_verdict(one))) for one in replies]
         self.last_ratios.clear()
@@ -122,7 +123,9 @@ class Cascade(Evaluator):
             "llm_correct": right,
         }
 
-    def _accepted(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> list[bool]:
+    def _find_accepted_rows(
+        self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]
+    ) -> list[bool]:
         """Return which rows the rule accepts."""
         read = list(predictions if self._rule_reads is None else map(self._rule_reads, predictions))
         whole = self._rule(read, references)
@@ -159,7 +162,7 @@ class Cascade(Evaluator):
         )
 
 
-def _accepted(reply: Judgement | None) -> Judgement:
+def _build_accepted(reply: Judgement | None) -> Judgement:
     """Return the judgement of a row that the rule accepts: the judge's replies are kept, if it was asked."""
     return _ACCEPTED if reply is None else Judgement(Verdict.SCORED, 1.0, reply.replies)
 
@@ -168,7 +171,7 @@ def _is_verdict(judgement: Judgement | None) -> bool:
     return judgement is not None and judgement.verdict is Verdict.SCORED
 
 
-def _where(counting: Sequence[float | None], values: Sequence[float]) -> list[float]:
+def _mask_unjudged(counting: Sequence[float | None], values: Sequence[float]) -> list[float]:
     return [math.nan if known is None else value for known, value in zip(counting, values, strict=True)]
 
 

@@ -14,34 +14,34 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from assay.core.errors import AuthorError, Problem
 from assay.scoring.differences import Difference
-from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.estimators import majority
 from assay.scoring.originals.opencompass.evaluators.accuracy import equal_texts
-from assay.scoring.originals.opencompass.evaluators.by_row import field_of, gold_of, text_of
+from assay.scoring.originals.opencompass.evaluators.by_row import require_field, require_gold, to_text
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 
-Order = tuple[str, ...]
+OptionOrder = tuple[str, ...]
 """Options in the order in which a row shows them."""
-Pattern = Literal["circular", "all_possible"]
+CircularPattern = Literal["circular", "all_possible"]
 
 _NO_OPTION = "-"
 _PARTS_OF_REFERENCE = 3
 
 
-class Turned(NamedTuple):
+class OrderedAnswer(NamedTuple):
     """One question in one order of its options."""
 
     question: Hashable
-    order: Order
+    order: OptionOrder
     is_right: bool
 
 
-def rotations(options: Order) -> list[Order]:
+def rotations(options: OptionOrder) -> list[OptionOrder]:
     """Return the options begun at each of them in turn."""
     return [options[at:] + options[:at] for at in range(len(options))]
 
 
-class _Questions(Evaluator):
+class _CircularEvaluator(Evaluator):
     """Values over rows and over the questions that they belong to."""
 
     scale: ClassVar[float] = 100.0
@@ -64,24 +64,28 @@ class _Questions(Evaluator):
         self.last_score_lists = {}
         self._n_incomplete = 0
 
-    def _over_rows(self, name: str, rows: Sequence[Turned], orders: Sequence[Order]) -> dict[str, float]:
+    def _score_rows(
+        self, name: str, rows: Sequence[OrderedAnswer], orders: Sequence[OptionOrder]
+    ) -> dict[str, float]:
         """Return the share of rows in these orders that are right; none where there are no such rows."""
         chosen = set(orders)
         shares = [(float(row.is_right), 1.0) if row.order in chosen else (0.0, 0.0) for row in rows]
         return self._kept(name, shares, [float(row.is_right) for row in rows])
 
-    def _over_questions(
-        self, rows: Sequence[Turned], orders: Sequence[Order], names: Mapping[int, str]
+    def _score_questions(
+        self, rows: Sequence[OrderedAnswer], orders: Sequence[OptionOrder], names: Mapping[int, str]
     ) -> dict[str, float]:
         """Return the shares of questions of which at least so many of these orders are right."""
-        by_question = self._by_question(rows, orders)
+        by_question = self._group_by_question(rows, orders)
         values: dict[str, float] = {}
         for least, name in names.items():
             is_enough = {question: sum(right) >= least for question, right in by_question.items()}
-            values |= self._spread(name, rows, orders, is_enough)
+            values |= self._spread_over_rows(name, rows, orders, is_enough)
         return values
 
-    def _by_question(self, rows: Sequence[Turned], orders: Sequence[Order]) -> dict[Hashable, list[bool]]:
+    def _group_by_question(
+        self, rows: Sequence[OrderedAnswer], orders: Sequence[OptionOrder]
+    ) -> dict[Hashable, list[bool]]:
         chosen = set(orders)
         found: dict[Hashable, list[bool]] = {}
         for row in rows:
@@ -93,8 +97,12 @@ class _Questions(Evaluator):
         self._n_incomplete = max(self._n_incomplete, len(found) - len(whole))
         return whole
 
-    def _spread(
-        self, name: str, rows: Sequence[Turned], orders: Sequence[Order], said: Mapping[Hashable, bool]
+    def _spread_over_rows(
+        self,
+        name: str,
+        rows: Sequence[OrderedAnswer],
+        orders: Sequence[OptionOrder],
+        said: Mapping[Hashable, bool],
     ) -> dict[str, float]:
         """Return the share of questions that hold, each question's part spread over its rows."""
         chosen = set(orders)
@@ -123,12 +131,12 @@ _INCOMPLETE = Difference(
 )
 
 
-class ColumnCircularEvaluator(_Questions):
+class ColumnCircularEvaluator(_CircularEvaluator):
     """Accuracy over rows, and over questions by right orders; rows have `qid` and `circular_pattern`."""
 
     difference: ClassVar[Difference | None] = _INCOMPLETE
 
-    def __init__(self, *, circular_pattern: Pattern = "circular", is_faithful: bool = False) -> None:
+    def __init__(self, *, circular_pattern: CircularPattern = "circular", is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
         self._pattern = circular_pattern
         self.correct_by = f"acc_{circular_pattern}"
@@ -136,31 +144,31 @@ class ColumnCircularEvaluator(_Questions):
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `acc_KIND`, `more_N_KIND` and `perf_KIND` for origin, circular and all_possible."""
         self._begin()
-        rows = each_row(self, predictions, references, self._turned)
+        rows = score_rows(self, predictions, references, self._read_row)
         options = rows[0].order if self.is_faithful else _original_order(rows)
-        kinds: dict[str, list[Order]] = {"origin": [options], "circular": rotations(options)}
+        kinds: dict[str, list[OptionOrder]] = {"origin": [options], "circular": rotations(options)}
         if self._pattern == "all_possible":
             kinds["all_possible"] = list(permutations(options))
         values: dict[str, float] = {}
         for kind, orders in kinds.items():
-            values |= self._over_rows(f"acc_{kind}", rows, orders)
+            values |= self._score_rows(f"acc_{kind}", rows, orders)
         for kind, orders in kinds.items():
             names = {least: f"more_{least}_{kind}" for least in range(1, len(orders))}
-            values |= self._over_questions(rows, orders, {**names, len(orders): f"perf_{kind}"})
+            values |= self._score_questions(rows, orders, {**names, len(orders): f"perf_{kind}"})
         return values
 
     def is_right(self, prediction: Any, row: EvaluatedRow) -> bool:
         """Whether an answer is right."""
         if self.is_faithful:
             return bool(prediction == row.gold)
-        return equal_texts(prediction, gold_of(row))
+        return equal_texts(prediction, require_gold(row))
 
-    def _turned(self, prediction: Any, row: EvaluatedRow) -> Turned:
-        order = tuple(map(str, field_of(row, "circular_pattern")))
-        return Turned(field_of(row, "qid"), order, self.is_right(prediction, row))
+    def _read_row(self, prediction: Any, row: EvaluatedRow) -> OrderedAnswer:
+        order = tuple(map(str, require_field(row, "circular_pattern")))
+        return OrderedAnswer(require_field(row, "qid"), order, self.is_right(prediction, row))
 
 
-class ReferenceCircularEvaluator(_Questions):
+class ReferenceCircularEvaluator(_CircularEvaluator):
     """The same of rows whose right answer is `id--label--order`, such as `7--C--BCDA`; also a vote.
 
     An order names the options of the original question in the order in which they are shown.
@@ -176,7 +184,7 @@ class ReferenceCircularEvaluator(_Questions):
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `acc_K`, `more_K_N`, `perf_K`, `vote_K` for 1 and K orders, and `prior_X` by letter."""
         self._begin()
-        rows = each_row(self, predictions, references, _turned_by_reference)
+        rows = score_rows(self, predictions, references, _read_reference)
         shown = {len(row.order) for row in rows}
         if len(shown) > 1:
             raise AuthorError(
@@ -194,10 +202,10 @@ class ReferenceCircularEvaluator(_Questions):
             values |= self._accuracy(f"acc_{n}", rows, orders, len(letters) / n)
         for n in sorted(sets):
             names = {least: f"more_{n}_{least}" for least in range(n + 1)}
-            values |= self._over_questions(rows, sets[n], names)
+            values |= self._score_questions(rows, sets[n], names)
         for n in sorted(sets):
-            values |= self._over_questions(rows, sets[n], {n: f"perf_{n}"})
-        answers = [text_of(one).strip() for one in predictions]
+            values |= self._score_questions(rows, sets[n], {n: f"perf_{n}"})
+        answers = [to_text(one).strip() for one in predictions]
         for n, orders in sets.items():
             values |= self._vote(f"vote_{n}", rows, orders, answers, references)
         for letter in (*letters, _NO_OPTION):
@@ -206,10 +214,10 @@ class ReferenceCircularEvaluator(_Questions):
         return values
 
     def _accuracy(
-        self, name: str, rows: Sequence[Turned], orders: Sequence[Order], fold: float
+        self, name: str, rows: Sequence[OrderedAnswer], orders: Sequence[OptionOrder], fold: float
     ) -> dict[str, float]:
         if not self.is_faithful:
-            return self._over_rows(name, rows, orders)
+            return self._score_rows(name, rows, orders)
         right = [float(row.is_right) for row in rows]
         within = [one if row.order in orders else 0.0 for one, row in zip(right, rows, strict=True)]
         return self._kept(name, [(one, 1 / fold) for one in within], right)
@@ -217,13 +225,13 @@ class ReferenceCircularEvaluator(_Questions):
     def _vote(
         self,
         name: str,
-        rows: Sequence[Turned],
-        orders: Sequence[Order],
+        rows: Sequence[OrderedAnswer],
+        orders: Sequence[OptionOrder],
         answers: Sequence[str],
         references: Sequence[EvaluatedRow],
     ) -> dict[str, float]:
         """Return the share of questions on which most answers, as options of the original, are right."""
-        complete = self._by_question(rows, orders)
+        complete = self._group_by_question(rows, orders)
         letters = sorted(rows[0].order)
         votes: dict[Hashable, list[str]] = {}
         right: dict[Hashable, str] = {}
@@ -234,23 +242,23 @@ class ReferenceCircularEvaluator(_Questions):
             votes.setdefault(row.question, []).append(original.get(answer, _NO_OPTION))
             right[row.question] = original[str(reference.gold).split("--")[1]]
         said = {question: majority(given) == right[question] for question, given in votes.items()}
-        return self._spread(name, rows, orders, said)
+        return self._spread_over_rows(name, rows, orders, said)
 
 
-def _original_order(rows: Sequence[Turned]) -> Order:
+def _original_order(rows: Sequence[OrderedAnswer]) -> OptionOrder:
     """Return the order that most questions begin with: their first row shows it, unless its answer failed."""
-    firsts: dict[Hashable, Order] = {}
+    firsts: dict[Hashable, OptionOrder] = {}
     for row in rows:
         firsts.setdefault(row.question, row.order)
     return majority(firsts.values())
 
 
-def _turned_by_reference(prediction: Any, row: EvaluatedRow) -> Turned:
-    parts = str(gold_of(row)).split("--")
+def _read_reference(prediction: Any, row: EvaluatedRow) -> OrderedAnswer:
+    parts = str(require_gold(row)).split("--")
     if len(parts) != _PARTS_OF_REFERENCE or parts[1] not in tuple(parts[2]):
         raise Misfit(
             f"the right answer is {row.gold!r:.60}; expected id--label--order, as in '7--C--BCDA'",
             "let the dataset's load write the right answers so",
         )
     question, label, order = parts
-    return Turned(question, tuple(order), text_of(prediction).strip() == label)
+    return OrderedAnswer(question, tuple(order), to_text(prediction).strip() == label)

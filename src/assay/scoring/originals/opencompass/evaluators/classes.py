@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from assay.scoring.differences import Difference
-from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.classification import matthews
-from assay.scoring.originals.llmbox.list_metric import Unit
+from assay.scoring.originals.llmbox.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators.accuracy import AccEvaluator
-from assay.scoring.originals.opencompass.evaluators.by_row import gold_of
+from assay.scoring.originals.opencompass.evaluators.by_row import require_gold
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.statistics import LEVEL, normal_quantile
 
@@ -30,7 +30,9 @@ class MccEvaluator(AccEvaluator):
     metric = correct_by = "matthews_correlation"
     corpus_values: ClassVar[Collection[str]] = ("matthews_correlation",)
     # From -100 to 100: no share.
-    units: Mapping[str, Unit] = MappingProxyType({"matthews_correlation": Unit(1.0, is_share=False)})
+    units: Mapping[str, MetricUnit] = MappingProxyType(
+        {"matthews_correlation": MetricUnit(1.0, is_share=False)}
+    )
 
     def __init__(self, *, is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
@@ -64,7 +66,7 @@ class AUCROCEvaluator(Evaluator):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `auc_score` and `accuracy`; an AUC of one class is NaN."""
-        rows = each_row(self, predictions, references, _score_and_class)
+        rows = score_rows(self, predictions, references, _read_prediction)
         right = [float(is_right) for _, _, is_right in rows]
         others = {
             of_class: sorted(score for score, other, _ in rows if other != of_class) for of_class in (0, 1)
@@ -87,8 +89,8 @@ class AUCROCEvaluator(Evaluator):
         return self._note
 
 
-def _score_and_class(prediction: Any, row: EvaluatedRow) -> tuple[float, int, bool]:
-    gold = gold_of(row)
+def _read_prediction(prediction: Any, row: EvaluatedRow) -> tuple[float, int, bool]:
+    gold = require_gold(row)
     try:
         probabilities, of_class = [float(one) for one in prediction], int(gold)
     except (TypeError, ValueError):

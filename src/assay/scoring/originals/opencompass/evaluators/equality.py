@@ -24,7 +24,7 @@ def {_NAME}(got, wanted):
 """
 
 
-def guarded(tests: str, *, mixes_numbers: bool) -> str:
+def guard_assertions(tests: str, *, mixes_numbers: bool) -> str:
     """Return tests in which `assert X == Y` compares types too, and all parts of X and Y.
 
     With `mixes_numbers`, 3 and 3.0 are the same, as in Python. Tests that are no program are left as they
@@ -34,11 +34,11 @@ def guarded(tests: str, *, mixes_numbers: bool) -> str:
         tree = ast.parse(tests)
     except SyntaxError:
         return tests
-    changed = ast.unparse(ast.fix_missing_locations(_Guard().visit(tree)))
+    changed = ast.unparse(ast.fix_missing_locations(_AssertGuard().visit(tree)))
     return f"{_DEFINITION.replace('NUMBERS_MIX', str(mixes_numbers))}\n{changed}"
 
 
-class _Guard(ast.NodeTransformer):
+class _AssertGuard(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         compared = node.test
         if (

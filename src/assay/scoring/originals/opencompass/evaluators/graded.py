@@ -10,17 +10,17 @@ from typing import Any, ClassVar, NamedTuple
 from assay.core.prompt import Prompt
 from assay.core.score import Verdict
 from assay.scoring.differences import Difference
-from assay.scoring.extract.extraction import Found, Rule
+from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.judges.conversation import Conversation
 from assay.scoring.judges.judgement import Judgement, Question, Unaskable
-from assay.scoring.judges.questions import Procedure, grading_questions
+from assay.scoring.judges.questions import JudgingProcedure, grading_questions
 from assay.scoring.judges.reading import GRADE_RULES
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
-from assay.scoring.originals.opencompass.evaluators.judged import AsksJudge
-from assay.scoring.originals.opencompass.evaluators.named import made_by_name
+from assay.scoring.originals.opencompass.evaluators.judged import JudgeEvaluator
+from assay.scoring.originals.opencompass.evaluators.named import make_by_name
 
-Grading = Callable[[EvaluatedRow, Any], Sequence[Question]]
+BuildQuestions = Callable[[EvaluatedRow, Any], Sequence[Question]]
 """Returns what to ask about a row's prediction, one question for each turn; may raise Unaskable."""
 RenderTurn = Callable[[EvaluatedRow, Sequence[str], int], Prompt]
 """Makes what a judge is shown of a row, the answers of all turns, and the turn that is graded, from 1."""
@@ -31,7 +31,7 @@ RATING = Difference(
 )
 
 
-class Grades(NamedTuple):
+class GradeReading(NamedTuple):
     """How grades are found in a judge's replies."""
 
     rules: tuple[Rule[str], ...]
@@ -39,33 +39,33 @@ class Grades(NamedTuple):
     differences: tuple[Difference, ...] = (RATING,)
 
 
-def _mt_bench(*, is_faithful: bool) -> Grades:
+def _mt_bench(*, is_faithful: bool) -> GradeReading:
     if not is_faithful:
-        return Grades(GRADE_RULES)
+        return GradeReading(GRADE_RULES)
     pattern = re.compile(r"Rating:\s*\[\[(?P<grade>\d+(?:\.\d+)?)\]\]")
 
-    def find(text: str) -> Found | None:
+    def find(text: str) -> RuleMatch | None:
         match = pattern.search(text)
-        return None if match is None else Found(match["grade"], match.start(), match.end())
+        return None if match is None else RuleMatch(match["grade"], match.start(), match.end())
 
-    return Grades((Rule("first_rating", find),), is_raw=True)
+    return GradeReading((Rule("first_rating", find),), is_raw=True)
 
 
-GRADES: Mapping[str, Callable[..., Grades]] = {
+GRADE_READINGS: Mapping[str, Callable[..., GradeReading]] = {
     "mtbench": _mt_bench,
     "mtbench_postprocess": _mt_bench,
 }
 """Makers of gradings by the originals' names."""
 
 
-def make_grades(name: str, *, is_faithful: bool = False) -> Grades:
+def make_grade_reading(name: str, *, is_faithful: bool = False) -> GradeReading:
     """Return how grades are read under a name; an unknown name is an error."""
-    return made_by_name("reading of grades", GRADES, name, None, is_faithful=is_faithful)
+    return make_by_name("reading of grades", GRADE_READINGS, name, None, is_faithful=is_faithful)
 
 
-def by_template(render: RenderTurn, grades: Grades | None = None) -> Grading:
+def by_template(render: RenderTurn, grades: GradeReading | None = None) -> BuildQuestions:
     """Return the grading that asks about each turn with a prompt of the dataset's own."""
-    read = grades or Grades(GRADE_RULES)
+    read = grades or GradeReading(GRADE_RULES)
 
     def questions(row: EvaluatedRow, prediction: Any) -> list[Question]:
         answers = _answers(prediction)
@@ -80,10 +80,10 @@ def by_template(render: RenderTurn, grades: Grades | None = None) -> Grading:
 def by_procedure(
     user_turns: Callable[[EvaluatedRow], Sequence[str]],
     references: Callable[[EvaluatedRow], Sequence[str | None]] | None = None,
-    procedure: Procedure | None = None,
-) -> Grading:
+    procedure: JudgingProcedure | None = None,
+) -> BuildQuestions:
     """Return the grading by Assay's own prompts, or those of a procedure; each turn is graded by default."""
-    asked = procedure or Procedure(turns="each")
+    asked = procedure or JudgingProcedure(turns="each")
 
     def questions(row: EvaluatedRow, prediction: Any) -> list[Question]:
         users, answers = tuple(user_turns(row)), _answers(prediction)
@@ -95,7 +95,7 @@ def by_procedure(
     return questions
 
 
-class GradedEvaluator(AsksJudge):
+class GradedEvaluator(JudgeEvaluator):
     """A judge grades each turn of a row; `score` is the mean over rows of the mean over their turns.
 
     With several turns, `turn 1`, `turn 2`, ... are the means over the rows that have that turn.
@@ -104,7 +104,7 @@ class GradedEvaluator(AsksJudge):
     is_share: ClassVar[bool] = False
     correct_by: str | None = None
 
-    def __init__(self, grading: Grading) -> None:
+    def __init__(self, grading: BuildQuestions) -> None:
         super().__init__()
         self._grading = grading
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from assay.scoring.differences import Difference
-from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.ifeval import IFEval
-from assay.scoring.originals.opencompass.evaluators.by_row import text_of
+from assay.scoring.originals.opencompass.evaluators.by_row import to_text
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 
 _STRICT = "Prompt-level-strict-accuracy"
@@ -34,8 +34,8 @@ class IFEvaluator(Evaluator):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return both levels of both readings."""
-        rows = each_row(self, predictions, references, lambda _, row: _official(row))
-        texts = [text_of(one) for one in predictions]
+        rows = score_rows(self, predictions, references, lambda _, row: _read_official_row(row))
+        texts = [to_text(one) for one in predictions]
         values: dict[str, float] = {}
         lists: dict[str, Sequence[float]] = {}
         self.last_ratios.clear()
@@ -52,7 +52,7 @@ class IFEvaluator(Evaluator):
         return values
 
 
-def _official(row: EvaluatedRow) -> Mapping[str, Any]:
+def _read_official_row(row: EvaluatedRow) -> Mapping[str, Any]:
     if not isinstance(row.gold, Mapping):
         raise Misfit(
             f"the right answer is {row.gold!r:.60}; expected IFEval's row", "name the column `reference`"

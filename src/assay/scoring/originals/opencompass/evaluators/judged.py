@@ -14,26 +14,30 @@ from assay.core.ports import Judge
 from assay.core.prompt import Prompt
 from assay.core.score import JudgeReply, Verdict
 from assay.scoring.differences import Difference
-from assay.scoring.extract.extraction import Found, Rule
-from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_all
+from assay.scoring.extract.extraction import Rule, RuleMatch
+from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_cases
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.originals.llmbox.gpteval import no_judge
-from assay.scoring.originals.llmbox.list_metric import Unit
+from assay.scoring.originals.llmbox.gpteval import missing_judge_error
+from assay.scoring.originals.llmbox.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
-from assay.scoring.originals.opencompass.evaluators.readings import Reading, Value, make_reading
+from assay.scoring.originals.opencompass.evaluators.readings import (
+    JudgedValue,
+    VerdictReading,
+    make_reading,
+)
 from assay.scoring.originals.opencompass.evaluators.verdicts import NOT_ATTEMPTED, RIGHT, WRONG
 
-Render = Callable[[EvaluatedRow, str], Prompt]
+RenderPrompt = Callable[[EvaluatedRow, str], Prompt]
 """Makes what a judge is shown of a row and the prediction for it; may raise Unaskable."""
-Clean = Callable[[str], str]
+CleanReply = Callable[[str], str]
 """Makes of what a judge wrote the part that is read, as a config may say of its judge."""
 
-OFF_SCALE = Unit(1.0, is_share=False)
+OFF_SCALE = MetricUnit(1.0, is_share=False)
 """Of values that are no shares, such as counts."""
 _WORTH = {RIGHT: 1.0, WRONG: 0.0, NOT_ATTEMPTED: 0.0}
 
 
-class AsksJudge(Evaluator):
+class JudgeEvaluator(Evaluator):
     """What all evaluators share that ask a judge: every question of a call goes out as one batch.
 
     A row without a verdict has no value: NaN in its lists, and `last_verdicts` says why.
@@ -71,17 +75,19 @@ class AsksJudge(Evaluator):
     def _ask(self, cases: Sequence[Sequence[Question] | Unaskable]) -> list[Judgement]:
         """Ask all that is to be asked and keep the judgements."""
         if self._judge is None:
-            raise no_judge()
-        self.last_verdicts = judge_all(self._judge, cases)
+            raise missing_judge_error()
+        self.last_verdicts = judge_cases(self._judge, cases)
         return self.last_verdicts
 
 
-class JudgedEvaluator(AsksJudge):
+class JudgedEvaluator(JudgeEvaluator):
     """A judge says of each answer whether it is right; values are named as the original names them."""
 
     scale: ClassVar[float] = 100.0
 
-    def __init__(self, render: Render, reading: Reading | None = None, *, clean: Clean | None = None) -> None:
+    def __init__(
+        self, render: RenderPrompt, reading: VerdictReading | None = None, *, clean: CleanReply | None = None
+    ) -> None:
         """Say what the judge is shown and how its replies are read; without a reading, the generic one."""
         super().__init__()
         self._render = render
@@ -95,19 +101,19 @@ class JudgedEvaluator(AsksJudge):
         """Return how the original reads and counts, against what is done here."""
         return self.reading.differences
 
-    def read_as(self, reading: Reading) -> JudgedEvaluator:
+    def with_reading(self, reading: VerdictReading) -> JudgedEvaluator:
         """Return the same evaluator with another reading, not bound to a judge."""
         return JudgedEvaluator(self._render, reading, clean=self._clean)
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Ask the judge about every prediction, and return the values over the rows with a verdict."""
         check_lengths(self, predictions, references)
-        rules = _cleaned(self.reading.rules, self._clean)
+        rules = _clean_rules(self.reading.rules, self._clean)
         cases = [
             self._questions(prediction, row, rules)
             for prediction, row in zip(predictions, references, strict=True)
         ]
-        said = [_said(one) for one in self._ask(cases)]
+        said = [_get_verdict(one) for one in self._ask(cases)]
         self.last_score_lists = {
             value.name: [math.nan if one is None else value.part.get(one, 0.0) for one in said]
             for value in self.reading.values
@@ -123,7 +129,7 @@ class JudgedEvaluator(AsksJudge):
                     (value.part.get(one or "", 0.0), value.of.get(one or "", 0.0)) for one in said
                 ]
         known = [one for one in said if one is not None]
-        return {value.name: _over(value, known) for value in self.reading.values}
+        return {value.name: _compute_value(value, known) for value in self.reading.values}
 
     def _questions(
         self, prediction: Any, row: EvaluatedRow, rules: tuple[Rule[str], ...]
@@ -138,11 +144,11 @@ class JudgedEvaluator(AsksJudge):
         return [Question("answer", prompt, rules, _WORTH.__getitem__, raw, "the reply contradicts itself")]
 
 
-def _said(judgement: Judgement) -> str | None:
+def _get_verdict(judgement: Judgement) -> str | None:
     return judgement.replies[0].said if judgement.verdict is Verdict.SCORED else None
 
 
-def _over(value: Value, verdicts: Sequence[str]) -> float:
+def _compute_value(value: JudgedValue, verdicts: Sequence[str]) -> float:
     """Return a value over the rows with a verdict; NaN where nothing is there to divide by."""
     part = math.fsum(value.part.get(one, 0.0) for one in verdicts)
     if value.of is None:
@@ -151,15 +157,15 @@ def _over(value: Value, verdicts: Sequence[str]) -> float:
     return (100.0 if value.is_percent else 1.0) * part / of if of else math.nan
 
 
-def _cleaned(rules: tuple[Rule[str], ...], clean: Clean | None) -> tuple[Rule[str], ...]:
+def _clean_rules(rules: tuple[Rule[str], ...], clean: CleanReply | None) -> tuple[Rule[str], ...]:
     """Return rules that see what `clean` makes of a reply; what they find has no place in the reply then."""
     if clean is None:
         return rules
 
-    def over(rule: Rule[str], clean: Clean) -> Rule[str]:
-        def find(text: str) -> Found | None:
+    def over(rule: Rule[str], clean: CleanReply) -> Rule[str]:
+        def find(text: str) -> RuleMatch | None:
             found = rule.find(clean(text))
-            return None if found is None else Found(found.answer, 0, len(text))
+            return None if found is None else RuleMatch(found.answer, 0, len(text))
 
         return Rule(rule.name, find)
 

@@ -10,18 +10,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 
 
-class _Recorded(Evaluator):
+class _RecordedValueEvaluator(Evaluator):
     """A value that has a scale of its own."""
 
     higher_is_better: ClassVar[bool] = False
     correct_by = None
 
 
-class AveragePPLEvaluator(_Recorded):
+class AveragePPLEvaluator(_RecordedValueEvaluator):
     """The mean over texts of their `ppl`, whatever the inferencer means by it."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -29,7 +29,7 @@ class AveragePPLEvaluator(_Recorded):
         return self._mean("average_ppl", _numbers(self, predictions, references, "ppl"))
 
 
-class AverageMinKEvaluator(_Recorded):
+class AverageMinKEvaluator(_RecordedValueEvaluator):
     """The mean over texts of `mink`: the mean log-probability of their least likely tokens."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -37,7 +37,7 @@ class AverageMinKEvaluator(_Recorded):
         return self._mean("average_mink", _numbers(self, predictions, references, "mink"))
 
 
-class AverageInferencePPLEvaluator(_Recorded):
+class AverageInferencePPLEvaluator(_RecordedValueEvaluator):
     """The sum of the texts' `ppl` over the sum of their tokens, `token_len`."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -46,7 +46,7 @@ class AverageInferencePPLEvaluator(_Recorded):
         return _ratio(self, "average_ppl", losses, _numbers(self, predictions, references, "token_len"))
 
 
-class BPCEvaluator(_Recorded):
+class BPCEvaluator(_RecordedValueEvaluator):
     """Bits per character: the sum of all `loss` over the dataset's characters · ln 2.
 
     `total_chr_num` is the number of characters of the whole dataset, and the same in every row.
@@ -59,7 +59,9 @@ class BPCEvaluator(_Recorded):
         return _ratio(self, "bpc", bits, [total / len(bits)] * len(bits))
 
 
-def _ratio(metric: _Recorded, name: str, above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
+def _ratio(
+    metric: _RecordedValueEvaluator, name: str, above: Sequence[float], below: Sequence[float]
+) -> dict[str, float]:
     metric.last_ratios[name] = list(zip(above, below, strict=True))
     metric.last_score_lists = {
         name: [one / size if size else 0.0 for one, size in zip(above, below, strict=True)]
@@ -70,7 +72,7 @@ def _ratio(metric: _Recorded, name: str, above: Sequence[float], below: Sequence
 
 
 def _numbers(
-    metric: _Recorded, predictions: Sequence[Any], references: Sequence[EvaluatedRow], name: str
+    metric: _RecordedValueEvaluator, predictions: Sequence[Any], references: Sequence[EvaluatedRow], name: str
 ) -> list[float]:
     def number(prediction: Any, _: EvaluatedRow) -> float:
         given: Any = prediction.get(name) if isinstance(prediction, Mapping) else prediction
@@ -85,4 +87,4 @@ def _numbers(
             )
         return value
 
-    return each_row(metric, predictions, references, number)
+    return score_rows(metric, predictions, references, number)

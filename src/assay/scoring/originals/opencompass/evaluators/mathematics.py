@@ -9,14 +9,14 @@ from typing import Any, ClassVar, NamedTuple
 
 from assay.scoring.differences import Difference
 from assay.scoring.latex_answers import Version, are_alike
-from assay.scoring.metrics.checks import Misfit, check_lengths, each_row, missing
+from assay.scoring.metrics.checks import Misfit, check_lengths, missing_requirement, score_rows
 from assay.scoring.normalize import parse_number
 from assay.scoring.originals.opencompass.evaluators.by_row import (
     Processor,
     RowEvaluator,
-    gold_of,
     gold_text,
-    text_of,
+    require_gold,
+    to_text,
 )
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.sandbox import Limits, Protections, Sandbox, Status
@@ -42,13 +42,13 @@ class Gsm8kEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for the right number, or the same text."""
-        text, gold = text_of(prediction), gold_text(row)
+        text, gold = to_text(prediction), gold_text(row)
         if self.is_faithful:
-            return float(text == gold or _near(text, gold))
+            return float(text == gold or _is_near_integer(text, gold))
         return float((bool(text.strip()) and text.strip() == gold.strip()) or _same_number(text, gold))
 
 
-def _near(text: str, gold: str) -> bool:
+def _is_near_integer(text: str, gold: str) -> bool:
     try:
         return abs(float(text) - int(gold)) < _TOLERANCE
     except (ValueError, OverflowError):
@@ -84,13 +84,13 @@ class MATHEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for the right answer."""
-        text, gold = text_of(prediction), str(gold_of(row))
+        text, gold = to_text(prediction), str(require_gold(row))
         if not text.strip() and not self.is_faithful:
             return 0.0
         return float(are_alike(text, gold, self._version, is_faithful=self.is_faithful))
 
 
-class _Verified(NamedTuple):
+class _VerifyResult(NamedTuple):
     is_right: bool
     is_late: bool = False
 
@@ -114,7 +114,7 @@ class MATHVerifyEvaluator(Evaluator):
     def __init__(self, *, is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
         if any(find_spec(package) is None for package in _PACKAGES):
-            raise missing(self, "the package math-verify", "pip install 'assay-eval[math]'")
+            raise missing_requirement(self, "the package math-verify", "pip install 'assay-eval[math]'")
         self.protections: Protections | None = None
         """What the sandbox of the latest call protected from."""
         self._n_late = 0
@@ -122,11 +122,13 @@ class MATHVerifyEvaluator(Evaluator):
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `accuracy`."""
         check_lengths(self, predictions, references)
-        pairs = [(text_of(one), str(gold_of(row))) for one, row in zip(predictions, references, strict=True)]
+        pairs = [
+            (to_text(one), str(require_gold(row))) for one, row in zip(predictions, references, strict=True)
+        ]
         with Sandbox(Limits(seconds=_SECONDS, memory_mib=_MEMORY_MIB), preload=(_COMPARES,)) as sandbox:
             self.protections = sandbox.protections()
             replies = list(sandbox.run_many(self._programs(pairs)))
-        judged = each_row(self, replies, references, self._verdict)
+        judged = score_rows(self, replies, references, self._verdict)
         self._n_late = sum(one.is_late for one in judged)
         return self._mean("accuracy", [float(one.is_right) for one in judged])
 
@@ -143,20 +145,20 @@ class MATHVerifyEvaluator(Evaluator):
             for text, gold in pairs
         ]
 
-    def _verdict(self, ran: Any, row: EvaluatedRow) -> _Verified:
+    def _verdict(self, ran: Any, row: EvaluatedRow) -> _VerifyResult:
         if ran.status in (Status.TIMEOUT, Status.MEMORY):
-            return _Verified(False, is_late=True)
+            return _VerifyResult(False, is_late=True)
         try:
             said = json.loads(ran.stdout.splitlines()[-1])
         except (IndexError, ValueError):
             return self._unread(f"{ran.status.value} {ran.detail}", row)
         if said == _NO_GOLD:
             return self._unread("no formula is found in it", row)
-        return _Verified(bool(said))
+        return _VerifyResult(bool(said))
 
-    def _unread(self, why: str, row: EvaluatedRow) -> _Verified:
+    def _unread(self, why: str, row: EvaluatedRow) -> _VerifyResult:
         if self.is_faithful:
-            return _Verified(False)
+            return _VerifyResult(False)
         raise Misfit(
             f"the answer could not be compared with the right one, {row.gold!r:.60}: {why}",
             "write the right answer as LaTeX or as a number",

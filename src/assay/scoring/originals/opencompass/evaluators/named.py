@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from assay.core.errors import PlanError, Problem, listing, nearest
+from assay.core.errors import PlanError, Problem, listing, suggest_name
 
 MadeT = TypeVar("MadeT")
 
 
-def made_by_name(
+def make_by_name(
     kind: str,
     makers: Mapping[str, Callable[..., MadeT]],
     name: str,
@@ -22,7 +22,7 @@ def made_by_name(
     """Return what the maker of a name makes of a config's arguments."""
     maker = makers.get(name)
     if maker is None:
-        seen = f"there is no {kind} {name!r}{nearest(name, makers)}"
+        seen = f"there is no {kind} {name!r}{suggest_name(name, makers)}"
         what = f"{seen}; expected one of {listing(makers, at_most=len(makers))}"
         raise PlanError(Problem("JUDGE-005", what, "correct the name"))
     known = {
@@ -33,7 +33,7 @@ def made_by_name(
     for given, value in (arguments or {}).items():
         if given not in known:
             expected = f"expected {listing(known)}" if known else "it takes none"
-            what = f"the {kind} {name!r} has no argument {given!r}{nearest(given, known)}; {expected}"
+            what = f"the {kind} {name!r} has no argument {given!r}{suggest_name(given, known)}; {expected}"
             raise PlanError(Problem("JUDGE-005", what, "remove the argument or correct its name"))
         if not isinstance(value, type(known[given])) or value == "":
             what = f"the {kind} {name!r} was given {given} = {value!r}; expected such as {known[given]!r}"

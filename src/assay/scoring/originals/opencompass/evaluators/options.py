@@ -7,8 +7,13 @@ from typing import Any, ClassVar
 
 from assay.scoring.differences import Difference
 from assay.scoring.extract import extract_option
-from assay.scoring.originals.opencompass.evaluators.by_row import RowEvaluator, field_of, gold_text, text_of
-from assay.scoring.originals.opencompass.evaluators.circular import ColumnCircularEvaluator, Pattern
+from assay.scoring.originals.opencompass.evaluators.by_row import (
+    RowEvaluator,
+    gold_text,
+    require_field,
+    to_text,
+)
+from assay.scoring.originals.opencompass.evaluators.circular import CircularPattern, ColumnCircularEvaluator
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.option_reader import infer_option
 
@@ -19,7 +24,7 @@ _GUESSES = Difference(
 )
 
 
-class Options:
+class OptionColumns:
     """The options of a dataset, each a column with its text."""
 
     def __init__(self, letters: Sequence[str], *, is_faithful: bool) -> None:
@@ -32,7 +37,7 @@ class Options:
     def chosen(self, reply: str, row: EvaluatedRow) -> str | None:
         """Return the letter that a reply chose; None when it names none."""
         # An option may be missing in a row, as the last of a table with gaps.
-        cells = {letter: field_of(row, letter) for letter in self._letters}
+        cells = {letter: require_field(row, letter) for letter in self._letters}
         present = {letter: str(text) for letter, text in cells.items() if text is not None}
         if self._is_faithful:
             return infer_option(
@@ -49,7 +54,7 @@ class OptionSimAccEvaluator(RowEvaluator):
 
     def __init__(self, *, options: list[str], is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
-        self._options = Options(options, is_faithful=is_faithful)
+        self._options = OptionColumns(options, is_faithful=is_faithful)
         self._n_unanswered = 0
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -59,7 +64,7 @@ class OptionSimAccEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for the right option."""
-        chosen = self._options.chosen(text_of(prediction), row)
+        chosen = self._options.chosen(to_text(prediction), row)
         self._n_unanswered += chosen is None
         return float(chosen == gold_text(row))
 
@@ -77,11 +82,11 @@ class CircularOptionSimAccEvaluator(ColumnCircularEvaluator):
     )
 
     def __init__(
-        self, *, options: list[str], circular_pattern: Pattern = "circular", is_faithful: bool = False
+        self, *, options: list[str], circular_pattern: CircularPattern = "circular", is_faithful: bool = False
     ) -> None:
         super().__init__(circular_pattern=circular_pattern, is_faithful=is_faithful)
-        self._options = Options(options, is_faithful=is_faithful)
+        self._options = OptionColumns(options, is_faithful=is_faithful)
 
     def is_right(self, prediction: Any, row: EvaluatedRow) -> bool:
         """Whether a reply chose the right option."""
-        return self._options.chosen(text_of(prediction), row) == gold_text(row)
+        return self._options.chosen(to_text(prediction), row) == gold_text(row)

@@ -8,33 +8,33 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from assay.core.ids import digest, draw
+from assay.core.ids import digest, make_random
 from assay.core.prompt import Prompt
 from assay.core.score import Verdict
 from assay.scoring.differences import Difference
-from assay.scoring.extract.extraction import Found, Rule
+from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.judges.judgement import Judgement, Question, Unaskable
 from assay.scoring.judges.reading import CHOICE_RULES
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
-from assay.scoring.originals.opencompass.evaluators.judged import AsksJudge
-from assay.scoring.originals.opencompass.evaluators.named import made_by_name
+from assay.scoring.originals.opencompass.evaluators.judged import JudgeEvaluator
+from assay.scoring.originals.opencompass.evaluators.named import make_by_name
 
 Winner: TypeAlias = Literal["first", "second", "neither"]
-Order: TypeAlias = Literal["both", "random", "model_first", "rival_first"]
+AnswerOrder: TypeAlias = Literal["both", "random", "model_first", "rival_first"]
 RenderPair = Callable[[EvaluatedRow, str, str], Prompt]
 """Makes what a judge is shown of a row: the answer that stands first, and the second."""
 
 _SEED = 666
 """The originals' seed for the order of two answers."""
 
-ORDER = Difference(
+ORDER_DIFFERENCE = Difference(
     "two answers stand in one order, drawn by a generator that all rows share, so that leaving out a row "
     "turns others around; asked in both orders, the two replies are counted as two rows",
     "both orders are asked for each row, its value is their mean, and the share of rows on which they agree "
     "is reported; an order that is drawn depends on the row alone",
 )
-FIRST_FOUND = Difference("the first choice in the judge's reply counts", "the last one counts")
+FIRST_CHOICE_DIFFERENCE = Difference("the first choice in the judge's reply counts", "the last one counts")
 
 _AGREEING = {("first", "second"), ("second", "first"), ("neither", "neither")}
 """Places that won when the answers stood in one order and in the other, where the winner is the same."""
@@ -51,7 +51,7 @@ class Comparison(NamedTuple):
     """What a choice of neither is worth to the model."""
     is_raw: bool = False
     """Whether the rules see the judge's reasoning too, as some originals do."""
-    differences: tuple[Difference, ...] = (ORDER,)
+    differences: tuple[Difference, ...] = (ORDER_DIFFERENCE,)
 
 
 _CHOICE: Mapping[str, Winner] = {"A": "first", "B": "second", "C": "neither"}
@@ -65,21 +65,21 @@ _ARENA: Mapping[str, Winner] = {
 _ALPACA: Mapping[str, Winner] = {"m": "first", "M": "second"}
 
 
-def _one(name: str, pattern: str, *, is_first: bool) -> Rule[str]:
+def _make_rule(name: str, pattern: str, *, is_first: bool) -> Rule[str]:
     """Return the rule for one form; of several the first or the last counts."""
     compiled = re.compile(pattern)
 
-    def find(text: str) -> Found | None:
+    def find(text: str) -> RuleMatch | None:
         every = list(compiled.finditer(text))
         if not every:
             return None
         match = every[0] if is_first else every[-1]
-        return Found(match["choice"], match.start(), match.end())
+        return RuleMatch(match["choice"], match.start(), match.end())
 
     return Rule(name, find)
 
 
-def _made(
+def _make_comparison(
     faithful: Rule[str],
     corrected: tuple[Rule[str], ...],
     winners: Mapping[str, Winner],
@@ -88,12 +88,12 @@ def _made(
     tie: float = 0.5,
 ) -> Comparison:
     rules = (faithful,) if is_faithful else corrected
-    return Comparison(rules, winners, tie, is_faithful, (ORDER, FIRST_FOUND))
+    return Comparison(rules, winners, tie, is_faithful, (ORDER_DIFFERENCE, FIRST_CHOICE_DIFFERENCE))
 
 
 def _brackets(*, is_faithful: bool) -> Comparison:
-    rule = _one("double_brackets", r"\[\[(?P<choice>[ABC])\]\]", is_first=True)
-    return _made(rule, CHOICE_RULES, _CHOICE, is_faithful=is_faithful)
+    rule = _make_rule("double_brackets", r"\[\[(?P<choice>[ABC])\]\]", is_first=True)
+    return _make_comparison(rule, CHOICE_RULES, _CHOICE, is_faithful=is_faithful)
 
 
 def _compass_arena(
@@ -103,22 +103,24 @@ def _compass_arena(
 
     The bias for a place is reported whenever both orders are asked, with or without `check_pos_bias`.
     """
-    rule = _one("choice", r"(?:选择：|Choice: )(?P<choice>[ABC])", is_first=True)
-    loose = _one("choice", r"(?i:选择|choice)[*_]*\s*[:：][\s*_\[(]*(?P<choice>[ABC])(?!\w)", is_first=False)
+    rule = _make_rule("choice", r"(?:选择：|Choice: )(?P<choice>[ABC])", is_first=True)
+    loose = _make_rule(
+        "choice", r"(?i:选择|choice)[*_]*\s*[:：][\s*_\[(]*(?P<choice>[ABC])(?!\w)", is_first=False
+    )
     tie = 0.5 if summary_type == "half_add" else 0.0
-    return _made(rule, (loose, *CHOICE_RULES), _CHOICE, is_faithful=is_faithful, tie=tie)
+    return _make_comparison(rule, (loose, *CHOICE_RULES), _CHOICE, is_faithful=is_faithful, tie=tie)
 
 
 def _arena_hard(*, is_faithful: bool) -> Comparison:
     form = r"\[\[(?P<choice>A>>B|A>B|A=B|B>A|B>>A)\]\]"
-    first, last = (_one("double_brackets", form, is_first=is_first) for is_first in (True, False))
-    return _made(first, (last,), _ARENA, is_faithful=is_faithful)
+    first, last = (_make_rule("double_brackets", form, is_first=is_first) for is_first in (True, False))
+    return _make_comparison(first, (last,), _ARENA, is_faithful=is_faithful)
 
 
 def _alpaca(*, is_faithful: bool) -> Comparison:
-    rule = _one("first_character", r"\A(?P<choice>[mM])", is_first=True)
-    whole = _one("whole_reply", r"\A[\s*_`\"']*(?P<choice>[mM])[\s*_`\"'.]*\Z", is_first=True)
-    return _made(rule, (whole,), _ALPACA, is_faithful=is_faithful)
+    rule = _make_rule("first_character", r"\A(?P<choice>[mM])", is_first=True)
+    whole = _make_rule("whole_reply", r"\A[\s*_`\"']*(?P<choice>[mM])[\s*_`\"'.]*\Z", is_first=True)
+    return _make_comparison(rule, (whole,), _ALPACA, is_faithful=is_faithful)
 
 
 COMPARISONS: Mapping[str, Callable[..., Comparison]] = {
@@ -137,10 +139,10 @@ def make_comparison(
     name: str, arguments: Mapping[str, Any] | None = None, *, is_faithful: bool = False
 ) -> Comparison:
     """Return the comparison of a name; an unknown name or argument is an error."""
-    return made_by_name("comparison", COMPARISONS, name, arguments, is_faithful=is_faithful)
+    return make_by_name("comparison", COMPARISONS, name, arguments, is_faithful=is_faithful)
 
 
-class PairwiseJudged(AsksJudge):
+class PairwiseEvaluator(JudgeEvaluator):
     """A judge chooses between each answer and a rival's.
 
     `win_rate` is the mean of 1 for a choice of the model's answer, 0 for the rival's and 0.5 for neither;
@@ -157,7 +159,7 @@ class PairwiseJudged(AsksJudge):
         rival: Callable[[EvaluatedRow], str],
         comparison: Comparison | None = None,
         *,
-        order: Order = "both",
+        order: AnswerOrder = "both",
         seed: int = _SEED,
         is_faithful: bool = False,
     ) -> None:
@@ -170,7 +172,7 @@ class PairwiseJudged(AsksJudge):
         self._render = render
         self._rival = rival
         self._comparison = comparison or make_comparison("brackets", is_faithful=is_faithful)
-        self._order: Order = order
+        self._order: AnswerOrder = order
         self._seed = seed
         self._is_faithful = is_faithful
 
@@ -214,9 +216,9 @@ class PairwiseJudged(AsksJudge):
             return [asked] * len(predictions)
         if self._is_faithful:
             shared = random.Random(self._seed)
-            return [(_shuffled(shared),) for _ in predictions]
+            return [(_draw_order(shared),) for _ in predictions]
         return [
-            (draw(self._seed, digest([row.prompt, str(prediction)]), "place").random() < 0.5,)
+            (make_random(self._seed, digest([row.prompt, str(prediction)]), "place").random() < 0.5,)
             for prediction, row in zip(predictions, references, strict=True)
         ]
 
@@ -240,7 +242,7 @@ class PairwiseJudged(AsksJudge):
         return Question(about, prompt, comparison.rules, worth.__getitem__, comparison.is_raw)
 
 
-def _shuffled(shared: random.Random) -> bool:
+def _draw_order(shared: random.Random) -> bool:
     """Return whether the model's answer stands first when both are shuffled, the rival's before it."""
     is_own = [False, True]
     shared.shuffle(is_own)

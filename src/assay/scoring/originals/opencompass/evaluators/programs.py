@@ -8,20 +8,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from assay.scoring.differences import Difference
-from assay.scoring.metrics.checks import Misfit, each_row
+from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.estimators import pass_at_k
 from assay.scoring.metrics.pass_at_k import PLACEHOLDER, PassAtK
-from assay.scoring.originals.opencompass.evaluators.by_row import field_of, gold_of
-from assay.scoring.originals.opencompass.evaluators.equality import guarded
+from assay.scoring.originals.opencompass.evaluators.by_row import require_field, require_gold
+from assay.scoring.originals.opencompass.evaluators.equality import guard_assertions
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 from assay.scoring.originals.ultraeval.row_programs import checking_program
-from assay.scoring.sandbox import Limits, Ran, Status
+from assay.scoring.sandbox import Limits, ProgramResult, Status
 
 _MBPP_SECONDS = 10.0
 
 
-class _Programs(Evaluator):
+class _ProgramEvaluator(Evaluator):
     """Runs all programs of a call, and says how they ended."""
 
     scale: ClassVar[float] = 100.0
@@ -47,24 +47,26 @@ class _Programs(Evaluator):
         """Return the program in a reply."""
         return reply
 
-    def _ran(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> list[list[Ran]]:
+    def _ran(
+        self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]
+    ) -> list[list[ProgramResult]]:
         """Return what became of each answer to each row."""
-        samples = each_row(
-            self, predictions, references, lambda one, _: [self.code(text) for text in _several(one)]
+        samples = score_rows(
+            self, predictions, references, lambda one, _: [self.code(text) for text in _list_answers(one)]
         )
-        programs = each_row(self, predictions, references, lambda _, row: self.program(row))
+        programs = score_rows(self, predictions, references, lambda _, row: self.program(row))
         self._run(samples, programs)
         self._endings = Counter(_ending(ran) for row in self._run.ran for ran in row)
         return self._run.ran
 
 
-def _several(prediction: Any) -> list[str]:
+def _list_answers(prediction: Any) -> list[str]:
     """Return the answers to one row; no answer is an empty program, which passes no test."""
     every = list(prediction) if isinstance(prediction, list | tuple) else [prediction]
     return ["" if one is None else str(one) for one in every]
 
 
-def _ending(ran: Ran) -> str:
+def _ending(ran: ProgramResult) -> str:
     if ran.is_ok:
         return "passed"
     if ran.status is Status.ERROR and ran.detail.startswith("AssertionError"):
@@ -72,7 +74,7 @@ def _ending(ran: Ran) -> str:
     return "took too long" if ran.status is Status.TIMEOUT else "failed"
 
 
-class _PassedByTask(_Programs):
+class _PassAtKEvaluator(_ProgramEvaluator):
     """pass@k over tasks: a task is a row with several answers, or several rows with one."""
 
     takes_samples: ClassVar[bool] = True
@@ -87,7 +89,7 @@ class _PassedByTask(_Programs):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `pass@k` for each k that there are answers enough for."""
-        tasks = each_row(self, predictions, references, lambda _, row: self.task(row))
+        tasks = score_rows(self, predictions, references, lambda _, row: self.task(row))
         passed = [[float(ran.is_ok) for ran in row] for row in self._ran(predictions, references)]
         by_task: dict[Hashable, list[float]] = {}
         for task, row in zip(tasks, passed, strict=True):
@@ -116,7 +118,7 @@ class _PassedByTask(_Programs):
         raise NotImplementedError(f"{type(self).__name__} must define task(row)")
 
 
-class HumanEvalEvaluator(_PassedByTask):
+class HumanEvalEvaluator(_PassAtKEvaluator):
     """HumanEval: the model goes on where the row's `prompt` ends; `test` and `entry_point` check it.
 
     A right answer is the task's id; several rows with one id are one task.
@@ -132,15 +134,15 @@ class HumanEvalEvaluator(_PassedByTask):
     def program(self, row: EvaluatedRow) -> str:
         """Return the prompt, the place of the answer, and the tests."""
         for name in ("prompt", "test", "entry_point"):
-            field_of(row, name)
+            require_field(row, name)
         return checking_program(row.fields, PLACEHOLDER)
 
     def task(self, row: EvaluatedRow) -> Hashable:
         """Return the id."""
-        return str(gold_of(row))
+        return str(require_gold(row))
 
 
-class _MBPP(_Programs):
+class _MbppEvaluator(_ProgramEvaluator):
     """MBPP: a whole program, and tests that compare what it returns."""
 
     seconds: ClassVar[float] = _MBPP_SECONDS
@@ -152,13 +154,13 @@ class _MBPP(_Programs):
 
     def program(self, row: EvaluatedRow) -> str:
         """Return the place of the answer, and the tests."""
-        tests = guarded(self.tests(row), mixes_numbers=not self.is_faithful)
+        tests = guard_assertions(self.tests(row), mixes_numbers=not self.is_faithful)
         setup = "" if self.is_faithful else row.fields.get("test_setup_code") or ""
         return "\n".join(part for part in (PLACEHOLDER, setup, tests) if part)
 
     def tests(self, row: EvaluatedRow) -> str:
         """Return the row's tests: a text, or a list of lines."""
-        gold = gold_of(row)
+        gold = require_gold(row)
         if isinstance(gold, Mapping):
             gold = gold.get("test_list_2")
         if isinstance(gold, list | tuple):
@@ -177,7 +179,7 @@ _MBPP_DIFFERENCE = Difference(
 )
 
 
-class MBPPEvaluator(_MBPP):
+class MBPPEvaluator(_MbppEvaluator):
     """The share of programs that pass the tests of their row."""
 
     difference: ClassVar[Difference | None] = _MBPP_DIFFERENCE
@@ -203,7 +205,7 @@ class MBPPEvaluator2(MBPPEvaluator):
     postprocessor: ClassVar[str] = "MBPPEvaluator2"
 
 
-class MBPPPassKEvaluator(_MBPP, _PassedByTask):
+class MBPPPassKEvaluator(_MbppEvaluator, _PassAtKEvaluator):
     """pass@k over MBPP's tasks; a right answer is `{"test_list_2": tests, "task_id": id}`."""
 
     difference: ClassVar[Difference | None] = Difference(
@@ -213,7 +215,7 @@ class MBPPPassKEvaluator(_MBPP, _PassedByTask):
 
     def task(self, row: EvaluatedRow) -> Hashable:
         """Return the id."""
-        gold = gold_of(row)
+        gold = require_gold(row)
         if not isinstance(gold, Mapping) or "task_id" not in gold:
             raise Misfit(
                 f"the right answer is {gold!r:.60}; expected {{'test_list_2': tests, 'task_id': id}}",

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from assay.scoring.differences import Difference
-from assay.scoring.extract.extraction import Found, Rule
-from assay.scoring.originals.opencompass.evaluators.named import made_by_name
+from assay.scoring.extract.extraction import Rule, RuleMatch
+from assay.scoring.originals.opencompass.evaluators.named import make_by_name
 from assay.scoring.originals.opencompass.evaluators.verdicts import (
     NOT_ATTEMPTED,
     RIGHT,
@@ -29,7 +29,7 @@ _ALL: Weights = {RIGHT: 1, WRONG: 1, NOT_ATTEMPTED: 1}
 _ATTEMPTED: Weights = {RIGHT: 1, WRONG: 1}
 
 
-class Value(NamedTuple):
+class JudgedValue(NamedTuple):
     """One value over the rows that have a verdict: a sum of their parts, divided by another."""
 
     name: str
@@ -50,12 +50,12 @@ class Value(NamedTuple):
         return self.of is _ALL
 
 
-class Reading(NamedTuple):
+class VerdictReading(NamedTuple):
     """How a judge's replies are read, and what is counted."""
 
     rules: tuple[Rule[str], ...]
     """Each finds `right`, `wrong` or `not attempted`."""
-    values: tuple[Value, ...]
+    values: tuple[JudgedValue, ...]
     """The first is what a row is scored by."""
     is_raw: bool = False
     """Whether the rules see the judge's reasoning too, as some originals do."""
@@ -96,21 +96,21 @@ JSON_ONLY = Difference(
 
 def _values(
     metric: str = "accuracy", *, is_faithful: bool, f1: bool = True, ratio: bool = True, counts: bool = True
-) -> tuple[Value, ...]:
+) -> tuple[JudgedValue, ...]:
     made = [
-        Value(metric, {RIGHT: 1}),
-        Value(f"{metric}_given_attempted", {RIGHT: 1}, _ATTEMPTED),
+        JudgedValue(metric, {RIGHT: 1}),
+        JudgedValue(f"{metric}_given_attempted", {RIGHT: 1}, _ATTEMPTED),
     ]
     if f1:
         # The harmonic mean of the two above, c/n and c/a, is 2c / (n + a).
-        made.append(Value("f1", {RIGHT: 2}, {RIGHT: 2, WRONG: 2, NOT_ATTEMPTED: 1}, not is_faithful))
+        made.append(JudgedValue("f1", {RIGHT: 2}, {RIGHT: 2, WRONG: 2, NOT_ATTEMPTED: 1}, not is_faithful))
     if ratio:
-        made.append(Value("attempted_ratio", _ATTEMPTED))
+        made.append(JudgedValue("attempted_ratio", _ATTEMPTED))
     if counts:
         made += [
-            Value("correct_count", {RIGHT: 1}, None),
-            Value("incorrect_count", {WRONG: 1}, None),
-            Value("not_attempted_count", {NOT_ATTEMPTED: 1}, None),
+            JudgedValue("correct_count", {RIGHT: 1}, None),
+            JudgedValue("incorrect_count", {WRONG: 1}, None),
+            JudgedValue("not_attempted_count", {NOT_ATTEMPTED: 1}, None),
         ]
     return tuple(made)
 
@@ -122,153 +122,160 @@ def _first_tag(tags: Tags, otherwise: str) -> Rule[str]:
         named[tags.not_attempted] = NOT_ATTEMPTED
     pattern = re.compile("|".join(re.escape(tag) for tag in named))
 
-    def find(text: str) -> Found:
+    def find(text: str) -> RuleMatch:
         match = pattern.search(text)
-        return Found(otherwise, 0, 0) if match is None else Found(named[match[0]], match.start(), match.end())
+        return (
+            RuleMatch(otherwise, 0, 0)
+            if match is None
+            else RuleMatch(named[match[0]], match.start(), match.end())
+        )
 
     return Rule("first_letter", find)
 
 
-def _letters(tags: Tags, otherwise: str, values: tuple[Value, ...], *, is_faithful: bool) -> Reading:
+def _letters(
+    tags: Tags, otherwise: str, values: tuple[JudgedValue, ...], *, is_faithful: bool
+) -> VerdictReading:
     differences: tuple[Difference, ...] = (FIRST_LETTER, NO_VERDICT)
     if any(value.name.casefold() == "f1" for value in values):
         differences = (*differences, SCALES)
     if is_faithful:
-        return Reading((_first_tag(tags, otherwise),), values, True, differences)
+        return VerdictReading((_first_tag(tags, otherwise),), values, True, differences)
     # A judge that is offered two letters may still say that nothing was attempted.
     spoken = tags._replace(not_attempted=tags.not_attempted or "C")
-    return Reading(verdict_rules(spoken), values, False, differences)
+    return VerdictReading(verdict_rules(spoken), values, False, differences)
 
 
-def _generic(true_tag: str = "A", false_tag: str = "B", *, is_faithful: bool) -> Reading:
+def _read_generic(true_tag: str = "A", false_tag: str = "B", *, is_faithful: bool) -> VerdictReading:
     tags = Tags(true_tag, false_tag, None)
     return _letters(tags, NOT_ATTEMPTED, _values(is_faithful=is_faithful), is_faithful=is_faithful)
 
 
-def _academic(metric_name: str = "accuracy", *, is_faithful: bool) -> Reading:
+def _read_academic(metric_name: str = "accuracy", *, is_faithful: bool) -> VerdictReading:
     values = _values(metric_name, is_faithful=is_faithful, f1=False)
     return _letters(Tags("A", "B", None), NOT_ATTEMPTED, values, is_faithful=is_faithful)
 
 
-def _simple_qa(*, is_faithful: bool) -> Reading:
+def _simple_qa(*, is_faithful: bool) -> VerdictReading:
     values = _values(is_faithful=is_faithful, ratio=False, counts=False)
     return _letters(Tags(), NOT_ATTEMPTED, values, is_faithful=is_faithful)
 
 
-def _chinese_simple_qa(*, is_faithful: bool) -> Reading:
+def _chinese_simple_qa(*, is_faithful: bool) -> VerdictReading:
     is_percent = not is_faithful
     values = (
-        Value("correct", {RIGHT: 1}, is_percent=is_percent),
-        Value("incorrect", {WRONG: 1}, is_percent=is_percent),
-        Value("not_attempted", {NOT_ATTEMPTED: 1}, is_percent=is_percent),
-        Value("given_attempted_accuracy", {RIGHT: 1}, _ATTEMPTED, is_percent),
-        Value("F1", {RIGHT: 2}, {RIGHT: 2, WRONG: 2, NOT_ATTEMPTED: 1}, is_percent),
+        JudgedValue("correct", {RIGHT: 1}, is_percent=is_percent),
+        JudgedValue("incorrect", {WRONG: 1}, is_percent=is_percent),
+        JudgedValue("not_attempted", {NOT_ATTEMPTED: 1}, is_percent=is_percent),
+        JudgedValue("given_attempted_accuracy", {RIGHT: 1}, _ATTEMPTED, is_percent),
+        JudgedValue("F1", {RIGHT: 2}, {RIGHT: 2, WRONG: 2, NOT_ATTEMPTED: 1}, is_percent),
     )
     return _letters(Tags(), NOT_ATTEMPTED, values, is_faithful=is_faithful)
 
 
-def _accuracy_by_letter(*, is_faithful: bool) -> Reading:
-    values = (Value("accuracy", {RIGHT: 1}),)
+def _read_letter_accuracy(*, is_faithful: bool) -> VerdictReading:
+    values = (JudgedValue("accuracy", {RIGHT: 1}),)
     return _letters(Tags("A", "B", None), WRONG, values, is_faithful=is_faithful)
 
 
-def _last_character(*, is_faithful: bool) -> Reading:
-    values = (Value("accuracy", {RIGHT: 1}),)
+def _last_character(*, is_faithful: bool) -> VerdictReading:
+    values = (JudgedValue("accuracy", {RIGHT: 1}),)
     differences = (LAST_CHARACTER, NO_VERDICT)
     if not is_faithful:
-        return Reading(verdict_rules(Tags()), values, False, differences)
+        return VerdictReading(verdict_rules(Tags()), values, False, differences)
     rule: Rule[str] = Rule(
-        "last_character", lambda text: Found(RIGHT if text[-1:] == "A" else WRONG, len(text) - 1, len(text))
+        "last_character",
+        lambda text: RuleMatch(RIGHT if text[-1:] == "A" else WRONG, len(text) - 1, len(text)),
     )
-    return Reading((rule,), values, True, differences)
+    return VerdictReading((rule,), values, True, differences)
 
 
-def _long_context(*, is_faithful: bool) -> Reading:
+def _long_context(*, is_faithful: bool) -> VerdictReading:
     values = (
-        Value("accuracy", {RIGHT: 1}),
-        Value("correct_count", {RIGHT: 1}, None),
-        Value("incorrect_count", {WRONG: 1}, None),
-        Value("unknown_count", {NOT_ATTEMPTED: 1}, None),
+        JudgedValue("accuracy", {RIGHT: 1}),
+        JudgedValue("correct_count", {RIGHT: 1}, None),
+        JudgedValue("incorrect_count", {WRONG: 1}, None),
+        JudgedValue("unknown_count", {NOT_ATTEMPTED: 1}, None),
     )
     if not is_faithful:
-        return Reading(verdict_rules(Tags()), values, False, (NO_VERDICT,))
-    return Reading((Rule("word_anywhere", _correct_or_incorrect),), values, True, (NO_VERDICT,))
+        return VerdictReading(verdict_rules(Tags()), values, False, (NO_VERDICT,))
+    return VerdictReading((Rule("word_anywhere", _find_correct_or_incorrect),), values, True, (NO_VERDICT,))
 
 
-def _correct_or_incorrect(text: str) -> Found:
+def _find_correct_or_incorrect(text: str) -> RuleMatch:
     for word, verdict in (("INCORRECT", WRONG), ("CORRECT", RIGHT)):
         match = re.search(rf"\b{word}\b", text.upper())
         if match is not None:
-            return Found(verdict, match.start(), match.end())
-    return Found(NOT_ATTEMPTED, 0, 0)
+            return RuleMatch(verdict, match.start(), match.end())
+    return RuleMatch(NOT_ATTEMPTED, 0, 0)
 
 
-def _any_correct(*, is_faithful: bool) -> Reading:
-    values = (Value("accuracy", {RIGHT: 1}),)
+def _any_correct(*, is_faithful: bool) -> VerdictReading:
+    values = (JudgedValue("accuracy", {RIGHT: 1}),)
     if not is_faithful:
-        return Reading(verdict_rules(Tags()), values, False, (ANY_CORRECT,))
+        return VerdictReading(verdict_rules(Tags()), values, False, (ANY_CORRECT,))
 
-    def find(text: str) -> Found:
+    def find(text: str) -> RuleMatch:
         match = re.search(r"\bCORRECT\b", text, re.IGNORECASE)
-        return Found(WRONG, 0, 0) if match is None else Found(RIGHT, match.start(), match.end())
+        return RuleMatch(WRONG, 0, 0) if match is None else RuleMatch(RIGHT, match.start(), match.end())
 
-    return Reading((Rule("correct_anywhere", find),), values, True, (ANY_CORRECT,))
+    return VerdictReading((Rule("correct_anywhere", find),), values, True, (ANY_CORRECT,))
 
 
-def _strict(*, is_faithful: bool) -> Reading:
+def _read_strict(*, is_faithful: bool) -> VerdictReading:
     values = _values(is_faithful=is_faithful)
     if not is_faithful:
-        return Reading(verdict_rules(Tags()), values, False, (STRICT, NO_VERDICT))
+        return VerdictReading(verdict_rules(Tags()), values, False, (STRICT, NO_VERDICT))
 
-    def find(text: str) -> Found:
+    def find(text: str) -> RuleMatch:
         said = text.strip().upper()
-        return Found(RIGHT if said == "A" or said.startswith("CORRECT") else WRONG, 0, len(text))
+        return RuleMatch(RIGHT if said == "A" or said.startswith("CORRECT") else WRONG, 0, len(text))
 
-    return Reading((Rule("whole_or_correct", find),), values, True, (STRICT, NO_VERDICT))
+    return VerdictReading((Rule("whole_or_correct", find),), values, True, (STRICT, NO_VERDICT))
 
 
 _CORRECT_LINE = re.compile(r"\bcorrect[\"'*_]*\s*[:：]\s*[\"'*_]*(yes|no)\b", re.IGNORECASE)
 
 
-def _exam(*, is_faithful: bool) -> Reading:
-    values = (Value("accuracy", {RIGHT: 1}),)
+def _exam(*, is_faithful: bool) -> VerdictReading:
+    values = (JudgedValue("accuracy", {RIGHT: 1}),)
     if is_faithful:
-        return Reading((Rule("json", _json_correct),), values, True, (JSON_ONLY,))
-    return Reading(
+        return VerdictReading((Rule("json", _json_correct),), values, True, (JSON_ONLY,))
+    return VerdictReading(
         (Rule("correct_field", _correct_field), *verdict_rules(Tags())), values, False, (JSON_ONLY,)
     )
 
 
-def _correct_field(text: str) -> Found | None:
+def _correct_field(text: str) -> RuleMatch | None:
     """Return the last `correct: yes` or `"correct": "no"`."""
     match = max(_CORRECT_LINE.finditer(text), key=re.Match.start, default=None)
     if match is None:
         return None
-    return Found(RIGHT if match[1].lower() == "yes" else WRONG, match.start(), match.end())
+    return RuleMatch(RIGHT if match[1].lower() == "yes" else WRONG, match.start(), match.end())
 
 
-def _json_correct(text: str) -> Found:
+def _json_correct(text: str) -> RuleMatch:
     try:
         read = json.loads(" ".join(text.split()))
         is_right = "yes" in read["correct"]
     except (ValueError, TypeError, KeyError, RecursionError):
         is_right = False
-    return Found(RIGHT if is_right else WRONG, 0, len(text))
+    return RuleMatch(RIGHT if is_right else WRONG, 0, len(text))
 
 
-READINGS: Mapping[str, Callable[..., Reading]] = {
-    "generic_llmjudge_postprocess": _generic,
-    "generic_llmjudge_academic_postprocess": _academic,
+READINGS: Mapping[str, Callable[..., VerdictReading]] = {
+    "generic_llmjudge_postprocess": _read_generic,
+    "generic_llmjudge_academic_postprocess": _read_academic,
     "simpleqa_postprocess": _simple_qa,
     "livereasonbench_postprocess": _simple_qa,
     "csimpleqa_postprocess": _chinese_simple_qa,
     "csimpleqa": _chinese_simple_qa,
-    "medmcqa_llmjudge_postprocess": _accuracy_by_letter,
-    "medbullets_llmjudge_postprocess": _accuracy_by_letter,
-    "MedXpertQA_llmjudge_postprocess": _accuracy_by_letter,
-    "supergpqa_llmjudge_postprocess": _accuracy_by_letter,
+    "medmcqa_llmjudge_postprocess": _read_letter_accuracy,
+    "medbullets_llmjudge_postprocess": _read_letter_accuracy,
+    "MedXpertQA_llmjudge_postprocess": _read_letter_accuracy,
+    "supergpqa_llmjudge_postprocess": _read_letter_accuracy,
     "aa_lcr_llmjudge_postprocess": _long_context,
-    "CascadeEvaluator": _strict,
+    "CascadeEvaluator": _read_strict,
     "get_a_or_b": _last_character,
     "LLMJudgeCorrectEvaluator": _last_character,
     "AALCRJudgeEvaluator": _any_correct,
@@ -279,6 +286,6 @@ READINGS: Mapping[str, Callable[..., Reading]] = {
 
 def make_reading(
     name: str, arguments: Mapping[str, Any] | None = None, *, is_faithful: bool = False
-) -> Reading:
+) -> VerdictReading:
     """Return the reading of a name; an unknown name or argument is an error."""
-    return made_by_name("reading of verdicts", READINGS, name, arguments, is_faithful=is_faithful)
+    return make_by_name("reading of verdicts", READINGS, name, arguments, is_faithful=is_faithful)

@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from assay.core.errors import PlanError, Problem, listing, nearest
+from assay.core.errors import PlanError, Problem, listing, suggest_name
 from assay.scoring.differences import Difference
 from assay.scoring.originals.opencompass.evaluators import (
     accuracy,
@@ -86,7 +86,7 @@ def make_evaluator(name: str, arguments: Mapping[str, Any], *, is_faithful: bool
         raise PlanError(
             Problem(
                 "SCORE-004",
-                f"there is no evaluator {name!r}{nearest(name, EVALUATORS)}; expected one of "
+                f"there is no evaluator {name!r}{suggest_name(name, EVALUATORS)}; expected one of "
                 f"{listing(EVALUATORS)}, which docs/reference/metrics.md lists, or a class of your own",
                 "correct the name",
             )
@@ -113,7 +113,7 @@ def _check_arguments(name: str, made: type[Evaluator], given: Mapping[str, Any])
         if argument not in parameters:
             expected = f"one of {listing(parameters)}" if parameters else "none"
             add(
-                f"has no argument {argument!r}{nearest(argument, parameters)}; expected {expected}",
+                f"has no argument {argument!r}{suggest_name(argument, parameters)}; expected {expected}",
                 "remove the argument or correct its name",
             )
             continue

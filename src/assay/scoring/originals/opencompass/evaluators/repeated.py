@@ -17,19 +17,19 @@ from assay.scoring.differences import Difference
 from assay.scoring.judges.binding import last_replies
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.estimators import g_pass_at_k, mg_pass_at_k, pass_at_k
-from assay.scoring.metrics.pass_at_k import too_few
-from assay.scoring.originals.llmbox.list_metric import Unit, unit_of
+from assay.scoring.metrics.pass_at_k import too_few_samples
+from assay.scoring.originals.llmbox.list_metric import MetricUnit, get_unit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 
-System = Literal["opencompass", "aisbench"]
+OriginalSystem = Literal["opencompass", "aisbench"]
 
 THRESHOLDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of k answers that G-Pass@k asks to be right."""
 _PERCENT = 100.0
-_SHARE = Unit(_PERCENT, is_share=True)
-_OWN_SCALE = Unit(1.0, is_share=False)
+_SHARE = MetricUnit(_PERCENT, is_share=True)
+_OWN_SCALE = MetricUnit(1.0, is_share=False)
 
-REPEATED: Mapping[str, Difference] = {
+REPEATED_DIFFERENCES: Mapping[str, Difference] = {
     "several runs": Difference(
         "an evaluator that says nothing of single rows gives the value of the last run alone",
         "it gives the mean of all runs, as every other does",
@@ -59,7 +59,7 @@ REPEATED: Mapping[str, Difference] = {
 """Where the originals' ways with several answers are not followed unless that is asked for."""
 
 
-class _Runs:
+class _RunResults:
     """What an evaluator said of each run."""
 
     def __init__(self, n_rows: int) -> None:
@@ -71,7 +71,7 @@ class _Runs:
         """Of each name and row, what each answer was worth."""
         self.ratios: dict[str, list[list[tuple[float, float]]]] = {}
         self.intervals: dict[str, list[tuple[float, float]]] = {}
-        self.units: dict[str, Unit] = {}
+        self.units: dict[str, MetricUnit] = {}
         self.replies: list[tuple[JudgeReply, ...]] = [()] * n_rows
         """What a judge said of each row, in all runs."""
         self.correct: list[list[float]] | None = [[] for _ in range(n_rows)]
@@ -90,14 +90,14 @@ class _Runs:
     ) -> None:
         """Take the latest call of an evaluator: of which rows it compared which answers with what."""
         self._n_runs += 1
-        for row, details in zip(rows, _details_of(evaluator, compared), strict=True):
+        for row, details in zip(rows, _get_details(evaluator, compared), strict=True):
             self.details[row] += details
         for row, replies in zip(rows, last_replies(evaluator, len(rows)), strict=True):
             self.replies[row] += tuple(
                 msgspec.structs.replace(one, about=f"answer {self._n_runs}, {one.about}") for one in replies
             )
         for name, value in found.items():
-            unit = unit_of(evaluator, name)
+            unit = get_unit(evaluator, name)
             self._count(name, unit, is_zero=not value)
             self.values.setdefault(name, []).append(float(value))
             own = evaluator.last_score_lists.get(name, [])
@@ -115,7 +115,7 @@ class _Runs:
         for row, one in zip(rows, correct, strict=True):
             self.correct[row].append(one)
 
-    def _count(self, name: str, unit: Unit, *, is_zero: bool) -> None:
+    def _count(self, name: str, unit: MetricUnit, *, is_zero: bool) -> None:
         """Take what a run's value is counted in: nothing is so much on any scale, so it tells none."""
         known = self.units.setdefault(name, unit)
         if not is_zero and name not in self._told:
@@ -134,7 +134,7 @@ class _Runs:
             by_row[row].append(one)
 
 
-def _details_of(
+def _get_details(
     evaluator: Evaluator, compared: Sequence[tuple[Any, EvaluatedRow]]
 ) -> Sequence[tuple[dict[str, Any], ...]]:
     """Return what the latest call said of each row: the evaluator's own words, else as the originals do."""
@@ -156,7 +156,7 @@ def _is_mean(evaluator: Evaluator, name: str, own: Sequence[float], value: float
     return math.isclose(math.fsum(known) / len(known), value, rel_tol=1e-9, abs_tol=1e-12)
 
 
-class Repeated(Evaluator):
+class RepeatedEvaluator(Evaluator):
     """An evaluator over n answers to each row.
 
     Returns the mean of every value over the runs. Where the evaluator says which answers are right, and a k
@@ -173,7 +173,7 @@ class Repeated(Evaluator):
         ks: Sequence[int],
         *,
         is_faithful: bool = False,
-        system: System = "opencompass",
+        system: OriginalSystem = "opencompass",
     ) -> None:
         """Wrap an evaluator; `system` says whose names and grouping the faithful mode has."""
         super().__init__(is_faithful=is_faithful)
@@ -186,7 +186,7 @@ class Repeated(Evaluator):
         self._notes: tuple[str, ...] = ()
         self.last_replies: list[tuple[JudgeReply, ...]] = []
         """The judge's replies about each row in the latest call, those about all of its answers."""
-        self.units: dict[str, Unit] = {}
+        self.units: dict[str, MetricUnit] = {}
         self.label = getattr(evaluator, "label", type(evaluator).__name__)
         """What a person knows the evaluator by."""
         self.check_plan(n)
@@ -210,7 +210,7 @@ class Repeated(Evaluator):
     def check_plan(self, n_samples: int) -> None:
         """Raise when what k answers do cannot be told from so many."""
         if max(self._ks) > n_samples:
-            raise too_few(max(self._ks), n_samples, "")
+            raise too_few_samples(max(self._ks), n_samples, "")
         self._evaluator.check_plan(1)
 
     def setup_metric(self, *args: Any, **kwargs: Any) -> None:
@@ -233,19 +233,21 @@ class Repeated(Evaluator):
         self._notes = ()
         self.__dict__["higher_is_better"] = self._evaluator.higher_is_better
         if self._n == 1 or (self.is_faithful and not self._evaluator.has_details):
-            return self._single_run([one[-1:] for one in answers], references)
+            return self._score_single_run([one[-1:] for one in answers], references)
         runs = self._runs(answers, references)
         self.last_replies = runs.replies
         self.last_details = runs.details if any(runs.details) else []
-        is_usable = self._usable(answers, runs)
-        values = self._averages(runs, is_usable)
+        is_usable = self._find_usable_rows(answers, runs)
+        values = self._average_runs(runs, is_usable)
         if runs.correct is None and max(self._ks) > 1:
             self._notes = (f"{self.label} does not say which answers are right: there is no pass@k",)
         if runs.correct is not None and max(self._ks) > 1:
-            values |= self._together(self._grouped(runs.correct), is_usable, _part_of(references))
+            values |= self._score_k_answers(
+                self._group_answers(runs.correct), is_usable, _find_dataset_part(references)
+            )
         return values
 
-    def _single_run(
+    def _score_single_run(
         self, answers: Sequence[tuple[Any, ...]], references: Sequence[EvaluatedRow]
     ) -> dict[str, float]:
         """Return what the evaluator says of one run, under its own names."""
@@ -255,11 +257,11 @@ class Repeated(Evaluator):
         self.last_details = self._evaluator.last_details
         self.last_ratios.update(self._evaluator.last_ratios)
         self.last_intervals.update(self._evaluator.last_intervals)
-        self.units = {name: unit_of(self._evaluator, name) for name in found}
+        self.units = {name: get_unit(self._evaluator, name) for name in found}
         return found
 
-    def _runs(self, answers: Sequence[tuple[Any, ...]], references: Sequence[EvaluatedRow]) -> _Runs:
-        runs = _Runs(len(answers))
+    def _runs(self, answers: Sequence[tuple[Any, ...]], references: Sequence[EvaluatedRow]) -> _RunResults:
+        runs = _RunResults(len(answers))
         for run in range(max(map(len, answers))):
             rows = [row for row, own in enumerate(answers) if len(own) > run]
             compared = [(answers[row][run], references[row]) for row in rows]
@@ -267,14 +269,14 @@ class Repeated(Evaluator):
             runs.add(self._evaluator, found, rows, compared)
         return runs
 
-    def _usable(self, answers: Sequence[tuple[Any, ...]], runs: _Runs) -> list[bool]:
+    def _find_usable_rows(self, answers: Sequence[tuple[Any, ...]], runs: _RunResults) -> list[bool]:
         """Return which rows have answers enough that came and were judged."""
         least = self._n if self.is_faithful else max(self._ks)
         if runs.correct is None:
             return [len(own) >= (self._n if self.is_faithful else 1) for own in answers]
         return [len(_known(own)) >= least for own in runs.correct]
 
-    def _averages(self, runs: _Runs, is_usable: Sequence[bool]) -> dict[str, float]:
+    def _average_runs(self, runs: _RunResults, is_usable: Sequence[bool]) -> dict[str, float]:
         values = {}
         for name, by_run in runs.values.items():
             title = self._title(name)
@@ -316,7 +318,7 @@ class Repeated(Evaluator):
             name = "accuracy"
         return f"{name} ({self._n} runs average)"
 
-    def _grouped(self, correct: Sequence[Sequence[float]]) -> Sequence[Sequence[float]]:
+    def _group_answers(self, correct: Sequence[Sequence[float]]) -> Sequence[Sequence[float]]:
         """Return the answers that count together, of each row."""
         if not (self.is_faithful and self._system == "aisbench") or len({*map(len, correct)}) > 1:
             return correct
@@ -325,12 +327,12 @@ class Repeated(Evaluator):
         laid = [row[run] for run in range(n) for row in correct]
         return [laid[row * n : (row + 1) * n] for row in range(len(correct))]
 
-    def _together(
+    def _score_k_answers(
         self, correct: Sequence[Sequence[float]], is_usable: Sequence[bool], part: str | None
     ) -> dict[str, float]:
         """Return what k answers do, for each k; under `faithful` over the part of the dataset as well."""
         by_row = [
-            self._of_row(_known(row)) if usable else None
+            self._score_row(_known(row)) if usable else None
             for row, usable in zip(correct, is_usable, strict=True)
         ]
         names = next((row for row in by_row if row is not None), {})
@@ -341,7 +343,7 @@ class Repeated(Evaluator):
         self.units = {**self.units, **dict.fromkeys(lists, _SHARE)}
         return {name: _PERCENT * _mean(values) for name, values in lists.items()}
 
-    def _of_row(self, correct: Sequence[float]) -> dict[str, float]:
+    def _score_row(self, correct: Sequence[float]) -> dict[str, float]:
         n, right = len(correct), int(sum(correct))
         values: dict[str, float] = {}
         if not self.is_faithful or self._system == "aisbench":
@@ -362,7 +364,7 @@ class Repeated(Evaluator):
         return g_pass_at_k(n, right, k, (k // 2 + 1) / k)
 
 
-def _part_of(references: Sequence[EvaluatedRow]) -> str | None:
+def _find_dataset_part(references: Sequence[EvaluatedRow]) -> str | None:
     """Return the part of a dataset that rows are of, by OpenCompass's name for it."""
     first = references[0].fields.get("subdivision") if references else None
     return first.partition("_")[0] if isinstance(first, str) else None

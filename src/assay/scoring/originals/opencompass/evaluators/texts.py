@@ -7,31 +7,31 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from assay.scoring.differences import Difference
-from assay.scoring.metrics.checks import Misfit, each_row, missing
+from assay.scoring.metrics.checks import Misfit, missing_requirement, score_rows
 from assay.scoring.metrics.rouge import Words, has_ascii_words, rouge
-from assay.scoring.metrics.rouge_sets import rouge_of_sets
-from assay.scoring.metrics.translation import bleu_counts, counted, sentence_bleu
-from assay.scoring.normalize import words_of_any_script
+from assay.scoring.metrics.rouge_sets import compute_set_rouge
+from assay.scoring.metrics.translation import add_rows, bleu_counts, sentence_bleu
+from assay.scoring.normalize import split_any_script
 from assay.scoring.originals.opencompass.evaluators.by_row import (
     Processor,
     RowEvaluator,
     gold_text,
     gold_texts,
-    text_of,
+    to_text,
 )
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
-from assay.scoring.originals.opencompass.postprocess.chinese import parted
+from assay.scoring.originals.opencompass.postprocess.chinese import split_chinese_words
 
 
-class _SeveralValues(RowEvaluator):
+class _MultiValueEvaluator(RowEvaluator):
     """The means over rows of several values."""
 
     correct_by = None
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return the means."""
-        rows = each_row(self, self.prepared(predictions), references, self.values)
+        rows = score_rows(self, self.prepared(predictions), references, self.values)
         scores = {name: [row[name] for row in rows] for name in rows[0]}
         self.last_score_lists = scores
         return {name: self.scale * sum(values) / len(values) for name, values in scores.items()}
@@ -41,7 +41,7 @@ class _SeveralValues(RowEvaluator):
         raise NotImplementedError(f"{type(self).__name__} must define values(prediction, row)")
 
 
-class RougeEvaluator(_SeveralValues):
+class RougeEvaluator(_MultiValueEvaluator):
     """ROUGE-1, -2, -L and -Lsum by rouge-score, without its stemmer."""
 
     difference: ClassVar[Difference | None] = Difference(
@@ -58,14 +58,14 @@ class RougeEvaluator(_SeveralValues):
         golds = gold_texts(row)
         is_ascii = self.is_faithful or any(map(has_ascii_words, golds)) or not any(map(_has_words, golds))
         words: Words = "ascii" if is_ascii else "unicode"
-        return rouge(text_of(prediction), golds, kinds=self._KINDS, words=words)
+        return rouge(to_text(prediction), golds, kinds=self._KINDS, words=words)
 
 
 def _has_words(text: str) -> bool:
-    return bool(words_of_any_script(text))
+    return bool(split_any_script(text))
 
 
-class JiebaRougeEvaluator(_SeveralValues):
+class JiebaRougeEvaluator(_MultiValueEvaluator):
     """ROUGE-1, -2 and -L over sets of words that jieba parts, of texts in the form of `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
@@ -79,11 +79,11 @@ class JiebaRougeEvaluator(_SeveralValues):
     def __init__(self, *, is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
         if find_spec("jieba") is None:
-            raise missing(self, "the package jieba, to part Chinese words", "pip install jieba")
+            raise missing_requirement(self, "the package jieba, to part Chinese words", "pip install jieba")
 
     def values(self, prediction: Any, row: EvaluatedRow) -> dict[str, float]:
         """Return the F-measure of each kind."""
-        got, wanted = self._words(text_of(prediction)), self._words(gold_text(row))
+        got, wanted = self._words(to_text(prediction)), self._words(gold_text(row))
         if not wanted and not self.is_faithful:
             raise Misfit(
                 f"the right answer {row.gold!r:.60} has no words", "give a text, or leave the row out"
@@ -91,12 +91,12 @@ class JiebaRougeEvaluator(_SeveralValues):
         if not got or not wanted:
             return dict.fromkeys(self._ORDERS, 0.0)
         return {
-            name: rouge_of_sets(got, wanted, n_gram=order, tokenizer="none")
+            name: compute_set_rouge(got, wanted, n_gram=order, tokenizer="none")
             for name, order in self._ORDERS.items()
         }
 
     def _words(self, text: str) -> str:
-        return parted(POSTPROCESSORS["general"](text, self.is_faithful) or "").strip()
+        return split_chinese_words(POSTPROCESSORS["general"](text, self.is_faithful) or "").strip()
 
 
 class BleuEvaluator(RowEvaluator):
@@ -115,10 +115,10 @@ class BleuEvaluator(RowEvaluator):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `score`."""
-        rows = each_row(self, self.prepared(predictions), references, _texts)
+        rows = score_rows(self, self.prepared(predictions), references, _texts)
         texts, golds = [text for text, _ in rows], [gold for _, gold in rows]
         self.last_intervals.clear()
-        corpus = counted(bleu_counts(tokenize=self._tokenize), texts, golds)
+        corpus = add_rows(bleu_counts(tokenize=self._tokenize), texts, golds)
         if interval := corpus.interval():
             self.last_intervals["score"] = interval
         self.last_score_lists = {
@@ -135,7 +135,7 @@ class BleuFloresEvaluator(BleuEvaluator):
     def __init__(self, *, is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
         if find_spec("sentencepiece") is None:
-            raise missing(
+            raise missing_requirement(
                 self,
                 "the package sentencepiece, and once the network: sacrebleu downloads FLORES-200's tokenizer",
                 "pip install sentencepiece",
@@ -143,4 +143,4 @@ class BleuFloresEvaluator(BleuEvaluator):
 
 
 def _texts(prediction: Any, row: EvaluatedRow) -> tuple[str, list[str]]:
-    return text_of(prediction), gold_texts(row)
+    return to_text(prediction), gold_texts(row)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from assay.scoring.extract.extraction import Found, Rule
+from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.extract.statements import is_supposed
 
 RIGHT, WRONG, NOT_ATTEMPTED = "right", "wrong", "not attempted"
@@ -71,7 +71,7 @@ class Tags(NamedTuple):
     not_attempted: str | None = "C"
 
 
-class _Stated(NamedTuple):
+class _StatedVerdict(NamedTuple):
     verdict: str
     start: int
     end: int
@@ -105,7 +105,7 @@ class _Spelling:
     def is_tag(self, token: str) -> bool:
         return token in self._named
 
-    def stated(self, match: re.Match[str]) -> _Stated | None:
+    def read_match(self, match: re.Match[str]) -> _StatedVerdict | None:
         """Return what a match of `spelled` says; None when its two spellings contradict each other."""
         verdict = self.verdict(match["token"])
         end = match.end("token")
@@ -113,7 +113,7 @@ class _Spelling:
             if self.verdict(match["again"]) != verdict:
                 return None
             end = match.end("again")
-        return _Stated(verdict, match.start("token"), end, self.is_tag(match["token"]))
+        return _StatedVerdict(verdict, match.start("token"), end, self.is_tag(match["token"]))
 
 
 def verdict_rules(tags: Tags) -> tuple[Rule[str], ...]:
@@ -122,7 +122,7 @@ def verdict_rules(tags: Tags) -> tuple[Rule[str], ...]:
     A reply that was cut off is read by the first rule alone: its opening stands, whatever would follow.
     """
     spelling = _Spelling(tags)
-    reader = _Reader(spelling)
+    reader = _VerdictReader(spelling)
     return (
         Rule("opening", reader.opening),
         Rule("brackets", reader.brackets),
@@ -132,7 +132,7 @@ def verdict_rules(tags: Tags) -> tuple[Rule[str], ...]:
     )
 
 
-class _Reader:
+class _VerdictReader:
     def __init__(self, spelling: _Spelling) -> None:
         self._spelling = spelling
         spelled, token = spelling.spelled, spelling.token
@@ -155,61 +155,61 @@ class _Reader:
         self._loud = re.compile(r"(?<!\w)(?:(?P<not>(?i:not)\s+)?CORRECT|INCORRECT|NOT[_ ]ATTEMPTED)(?!\w)")
         self._last = re.compile(rf"(?:^|{_SO}){_OPEN}{_FRAME}{spelled}{_CLOSE}\Z")
 
-    def opening(self, body: str) -> Found | None:
+    def opening(self, body: str) -> RuleMatch | None:
         """Return the verdict with which a reply opens, or that it is."""
         whole = self._whole.fullmatch(body)
         if whole is not None:
-            return _found(self._spelling.stated(whole), whole)
+            return _build_match(self._spelling.read_match(whole), whole)
         match = self._opening.match(body)
         if match is None or not _ENDS_OPENING.match(body, match.end()):
             return None
         if self._listed.match(body, match.end("token")) or len(self._enumerated.findall(body)) > 1:
             return None  # 'A, B or C' and a list of points name no verdict
-        stated = self._spelling.stated(match)
+        stated = self._spelling.read_match(match)
         later = self.brackets(body) or self.labelled(body)
         if stated is not None and later is not None and later.answer != stated.verdict:
             stated = None
-        return _found(stated, match)
+        return _build_match(stated, match)
 
-    def brackets(self, body: str) -> Found | None:
+    def brackets(self, body: str) -> RuleMatch | None:
         """Return the last verdict in double brackets, in a box or between tags."""
         match = max(self._brackets.finditer(body), key=re.Match.start, default=None)
         if match is None:
             return None
         token = match["token"] or match["boxed"] or match["tagged"]
-        return Found(self._spelling.verdict(token), match.start(), match.end())
+        return RuleMatch(self._spelling.verdict(token), match.start(), match.end())
 
-    def labelled(self, body: str) -> Found | None:
+    def labelled(self, body: str) -> RuleMatch | None:
         """Return the last verdict that follows a word for one: `Verdict:`, `I grade this as`."""
         found = None
         for match in self._labelled.finditer(body):
             if self._is_meant(body, match):
-                found = _found(self._spelling.stated(match), match)
+                found = _build_match(self._spelling.read_match(match), match)
         return found
 
-    def last_clause(self, body: str) -> Found | None:
+    def last_clause(self, body: str) -> RuleMatch | None:
         """Return the verdict that is a reply's last clause: `Based on all this, A`."""
         match = self._last.search(body, max(0, len(body.rstrip()) - _TAIL))
         if match is None or not self._is_meant(body, match) or match["token"].casefold() in _YES_OR_NO:
             return None
-        stated = self._spelling.stated(match)
+        stated = self._spelling.read_match(match)
         if stated is not None and stated.is_tag and self._is_somebodys(body, stated.start):
             return None
         if stated is not None and any(one.verdict != stated.verdict for one in self._statements(body)):
             stated = None
-        return _found(stated, match)
+        return _build_match(stated, match)
 
-    def statements(self, body: str) -> Found | None:
+    def statements(self, body: str) -> RuleMatch | None:
         """Return what statements in the text say: `the answer is B`, `it is not correct`; all must agree."""
         every = list(self._statements(body))
         if not every:
             return None
         verdicts = {one.verdict for one in every}
-        return Found(every[-1].verdict if len(verdicts) == 1 else None, every[-1].start, every[-1].end)
+        return RuleMatch(every[-1].verdict if len(verdicts) == 1 else None, every[-1].start, every[-1].end)
 
-    def _statements(self, body: str) -> Iterator[_Stated]:
+    def _statements(self, body: str) -> Iterator[_StatedVerdict]:
         for match in self._weak.finditer(body):
-            stated = self._spelling.stated(match)
+            stated = self._spelling.read_match(match)
             is_meant = self._is_meant(body, match) and match["token"].casefold() not in _YES_OR_NO
             if stated is None or not is_meant:
                 continue
@@ -221,7 +221,7 @@ class _Reader:
             yield stated
         for match in self._loud.finditer(body):
             verdict = WRONG if match["not"] else self._spelling.verdict(match[0].replace("_", " "))
-            yield _Stated(verdict, match.start(), match.end(), is_tag=False)
+            yield _StatedVerdict(verdict, match.start(), match.end(), is_tag=False)
 
     def _is_meant(self, body: str, match: re.Match[str]) -> bool:
         """Whether a match states a verdict, and does not suppose one, list several or begin a sentence."""
@@ -241,7 +241,7 @@ def _clause_start(body: str, at: int) -> int:
     return start + max((match.end() for match in _CLAUSE_START.finditer(before)), default=0)
 
 
-def _found(stated: _Stated | None, match: re.Match[str]) -> Found:
+def _build_match(stated: _StatedVerdict | None, match: re.Match[str]) -> RuleMatch:
     if stated is None:
-        return Found(None, match.start("token"), match.end("token"))
-    return Found(stated.verdict, stated.start, stated.end)
+        return RuleMatch(None, match.start("token"), match.end("token"))
+    return RuleMatch(stated.verdict, stated.start, stated.end)

@@ -17,16 +17,16 @@ _MOST_WORDS = 8
 
 def print_verdict(text: str, gold: str, *, is_faithful: bool) -> None:
     """Print whether a text gives the right formula, or that there is no right one."""
-    wanted = _whole(gold)
+    wanted = _parse_whole(gold)
     if not wanted:
         print(json.dumps(NO_GOLD))  # noqa: T201 (how a program in the sandbox answers)
         return
-    got = _marked(text, is_faithful=is_faithful)
-    is_right = verify(got, wanted) if is_faithful else verify(wanted, got or _bare(text))
+    got = _parse_marked(text, is_faithful=is_faithful)
+    is_right = verify(got, wanted) if is_faithful else verify(wanted, got or _parse_bare(text))
     print(json.dumps(is_right))  # noqa: T201
 
 
-def _marked(text: str, *, is_faithful: bool) -> list[Any]:
+def _parse_marked(text: str, *, is_faithful: bool) -> list[Any]:
     r"""Return the formula in a box, else one that is called the answer; `\frac12` is none originally."""
     written = NormalizationConfig(
         basic_latex=True, units=True, boxed="all", malformed_operators=not is_faithful, nits=not is_faithful
@@ -37,19 +37,19 @@ def _marked(text: str, *, is_faithful: bool) -> list[Any]:
     return list(parse(text, extraction_config=[marked], extraction_mode="first_match"))
 
 
-def _whole(text: str) -> list[Any]:
+def _parse_whole(text: str) -> list[Any]:
     """Return the formula that a text is as a whole."""
     either = [LatexExtractionConfig(), ExprExtractionConfig()]
     return list(parse(f"${text}$", extraction_config=either, extraction_mode="first_match"))
 
 
-def _bare(text: str) -> list[Any]:
+def _parse_bare(text: str) -> list[Any]:
     """Return the formula of a text without marks that may be one; nothing for a sentence or a paragraph."""
     line = text.strip().rstrip(".").strip("$").strip()
     is_one = bool(line) and "\n" not in line and "$" not in line and len(line.split()) <= _MOST_WORDS
-    return _whole(line) if is_one else []
+    return _parse_whole(line) if is_one else []
 
 
 # Both packages import parts of themselves when they first read a formula. The sandbox loads this file before
 # it shuts the files away.
-verify(_whole(r"\frac{1}{2}"), _marked(r"\boxed{0.5}", is_faithful=False))
+verify(_parse_whole(r"\frac{1}{2}"), _parse_marked(r"\boxed{0.5}", is_faithful=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _CHINESE_MARK = "答案是"
 
@@ -20,54 +20,54 @@ _PUNCTUATION_OUTSIDE_NUMBERS = re.compile(r"(?!\.\d|(?<!\w)-\d)[^\w\s]")
 _THEOREM_MARK = re.compile(r"answer is (\S+)")
 
 
-def _after_last(text: str, mark: str) -> str:
+def _cut_after_last(text: str, mark: str) -> str:
     """Return what follows the last of a mark, or the text as it is."""
     return text.rpartition(mark)[2].strip() if mark in text else text
 
 
-def _without_articles(text: str) -> str:
+def _drop_articles(text: str) -> str:
     return _SPACE.sub(" ", _ARTICLE.sub("", text)).strip()
 
 
-def _stated_in_first_line(text: str) -> str:
+def _read_first_line_answer(text: str) -> str:
     line = text.split("\n", 1)[0].lower()
-    return _after_last(_after_last(line, "answer is"), _CHINESE_MARK)
+    return _cut_after_last(_cut_after_last(line, "answer is"), _CHINESE_MARK)
 
 
-def original_short(text: str) -> str:
+def shorten_original(text: str) -> str:
     """Return the text up to its first line break, point or comma, without punctuation and articles."""
-    return _without_articles(_PUNCTUATION.sub("", _CUT.split(text, maxsplit=1)[0]))
+    return _drop_articles(_PUNCTUATION.sub("", _CUT.split(text, maxsplit=1)[0]))
 
 
-def short(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the same with numbers whole, and with an answer that is an article and nothing else."""
     stated = _CUT_OUTSIDE_NUMBERS.split(text.lstrip(), maxsplit=1)[0]
     plain = _PUNCTUATION_OUTSIDE_NUMBERS.sub("", stated)
-    return _without_articles(plain) or plain.strip()
+    return _drop_articles(plain) or plain.strip()
 
 
 def _original_short_answer(text: str) -> str:
-    return original_short(_stated_in_first_line(text))
+    return shorten_original(_read_first_line_answer(text))
 
 
 def _short_answer(text: str) -> str:
-    return short(_stated_in_first_line(text.lstrip()))
+    return shorten(_read_first_line_answer(text.lstrip()))
 
 
 def _original_conclusion(text: str) -> str:
     paragraph = text.strip().split("\n\n")[0].strip()
     if "So the answer is" in paragraph:
-        paragraph = _after_last(paragraph, "So the answer is").rstrip(".").strip()
-    return _after_last(_after_last(paragraph, "answer is"), _CHINESE_MARK)
+        paragraph = _cut_after_last(paragraph, "So the answer is").rstrip(".").strip()
+    return _cut_after_last(_cut_after_last(paragraph, "answer is"), _CHINESE_MARK)
 
 
 def _conclusion(text: str) -> str:
     paragraph = text.strip().split("\n\n")[0].strip()
-    stated = _after_last(_after_last(paragraph, "answer is"), _CHINESE_MARK)
+    stated = _cut_after_last(_cut_after_last(paragraph, "answer is"), _CHINESE_MARK)
     return paragraph if stated == paragraph else stated.rstrip(".。").strip()
 
 
-def _first_line(text: str) -> str:
+def _cut_first_line(text: str) -> str:
     return text.strip().split("\n")[0].strip()
 
 
@@ -91,7 +91,7 @@ _SHORT = Difference(
 )
 
 EXACT_MATCH = PostProcessor(_original_short_answer, _short_answer, _SHORT)
-GENERAL = PostProcessor(original_short, short, _SHORT)
+GENERAL = PostProcessor(shorten_original, shorten, _SHORT)
 BBH = PostProcessor(
     _original_conclusion,
     _conclusion,
@@ -100,6 +100,6 @@ BBH = PostProcessor(
         "the full stop goes after every such phrase",
     ),
 )
-UNTIL_RETURN = unchanged(_first_line)
-THEOREM_QA = unchanged(_theorem_answer)
-THEOREM_QA_V2 = unchanged(_last_words)
+UNTIL_RETURN = make_unchanged(_cut_first_line)
+THEOREM_QA = make_unchanged(_theorem_answer)
+THEOREM_QA_V2 = make_unchanged(_last_words)

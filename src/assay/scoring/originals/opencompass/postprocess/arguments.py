@@ -9,11 +9,11 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 
 
-def with_arguments(name: str, process: PostProcessor, given: Mapping[str, Any]) -> PostProcessor:
+def bind_arguments(name: str, process: PostProcessor, given: Mapping[str, Any]) -> PostProcessor:
     """Return a post-processor with its arguments; ValueError when they do not fit, before any text is read.
 
     Both its ways are tried on an empty text, so that a value which only they understand says so here.
@@ -24,7 +24,7 @@ def with_arguments(name: str, process: PostProcessor, given: Mapping[str, Any]) 
         if argument not in known:
             expected = f"one of {listing(known)}" if known else "none"
             raise ValueError(
-                f"the post-processor {name!r} has no argument {argument!r}{nearest(argument, known)}; "
+                f"the post-processor {name!r} has no argument {argument!r}{suggest_name(argument, known)}; "
                 f"expected {expected}"
             )
     for argument, parameter in known.items():

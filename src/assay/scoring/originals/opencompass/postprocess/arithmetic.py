@@ -17,7 +17,7 @@ _GREATEST_POWER = 64
 _Number: TypeAlias = Fraction | float
 
 
-def calculated(expression: str) -> str | None:
+def calculate(expression: str) -> str | None:
     """Return the value of an arithmetic expression as Python writes a number; None for anything else."""
     if len(expression) > _LONGEST:
         return None
@@ -47,12 +47,12 @@ def _value(node: ast.expr) -> _Number:
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _value(operand)
         case ast.BinOp(left=left, op=operator, right=right):
-            return _combined(_value(left), operator, _value(right))
+            return _apply_operator(_value(left), operator, _value(right))
         case _:
             raise ValueError("no arithmetic")
 
 
-def _combined(left: _Number, operator: ast.operator, right: _Number) -> _Number:
+def _apply_operator(left: _Number, operator: ast.operator, right: _Number) -> _Number:
     match operator:
         case ast.Add():
             return left + right

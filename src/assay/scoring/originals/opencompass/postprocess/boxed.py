@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from assay.scoring.differences import Difference
 from assay.scoring.originals.opencompass.postprocess.minerva import dapo_form, opencompass_form
-from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _BOX = r"\boxed"
 _FRAMED = r"\fbox{"
 _BRACED = re.compile(r"\{(.*)\}$")
-_PIECE_END = re.compile(r"\.(?!\d)")
+_SENTENCE_POINT = re.compile(r"\.(?!\d)")
 _FINAL = re.compile("final answer")
-_STATED = re.compile("final answer|answer is")
+_STATES_ANSWER = re.compile("final answer|answer is")
 _AFTER_ANSWER = re.compile(r"answer\s*:\s*(.+)", re.IGNORECASE)
 _INVALID = "[INVALID]"
 _N_TAIL = 100
@@ -25,15 +25,15 @@ _BACKSLASH = re.compile(r"\\[\[\]]?")
 _MARKS_IN_NAME = str.maketrans({'"': None, "'": None, "~": " "})
 
 
-def last_boxed(text: str) -> str | None:
+def find_last_boxed(text: str) -> str | None:
     r"""Return what stands in the last \boxed{}, None where there is none, or it does not close."""
     at = text.rfind(_BOX)
     if at < 0 or not text.startswith(f"{_BOX}{{", at):
         return None
-    return _braced(text, at + len(_BOX))
+    return _read_braces(text, at + len(_BOX))
 
 
-def _braced(text: str, at: int) -> str | None:
+def _read_braces(text: str, at: int) -> str | None:
     """Return what stands in the braces that open at a place."""
     depth = 0
     for end in range(at, len(text)):
@@ -43,7 +43,7 @@ def _braced(text: str, at: int) -> str | None:
     return None
 
 
-def _in_one_pair(answer: str | None) -> str | None:
+def _strip_outer_braces(answer: str | None) -> str | None:
     r"""Return an answer without braces around all of it: \boxed{{5}} is 5."""
     inner = _BRACED.match(answer) if answer else None
     return inner[1] if inner else answer
@@ -55,31 +55,31 @@ def _first_piece(text: str, stated: re.Pattern[str], parted: Callable[[str], lis
     return next((piece for piece in pieces if stated.search(piece.lower())), pieces[0])
 
 
-def _at_points(text: str) -> list[str]:
+def _split_at_points(text: str) -> list[str]:
     return text.split(".")
 
 
-def _original_math(text: str) -> str:
-    return opencompass_form(_first_piece(text, _FINAL, _at_points))
+def _find_math_original(text: str) -> str:
+    return opencompass_form(_first_piece(text, _FINAL, _split_at_points))
 
 
-def _math(text: str) -> str:
-    return opencompass_form(_first_piece(text, _FINAL, _PIECE_END.split))
+def _find_math(text: str) -> str:
+    return opencompass_form(_first_piece(text, _FINAL, _SENTENCE_POINT.split))
 
 
 def _original_math_v2(text: str) -> str:
-    boxed = _in_one_pair(last_boxed(text))
-    return boxed or opencompass_form(_first_piece(text, _STATED, _at_points))
+    boxed = _strip_outer_braces(find_last_boxed(text))
+    return boxed or opencompass_form(_first_piece(text, _STATES_ANSWER, _split_at_points))
 
 
 def _math_v2(text: str) -> str:
     at = text.rfind(_FRAMED)
-    framed = _braced(text, at + len(_FRAMED) - 1) if at >= 0 else None
-    boxed = _in_one_pair(last_boxed(text) or framed)
-    return boxed or opencompass_form(_first_piece(text, _STATED, _PIECE_END.split))
+    framed = _read_braces(text, at + len(_FRAMED) - 1) if at >= 0 else None
+    boxed = _strip_outer_braces(find_last_boxed(text) or framed)
+    return boxed or opencompass_form(_first_piece(text, _STATES_ANSWER, _SENTENCE_POINT.split))
 
 
-def _after_answer(text: str) -> str:
+def _find_after_answer(text: str) -> str:
     found = _AFTER_ANSWER.search(text)
     return found[1] if found else ""
 
@@ -94,13 +94,13 @@ def _dapo(text: str) -> str | None:
     return dapo_form(found[-1]) if found else None
 
 
-def _dapo_boxed(text: str) -> str:
+def _find_dapo_boxed(text: str) -> str:
     at = text.rfind(f"{_BOX}{{")
-    return (_braced(text, at + len(_BOX)) or "") if at >= 0 else ""
+    return (_read_braces(text, at + len(_BOX)) or "") if at >= 0 else ""
 
 
-def _original_dapo_boxed(text: str) -> str:
-    return _dapo_boxed(text[-_N_TAIL:])
+def _find_dapo_boxed_original(text: str) -> str:
+    return _find_dapo_boxed(text[-_N_TAIL:])
 
 
 def _original_name(text: str) -> str:
@@ -109,7 +109,7 @@ def _original_name(text: str) -> str:
 
 
 def _name(text: str) -> str | None:
-    answer = _in_one_pair(last_boxed(text))
+    answer = _strip_outer_braces(find_last_boxed(text))
     if not answer or answer == _NO_NAME:
         return None
     while (inner := _AROUND_NAME.sub(r"\1", answer)) != answer:
@@ -127,8 +127,8 @@ def _olympiad(text: str, *, is_chinese: bool = False, is_deepseek: bool = False)
 
 
 MATH = PostProcessor(
-    _original_math,
-    _math,
+    _find_math_original,
+    _find_math,
     Difference("a decimal point ends the answer: 0.5 is 0", "numbers stay whole"),
 )
 MATH_V2 = PostProcessor(
@@ -139,15 +139,15 @@ MATH_V2 = PostProcessor(
         r"numbers stay whole; `\fbox{5}` is 5",
     ),
 )
-MATH_JUDGED = unchanged(_after_answer)
+MATH_JUDGED = make_unchanged(_find_after_answer)
 DAPO = PostProcessor(
     _original_dapo,
     _dapo,
     Difference(f"without `Answer:` the answer is `{_INVALID}`", "without it there is no answer"),
 )
 DAPO_BOXED = PostProcessor(
-    _original_dapo_boxed,
-    _dapo_boxed,
+    _find_dapo_boxed_original,
+    _find_dapo_boxed,
     Difference(
         "only the last 100 characters are looked at, which may begin inside a box", "the whole text is"
     ),
@@ -157,4 +157,4 @@ NEEDLEBENCH_NAME = PostProcessor(
     _name,
     Difference(f"without a box the answer is `{_NO_NAME}`", "without a box there is no answer"),
 )
-OLYMPIADBENCH = unchanged(_olympiad)
+OLYMPIADBENCH = make_unchanged(_olympiad)

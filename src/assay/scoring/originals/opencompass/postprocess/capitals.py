@@ -9,31 +9,31 @@ from assay.scoring.originals.opencompass.postprocess.letters import (
     NO_LETTERS,
     letters_together,
     lone_capitals,
-    other_words_lowered,
-    without_plain_words,
+    lower_other_words,
+    lower_plain_words,
 )
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 
-_CAPITAL = re.compile("[A-Z]")
+_ANY_CAPITAL = re.compile("[A-Z]")
 _FIRST_LETTERS = frozenset("ABCDEFGH")
 _FIRST_ROW = re.compile("[A-D]+")
 
 
-def _original_first(text: str) -> str:
+def _find_first_capital_original(text: str) -> str:
     return next((character for character in text if character.isupper()), "")
 
 
-def _first(text: str) -> str | None:
-    found = _CAPITAL.search(lone_capitals(text))
+def _find_first_capital(text: str) -> str | None:
+    found = _ANY_CAPITAL.search(lone_capitals(text))
     return found[0] if found else None
 
 
-def _original_last(text: str) -> str:
-    return _original_first(text[::-1])
+def _find_last_capital_original(text: str) -> str:
+    return _find_first_capital_original(text[::-1])
 
 
-def _last(text: str) -> str | None:
-    return found[-1] if (found := _CAPITAL.findall(lone_capitals(text))) else None
+def _find_last_capital(text: str) -> str | None:
+    return found[-1] if (found := _ANY_CAPITAL.findall(lone_capitals(text))) else None
 
 
 def _original_row(text: str) -> str:
@@ -42,15 +42,15 @@ def _original_row(text: str) -> str:
 
 
 def _row(text: str) -> str:
-    return letters_together(other_words_lowered(without_plain_words(text), frozenset("ABCD").issuperset))
+    return letters_together(lower_other_words(lower_plain_words(text), frozenset("ABCD").issuperset))
 
 
-def _original_all(text: str) -> str:
+def _find_all_capitals_original(text: str) -> str:
     return "".join(sorted({character for character in text if character.isupper()}))
 
 
-def _all(text: str) -> str:
-    return "".join(sorted(set(_CAPITAL.findall(other_words_lowered(without_plain_words(text), _is_set)))))
+def _find_all_capitals(text: str) -> str:
+    return "".join(sorted(set(_ANY_CAPITAL.findall(lower_other_words(lower_plain_words(text), _is_set)))))
 
 
 def _is_set(word: str) -> bool:
@@ -58,12 +58,12 @@ def _is_set(word: str) -> bool:
     return len(word) == 1 or (len(set(word)) == len(word) and _FIRST_LETTERS.issuperset(word))
 
 
-def _original_parted(text: str) -> str:
-    return ", ".join(_original_all(text))
+def _join_capitals_original(text: str) -> str:
+    return ", ".join(_find_all_capitals_original(text))
 
 
-def _parted(text: str) -> str:
-    return ", ".join(_all(text))
+def _join_capitals(text: str) -> str:
+    return ", ".join(_find_all_capitals(text))
 
 
 _SEVERAL = Difference(
@@ -71,8 +71,8 @@ _SEVERAL = Difference(
     "capitals count that stand by themselves, and A to H together, each once; article and pronoun do not",
 )
 
-FIRST_CAPITAL = PostProcessor(_original_first, _first, NO_LETTERS)
-LAST_CAPITAL = PostProcessor(_original_last, _last, NO_LETTERS)
+FIRST_CAPITAL = PostProcessor(_find_first_capital_original, _find_first_capital, NO_LETTERS)
+LAST_CAPITAL = PostProcessor(_find_last_capital_original, _find_last_capital, NO_LETTERS)
 FIRST_CAPITAL_MULTI = PostProcessor(
     _original_row,
     _row,
@@ -81,5 +81,5 @@ FIRST_CAPITAL_MULTI = PostProcessor(
         "words that are no options do not count, and letters that follow each other are one answer: AC",
     ),
 )
-MULTIPLE_SELECT = PostProcessor(_original_all, _all, _SEVERAL)
-SEEDBENCH_MULTIPLE_SELECT = PostProcessor(_original_parted, _parted, _SEVERAL)
+MULTIPLE_SELECT = PostProcessor(_find_all_capitals_original, _find_all_capitals, _SEVERAL)
+SEEDBENCH_MULTIPLE_SELECT = PostProcessor(_join_capitals_original, _join_capitals, _SEVERAL)

@@ -10,13 +10,13 @@ import re
 import warnings
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.answers import short
-from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+from assay.scoring.originals.opencompass.postprocess.answers import shorten
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
-_SPACE = re.compile(r"\s+")
+_CHINESE_SPACE = re.compile(r"\s+")
 
 
-def parted(text: str) -> str:
+def split_chinese_words(text: str) -> str:
     """Return a Chinese text with spaces between its words; ValueError without jieba."""
     with warnings.catch_warnings():
         # jieba imports a module of setuptools that warns of its own end.
@@ -30,19 +30,19 @@ def parted(text: str) -> str:
 
 
 def _general(text: str) -> str:
-    return parted(short(text))
+    return split_chinese_words(shorten(text))
 
 
 def _translation(text: str) -> str:
-    return parted(_SPACE.sub(" ", text.strip().split("\n")[0]).strip())
+    return split_chinese_words(_CHINESE_SPACE.sub(" ", text.strip().split("\n")[0]).strip())
 
 
-GENERAL = PostProcessor(
-    parted,
+GENERAL_CHINESE = PostProcessor(
+    split_chinese_words,
     _general,
     Difference(
         "the text is cleaned as by `general`, and then parted as it was before",
         "the cleaned text is parted, numbers whole as by `general`",
     ),
 )
-FLORES = unchanged(_translation)
+FLORES_CHINESE = make_unchanged(_translation)

@@ -8,7 +8,7 @@ import warnings
 from itertools import takewhile
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _QUOTES = '"""'
 _FENCE = "```"
@@ -22,11 +22,11 @@ _CLEARS_FIGURE = re.compile(r"plt\.(?:show|clf|close)\(\)|savefig")
 _STATEMENT = re.compile(r"\s*(?:def|class|import|from|async|@)")
 
 
-def _until_blank_line(text: str) -> str:
+def _cut_at_blank_line(text: str) -> str:
     return text.split("\n\n")[0]
 
 
-def _before_next_task(text: str) -> str:
+def _cut_next_task(text: str) -> str:
     """Return the program before the next task's description, which stands in triple quotes.
 
     Quotes that pair up with no `def` behind them are a part of the program.
@@ -44,9 +44,9 @@ def _function_body(text: str) -> str:
     return _END_OF_A_FUNCTION.split(text, maxsplit=1)[0]
 
 
-def _body_from_reply(text: str) -> str:
+def _find_body_in_reply(text: str) -> str:
     """Return the body of a function from a chat reply: its first fenced block, without head and imports."""
-    code = _without_head(_without_imports(first_block(text)).split("\n\n\n")[0])
+    code = _drop_head(_drop_imports(first_block(text)).split("\n\n\n")[0])
     if code.startswith(_INDENT):
         return code
     if code.startswith(" "):
@@ -65,7 +65,7 @@ def first_block(text: str) -> str:
     return program if closing and language and "\n" in code else code
 
 
-def _without_imports(code: str) -> str:
+def _drop_imports(code: str) -> str:
     """Return what follows the head of the first function, where imports stand before it."""
     if not code.strip().startswith(("from", "import")):
         return code
@@ -73,7 +73,7 @@ def _without_imports(code: str) -> str:
     return code if head < 0 else code[code.find("\n", head) + 1 :]
 
 
-def _without_head(code: str) -> str:
+def _drop_head(code: str) -> str:
     return code.partition("\n")[2] if code.strip().startswith("def") else code
 
 
@@ -95,7 +95,7 @@ def _original_first_block(text: str) -> str:
     return _original_block(text, 0)
 
 
-def _first_of_blocks(text: str) -> str:
+def _find_first_code_block(text: str) -> str:
     return _block(text, 0)
 
 
@@ -103,11 +103,11 @@ def _original_last_block(text: str) -> str:
     return _original_block(text, -1)
 
 
-def _last_of_blocks(text: str) -> str:
+def _find_last_code_block(text: str) -> str:
     return _block(text, -1)
 
 
-def _completed_body(text: str) -> str:
+def _find_completed_body(text: str) -> str:
     """Return the lines of a function's body that a base model wrote on."""
     n_spaces = len(text) - len(text.lstrip(" "))
     # A tokenizer may have put the first of four spaces into the prompt.
@@ -116,15 +116,15 @@ def _completed_body(text: str) -> str:
     return "\n".join(takewhile(lambda line: line[:1] in ("", " "), lines))
 
 
-def _replied_body(text: str) -> str:
+def _find_replied_body(text: str) -> str:
     """Return the body of a function from a chat reply, up to the first line with less indentation."""
-    code = _without_imports(first_block(_read_literal(text).lstrip("\n")))
-    code = _without_head("\n".join(line for line in code.split("\n") if line))
+    code = _drop_imports(first_block(_read_literal(text).lstrip("\n")))
+    code = _drop_head("\n".join(line for line in code.split("\n") if line))
     if code.startswith(" "):
         code = _INDENT + code.lstrip()
     else:
         code = "\n".join(_INDENT + line for line in code.split("\n"))
-    return _until_dedent(code.split("\n"))
+    return _cut_at_dedent(code.split("\n"))
 
 
 def _read_literal(text: str) -> str:
@@ -141,7 +141,7 @@ def _read_literal(text: str) -> str:
     return literal if isinstance(literal, str) else text
 
 
-def _until_dedent(lines: list[str]) -> str:
+def _cut_at_dedent(lines: list[str]) -> str:
     least: int | None = None
     for at, line in enumerate(lines):
         code = line.strip()
@@ -187,15 +187,15 @@ _BLOCKS = Difference(
     "such blocks are read, and the body of a function keeps its indentation",
 )
 
-MBPP = unchanged(_until_blank_line)
-NEW_MBPP = unchanged(_before_next_task)
-HUMANEVAL = unchanged(_function_body)
-HUMANEVAL_CHATGPT = unchanged(_body_from_reply)
-HUMANEVAL_V2 = PostProcessor(_original_first_block, _first_of_blocks, _BLOCKS)
-HUMANEVAL_V3 = PostProcessor(_original_last_block, _last_of_blocks, _BLOCKS)
-HUMANEVAL_INTERNAL_V1 = unchanged(_replied_body)
-HUMANEVAL_INTERNAL_V2 = unchanged(_completed_body)
-DS1000 = unchanged(_ds1000)
-DS1000_COMPLETION = unchanged(_ds1000_completion)
-DS1000_MATPLOTLIB = unchanged(_ds1000_matplotlib)
-CRUXEVAL_OUTPUT = unchanged(_cruxeval_output)
+MBPP = make_unchanged(_cut_at_blank_line)
+NEW_MBPP = make_unchanged(_cut_next_task)
+HUMANEVAL = make_unchanged(_function_body)
+HUMANEVAL_CHATGPT = make_unchanged(_find_body_in_reply)
+HUMANEVAL_V2 = PostProcessor(_original_first_block, _find_first_code_block, _BLOCKS)
+HUMANEVAL_V3 = PostProcessor(_original_last_block, _find_last_code_block, _BLOCKS)
+HUMANEVAL_INTERNAL_V1 = make_unchanged(_find_replied_body)
+HUMANEVAL_INTERNAL_V2 = make_unchanged(_find_completed_body)
+DS1000 = make_unchanged(_ds1000)
+DS1000_COMPLETION = make_unchanged(_ds1000_completion)
+DS1000_MATPLOTLIB = make_unchanged(_ds1000_matplotlib)
+CRUXEVAL_OUTPUT = make_unchanged(_cruxeval_output)

@@ -8,14 +8,14 @@ from assay.scoring.differences import Difference
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 
 _N = r"\s*(-?\d+(?:\.\d+)?)\s*"
-_BOX = re.compile(rf"\[{_N},{_N},{_N},{_N}\]")
+_BOX_NUMBERS = re.compile(rf"\[{_N},{_N},{_N},{_N}\]")
 _WHOLE_NUMBERS = re.compile(r"\[([\d\s,]+)\]")
 _NO_BOX = str([0.0] * 4)
 _NO_POINTS = "[]"
 
 
 def _box(text: str) -> str | None:
-    found = _BOX.search(text)
+    found = _BOX_NUMBERS.search(text)
     return str([float(number) for number in found.groups()]) if found else None
 
 

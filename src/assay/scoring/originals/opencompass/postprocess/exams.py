@@ -7,17 +7,17 @@ import re
 from assay.scoring.differences import Difference
 from assay.scoring.originals.opencompass.postprocess.letters import (
     INSIDE_WORDS,
-    letters_of,
+    filter_letters,
     letters_together,
+    lower_other_words,
     one_letter,
-    other_words_lowered,
     several_letters,
 )
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 
 _ANSWER_MARK = "【答案】"
 _PHRASES = ("answer is ", "答案是")
-_N_TAIL = 10
+_GAOKAO_TAIL = 10
 """GAOKAO-Bench looks for unmarked answers in so many last characters."""
 
 SEPARATOR = "[SEP]"
@@ -30,53 +30,53 @@ def _original_hellaswag(text: str) -> str:
 
 
 def _hellaswag(text: str) -> str | None:
-    found = re.search("[A-D]", other_words_lowered(text, lambda word: len(word) == 1))
+    found = re.search("[A-D]", lower_other_words(text, lambda word: len(word) == 1))
     return None if found is None else text[found.start() :]
 
 
 def _last_letter(text: str) -> str:
-    return letters_of(text, "ABCD")[-1:]
+    return filter_letters(text, "ABCD")[-1:]
 
 
-def _letters_of_questions(text: str) -> str:
+def _find_question_letters(text: str) -> str:
     capitals = "".join(re.findall("[A-Z]", text))
     after_marks = (part.lstrip().lstrip(":：").lstrip() for part in text.split(_ANSWER_MARK)[1:])
     marked = "".join(part[0] for part in after_marks if re.match("[A-Z]", part))
     return marked + SEPARATOR + capitals
 
 
-def _letters_of_questions_or_none(text: str) -> str | None:
-    found = _letters_of_questions(text)
+def _find_question_letters_or_none(text: str) -> str | None:
+    found = _find_question_letters(text)
     return None if found == SEPARATOR else found
 
 
-def _original_several(text: str) -> str:
+def _find_several_original(text: str) -> str:
     dense = "".join(text.split())
     at = dense.find(_ANSWER_MARK)
-    return letters_of(dense[at:] if at > 0 else dense[-_N_TAIL:], "ABCD")
+    return filter_letters(dense[at:] if at > 0 else dense[-_GAOKAO_TAIL:], "ABCD")
 
 
-def _several(text: str) -> str:
+def _find_several(text: str) -> str:
     _, mark, tail = text.partition(_ANSWER_MARK)
     if not mark:
-        return letters_of("".join(text.split())[-_N_TAIL:], "ABCD")
+        return filter_letters("".join(text.split())[-_GAOKAO_TAIL:], "ABCD")
     return letters_together(tail)
 
 
-def _five_of_seven(text: str) -> str:
-    return letters_of(text, "ABCDEFG")[:5]
+def _find_five_of_seven(text: str) -> str:
+    return filter_letters(text, "ABCDEFG")[:5]
 
 
-def _stated_letter(text: str) -> str:
+def _find_stated_letter(text: str) -> str:
     for phrase in _PHRASES:
         for part in text.split(phrase)[1:]:
-            if stated := letters_of(part.split("\n")[0], "ABCDEFG"):
+            if stated := filter_letters(part.split("\n")[0], "ABCDEFG"):
                 return stated[0]
-    return letters_of(text, "ABCDEF")[:1]
+    return filter_letters(text, "ABCDEF")[:1]
 
 
 def _every_letter(text: str) -> str:
-    return letters_of(text, "ABCDEF")
+    return filter_letters(text, "ABCDEF")
 
 
 HELLASWAG = PostProcessor(
@@ -89,13 +89,13 @@ HELLASWAG = PostProcessor(
 )
 GAOKAO_SINGLE = PostProcessor(_last_letter, one_letter(_last_letter), INSIDE_WORDS)
 GAOKAO_QUESTIONS = PostProcessor(
-    _letters_of_questions,
-    several_letters(_letters_of_questions_or_none, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+    _find_question_letters,
+    several_letters(_find_question_letters_or_none, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
     INSIDE_WORDS,
 )
 GAOKAO_SEVERAL = PostProcessor(
-    _original_several,
-    several_letters(_several, "ABCD"),
+    _find_several_original,
+    several_letters(_find_several, "ABCD"),
     Difference(
         f"{INSIDE_WORDS.original}; the mark 【答案】 is not seen at the beginning of a text, and all "
         "letters after it belong to the answer, those of an explanation too",
@@ -103,6 +103,8 @@ GAOKAO_SEVERAL = PostProcessor(
         "answer",
     ),
 )
-GAOKAO_FIVE_OF_SEVEN = PostProcessor(_five_of_seven, several_letters(_five_of_seven, "ABCDEFG"), INSIDE_WORDS)
-AGIEVAL_SINGLE = PostProcessor(_stated_letter, one_letter(_stated_letter), INSIDE_WORDS)
+GAOKAO_FIVE_OF_SEVEN = PostProcessor(
+    _find_five_of_seven, several_letters(_find_five_of_seven, "ABCDEFG"), INSIDE_WORDS
+)
+AGIEVAL_SINGLE = PostProcessor(_find_stated_letter, one_letter(_find_stated_letter), INSIDE_WORDS)
 AGIEVAL_SEVERAL = PostProcessor(_every_letter, several_letters(_every_letter, "ABCDEF"), INSIDE_WORDS)

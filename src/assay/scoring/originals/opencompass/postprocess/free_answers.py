@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _STATED = re.compile(r"answer is\s*(?::\s*)?", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*(.*?)\*\*")
@@ -13,11 +13,11 @@ _VERDICT = re.compile(r"(yes|no|true|false)\b", re.IGNORECASE)
 _PAIR_OF_NUMBERS = re.compile(r"\d\s*,\s*\d")
 _BBEH_PHRASES = tuple(f"The {final}answer is{colon} " for final in ("", "final ") for colon in (":", ""))
 _LATEX = tuple(re.compile(rf"\\{command}\{{(.*?)\}}") for command in ("boxed", "text", "texttt"))
-_GOES_ON = re.compile(r"<eoa>|<TOKENS_UNUSED_1>|<\|im_end\|>|\[INST\]|\n(?:user|USER)")
+_TURN_END = re.compile(r"<eoa>|<TOKENS_UNUSED_1>|<\|im_end\|>|\[INST\]|\n(?:user|USER)")
 """Where a reply to T-Eval ends and some models write on: their ends of turn, and turns of the user."""
 _YES_OR_NO = re.compile("yes|no")
 _YES_OR_NO_AS_WORD = re.compile(r"\b(?:yes|no)\b")
-_CHINESE_MARK = "答案是"
+_CHINESE_ANSWER_MARK = "答案是"
 
 
 def _one_line(text: str) -> str:
@@ -38,44 +38,44 @@ def _bbh(text: str) -> str:
     return " ".join(answer.split())
 
 
-def _bbh_of_aisbench(text: str) -> str:
+def _find_bbh_aisbench(text: str) -> str:
     parts = text.split("answer is ")
     answer = _one_line(parts[1].strip() if len(parts) > 1 else text)
     bold = _BOLD.search(answer)
     return bold[1] if bold else answer
 
 
-def _bbeh_stated(text: str) -> str:
+def _cut_bbeh_statement(text: str) -> str:
     phrase = next((phrase for phrase in _BBEH_PHRASES if phrase in text), None)
     return text if phrase is None else text.rpartition(phrase)[2]
 
 
 def _bbeh(text: str) -> str:
-    answer = _bbeh_stated(text)
+    answer = _cut_bbeh_statement(text)
     for wrapper in (*_LATEX, _BOLD):
         answer = wrapper.sub(r"\1", answer)
     return answer.split("\n")[0].strip().lower()
 
 
 def _original_bbeh_option(text: str) -> str:
-    return _bbeh_stated(text).strip("()").split("\n")[0].strip().lower()
+    return _cut_bbeh_statement(text).strip("()").split("\n")[0].strip().lower()
 
 
 def _bbeh_option(text: str) -> str:
-    return _bbeh_stated(text).strip("()").split("\n")[0].strip(" ().*").lower()
+    return _cut_bbeh_statement(text).strip("()").split("\n")[0].strip(" ().*").lower()
 
 
-def _strategyqa_stated(text: str) -> str:
+def _cut_strategyqa_statement(text: str) -> str:
     return text.split("\n\n")[0].rpartition("answer is ")[2].lower()
 
 
 def _original_strategyqa(text: str) -> str:
-    found = _YES_OR_NO.search(_strategyqa_stated(text))
+    found = _YES_OR_NO.search(_cut_strategyqa_statement(text))
     return found[0] if found else ""
 
 
 def _strategyqa(text: str) -> str | None:
-    found = _YES_OR_NO_AS_WORD.search(_strategyqa_stated(text))
+    found = _YES_OR_NO_AS_WORD.search(_cut_strategyqa_statement(text))
     return found[0] if found else None
 
 
@@ -87,11 +87,11 @@ def _strategyqa_gold(text: str) -> str | None:
     return {"true": "yes", "yes": "yes", "false": "no", "no": "no"}.get(text.strip().lower())
 
 
-def _after_chinese_mark(text: str) -> str:
-    return text.split(_CHINESE_MARK)[1] if _CHINESE_MARK in text else text
+def _cut_after_chinese_mark(text: str) -> str:
+    return text.split(_CHINESE_ANSWER_MARK)[1] if _CHINESE_ANSWER_MARK in text else text
 
 
-def _before_next_question(text: str) -> str:
+def _cut_next_question(text: str) -> str:
     return text.split("问题：")[0].strip()
 
 
@@ -102,13 +102,13 @@ def _game24(text: str) -> str:
 
 def _teval(text: str) -> str:
     """Return the JSON of a reply, without what models write on after it and without a fence."""
-    text = _GOES_ON.split(text, maxsplit=1)[0].strip().removeprefix("```json").strip("`").strip()
+    text = _TURN_END.split(text, maxsplit=1)[0].strip().removeprefix("```json").strip("`").strip()
     return text[1:-1] if text[:2] == "{{" and text[-2:] == "}}" else text
 
 
-BBH_FREEFORM = unchanged(_bbh)
-BBH_FREEFORM_OF_AISBENCH = unchanged(_bbh_of_aisbench)
-BBEH_FREEFORM = unchanged(_bbeh)
+BBH_FREEFORM = make_unchanged(_bbh)
+BBH_FREEFORM_OF_AISBENCH = make_unchanged(_find_bbh_aisbench)
+BBEH_FREEFORM = make_unchanged(_bbeh)
 BBEH_MCQ = PostProcessor(
     _original_bbeh_option,
     _bbeh_option,
@@ -127,7 +127,7 @@ STRATEGYQA_GOLD = PostProcessor(
         "true and yes are yes, false and no are no; another text is no answer",
     ),
 )
-CHINESE_SPAN = unchanged(_after_chinese_mark)
-CHINESE_SIMPLEQA = unchanged(_before_next_question)
-GAME24 = unchanged(_game24)
-TEVAL = unchanged(_teval)
+CHINESE_SPAN = make_unchanged(_cut_after_chinese_mark)
+CHINESE_SIMPLEQA = make_unchanged(_cut_next_question)
+GAME24 = make_unchanged(_game24)
+TEVAL = make_unchanged(_teval)

@@ -27,14 +27,14 @@ def hendrycks_form(answer: str) -> str:
     name, _, value = answer.partition("=")
     if answer.count("=") == 1 and len(name) <= 2:
         answer = value
-    answer = _braced_fractions(_braced_roots(answer).replace(" ", ""))
+    answer = _brace_fractions(_brace_roots(answer).replace(" ", ""))
     if answer == "0.5":
         return r"\frac{1}{2}"
     ratio = _WHOLE_RATIO.fullmatch(answer)
     return rf"\frac{{{ratio[1]}}}{{{ratio[2]}}}" if ratio else answer
 
 
-def _braced_roots(answer: str) -> str:
+def _brace_roots(answer: str) -> str:
     r"""Write `\sqrt3` as `\sqrt{3}`: one character, whatever it is."""
     first, *rest = answer.split(r"\sqrt")
     if not all(rest):
@@ -44,7 +44,7 @@ def _braced_roots(answer: str) -> str:
     )
 
 
-def _braced_fractions(answer: str) -> str:
+def _brace_fractions(answer: str) -> str:
     r"""Write `\frac12` and `\frac1{72}` with braces; one that lacks a part leaves the answer as it was."""
     first, *rest = answer.split(r"\frac")
     written = first

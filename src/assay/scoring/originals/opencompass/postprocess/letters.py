@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.processor import Find
+from assay.scoring.originals.opencompass.postprocess.processor import FindAnswer
 
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 # "A dog is", "I think", "I'm": a word, not an option.
@@ -29,22 +29,22 @@ NO_LETTERS = Difference(
 )
 
 
-def other_words_lowered(text: str, is_option: Callable[[str], bool]) -> str:
+def lower_other_words(text: str, is_option: Callable[[str], bool]) -> str:
     """Return the text with every word in lower case that is no option."""
     return _LATIN_WORD.sub(lambda word: word[0] if is_option(word[0]) else word[0].lower(), text)
 
 
-def one_letter(find: Find) -> Find:
+def one_letter(find: FindAnswer) -> FindAnswer:
     """Return the rule over texts in which a capital is one letter by itself."""
-    return lambda text: find(other_words_lowered(text, lambda word: len(word) == 1))
+    return lambda text: find(lower_other_words(text, lambda word: len(word) == 1))
 
 
-def several_letters(find: Find, letters: str) -> Find:
+def several_letters(find: FindAnswer, letters: str) -> FindAnswer:
     """Return the rule over texts in which capitals are one or several letters of options together."""
-    return lambda text: find(other_words_lowered(text, frozenset(letters).issuperset))
+    return lambda text: find(lower_other_words(text, frozenset(letters).issuperset))
 
 
-def letters_of(text: str, letters: str) -> str:
+def filter_letters(text: str, letters: str) -> str:
     """Return those characters of a text that are among the letters."""
     return "".join(letter for letter in text if letter in letters)
 
@@ -52,14 +52,14 @@ def letters_of(text: str, letters: str) -> str:
 def letters_together(text: str) -> str:
     """Return the first letters A to D that follow each other, as in `A, C and D`."""
     found = _TOGETHER.search(text)
-    return "" if found is None else letters_of(found[0], "ABCD")
+    return "" if found is None else filter_letters(found[0], "ABCD")
 
 
-def without_plain_words(text: str) -> str:
+def lower_plain_words(text: str) -> str:
     """Return the text with the article A and the pronoun I in lower case."""
     return _PLAIN_WORD.sub(lambda word: word[0].lower(), text)
 
 
 def lone_capitals(text: str) -> str:
     """Return the text in which a capital is one letter by itself, and neither article nor pronoun."""
-    return other_words_lowered(without_plain_words(text), lambda word: len(word) == 1)
+    return lower_other_words(lower_plain_words(text), lambda word: len(word) == 1)

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _TAG = re.compile(r"<[\w.-]+>")
 _NOTHING_IN_TAG = "NO ANSWER FOUND"
@@ -25,31 +25,33 @@ def _pattern(said: str, argument: str) -> re.Pattern[str]:
     return pattern
 
 
-def _by_pattern(text: str, *, answer_pattern: str) -> str | None:
+def _find_by_pattern(text: str, *, answer_pattern: str) -> str | None:
     found = _pattern(answer_pattern, "answer_pattern").search(text)
     return found[1] if found else ""
 
 
-def _after_thinking(text: str, *, re_pattern: str) -> str | None:
+def _find_after_thinking(text: str, *, re_pattern: str) -> str | None:
     found = _pattern(re_pattern, "re_pattern").search(text)
     if found is None:
         return text
     return None if found[1] is None else found[1].strip()
 
 
-def _original_in_tag(text: str, *, tag: str) -> str:
-    found = _in_tag(text, tag=tag)
+def _find_in_tag_original(text: str, *, tag: str) -> str:
+    found = _find_in_tag(text, tag=tag)
     return _NOTHING_IN_TAG if found is None else found
 
 
-def _in_tag(text: str, *, tag: str) -> str | None:
+def _find_in_tag(text: str, *, tag: str) -> str | None:
     if not _TAG.fullmatch(tag):
         raise ValueError(f"'tag' is {tag!r}; write it with its brackets, as in '<answer>'")
     found = re.findall(f"{re.escape(tag)}(.*?)</{re.escape(tag[1:-1])}>", text, re.DOTALL)
     return str(found[-1]).strip() if found else None
 
 
-def _original_said_raw(text: str, *, think_start_token: str = _START, think_end_token: str = _END) -> str:
+def _strip_reasoning_raw_original(
+    text: str, *, think_start_token: str = _START, think_end_token: str = _END
+) -> str:
     if think_start_token not in text and think_end_token in text:
         return text.split(think_end_token)[-1]
     # The original takes the tokens for patterns.
@@ -59,12 +61,18 @@ def _original_said_raw(text: str, *, think_start_token: str = _START, think_end_
         raise ValueError(f"the tokens {think_start_token!r} and {think_end_token!r}: {error}") from None
 
 
-def _original_said(text: str, *, think_start_token: str = _START, think_end_token: str = _END) -> str:
-    raw = _original_said_raw(text, think_start_token=think_start_token, think_end_token=think_end_token)
+def _strip_reasoning_original(
+    text: str, *, think_start_token: str = _START, think_end_token: str = _END
+) -> str:
+    raw = _strip_reasoning_raw_original(
+        text, think_start_token=think_start_token, think_end_token=think_end_token
+    )
     return raw.strip()
 
 
-def _said_raw(text: str, *, think_start_token: str = _START, think_end_token: str = _END) -> str | None:
+def _strip_reasoning_raw(
+    text: str, *, think_start_token: str = _START, think_end_token: str = _END
+) -> str | None:
     if not (think_start_token and think_end_token):
         raise ValueError("a token is empty; write what stands before and after the reasoning")
     thought = f"{re.escape(think_start_token)}.*?{re.escape(think_end_token)}"
@@ -72,12 +80,14 @@ def _said_raw(text: str, *, think_start_token: str = _START, think_end_token: st
     return None if think_start_token in said else said
 
 
-def _said(text: str, *, think_start_token: str = _START, think_end_token: str = _END) -> str | None:
-    said = _said_raw(text, think_start_token=think_start_token, think_end_token=think_end_token)
+def _strip_reasoning(
+    text: str, *, think_start_token: str = _START, think_end_token: str = _END
+) -> str | None:
+    said = _strip_reasoning_raw(text, think_start_token=think_start_token, think_end_token=think_end_token)
     return None if said is None else said.strip()
 
 
-def _whole(text: str) -> str:
+def _keep_text(text: str) -> str:
     return text
 
 
@@ -86,15 +96,17 @@ _UNFINISHED = Difference(
     "reasoning without an end is no answer, and the tokens are plain text",
 )
 
-THINK_PRED = unchanged(_after_thinking)
-MATCH_ANSWER_PATTERN = unchanged(_by_pattern)
+THINK_PRED = make_unchanged(_find_after_thinking)
+MATCH_ANSWER_PATTERN = make_unchanged(_find_by_pattern)
 SPECIFIC_XML_TAG = PostProcessor(
-    _original_in_tag,
-    _in_tag,
+    _find_in_tag_original,
+    _find_in_tag,
     Difference(
         f"without such a tag the answer is `{_NOTHING_IN_TAG}`", "without such a tag there is no answer"
     ),
 )
-NON_REASONING = PostProcessor(_original_said, _said, _UNFINISHED, sees_reasoning=True)
-NON_REASONING_RAW = PostProcessor(_original_said_raw, _said_raw, _UNFINISHED, sees_reasoning=True)
-KEEP_REASONING = PostProcessor(_whole, _whole, sees_reasoning=True)
+NON_REASONING = PostProcessor(_strip_reasoning_original, _strip_reasoning, _UNFINISHED, sees_reasoning=True)
+NON_REASONING_RAW = PostProcessor(
+    _strip_reasoning_raw_original, _strip_reasoning_raw, _UNFINISHED, sees_reasoning=True
+)
+KEEP_REASONING = PostProcessor(_keep_text, _keep_text, sees_reasoning=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from assay.scoring.differences import Difference
 from assay.scoring.latex import latex_form
-from assay.scoring.originals.opencompass.postprocess.boxed import last_boxed
+from assay.scoring.originals.opencompass.postprocess.boxed import find_last_boxed
 from assay.scoring.originals.opencompass.postprocess.hendrycks import hendrycks_form
 from assay.scoring.originals.opencompass.postprocess.minerva import minerva_form
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
@@ -24,7 +24,7 @@ _DOLLARS = re.compile(r"\$([^$]+)\$")
 _LAST_NUMBER = re.compile(r"\$?\d+(?:\.\d+)?\b")
 
 
-def _concluded(text: str, parted: Callable[[str], list[str]]) -> str:
+def _find_conclusion(text: str, parted: Callable[[str], list[str]]) -> str:
     """Return the last line's first piece that concludes, or the text's first piece."""
     for line in reversed(text.split("\n")):
         for piece in parted(line):
@@ -33,12 +33,12 @@ def _concluded(text: str, parted: Callable[[str], list[str]]) -> str:
     return parted(text)[0]
 
 
-def _original_math(text: str) -> str:
-    return _original_common(minerva_form(_concluded(text, lambda line: line.split("."))))
+def _find_ultraeval_math_original(text: str) -> str:
+    return _original_common(minerva_form(_find_conclusion(text, lambda line: line.split("."))))
 
 
-def _math(text: str) -> str:
-    return latex_form(minerva_form(_concluded(text, _PIECE_END.split)))
+def _find_ultraeval_math(text: str) -> str:
+    return latex_form(minerva_form(_find_conclusion(text, _PIECE_END.split)))
 
 
 def _original_common(text: str) -> str:
@@ -48,7 +48,7 @@ def _original_common(text: str) -> str:
         return text
 
 
-def _after_cloze_marks(text: str) -> str:
+def _cut_after_cloze_marks(text: str) -> str:
     for mark in _CLOZE_MARKS:
         if mark in text:
             cut = text.partition if text.startswith(mark) else text.rpartition
@@ -56,7 +56,7 @@ def _after_cloze_marks(text: str) -> str:
     return text
 
 
-def _after_equals(answer: str) -> str:
+def _cut_after_equals(answer: str) -> str:
     return answer.rpartition("=")[2].lstrip(" ") if "=" in answer else answer
 
 
@@ -65,34 +65,34 @@ def _last_number(text: str) -> str | None:
 
 
 def _original_cloze(text: str) -> str | None:
-    text = _after_cloze_marks(text)
+    text = _cut_after_cloze_marks(text)
     if r"\boxed" in text:
-        boxed = last_boxed(text)
-        return None if boxed is None else _original_common(_after_equals(boxed))
+        boxed = find_last_boxed(text)
+        return None if boxed is None else _original_common(_cut_after_equals(boxed))
     answer: str | None = ""
     if dollars := _GREEDY_DOLLARS.findall(text):
-        answer = _after_equals(dollars[-1])
+        answer = _cut_after_equals(dollars[-1])
     if not answer:
         # The original looks for a backslash and an n where it means a line break.
-        answer = _after_equals(text).rstrip(".").split(r"\n")[0] if "=" in text else _last_number(text)
+        answer = _cut_after_equals(text).rstrip(".").split(r"\n")[0] if "=" in text else _last_number(text)
     return None if answer is None else _original_common(answer)
 
 
 def _cloze(text: str) -> str | None:
-    text = _after_cloze_marks(text)
-    answer = last_boxed(text) if r"\boxed" in text else None
+    text = _cut_after_cloze_marks(text)
+    answer = find_last_boxed(text) if r"\boxed" in text else None
     if not answer and (dollars := _DOLLARS.findall(text)):
         answer = dollars[-1]
     if not answer:
-        answer = _after_equals(text).split("\n")[0].rstrip(".") if "=" in text else _last_number(text)
-    return None if answer is None else latex_form(_after_equals(answer))
+        answer = _cut_after_equals(text).split("\n")[0].rstrip(".") if "=" in text else _last_number(text)
+    return None if answer is None else latex_form(_cut_after_equals(answer))
 
 
 _MANGLED = r"an answer that the normal form mangles or cannot take apart (`\sqrt\pi`, two units)"
 
-MATH = PostProcessor(
-    _original_math,
-    _math,
+ULTRAEVAL_MATH = PostProcessor(
+    _find_ultraeval_math_original,
+    _find_ultraeval_math,
     Difference(
         f"a decimal point ends the answer (0.5 is 0), in right answers too; {_MANGLED} is left so",
         "numbers stay whole, and such answers are put right",

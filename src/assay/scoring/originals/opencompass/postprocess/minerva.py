@@ -26,49 +26,49 @@ _BARE_FRACTION = re.compile(r"frac(?!\{)(.)(.)", re.DOTALL)
 _BARE_ROOT = re.compile(r"sqrt(?!\{)(.)", re.DOTALL)
 
 
-def _any_of(words: str) -> re.Pattern[str]:
+def _compile_words(words: str) -> re.Pattern[str]:
     """Return what finds any of the words, a longer one before one that it begins with."""
     return re.compile("|".join(sorted(words.split(), key=len, reverse=True)))
 
 
-_WORDS = _any_of(f"{_UNITS} {_COUNTED}")
-_WORDS_OF_DAPO = _any_of(f"{_UNITS} {_COUNTED}".replace(" ft ", " "))
+_WORDS = _compile_words(f"{_UNITS} {_COUNTED}")
+_WORDS_OF_DAPO = _compile_words(f"{_UNITS} {_COUNTED}".replace(" ft ", " "))
 
 
 def minerva_form(answer: str) -> str:
     """Return an answer in the form of Minerva's paper, which UltraEval has."""
-    return _stated(_unwrapped(_without_words(answer)))
+    return _find_statement(_unwrap_commands(_drop_words(answer)))
 
 
 def opencompass_form(answer: str) -> str:
     r"""Return the form of OpenCompass: `\text{(B)}` is B, and what follows `answer is` counts."""
-    plain = _unwrapped(_BRACKETED_TEXT.sub(r"\1", _without_words(answer)))
-    return _stated(plain, _STATED)
+    plain = _unwrap_commands(_BRACKETED_TEXT.sub(r"\1", _drop_words(answer)))
+    return _find_statement(plain, _STATED)
 
 
 def dapo_form(answer: str) -> str:
     """Return the form of DAPO: what follows the last `=` counts, and of a formula what stands in dollars."""
-    plain = _MARKUP.sub("", _WORDS_OF_DAPO.sub("", _dense(answer.rpartition("=")[2])))
-    return _written_out(_unwrapped(_FORMULA.sub(r"\1", plain))).strip()
+    plain = _MARKUP.sub("", _WORDS_OF_DAPO.sub("", _drop_articles_and_space(answer.rpartition("=")[2])))
+    return _write_braces(_unwrap_commands(_FORMULA.sub(r"\1", plain))).strip()
 
 
-def _dense(answer: str) -> str:
+def _drop_articles_and_space(answer: str) -> str:
     """Return an answer without articles and white space; `and` in it is a comma."""
     return _AND.sub(",", _ARTICLES_AND_SPACE.sub("", answer).replace("mbox", "text"))
 
 
-def _without_words(answer: str) -> str:
-    plain = _WORDS.sub("", _dense(answer).replace(r"\le", "<"))
+def _drop_words(answer: str) -> str:
+    plain = _WORDS.sub("", _drop_articles_and_space(answer).replace(r"\le", "<"))
     return _LINE_BREAK.sub("", _MARKUP.sub("", plain))
 
 
-def _unwrapped(answer: str) -> str:
+def _unwrap_commands(answer: str) -> str:
     for command in _COMMANDS:
         answer = command.sub(r"\1", answer)
     return _WIDEST_BOX.sub(r"\1", answer)
 
 
-def _stated(answer: str, phrase: re.Pattern[str] | None = None) -> str:
+def _find_statement(answer: str, phrase: re.Pattern[str] | None = None) -> str:
     """Return what is stated as the answer, of that the last box, of that the last formula in dollars."""
     answer = answer.split("finalansweris", maxsplit=1)[-1]
     if phrase is not None:
@@ -81,10 +81,10 @@ def _stated(answer: str, phrase: re.Pattern[str] | None = None) -> str:
     answer = answer.strip()
     if "rac" in answer and r"\frac" not in answer:
         answer = answer.replace("rac", r"\frac")
-    return _written_out(answer)
+    return _write_braces(answer)
 
 
-def _written_out(answer: str) -> str:
+def _write_braces(answer: str) -> str:
     """Return an answer with the braces of fractions and roots, without dollars and commas of thousands."""
     answer = _BARE_FRACTION.sub(r"frac{\1}{\2}", answer)
     answer = _BARE_ROOT.sub(r"sqrt{\1}", answer).replace("$", "")

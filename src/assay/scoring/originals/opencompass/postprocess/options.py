@@ -7,10 +7,10 @@ import re
 from assay.scoring.differences import Difference
 from assay.scoring.extract import extract_option
 from assay.scoring.originals.opencompass.option_reader import read_phrase
-from assay.scoring.originals.opencompass.postprocess.letters import letters_of, lone_capitals
+from assay.scoring.originals.opencompass.postprocess.letters import filter_letters, lone_capitals
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 
-_N_TAIL = 200
+_AISBENCH_TAIL = 200
 """AISBench's variant looks at so many last characters."""
 _AFTER_ANSWER = re.compile(r"answer\s*:\s*([A-D])", re.IGNORECASE)
 # Bold and brackets may stand around it; the a of "a dog" is no option.
@@ -21,39 +21,39 @@ _CAPITAL = re.compile("[A-Z]")
 _NO_PERSON = "invalid"
 
 
-def _checked(options: str) -> str:
+def _check_options(options: str) -> str:
     """Return the letters of options; ValueError for anything else, such as a range."""
     if not options.isalnum() or len(set(options)) < len(options):
         raise ValueError(f"'options' is {options!r}; write each option's letter once, as in 'ABCD'")
     return options
 
 
-def _stated(text: str, options: str) -> tuple[str | None, bool]:
+def _find_stated_option(text: str, options: str) -> tuple[str | None, bool]:
     """Return the option that is stated, and whether the search is over: a statement may name several."""
     found = extract_option(text, tuple(options))
     return found.answer, found.rule is not None
 
 
-def _original_first(text: str, *, options: str, cushion: bool = True) -> str:
-    return read_phrase(text, _checked(options), cushion=cushion).answer or ""
+def _find_first_option_original(text: str, *, options: str, cushion: bool = True) -> str:
+    return read_phrase(text, _check_options(options), cushion=cushion).answer or ""
 
 
-def _first(text: str, *, options: str, cushion: bool = True) -> str | None:
-    answer, is_over = _stated(text, _checked(options))
-    return answer if is_over or not cushion else letters_of(lone_capitals(text), options)[:1]
+def _find_first_option(text: str, *, options: str, cushion: bool = True) -> str | None:
+    answer, is_over = _find_stated_option(text, _check_options(options))
+    return answer if is_over or not cushion else filter_letters(lone_capitals(text), options)[:1]
 
 
-def _original_first_of_tail(text: str, *, options: str, cushion: bool = True) -> str:
-    return _original_first(text[-_N_TAIL:], options=options, cushion=cushion)
+def _find_first_option_of_tail(text: str, *, options: str, cushion: bool = True) -> str:
+    return _find_first_option_original(text[-_AISBENCH_TAIL:], options=options, cushion=cushion)
 
 
-def _original_last(text: str, *, options: str) -> str:
-    return letters_of(text, _checked(options))[-1:]
+def _find_last_option_original(text: str, *, options: str) -> str:
+    return filter_letters(text, _check_options(options))[-1:]
 
 
-def _last(text: str, *, options: str) -> str | None:
-    answer, is_over = _stated(text, _checked(options))
-    return answer if is_over else letters_of(lone_capitals(text), options)[-1:]
+def _find_last_option(text: str, *, options: str) -> str | None:
+    answer, is_over = _find_stated_option(text, _check_options(options))
+    return answer if is_over else filter_letters(lone_capitals(text), options)[-1:]
 
 
 def _original_first_answer(text: str) -> str | None:
@@ -74,23 +74,23 @@ def _last_answer(text: str) -> str | None:
     return str(found[-1]).upper() if (found := _LETTER_AFTER_ANSWER.findall(text)) else None
 
 
-def _original_bracketed(text: str) -> str:
+def _find_bracketed_original(text: str) -> str:
     _, phrase, after = text.partition(_PHRASE)
     stated = after.partition(_PHRASE)[0].strip() if phrase else text
-    return _lettered(stated) or stated
+    return _find_letter(stated) or stated
 
 
-def _bracketed(text: str) -> str | None:
-    return _lettered(lone_capitals(text.rpartition(_PHRASE)[2]))
+def _find_bracketed(text: str) -> str | None:
+    return _find_letter(lone_capitals(text.rpartition(_PHRASE)[2]))
 
 
-def _lettered(text: str) -> str | None:
+def _find_letter(text: str) -> str | None:
     """Return the first capital behind a bracket, else the first of all."""
     found = _IN_BRACKETS.search(text) or _CAPITAL.search(text)
     return found[0][-1] if found else None
 
 
-def _original_of_pair(text: str) -> str:
+def _find_one_of_pair_original(text: str) -> str:
     if "Neither" in text or "Both" in text:
         return _NO_PERSON
     if text[:1] in ("A", "B"):
@@ -102,15 +102,15 @@ def _original_of_pair(text: str) -> str:
     return _NO_PERSON
 
 
-def _of_pair(text: str) -> str | None:
+def _find_one_of_pair(text: str) -> str | None:
     return None if "Neither" in text or "Both" in text else extract_option(text, ("A", "B")).answer
 
 
-def _original_judged(text: str) -> str:
+def _find_a_or_b_original(text: str) -> str:
     return text[-1] if text[-1:] in ("A", "B") else "B"
 
 
-def _judged(text: str) -> str | None:
+def _find_a_or_b(text: str) -> str | None:
     return extract_option(text, ("A", "B")).answer
 
 
@@ -121,8 +121,8 @@ _AFTER_ANSWER_DIFFERENCE = Difference(
 )
 
 FIRST_OPTION = PostProcessor(
-    _original_first,
-    _first,
+    _find_first_option_original,
+    _find_first_option,
     Difference(
         "the first of some fifty phrases that matches decides, wherever it occurs in the text, and with "
         "`cushion` any capital at last: `Apple` is A, `Dogs and Cats` is D",
@@ -130,16 +130,16 @@ FIRST_OPTION = PostProcessor(
     ),
 )
 FIRST_OPTION_V1 = PostProcessor(
-    _original_first_of_tail,
-    _first,
+    _find_first_option_of_tail,
+    _find_first_option,
     Difference(
         "as `first_option_postprocess`, over the last 200 characters, which may begin inside a word",
         f"{_STATED_HERE}, in the whole text",
     ),
 )
 LAST_OPTION = PostProcessor(
-    _original_last,
-    _last,
+    _find_last_option_original,
+    _find_last_option,
     Difference(
         "the last such letter is the answer, inside a word too: `B. Dogs And Cats` is C",
         f"{_STATED_HERE}, else the last letter that stands by itself",
@@ -156,8 +156,8 @@ GPQA_OF_AISBENCH = PostProcessor(
     _AFTER_ANSWER_DIFFERENCE,
 )
 BBH_MCQ = PostProcessor(
-    _original_bracketed,
-    _bracketed,
+    _find_bracketed_original,
+    _find_bracketed,
     Difference(
         "what follows the first *answer is* counts; a capital inside a word is an option; a text without one "
         "is an answer as it stands",
@@ -166,16 +166,16 @@ BBH_MCQ = PostProcessor(
     ),
 )
 CROWSPAIRS = PostProcessor(
-    _original_of_pair,
-    _of_pair,
+    _find_one_of_pair_original,
+    _find_one_of_pair,
     Difference(
         "any word with A in it is option A, before B is looked for; no answer is `invalid`",
         f"{_STATED_HERE}; without one there is no answer",
     ),
 )
 JUDGED_A_OR_B = PostProcessor(
-    _original_judged,
-    _judged,
+    _find_a_or_b_original,
+    _find_a_or_b,
     Difference(
         "only the last character is looked at, and anything but A and B is B",
         f"{_STATED_HERE}; without one there is no answer",

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from assay.scoring.differences import Difference
 
-Find: TypeAlias = Callable[..., str | None]
+FindAnswer: TypeAlias = Callable[..., str | None]
 """Takes what a model wrote and returns the answer in it. Keyword-only parameters are its arguments, which a
 config may give; they have types."""
 
@@ -15,9 +15,9 @@ config may give; they have types."""
 class PostProcessor(NamedTuple):
     """One named way of finding the answer in what a model wrote. Transforms use it on right answers too."""
 
-    original: Find
+    original: FindAnswer
     """What the original returns of anything that models write; of half a LaTeX command it can be another."""
-    corrected: Find
+    corrected: FindAnswer
     """The same without what is plainly wrong, with the same arguments; the same function where nothing is."""
     difference: Difference | None = None
     """None: the two return the same, but for an empty answer."""
@@ -32,6 +32,6 @@ class PostProcessor(NamedTuple):
         return answer if answer and not answer.isspace() else None
 
 
-def unchanged(find: Find) -> PostProcessor:
+def make_unchanged(find: FindAnswer) -> PostProcessor:
     """Return a post-processor of which the original is right as it is."""
     return PostProcessor(find, find)

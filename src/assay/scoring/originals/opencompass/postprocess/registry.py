@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.scoring.differences import Difference
 from assay.scoring.originals.opencompass.postprocess import (
     answers,
@@ -25,7 +25,7 @@ from assay.scoring.originals.opencompass.postprocess import (
     theorem_qa,
     word_problems,
 )
-from assay.scoring.originals.opencompass.postprocess.arguments import with_arguments
+from assay.scoring.originals.opencompass.postprocess.arguments import bind_arguments
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 
 ULTRAEVAL: Mapping[str, PostProcessor] = {
@@ -34,8 +34,8 @@ ULTRAEVAL: Mapping[str, PostProcessor] = {
     "until_return_post": answers.UNTIL_RETURN,
     "theoremqa_post": answers.THEOREM_QA,
     "arithmetic_post": numbers.ARITHMETIC,
-    "gsm8k_post": numbers.GSM8K,
-    "math_post": mathematics.MATH,
+    "gsm8k_post": numbers.ULTRAEVAL_GSM8K,
+    "math_post": mathematics.ULTRAEVAL_MATH,
     "common_math_post": mathematics.COMMON_MATH,
     "agieval_cloze_post": mathematics.AGIEVAL_CLOZE,
     "mbpp_post": code.MBPP,
@@ -54,7 +54,7 @@ ULTRAEVAL: Mapping[str, PostProcessor] = {
 
 OPENICL: Mapping[str, PostProcessor] = {
     "general": answers.GENERAL,
-    "general_cn": chinese.GENERAL,
+    "general_cn": chinese.GENERAL_CHINESE,
     "first-capital": capitals.FIRST_CAPITAL,
     "last-capital": capitals.LAST_CAPITAL,
     "first-capital-multi": capitals.FIRST_CAPITAL_MULTI,
@@ -94,8 +94,8 @@ OPENICL: Mapping[str, PostProcessor] = {
     "olympiadbench_postprocess_v2": boxed.OLYMPIADBENCH,
     "TheoremQA": answers.THEOREM_QA,
     "TheoremQA_postprocess_v2": answers.THEOREM_QA_V2,
-    "TheoremQA_postprocess_v3": theorem_qa.V3,
-    "TheoremQA_postprocess_v4": theorem_qa.V4,
+    "TheoremQA_postprocess_v3": theorem_qa.THEOREM_QA_V3,
+    "TheoremQA_postprocess_v4": theorem_qa.THEOREM_QA_V4,
     "bbh-freeform": free_answers.BBH_FREEFORM,
     "aisbench:bbh-freeform": free_answers.BBH_FREEFORM_OF_AISBENCH,
     "bbeh_freeform": free_answers.BBEH_FREEFORM,
@@ -110,7 +110,7 @@ OPENICL: Mapping[str, PostProcessor] = {
     "Xsum": lines.FIRST_LINE,
     "lcsts": lines.LCSTS,
     "flores": lines.FLORES,
-    "flores-chinese": chinese.FLORES,
+    "flores-chinese": chinese.FLORES_CHINESE,
     "ReCoRD": lines.RECORD,
     "trec_postprocess": lines.LONGBENCH,
     "lsht_postprocess": lines.LONGBENCH,
@@ -202,7 +202,7 @@ def postprocessor_name(said: str | Mapping[str, Any]) -> str:
     if name not in POSTPROCESSORS:
         known = (*POSTPROCESSORS, *ALIASES)
         raise ValueError(
-            f"there is no post-processor {given!r}{nearest(given, known)}; "
+            f"there is no post-processor {given!r}{suggest_name(given, known)}; "
             f"expected one of {listing(POSTPROCESSORS)}, which docs/reference/metrics.md lists"
         )
     return name
@@ -215,4 +215,4 @@ def find_postprocessor(said: str | Mapping[str, Any]) -> PostProcessor:
     """
     name = postprocessor_name(said)
     given = {} if isinstance(said, str) else {key: value for key, value in said.items() if key != _TYPE}
-    return with_arguments(name, POSTPROCESSORS[name], given)
+    return bind_arguments(name, POSTPROCESSORS[name], given)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.arithmetic import calculated
+from assay.scoring.originals.opencompass.postprocess.arithmetic import calculate
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 
-_STATED = re.compile("The answer is:?|the answer is")
+_THEOREM_QA_STATEMENT = re.compile("The answer is:?|the answer is")
 _OPTION = re.compile(r"\([a-f]\)", re.IGNORECASE)
 _NUMBER = re.compile(r"-?(?:\d*\.)?\d+")
 _NUMBER_AND_UNIT = re.compile(r"-?[\d.]+\s(?:\D+|\S+)$")
@@ -23,12 +23,12 @@ _ORIGINAL_VERDICTS = (("True", re.compile("yes|true")), ("False", re.compile("no
 _VERDICTS = (("True", re.compile(r"\b(?:yes|true)\b")), ("False", re.compile(r"\b(?:no|false)\b")))
 
 
-def _without_units(text: str) -> str:
-    text = _PI_AND_BEFORE.sub(_pi_as_number, text.replace(r"\pi", "π"))
+def _drop_units(text: str) -> str:
+    text = _PI_AND_BEFORE.sub(_replace_pi, text.replace(r"\pi", "π"))
     return _UNIT.sub("", text.replace("%", "/100"))
 
 
-def _pi_as_number(found: re.Match[str]) -> str:
+def _replace_pi(found: re.Match[str]) -> str:
     """Return 3.14, times the digit before it; behind a brace, as of a fraction, the script leaves π alone."""
     match found[1]:
         case "":
@@ -43,7 +43,7 @@ def _answer(text: str, verdicts: tuple[tuple[str, re.Pattern[str]], ...]) -> str
     text = text.strip("\n")
     if any(text.count(f"{the} answer is") > 1 for the in ("The", "the")):
         text = text.split("\n\n")[0]  # a base model goes on with questions of its own
-    *before, stated = _STATED.split(text)
+    *before, stated = _THEOREM_QA_STATEMENT.split(text)
     stated = stated.strip("\n").rstrip(".").rstrip("/").strip(" ")
     return _read(stated, bool(before), verdicts).rstrip(".").rstrip("/")
 
@@ -56,8 +56,8 @@ def _read(stated: str, is_stated: bool, verdicts: tuple[tuple[str, re.Pattern[st
         return stated
     if not is_stated:
         return str(numbers[-1]) if (numbers := _NUMBER.findall(stated)) else ""
-    value = _without_units(stated.rpartition("=")[2].strip())
-    if (result := calculated(value)) is not None:
+    value = _drop_units(stated.rpartition("=")[2].strip())
+    if (result := calculate(value)) is not None:
         return result
     return value.split(" ")[0] if _NUMBER_AND_UNIT.match(value) else value
 
@@ -70,16 +70,16 @@ def _v3(text: str) -> str:
     return _answer(text, _VERDICTS)
 
 
-def _without_delimiters(answer: str) -> str:
+def _drop_delimiters(answer: str) -> str:
     return answer.strip("\\(").strip("\\)").strip()
 
 
 def _original_v4(text: str) -> str:
-    return _without_delimiters(_original_v3(text))
+    return _drop_delimiters(_original_v3(text))
 
 
 def _v4(text: str) -> str:
-    return _without_delimiters(_v3(text))
+    return _drop_delimiters(_v3(text))
 
 
 _WORDS = Difference(
@@ -87,5 +87,5 @@ _WORDS = Difference(
     "they count as words; what is stated is calculated where it is arithmetic, and never run",
 )
 
-V3 = PostProcessor(_original_v3, _v3, _WORDS)
-V4 = PostProcessor(_original_v4, _v4, _WORDS)
+THEOREM_QA_V3 = PostProcessor(_original_v3, _v3, _WORDS)
+THEOREM_QA_V4 = PostProcessor(_original_v4, _v4, _WORDS)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from assay.core.errors import listing, nearest
+from assay.core.errors import listing, suggest_name
 from assay.scoring.differences import Difference
 from assay.scoring.extract import extract_number
-from assay.scoring.extract.statements import braced
-from assay.scoring.normalize import NUMBER, canonical, parse_number, read_number
-from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, unchanged
+from assay.scoring.extract.statements import find_group_end
+from assay.scoring.normalize import NUMBER, format_exact, parse_number, read_number
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _NUMBER = re.compile(NUMBER)
 _NOT_OF_VALUE = re.compile(r"\\?[$€£¥₩]\s?|,|\\,|\{,\}|\\!|(?<=[0-9])[ \u00a0\u202f\u2009](?=[0-9]{3})|^\+")
@@ -41,17 +41,17 @@ _PREFIXES = {
 """What MGSM asks a model to write before its answer, by language."""
 
 
-def _spelled(number: re.Match[str]) -> str:
+def _format_spelled(number: re.Match[str]) -> str:
     """Return a number as it is written, without its commas and currency: right answers may be ratios."""
     return _NOT_OF_VALUE.sub("", number[0]).replace("−", "-").replace("–", "-")
 
 
 def _value(number: re.Match[str]) -> str | None:
     value = read_number(number[0])
-    return None if value is None else canonical(value)
+    return None if value is None else format_exact(value)
 
 
-def _last(text: str) -> re.Match[str] | None:
+def _find_last(text: str) -> re.Match[str] | None:
     return found[-1] if (found := list(_NUMBER.finditer(text))) else None
 
 
@@ -65,22 +65,22 @@ def _first_number(text: str) -> str | None:
     return _value(found) if found else None
 
 
-def _original_first_plain(text: str) -> str | None:
+def _find_first_plain_original(text: str) -> str | None:
     found = _ORIGINAL_PLAIN.search(text)
     return found[0] if found else None
 
 
-def _first_spelled(text: str) -> str | None:
+def _find_first_spelled(text: str) -> str | None:
     found = _NUMBER.search(text)
-    return _spelled(found) if found else None
+    return _format_spelled(found) if found else None
 
 
-def _original_gsm8k(text: str) -> str:
+def _find_gsm8k_original(text: str) -> str:
     found = _ORIGINAL_LAST.findall(text.split(_NEXT_QUESTION)[0])
     return str(found[-1]) if found else _NO_NUMBER
 
 
-def _gsm8k(text: str) -> str | None:
+def _find_gsm8k(text: str) -> str | None:
     return extract_number(text.split(_NEXT_QUESTION)[0]).answer
 
 
@@ -93,7 +93,7 @@ def _original_gsm8k_gold(text: str) -> str | None:
 def _gsm8k_gold(text: str) -> str | None:
     _, mark, stated = text.rpartition(_HASHES)
     value = parse_number(stated) if mark else None
-    return None if value is None else canonical(value)
+    return None if value is None else format_exact(value)
 
 
 def _original_gsm100(text: str) -> str:
@@ -109,41 +109,41 @@ def _gsm100(text: str) -> str | None:
     return _first_number(stated) if phrase else None
 
 
-def _without_commas(text: str) -> str:
+def _drop_commas(text: str) -> str:
     return text.replace(",", "")
 
 
-def _after_prefix(text: str, lang: str) -> str:
+def _cut_after_prefix(text: str, lang: str) -> str:
     prefix = _PREFIXES.get(lang)
     if prefix is None:
         raise ValueError(
-            f"'lang' is {lang!r}{nearest(lang, _PREFIXES)}; expected one of {listing(_PREFIXES)}"
+            f"'lang' is {lang!r}{suggest_name(lang, _PREFIXES)}; expected one of {listing(_PREFIXES)}"
         )
     return text.rpartition(prefix)[2].strip() if prefix in text else ""
 
 
 def _original_mgsm(text: str, *, lang: str) -> str:
-    found = _ORIGINAL_AFTER_PREFIX.findall(_without_commas(_after_prefix(text, lang)))
+    found = _ORIGINAL_AFTER_PREFIX.findall(_drop_commas(_cut_after_prefix(text, lang)))
     return str(found[-1]).rstrip(".") if found else ""
 
 
 def _mgsm(text: str, *, lang: str) -> str | None:
-    found = _last(_after_prefix(text, lang))
+    found = _find_last(_cut_after_prefix(text, lang))
     return _value(found) if found else None
 
 
-def _stated(text: str, phrase: str) -> tuple[str, bool]:
+def _cut_statement(text: str, phrase: str) -> tuple[str, bool]:
     """Return what follows a phrase up to its next, and whether it is there."""
     before, found, after = text.partition(phrase)
     return (after.partition(phrase)[0].strip(), True) if found else (before, False)
 
 
-def _mathbench_stated(text: str, name: str) -> tuple[str, bool]:
-    return _stated(text, "答案是" if "_cn" in name else "The answer is")
+def _cut_mathbench_statement(text: str, name: str) -> tuple[str, bool]:
+    return _cut_statement(text, "答案是" if "_cn" in name else "The answer is")
 
 
 def _original_mathbench(text: str, *, name: str) -> str:
-    stated, is_stated = _mathbench_stated(text, name)
+    stated, is_stated = _cut_mathbench_statement(text, name)
     found = _ORIGINAL_RATIO.findall(_COMMA_IN_NUMBER.sub(r"\1\2", stated))
     if not found:
         return stated
@@ -151,15 +151,15 @@ def _original_mathbench(text: str, *, name: str) -> str:
 
 
 def _mathbench(text: str, *, name: str) -> str | None:
-    stated, is_stated = _mathbench_stated(text, name)
-    found = _NUMBER.search(stated) if is_stated else _last(stated)
+    stated, is_stated = _cut_mathbench_statement(text, name)
+    found = _NUMBER.search(stated) if is_stated else _find_last(stated)
     if found is None:
         return stated if is_stated else None
-    return _spelled(found)
+    return _format_spelled(found)
 
 
 def _original_scibench(text: str) -> str:
-    stated, _ = _stated(text, "answer is")
+    stated, _ = _cut_statement(text, "answer is")
     if box := _BOX.search(stated):
         return box[1]
     found = _ORIGINAL_FLOAT.findall(_COMMA_IN_NUMBER.sub(r"\1\2", stated))
@@ -167,15 +167,15 @@ def _original_scibench(text: str) -> str:
 
 
 def _scibench(text: str) -> str | None:
-    stated, is_stated = _stated(text, "answer is")
+    stated, is_stated = _cut_statement(text, "answer is")
     box = _BOX_OPENS.search(stated)
-    end = braced(stated, box.end()) if box else None
+    end = find_group_end(stated, box.end()) if box else None
     if box and end is not None:
         return stated[box.end() : end]
-    found = _last(stated)
+    found = _find_last(stated)
     if found is None:
         return stated if is_stated else None
-    return _spelled(found)
+    return _format_spelled(found)
 
 
 _SIGNS = "a comma ends a number (1,234 is 234), and the minus of a difference is a sign (5-3 is -3)"
@@ -189,13 +189,13 @@ FIRST_NUMBER = PostProcessor(
     ),
 )
 FIRST_NUMBER_PLAIN = PostProcessor(
-    _original_first_plain,
-    _first_spelled,
+    _find_first_plain_original,
+    _find_first_spelled,
     Difference("a comma ends a number, and a minus is dropped: -1,234 is 1", "numbers stay whole: -1234"),
 )
 GSM8K = PostProcessor(
-    _original_gsm8k,
-    _gsm8k,
+    _find_gsm8k_original,
+    _find_gsm8k,
     Difference(
         f"the last number is the answer, whatever is stated; {_SIGNS}; without one the answer is "
         f"`{_NO_NUMBER}`",
@@ -216,7 +216,7 @@ GSM100 = PostProcessor(
     _gsm100,
     Difference("of a number the digits alone are kept: -3.5 is 35", "numbers stay whole"),
 )
-GSM100_GOLD = unchanged(_without_commas)
+GSM100_GOLD = make_unchanged(_drop_commas)
 MGSM = PostProcessor(
     _original_mgsm,
     _mgsm,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.scoring.originals.llmbox.list_metric import Unit
+from assay.scoring.originals.llmbox.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators import AuthorEvaluator, EvaluatedRow
 from assay.scoring.originals.opencompass.evaluators.row_table import RowTable
 
-PERCENT, OWN = Unit(100.0, True), Unit(1.0, False)
+PERCENT, OWN = MetricUnit(100.0, True), MetricUnit(1.0, False)
 
 
 def wrapped(score: Callable[..., Any]) -> AuthorEvaluator:
@@ -165,7 +165,7 @@ def test_details_that_are_numbered_belong_to_their_rows() -> None:
     ("value", "unit"),
     [(66.67, PERCENT), (67, PERCENT), (66.7, PERCENT), (66.5, OWN), (0.7, OWN)],
 )
-def test_a_rounded_share_is_the_share_of_its_rows(value: float, unit: Unit) -> None:
+def test_a_rounded_share_is_the_share_of_its_rows(value: float, unit: MetricUnit) -> None:
     details = [{"correct": True}, {"correct": True}, {"correct": False}]
     metric = wrapped(lambda predictions, references: {"accuracy": value, "details": details})
     found = metric(["A", "B", "C"], rows("ABA"))

@@ -18,7 +18,7 @@ from assay.scoring.originals.opencompass.evaluators.graded import (
     GradedEvaluator,
     by_procedure,
     by_template,
-    make_grades,
+    make_grade_reading,
 )
 from fakes.author_lists import scored
 from fakes.judges import Reply, ScriptedJudge
@@ -81,12 +81,14 @@ def test_conversations_are_graded_by_assays_own_prompts() -> None:
 
 def test_the_originals_rating_is_the_first_and_of_any_number() -> None:
     for is_faithful, expected in ((True, [3.0, 12.0, None]), (False, [5.0, None, 7.0])):
-        evaluator = GradedEvaluator(by_template(render, make_grades("mtbench", is_faithful=is_faithful)))
+        evaluator = GradedEvaluator(
+            by_template(render, make_grade_reading("mtbench", is_faithful=is_faithful))
+        )
         evaluator.bind(ScriptedJudge(lambda text: text))
         evaluator(["Rating: [[3]] Rating: [[5]]", "Rating: [[12]]", "[[7]]"], [ROW] * 3)
         assert [one.value for one in evaluator.last_verdicts] == expected
     with pytest.raises(PlanError, match="JUDGE-005"):
-        make_grades("mtbnch")
+        make_grade_reading("mtbnch")
 
 
 def test_in_a_run_grades_are_no_shares() -> None:

@@ -19,7 +19,7 @@ from assay.core.response import Failure, Finish
 from assay.core.score import Verdict
 from assay.engine.cache import NoCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import JudgeDesk
+from assay.engine.judging import BackendJudge
 from assay.scoring.judges.judgement import Unaskable
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.evaluators.judged import JudgedEvaluator
@@ -249,7 +249,7 @@ def test_with_a_desk_a_second_start_asks_nothing(tmp_path: Path) -> None:
         evaluator = JudgedEvaluator(render)
         backend = MockBackend("judge", {"answer": "Verdict: A", "fail_every": "5", "chat": "true"})
         with closing(FileJournal(tmp_path / "judgements.jsonl")) as journal:
-            desk = JudgeDesk(backend, journal, NoCache())
+            desk = BackendJudge(backend, journal, NoCache())
             evaluator.bind(desk)
             assert evaluator(answers, [ROW] * 30)["accuracy"] == 100.0
         seen.append(([one.verdict for one in evaluator.last_verdicts], desk.tally.n_sent))

@@ -19,7 +19,7 @@ from assay.scoring.judges.judgement import Unaskable
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.evaluators.pairwise import (
     COMPARISONS,
-    PairwiseJudged,
+    PairwiseEvaluator,
     make_comparison,
 )
 from fakes.author_lists import scored
@@ -55,8 +55,8 @@ def favourite(text: str) -> Reply:
 
 def compared(
     predictions: Sequence[Any], **options: Any
-) -> tuple[PairwiseJudged, dict[str, float], ScriptedJudge]:
-    evaluator = PairwiseJudged(render, rival, **options)
+) -> tuple[PairwiseEvaluator, dict[str, float], ScriptedJudge]:
+    evaluator = PairwiseEvaluator(render, rival, **options)
     judge = ScriptedJudge(favourite)
     evaluator.bind(judge)
     return evaluator, evaluator(predictions, [ROW] * len(predictions)), judge
@@ -124,7 +124,7 @@ def test_faithful_draws_as_the_original_does() -> None:
 def test_comparisons_by_name(name: str, reply: str, faithful: float | None, corrected: float | None) -> None:
     for is_faithful, expected in ((True, faithful), (False, corrected)):
         comparison = make_comparison(name, is_faithful=is_faithful)
-        evaluator = PairwiseJudged(render, rival, comparison, order="model_first")
+        evaluator = PairwiseEvaluator(render, rival, comparison, order="model_first")
         evaluator.bind(ScriptedJudge(lambda _: reply))
         evaluator(["own"], [ROW])
         assert [one.value for one in evaluator.last_verdicts] == [expected]
@@ -132,7 +132,7 @@ def test_comparisons_by_name(name: str, reply: str, faithful: float | None, corr
 
 def test_a_tie_is_worth_what_the_config_says_to_both_sides() -> None:
     for arguments, worth in (({}, 0.0), ({"summary_type": "half_add", "check_pos_bias": False}, 50.0)):
-        evaluator = PairwiseJudged(render, rival, make_comparison("compassarena_postprocess", arguments))
+        evaluator = PairwiseEvaluator(render, rival, make_comparison("compassarena_postprocess", arguments))
         evaluator.bind(ScriptedJudge(lambda _: "Choice: C"))
         assert evaluator(["own"], [ROW]) == {"win_rate": worth, "agreement": 100.0, "position_bias": 0.0}
 
@@ -146,7 +146,7 @@ def test_a_wrong_name_or_argument_is_an_error() -> None:
 
 
 def test_in_a_run_a_row_that_lacks_one_order_or_a_rival_fails() -> None:
-    evaluator = PairwiseJudged(render, rival)
+    evaluator = PairwiseEvaluator(render, rival)
     evaluator.bind(ScriptedJudge(favourite))
     rows = [ROW, ROW, EvaluatedRow(None, {})]
     evaluation, metrics = scored([evaluator], ["good", "gone", "good"], rows)

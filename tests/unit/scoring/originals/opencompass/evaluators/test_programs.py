@@ -8,7 +8,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.scoring.originals.opencompass.evaluators import EvaluatedRow, make_evaluator
-from assay.scoring.originals.opencompass.evaluators.equality import guarded
+from assay.scoring.originals.opencompass.evaluators.equality import guard_assertions
 
 TWICE = {
     "prompt": "def twice(x):\n",
@@ -78,4 +78,4 @@ def test_mbpp_over_tasks() -> None:
 
 
 def test_tests_that_are_no_program_stay_as_they_are() -> None:
-    assert guarded("assert (", mixes_numbers=True) == "assert ("
+    assert guard_assertions("assert (", mixes_numbers=True) == "assert ("

@@ -17,7 +17,7 @@ from assay.scoring.originals.opencompass.evaluators import (
     AuthorEvaluator,
     EvaluatedRow,
     Evaluator,
-    Repeated,
+    RepeatedEvaluator,
     make_evaluator,
 )
 from assay.scoring.originals.opencompass.evaluators.judged import JudgedEvaluator
@@ -48,7 +48,7 @@ def test_what_k_answers_do_is_what_all_choices_of_k_answers_do(
     case: tuple[list[tuple[str, ...]], int, int],
 ) -> None:
     answers, n, k = case
-    metric = Repeated(accuracy(), n, [k])
+    metric = RepeatedEvaluator(accuracy(), n, [k])
     values = metric(answers, rows("A" * len(answers)))
     right = [[one == "A" for one in row] for row in answers]
     every = [list(combinations(row, k)) for row in right]
@@ -73,35 +73,37 @@ def test_what_k_answers_do_is_what_all_choices_of_k_answers_do(
 def test_questions_half_of_which_are_always_right_pass_by_half() -> None:
     # The case on which AISBench reports 100.
     answers = [("A" if question % 2 else "B",) * 5 for question in range(30)]
-    assert Repeated(accuracy(), 5, [5])(answers, rows("A" * 30))["pass@5"] == 50.0
+    assert RepeatedEvaluator(accuracy(), 5, [5])(answers, rows("A" * 30))["pass@5"] == 50.0
     gsm = make_evaluator("Gsm8kEvaluator", {}, is_faithful=True)
-    original = Repeated(gsm, 5, [5], is_faithful=True, system="aisbench")
+    original = RepeatedEvaluator(gsm, 5, [5], is_faithful=True, system="aisbench")
     numbers = [("1" if question % 2 else "2",) * 5 for question in range(30)]
     assert original(numbers, rows(["1"] * 30))["pass@5"] == 100.0
 
 
 def test_the_original_knows_the_last_run_alone_where_rows_have_no_verdict() -> None:
     answers = [("A", "A", "A", "B"), ("A", "B", "A", "B")]
-    assert Repeated(accuracy(), 4, [4])(answers, rows("AA"))["accuracy (4 runs average)"] == 62.5
-    faithful = Repeated(accuracy(is_faithful=True), 4, [4], is_faithful=True)
+    assert RepeatedEvaluator(accuracy(), 4, [4])(answers, rows("AA"))["accuracy (4 runs average)"] == 62.5
+    faithful = RepeatedEvaluator(accuracy(is_faithful=True), 4, [4], is_faithful=True)
     assert faithful(answers, rows("AA")) == {"accuracy": 0.0}
 
 
 def test_names_of_each_original() -> None:
     gsm = make_evaluator("Gsm8kEvaluator", {}, is_faithful=True)
     answers = [("1", "2"), ("1", "1")]
-    opencompass = Repeated(gsm, 2, [2], is_faithful=True)(answers, rows("11"))
+    opencompass = RepeatedEvaluator(gsm, 2, [2], is_faithful=True)(answers, rows("11"))
     assert list(opencompass) == [
         "accuracy (2 runs average)",
         *(f"G-Pass@2_{threshold}" for threshold in (0.0, 0.25, 0.5, 0.75, 1.0)),
         "mG-Pass@2",
     ]
-    aisbench = Repeated(gsm, 2, [2], is_faithful=True, system="aisbench")(answers, rows("11"))
+    aisbench = RepeatedEvaluator(gsm, 2, [2], is_faithful=True, system="aisbench")(answers, rows("11"))
     assert list(aisbench) == ["accuracy (2 runs average)", "avg@2", "pass@2", "cons@2"]
 
 
 def test_without_a_k_above_one_there_are_means_alone() -> None:
-    assert list(Repeated(accuracy(), 4, [1])([("A",) * 4], rows("A"))) == ["accuracy (4 runs average)"]
+    assert list(RepeatedEvaluator(accuracy(), 4, [1])([("A",) * 4], rows("A"))) == [
+        "accuracy (4 runs average)"
+    ]
 
 
 def test_a_corpus_value_is_the_mean_of_the_runs() -> None:
@@ -109,7 +111,7 @@ def test_a_corpus_value_is_the_mean_of_the_runs() -> None:
     golds = ["the cat sat on the mat today", "a dog ran in the park at noon"]
     first, second = golds, ["the cat sat on a mat today", "one dog ran in the park at night"]
     runs = [bleu(first, rows(golds))["score"], bleu(second, rows(golds))["score"]]
-    metric = Repeated(bleu, 2, [1])
+    metric = RepeatedEvaluator(bleu, 2, [1])
     values = metric(list(zip(first, second, strict=True)), rows(golds))
     assert values == {"score (2 runs average)": pytest.approx(sum(runs) / 2)}
     low, high = metric.last_intervals["score (2 runs average)"]
@@ -117,7 +119,7 @@ def test_a_corpus_value_is_the_mean_of_the_runs() -> None:
 
 
 def test_a_row_counts_with_the_answers_that_came_and_fails_with_fewer_than_k() -> None:
-    metric = Repeated(accuracy(), 4, [2])
+    metric = RepeatedEvaluator(accuracy(), 4, [2])
     values = metric([("A", "A", "B"), ("B",), ("B", "B", "B", "B")], rows("AAA"))
     assert metric.last_score_lists["pass@2"][0] == 1.0
     assert math.isnan(metric.last_score_lists["pass@2"][1])
@@ -128,7 +130,7 @@ def test_a_row_counts_with_the_answers_that_came_and_fails_with_fewer_than_k() -
 
 def test_ratios_are_summed_over_the_runs_of_a_row() -> None:
     evaluator = make_evaluator("AverageInferencePPLEvaluator", {}, is_faithful=False)
-    metric = Repeated(evaluator, 2, [1])
+    metric = RepeatedEvaluator(evaluator, 2, [1])
     first, second = {"ppl": 2.0, "token_len": 1}, {"ppl": 4.0, "token_len": 3}
     assert metric([(first, second)], rows([None])) == {"average_ppl (2 runs average)": 1.5}
     assert metric.last_ratios == {"average_ppl (2 runs average)": [(6.0, 4.0)]}
@@ -137,11 +139,11 @@ def test_ratios_are_summed_over_the_runs_of_a_row() -> None:
 
 def test_a_k_that_cannot_be_estimated_is_refused_before_the_run() -> None:
     with pytest.raises(PlanError, match=r"CODE-004.*pass@8"):
-        Repeated(accuracy(), 4, [1, 8])
+        RepeatedEvaluator(accuracy(), 4, [1, 8])
     with pytest.raises(PlanError, match="CODE-004"):
-        Repeated(accuracy(), 4, [4]).check_plan(2)
+        RepeatedEvaluator(accuracy(), 4, [4]).check_plan(2)
     with pytest.raises(ValueError, match="from 1"):
-        Repeated(accuracy(), 4, [0])
+        RepeatedEvaluator(accuracy(), 4, [0])
 
 
 def test_a_judge_inside_is_bound_and_there_is_no_bind_without_one() -> None:
@@ -152,23 +154,23 @@ def test_a_judge_inside_is_bound_and_there_is_no_bind_without_one() -> None:
             self.judge = judge
 
     inner = Judged()
-    Repeated(inner, 2, [1]).bind("a judge")
+    RepeatedEvaluator(inner, 2, [1]).bind("a judge")
     assert inner.judge == "a judge"
-    assert not hasattr(Repeated(accuracy(), 2, [1]), "bind")
+    assert not hasattr(RepeatedEvaluator(accuracy(), 2, [1]), "bind")
 
 
 def test_a_judges_replies_about_all_answers_of_a_row_are_kept() -> None:
     def render(row: EvaluatedRow, prediction: str) -> Prompt:
         return (Message("user", prediction),)
 
-    metric = Repeated(JudgedEvaluator(render), 2, [1])
+    metric = RepeatedEvaluator(JudgedEvaluator(render), 2, [1])
     metric.bind(ScriptedJudge(lambda text: "A" if text == "yes" else "B"))
     metric([("yes", "no"), ("no",)], rows("AA"))
     assert [[(one.about, one.said) for one in row] for row in metric.last_replies] == [
         [("answer 1, answer", "right"), ("answer 2, answer", "wrong")],
         [("answer 1, answer", "wrong")],
     ]
-    single = Repeated(JudgedEvaluator(render), 1, [1])
+    single = RepeatedEvaluator(JudgedEvaluator(render), 1, [1])
     single.bind(ScriptedJudge(lambda text: "A"))
     single([("yes",)], rows("A"))
     assert [[one.prompt for one in row] for row in single.last_replies] == [[(Message("user", "yes"),)]]
@@ -185,7 +187,7 @@ def test_answers_that_a_judge_could_not_judge_do_not_count() -> None:
             self.last_score_lists = {"accuracy": [math.nan if one is None else one for one in predictions]}
             return {"accuracy": self.scale * sum(known) / len(known)}
 
-    metric = Repeated(Judged(), 3, [2])
+    metric = RepeatedEvaluator(Judged(), 3, [2])
     values = metric([(1, None, 0), (None, 0, None)], rows("AA"))
     assert metric.last_score_lists["avg@3"][0] == 0.5
     assert math.isnan(metric.last_score_lists["avg@3"][1])
@@ -199,7 +201,7 @@ def test_a_run_without_a_right_answer_does_not_tell_the_scale(last: bool) -> Non
             right = sum(one == gold for one, gold in zip(predictions, references, strict=True))
             return {"accuracy": right / len(predictions)}
 
-    metric = Repeated(AuthorEvaluator(Fraction()), 2, [1])
+    metric = RepeatedEvaluator(AuthorEvaluator(Fraction()), 2, [1])
     answers = [("A", "-"), ("A", "-"), ("-", "-")]
     values = metric([one if last else one[::-1] for one in answers], rows("AAA"))
     (name,) = values

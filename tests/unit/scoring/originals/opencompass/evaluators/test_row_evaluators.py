@@ -8,7 +8,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.scoring.originals.opencompass.evaluators import EvaluatedRow, make_evaluator
-from assay.scoring.originals.opencompass.evaluators.boxes import overlap, resized
+from assay.scoring.originals.opencompass.evaluators.boxes import compute_resized_size, overlap
 
 BOX = {"bbox": [0, 0, 100, 100], "image_width": 100, "image_height": 100}
 OPTIONS = {"A": "Paris", "B": "London", "C": "Rome", "D": None}
@@ -181,7 +181,7 @@ def test_instructions_are_read_strictly_and_loosely() -> None:
 def test_boxes() -> None:
     assert overlap((0, 0, 2, 2), (1, 1, 3, 3)) == pytest.approx(1 / 7)
     assert overlap((0, 0, 1, 1), (2, 2, 3, 3)) == 0
-    assert resized(1000, 500, factor=32, min_pixels=1, max_pixels=10**9) == (992, 512)
-    assert resized(10, 4000, factor=32, min_pixels=1, max_pixels=10**9) is None
-    width, height = resized(5000, 3000, factor=32, min_pixels=1, max_pixels=10**6) or (0, 0)
+    assert compute_resized_size(1000, 500, factor=32, min_pixels=1, max_pixels=10**9) == (992, 512)
+    assert compute_resized_size(10, 4000, factor=32, min_pixels=1, max_pixels=10**9) is None
+    width, height = compute_resized_size(5000, 3000, factor=32, min_pixels=1, max_pixels=10**6) or (0, 0)
     assert width * height <= 10**6

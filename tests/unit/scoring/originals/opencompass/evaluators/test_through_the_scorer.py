@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from assay.core.origin import Origin
-from assay.core.request import Generate, Sampling, request
+from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Verdict
-from assay.core.task import Answered, Evaluation
+from assay.core.task import AnsweredRequest, Evaluation
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
 from assay.scoring.originals.opencompass.evaluators import (
     AuthorEvaluator,
     EvaluatedRow,
-    Repeated,
+    RepeatedEvaluator,
     make_evaluator,
 )
 from fakes.author_lists import Lists
@@ -27,7 +27,7 @@ from fakes.author_lists import Lists
 class Several(Lists):
     """What a dialect knows: a prediction is the text, or the tuple of the texts that came."""
 
-    def raw(self, answers: Sequence[Answered]) -> tuple[Any, ...] | Failure:
+    def raw(self, answers: Sequence[AnsweredRequest]) -> tuple[Any, ...] | Failure:
         outcomes = [one.response.outcome for one in answers]
         came = tuple(one.outputs[0].text for one in outcomes if isinstance(one, Completion))
         failed = [one for one in outcomes if isinstance(one, Failure)]
@@ -50,9 +50,9 @@ def scored(
         sample = Sample(str(n), {}, Origin("here", row=n + 1), cluster=clusters[n] if clusters else None)
         given = []
         for index, text in enumerate(own):
-            asked = request("t", sample.id, "gen", "answer", index, Generate("p", Sampling()))
+            asked = make_request("t", sample.id, "gen", "answer", index, Generate("p", Sampling()))
             outcome = Failure("x", "y") if text is None else Completion((Output(text, Finish.END, 1),), 1)
-            given.append(Answered(asked, Response(asked.id, asked.key, outcome)))
+            given.append(AnsweredRequest(asked, Response(asked.id, asked.key, outcome)))
         scorer.add(sample, given)
     evaluation = scorer.finish()
     aggregator = MeanAggregator()
@@ -91,7 +91,7 @@ def test_values_over_questions_have_the_interval_of_questions() -> None:
 
 
 def test_a_row_with_too_few_answers_fails_and_the_others_have_intervals() -> None:
-    metric = Repeated(make_evaluator("AccEvaluator", {}, is_faithful=False), 3, [2])
+    metric = RepeatedEvaluator(make_evaluator("AccEvaluator", {}, is_faithful=False), 3, [2])
     answers: list[list[str | None]] = [
         ["A", "A", None],
         ["B", None, None],
