@@ -23,10 +23,10 @@ if not __package__:  # run by its path
 from assay.app.datasets import compile_datasets
 from assay.core.errors import AssayError
 from assay.core.task import TaskSettings
+from assay.dialects.ultraeval.collect import TransformVersion, list_versions
 from assay.dialects.ultraeval.config import TaskConfig, read_configs
 from assay.dialects.ultraeval.detect import find_dataset_folders
 from assay.dialects.ultraeval.script import Script
-from assay.dialects.ultraeval.versions import TransformVersion, list_versions
 from assay.results.rows import markdown_list, markdown_table
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 from assay.sources.dataset_folder import DatasetMissing

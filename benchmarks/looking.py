@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.bench.words import iter_words
+from assay.bench.texts import iter_words
 from assay.results.rows import markdown_table
 from benchmarks.record import add_output_options, hand_over, setting
 from benchmarks.scale import assay_command, measure

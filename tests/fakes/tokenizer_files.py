@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.bench.words import iter_words
+from assay.bench.texts import iter_words
 
 
 def write_tokenizers(folder: Path) -> dict[str, Path]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from assay.app.run_names import short_name, slug, utc_now, versions
-from assay.bench.drive import Clock, LoadDriver
+from assay.bench.drive import Clock, LoadDriver, warm_up
 from assay.bench.folder import BenchFolder, BenchManifest, BenchResult, RecordWriter, read_records
 from assay.bench.item_prefetch import ItemPrefetcher
 from assay.bench.item_stream import Items
@@ -37,7 +37,6 @@ from assay.bench.sweep import (
     build_trial_load,
     run_ladder,
 )
-from assay.bench.warm_up import warm_up
 from assay.core.errors import Problem, UsageError
 from assay.core.ports import TimedClient
 from assay.core.run import Setting

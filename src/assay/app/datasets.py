@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from assay.app.dialects import DIALECT_REGISTRY, TABLE, detect_dialect
+from assay.app.dialects import (
+    DIALECT_REGISTRY,
+    TABLE,
+    check_used_settings,
+    detect_dialect,
+    format_ignored_settings,
+)
 from assay.app.hub_datasets import SHOTS_PREFERRED, find_hub_tables, record_reads
 from assay.app.table_datasets import CompileContext, compile_table_dataset
-from assay.app.unused_settings import check_used_settings, format_ignored_settings
 from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.ports import Backend

@@ -16,10 +16,9 @@ from assay.backends.local.local_model import LocalModel
 from assay.backends.registry import SERVERS, open_backend, open_pinned
 from assay.backends.workers.gpus import VISIBLE, assign_gpus, list_gpus
 from assay.backends.workers.pool import WorkersBackend
-from assay.backends.workers.process_workers import ProcessWorkerGroup
-from assay.backends.workers.worker_arguments import Placement
+from assay.backends.workers.resource_shares import Placement
 from assay.backends.workers.worker_group import WorkerGroup
-from assay.backends.workers.worker_process import python_path
+from assay.backends.workers.worker_process import ProcessWorkerGroup, python_path
 from assay.core.errors import Problem, UsageError, suggest_name
 from assay.core.ports import Backend
 

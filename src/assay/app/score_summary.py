@@ -18,8 +18,7 @@ from assay.results.pages.report_file import write_report_page
 from assay.results.report import Highlights, render_report
 from assay.results.store import RunFolder, ScoreWriter
 from assay.scoring.aggregate import Disagreement, MeanAggregator
-from assay.scoring.rollup import roll_up_subsets
-from assay.scoring.summary_groups import build_group_metrics
+from assay.scoring.summary_groups import build_group_metrics, roll_up_subsets
 
 _NO_FAULTS = (NO_RIGHT_ANSWERS, NOTHING_TO_SCORE_BY)
 

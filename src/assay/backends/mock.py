@@ -20,8 +20,14 @@ import msgspec
 from assay.backends.arguments import read_arguments
 from assay.backends.local.context_length import check_context_length
 from assay.backends.local.media_bytes import MediaTrouble, read_media
-from assay.backends.local.rolling_windows import Window, WindowTrouble, cut_windows
-from assay.backends.local.scored_text import TextLength, find_token_starts, measure_scored_text
+from assay.backends.local.rolling_windows import (
+    TextLength,
+    Window,
+    WindowTrouble,
+    cut_windows,
+    find_token_starts,
+    measure_scored_text,
+)
 from assay.backends.problems import argument_error
 from assay.core.errors import listing, suggest_name
 from assay.core.media import Medium

@@ -20,7 +20,6 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import AnsweredRequest, CorpusScorer, Evaluation, RunningScorer, Scorer, Task
 from assay.engine.context_fitting import ContextFitter
-from assay.engine.in_flight import PendingSample, PendingSamples
 from assay.engine.judging import JudgeTally
 from assay.engine.lost_scores import (
     DeferredSample,
@@ -29,6 +28,7 @@ from assay.engine.lost_scores import (
     make_failed_scores,
 )
 from assay.engine.multi_turn import MultiTurnRunner
+from assay.engine.pending_samples import PendingSample, PendingSamples
 from assay.engine.server_speed import SpeedGauge
 from assay.engine.uniform_rejections import check_uniform_rejections
 

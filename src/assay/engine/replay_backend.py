@@ -17,8 +17,8 @@ from assay.core.response import Failure, Outcome, Response
 from assay.core.run import Cost
 from assay.core.sample import Sample
 from assay.core.task import Task, TaskSpec
+from assay.engine.journal import ResponseLines, describe_damage, read_response
 from assay.engine.line_index import LineIndex
-from assay.engine.response_lines import ResponseLines, describe_damage, read_response
 
 NOT_ASKED = "not_asked"
 

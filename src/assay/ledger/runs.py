@@ -16,6 +16,7 @@ import sqlalchemy
 from sqlalchemy import (
     Boolean,
     Column,
+    Connection,
     Float,
     ForeignKey,
     Integer,
@@ -24,6 +25,7 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from assay.core.errors import Problem, StoreError
@@ -32,10 +34,21 @@ from assay.core.origin import Origin
 from assay.core.run_index import IndexedRun, MetricValues, RunIndexEntry, SampleValues, TaskSamples
 from assay.core.score import Metric
 from assay.ledger.schema import METADATA
-from assay.ledger.upsert import upsert
 
 if TYPE_CHECKING:
     from assay.ledger.database import Database
+
+
+def upsert(connection: Connection, table: Table, key: Sequence[str], values: Mapping[str, Any]) -> Any:
+    """Insert a row, or change the one with the same key; return its primary key.
+
+    The row is then held until the transaction ends: another writer of the same key waits.
+    """
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    others = {name: value for name, value in values.items() if name not in key}
+    statement = insert(table).values(**values).on_conflict_do_update(index_elements=list(key), set_=others)
+    return connection.execute(statement.returning(*table.primary_key)).scalar_one()
+
 
 _runs = Table(
     "assay_runs",

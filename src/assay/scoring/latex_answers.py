@@ -13,8 +13,7 @@ from typing import Literal
 
 from assay.scoring.latex import latex_form
 from assay.scoring.normalize import numbers_equal
-from assay.scoring.originals.opencompass.postprocess.hendrycks import hendrycks_form
-from assay.scoring.originals.opencompass.postprocess.minerva import opencompass_form
+from assay.scoring.originals.opencompass.postprocess.minerva import hendrycks_form, opencompass_form
 
 Version = Literal["v1", "v2"]
 

@@ -18,11 +18,10 @@ from assay.sources.file_names import require_text
 from assay.sources.file_settings import WORKBOOK_SETTINGS, FileReading, FileSettings, UndecidedFile
 from assay.sources.json_file import JsonSource
 from assay.sources.jsonl import JsonLinesSource
-from assay.sources.plain_text import PlainTextSource
 from assay.sources.shards import ShardedSource, Shards, find_shards
 from assay.sources.source import Source
 from assay.sources.stream import PACKERS, ZIP_FAULTS, StoredText
-from assay.sources.text_source import TextSource
+from assay.sources.text_source import PlainTextSource, TextSource
 from assay.sources.yaml_file import YamlSource
 
 _TEXT: dict[str, Callable[[StoredText, FileSettings | None], TextSource]] = {

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from io import BufferedReader
 
+from assay.core.origin import Origin
 from assay.sources.encoding import require_encoding
+from assay.sources.faults import build_no_rows_error
 from assay.sources.file_settings import FileSettings
-from assay.sources.source import Source
+from assay.sources.record import Record
+from assay.sources.source import Report, Source
 from assay.sources.stream import StoredText, find_marked_encoding, reading
 
 
@@ -36,3 +40,16 @@ class TextSource(Source):
         """What was inferred about the file."""
         encoding = find_marked_encoding(self.stored)
         return () if encoding is None else (f"the file is {encoding}, by its byte order mark",)
+
+
+class PlainTextSource(TextSource):
+    """A text in UTF-8, taken as it is: its line ends and the white space around it are part of it."""
+
+    kind = "a plain text"
+
+    def _read(self, report: Report) -> Iterator[Record]:
+        with self._reading(whole=True) as stream:
+            text = stream.read().decode()
+        if not text.strip():
+            raise build_no_rows_error(self.path, "only white space")
+        yield Record({"text": text}, Origin(self.path, 1, 1))

@@ -18,9 +18,9 @@ from assay.bench.aisbench_profile import (
     NoResult,
     ProfileResult,
     ProfileTable,
+    StableStage,
 )
 from assay.bench.records import CallRecord
-from assay.bench.stable_stage import StableStage
 from fakes.calls import call, calls
 
 TWO = [

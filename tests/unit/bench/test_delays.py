@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.bench.delays import GRAIN_S, Delays
+from assay.bench.load_result import GRAIN_S, Delays
 
 
 @given(st.lists(st.floats(0, 1.2), min_size=1, max_size=300), st.sampled_from([0.5, 0.9, 0.99, 1.0]))

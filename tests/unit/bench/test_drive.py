@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
-from assay.bench.drive import LoadDriver
+from assay.bench.drive import LoadDriver, warm_up
 from assay.bench.items import LoadItem
 from assay.bench.load import ClosedLoad, Load, OpenLoad
 from assay.bench.load_result import LoadProgress, LoadResult
 from assay.bench.records import CallRecord
-from assay.bench.warm_up import warm_up
 from assay.core.errors import AuthorError, BackendError
 from assay.core.prompt import Message
 from assay.core.request import Generate, Sampling

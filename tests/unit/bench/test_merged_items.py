@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from assay.bench.item_stream import Items
+from assay.bench.item_stream import Items, merge_items, split_item_id
 from assay.bench.items import LoadItem
-from assay.bench.merged_items import merge_items, split_item_id
 from assay.bench.rounds import Rounds
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.bench.stable_stage import StableStage, find_stable_stage
+from assay.bench.aisbench_profile import StableStage, find_stable_stage
 
 
 def found(spans: list[tuple[float, float]], batch_size: int) -> StableStage | None:

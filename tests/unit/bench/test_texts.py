@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.bench.texts import TextGenerator, estimate_words
+from assay.bench.texts import N_OPENINGS, TextGenerator, estimate_words, iter_words
 from assay.bench.tokenizer import Tokenizer, open_tokenizer
-from assay.bench.words import N_OPENINGS, iter_words
 from assay.core.errors import UsageError
 from fakes.tokenizer_files import write_tokenizers
 

@@ -15,7 +15,7 @@ from assay.core.response import LabelProbs, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import AnsweredRequest, Evaluation
-from assay.engine import in_flight
+from assay.engine import pending_samples
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution, MethodPace, Tally
 from assay.engine.journal import FileJournal
@@ -460,7 +460,7 @@ def test_known_answers_behind_one_that_is_owed_are_not_all_held(
 ) -> None:
     """One row failed, and is asked again: the answers to all others are there."""
     execute([FakeTask(500, prompts=lambda n: "x!" if n % 250 == 3 else "xx")], FakeBackend(), tmp_path / "j")
-    monkeypatch.setattr(in_flight, limit, 20)
+    monkeypatch.setattr(pending_samples, limit, 20)
     backend, sink = FakeBackend(window=1_000), Landing()
     journal = FileJournal(tmp_path / "j", forget_failures=True)
     execution = Execution(

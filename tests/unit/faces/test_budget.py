@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.faces.cli.budget import Budget
+from assay.faces.cli.progress_views import Budget
 
 
 @given(

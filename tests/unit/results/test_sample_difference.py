@@ -30,7 +30,6 @@ from assay.core.run import Setting
 from assay.core.sample import Sample
 from assay.core.score import Score
 from assay.faces.cli.diff import _LAYERS
-from assay.results.differing_texts import find_prompt_divergence, find_text_divergence
 from assay.results.matched_samples import SampleList
 from assay.results.read import StoredRun
 from assay.results.records import build_sample_record
@@ -40,6 +39,8 @@ from assay.results.sample_difference import (
     LayerDifference,
     RunSample,
     find_first_difference,
+    find_prompt_divergence,
+    find_text_divergence,
     iter_differences,
 )
 from fakes.scored_folders import manifest, sample, score, spec, written

@@ -15,7 +15,7 @@ from assay.results.subset_families import (
     group_by_family,
     select_headline_metrics,
 )
-from assay.scoring.rollup import roll_up_subsets
+from assay.scoring.summary_groups import roll_up_subsets
 
 CATEGORIES = ("stem", "arts")
 

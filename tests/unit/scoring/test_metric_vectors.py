@@ -17,9 +17,9 @@ import pytest
 from assay.scoring.extract.numbers import extract_number
 from assay.scoring.extract.options import extract_option
 from assay.scoring.metrics import Em
+from assay.scoring.metrics.answers import drop_score
 from assay.scoring.metrics.classification import macro_f1, matthews, micro_f1, one_against_rest
 from assay.scoring.metrics.copying import extractiveness, memorised
-from assay.scoring.metrics.drop import drop_score
 from assay.scoring.metrics.estimators import avg_at_k, g_pass_at_k, majority, mg_pass_at_k, pass_at_k
 from assay.scoring.metrics.likelihoods import (
     any_greedy,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assay.core.score import Metric
 from assay.core.task import TaskSpec
-from assay.scoring.rollup import roll_up_subsets
+from assay.scoring.summary_groups import roll_up_subsets
 
 
 def task(name: str, *categories: str, family: str | None = "mmlu") -> TaskSpec:

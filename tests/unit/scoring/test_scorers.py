@@ -18,10 +18,9 @@ from assay.core.score import Verdict
 from assay.core.task import AnsweredRequest, ComponentSpec, Scorer
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption
 from assay.scoring.scorers.grading import token_f1
-from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
+from assay.scoring.scorers.likelihood import OptionLikelihood, TextLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.probability import LabelProbability
 from assay.scoring.scorers.registry import SCORERS, explain_output, make_scorer
-from assay.scoring.scorers.text import TextLikelihood
 
 PROMPT: Prompt = "Question"
 ASKS: dict[str, Ask] = {

@@ -3,15 +3,83 @@
 from __future__ import annotations
 
 import os
+import resource
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
+
+import msgspec
 
 from assay.app.check import CheckedDataset, check
 from assay.app.open_model import open_model
+from assay.app.run import compile_with_settings
+from assay.app.scorers import build_scorers
 from assay.app.settings import RunSettings, Settings
 from assay.app.team.folders import require_allowed
-from assay.app.team.headlines import require_headline
-from assay.app.team.memory import bounded_memory
 from assay.app.team.messages import Check, CheckedTask, CheckPassed
+from assay.core.errors import AuthorError, PlanError, Problem, listing, suggest_name
+from assay.core.score import MACRO
+from assay.dialects.shared.compilation import CompiledDataset
+from assay.dialects.table.compile import CompiledTable
+from assay.engine.plan import METHOD_BY_KIND
+from assay.scoring.scorers.registry import DeclaresMetrics
+from assay.scoring.scorers.response_outcomes import ACCURACY
+
+_MB = 1_000_000
+
+
+@contextmanager
+def bounded_memory(at_most_mb: int) -> Iterator[None]:
+    """Bound what this process may write to, from now on; raise TEAM-047 where what is done here needs more.
+
+    A few thousand bytes of a packed table can stand for billions: the size of a file bounds nothing.
+    """
+    # Libraries for arrays set memory aside for each core, and a check does no such arithmetic.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = at_most_mb * _MB
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+    )
+    try:
+        yield
+    except MemoryError as error:
+        what = f"more than {at_most_mb:,} MB of memory are needed to read it"
+        fix = "upload a part of it, with shorter texts, or have the owner set check_mb higher"
+        raise AuthorError(Problem("TEAM-047", what, fix)) from error
+
+
+def require_headline(datasets: tuple[str, ...], values: RunSettings, headline: str) -> None:
+    """Raise where no way of asking about some tables gives a metric. They compile, as is known already."""
+    known: dict[str, None] = {}
+    for method in METHOD_BY_KIND.values():
+        for name in _metrics(_compile_by_method(method, datasets, values)):
+            if name == headline:
+                return
+            known[name] = None
+    what = f"the 'headline' is {headline!r}{suggest_name(headline, known)}, which is no metric of the dataset"
+    fix = f"name one of {listing(known, at_most=len(known))}, or leave it empty"
+    raise AuthorError(Problem("TEAM-046", what, fix))
+
+
+def _compile_by_method(
+    method: str, datasets: tuple[str, ...], values: RunSettings
+) -> Sequence[CompiledDataset]:
+    try:
+        return compile_with_settings(datasets, msgspec.structs.replace(values, method=(method,)), None)
+    except (AuthorError, PlanError):
+        # The method does not fit: texts are not asked for answers, and free answers have no options.
+        return ()
+
+
+def _metrics(compiled: Sequence[CompiledDataset]) -> Iterator[str]:
+    for one in compiled:
+        has_groups = isinstance(one, CompiledTable) and len(one.survey.group_counts) > 1
+        for scorer in build_scorers(one.task):
+            if isinstance(scorer, DeclaresMetrics):
+                yield from scorer.gives
+                if has_groups and scorer.gives[0] == ACCURACY:
+                    yield f"{ACCURACY}{MACRO}"
 
 
 def check_order(order: Check) -> CheckPassed:

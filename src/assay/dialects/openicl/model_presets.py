@@ -95,3 +95,31 @@ MODEL_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "hf_qwenvl_model": _local("hf-qwenvl-model", "HuggingFaceQwen2VLwithChatTemplate", max_out_len=256),
 }
 """The entry of `models` for each name."""
+
+
+_STRING: Mapping[str, Any] = {
+    "Type": "string",
+    "RequestCount": 10,
+    "TrustRemoteCode": False,
+    "StringConfig": {
+        "Input": {"Method": "uniform", "Params": {"MinValue": 1, "MaxValue": 200}},
+        "Output": {
+            "Method": "gaussian",
+            "Params": {"Mean": 100, "Var": 200, "MinValue": 1, "MaxValue": 100},
+        },
+    },
+}
+_TOKEN_IDS: Mapping[str, Any] = {
+    "Type": "tokenid",
+    "RequestCount": 10,
+    "TrustRemoteCode": False,
+    "TokenIdConfig": {"RequestSize": 10, "PrefixLen": 0},
+}
+
+LOAD_PRESET_NAME = "synthetic"
+"""What results of each of them are filed under."""
+LOAD_PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "synthetic_gen_string": _STRING,
+    "synthetic_gen_tokenid": _TOKEN_IDS,
+}
+"""The `config` of each name."""

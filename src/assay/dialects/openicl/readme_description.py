@@ -6,7 +6,8 @@ Code of authors is not run either: what an evaluator returns is read in its file
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,8 +24,43 @@ from assay.dialects.openicl.inferencing import find_method
 from assay.dialects.openicl.multimodal_prompts import MULTIMODAL_TEMPLATE as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.retrievers.registry import make_retriever
-from assay.dialects.openicl.templates.inline_examples import count_inline_examples
-from assay.dialects.openicl.templates.template_parsing import TemplateSpec, read_template
+from assay.dialects.openicl.templates.layouts import TemplateItem
+from assay.dialects.openicl.templates.template_parsing import (
+    TemplateLayout,
+    TemplateSpec,
+    list_items,
+    read_template,
+)
+
+_ANSWER_ROLE = "BOT"
+_MIN_RULE_LENGTH = 3
+"""So many marks, such as dashes, are a line between examples."""
+
+
+def count_inline_examples(read: TemplateLayout | None, columns: Collection[str]) -> int:
+    """Return how many solved examples stand before the question, which has the first hole of a column."""
+    layout = next(iter(read.values()), None) if isinstance(read, dict) else read
+    before: list[TemplateItem] = []
+    for item in list_items(layout):
+        # Words between braces in an example are no holes.
+        hole = next((column for column in item.text.columns if column in columns), None)
+        if hole is not None:
+            answered = [one for one in before if one.role == _ANSWER_ROLE and one.text.raw.strip()]
+            return len(answered) + _count_repeats(item.text.raw[: item.text.find_hole(hole)])
+        before.append(item)
+    return 0
+
+
+def _count_repeats(before: str) -> int:
+    """Return how often the words before the question, from the beginning of their line, stood before."""
+    start = before.rstrip().rfind("\n") + 1
+    words = before[start:].strip()
+    is_rule = not any(letter.isalnum() for letter in words)
+    if is_rule and len(words) < _MIN_RULE_LENGTH:
+        return 0
+    end = r"[ \t]*$" if is_rule else ""
+    return len(re.findall(rf"^[ \t]*{re.escape(words)}{end}", before[:start], re.MULTILINE))
+
 
 ValueNames = Callable[[str, str, Mapping[str, Any]], Sequence[str] | None]
 """Takes the name of an evaluator, its module and its arguments; None where the name is unknown."""

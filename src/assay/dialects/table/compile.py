@@ -24,12 +24,13 @@ from assay.dialects.shared.fewshot import ShotPolicy, ShotPool
 from assay.dialects.shared.request_selection import AnswerLengths, select_rows
 from assay.dialects.shared.sample_store import StoredSamples
 from assay.dialects.shared.template import TemplateFailure, build_limit_problem, get_field, has_field
-from assay.dialects.table.chat_prompt import CHAT_STOPS, ChatDialogue
 from assay.dialects.table.differences import find_differences
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout, build_template_values
 from assay.dialects.table.meta import SeveralRight, TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import (
+    CHAT_STOPS,
+    ChatDialogue,
     compute_prompt_version,
     has_bare_text,
     make_dialogue,

@@ -19,14 +19,19 @@ from assay.dialects.shared.fewshot import ShotPolicy
 from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
 from assay.dialects.ultraeval.collect import CollectedTask, Recipe, collect_tasks
 from assay.dialects.ultraeval.differences import TransformTraits, find_differences
-from assay.dialects.ultraeval.letters import LetterForm, infer_letter_form
 from assay.dialects.ultraeval.library import PostProcess
 from assay.dialects.ultraeval.parameters import build_sampling
 from assay.dialects.ultraeval.prompts import Prompts
 from assay.dialects.ultraeval.reading_summary import describe_settings
 from assay.dialects.ultraeval.rows import StandardRows
 from assay.dialects.ultraeval.script import Script, TransformedRow
-from assay.dialects.ultraeval.task import MethodPlan, PromptPartsSource, TransformTask
+from assay.dialects.ultraeval.task import (
+    LetterForm,
+    MethodPlan,
+    PromptPartsSource,
+    TransformTask,
+    infer_letter_form,
+)
 from assay.dialects.ultraeval.transformed_rows import (
     NoShots,
     OriginalShots,

@@ -16,7 +16,7 @@ import msgspec
 from assay.app.allowed_failures import is_failed
 from assay.app.dataset_list import ListedDataset
 from assay.app.dataset_state import DatasetState
-from assay.app.hub_listing import ListedHubDataset
+from assay.app.hub_datasets import ListedHubDataset
 from assay.core.errors import Problem
 from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import Prompt

@@ -66,7 +66,7 @@ def show_dataset_check(
 ) -> int:
     """Print all that was found out about a dataset; return the exit status."""
     from assay.app.check import check as look
-    from assay.app.file_findings import collect_file_findings
+    from assay.app.check_files import collect_file_findings
     from assay.core.errors import AssayError
     from assay.faces.cli.progress_views import download_bars
     from assay.faces.cli.render import out, show_all_compiled, show_error
@@ -123,8 +123,7 @@ def show_dataset_checks(
     """Print a line for each of many datasets and how many of each kind there are; return the exit status."""
     from rich.markup import escape
 
-    from assay.app.check_files import check_files
-    from assay.app.file_findings import collect_file_findings
+    from assay.app.check_files import check_files, collect_file_findings
     from assay.faces.cli.dataset_states import show_counts, show_states
     from assay.faces.cli.render import out
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 from assay.app.check import CheckedDataset, check
-from assay.app.check_files import FileCheckResult, check_files
+from assay.app.check_files import FileCheckResult, check_files, collect_file_findings
 from assay.app.dataset_state import DatasetState
-from assay.app.file_findings import collect_file_findings
 from assay.app.settings import Settings
 from assay.core.errors import AssayError
 from assay.core.prompt import strip_media_data

@@ -11,7 +11,7 @@ from assay.faces.cli.options import is_offline, offline_option
 
 if TYPE_CHECKING:
     from assay.app.dataset_list import ListedDataset
-    from assay.app.hub_listing import ListedHubDataset
+    from assay.app.hub_datasets import ListedHubDataset
 
 
 @click.command()
@@ -28,7 +28,7 @@ def datasets(names: tuple[str, ...], offline: bool | None, is_json: bool) -> Ans
     from pathlib import Path
 
     from assay.app.dataset_list import list_folder_datasets
-    from assay.app.hub_listing import list_hub_dataset
+    from assay.app.hub_datasets import list_hub_dataset
     from assay.app.offline.watch import offline_watch
     from assay.app.settings import RunSettings
     from assay.sources.hub_name import parse_hub_name

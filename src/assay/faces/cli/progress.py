@@ -19,9 +19,8 @@ from assay.core.task import Task
 from assay.dialects.shared.compilation import CompiledDataset
 from assay.engine.execute import Tally
 from assay.engine.plan import METHOD_BY_KIND
-from assay.faces.cli.budget import Budget
 from assay.faces.cli.downloads import DownloadScreen
-from assay.faces.cli.progress_views import PanelView, ProgressMode, View, open_view
+from assay.faces.cli.progress_views import Budget, PanelView, ProgressMode, View, open_view
 from assay.faces.cli.render import err, out, show_all_compiled
 from assay.hub.downloads import Download
 

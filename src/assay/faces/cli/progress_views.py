@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import TracebackType
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -17,11 +19,45 @@ from rich.text import Text
 from assay.app.progress import ProgressGauge, RunProgress
 from assay.core.run import RunManifest
 from assay.engine.execute import Tally
-from assay.faces.cli.budget import Budget
 from assay.faces.cli.panel import ProgressPanel
 from assay.faces.cli.progress_words import PHASES, format_progress_line
 from assay.faces.cli.render import err
 from assay.sources.datasets_library import showing_downloads
+
+SHARE = 0.004
+"""Of the run's time, what looking at it may take, and drawing as much again: less than a hundredth in all."""
+
+
+class Budget:
+    """When a thing may be done again: so often at most, and for a small share of the time at most.
+
+    What it takes is this thread's own computing, since a thread also waits for others.
+    """
+
+    def __init__(
+        self,
+        every_s: float,
+        clock: Callable[[], float] = time.monotonic,
+        computed: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self.pause_s = every_s
+        """How long to wait until it is done again."""
+        self.next = clock()
+        """When it is done again; at once, at first."""
+        self._every_s = every_s
+        self._clock = clock
+        self._computed = computed
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = self._computed()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pause_s = max(self._every_s, (self._computed() - self._began) / SHARE)
+        self.next = self._clock() + self.pause_s
+
 
 ProgressMode: TypeAlias = Literal["auto", "lines", "json", "none"]
 """What a person may choose between; `auto` is the panel where it can be drawn."""

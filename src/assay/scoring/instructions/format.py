@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 
-from assay.scoring.instructions.instruction import Count, Instruction, Text
+from assay.scoring.instructions.instruction import Count, Instruction, Relation, Text, compare_count
+from assay.scoring.instructions.language import (
+    count_capital_words,
+    count_words,
+    detect_language,
+    split_sentences,
+)
 
 _STAR_BULLET = re.compile(r"\s*\*[^*]")
 _DASH_BULLET = re.compile(r"\s*-")
@@ -103,3 +109,267 @@ def _is_bullet(line: str) -> bool:
 def _has_title(line: str) -> bool:
     start, end = line.find("<<"), line.rfind(">>")
     return 0 <= start < end and bool(line[start:end].lstrip("<").rstrip(">").strip())
+
+
+class CapitalWordFrequency(Instruction, frozen=True):
+    """Use at least, or less than, so many words in capitals."""
+
+    id: ClassVar[str] = "change_case:capital_word_frequency"
+    capital_frequency: Count
+    capital_relation: Relation
+
+    def is_followed(self, response: str) -> bool:
+        """Whether the number of words in capitals is as wanted."""
+        return compare_count(count_capital_words(response), self.capital_relation, self.capital_frequency)
+
+
+class AllCapitals(Instruction, frozen=True):
+    """Write in English, and in capital letters only."""
+
+    id: ClassVar[str] = "change_case:english_capital"
+
+    def is_followed(self, response: str) -> bool:
+        """Whether no letter is small and the language is English."""
+        return response.isupper() and detect_language(response) in ("en", None)
+
+
+class AllLowercase(Instruction, frozen=True):
+    """Write in English, and in small letters only."""
+
+    id: ClassVar[str] = "change_case:english_lowercase"
+
+    def is_followed(self, response: str) -> bool:
+        """Whether no letter is a capital and the language is English."""
+        return response.islower() and detect_language(response) in ("en", None)
+
+
+class TwoResponses(Instruction, frozen=True):
+    """Give two different answers, parted by six stars."""
+
+    id: ClassVar[str] = "combination:two_responses"
+
+    def is_followed(self, response: str) -> bool:
+        """Whether there are two answers that differ. Stars may also stand around both."""
+        first, *others = (part.strip() for part in response.split("******"))
+        if not others:
+            return False
+        *inner, last = others
+        answers = [answer for answer in (first, *inner, last) if answer]
+        return all(inner) and len(answers) == 2 and answers[0] != answers[1]
+
+
+class RepeatPrompt(Instruction, frozen=True):
+    """Repeat the request word for word, in any case, and then answer it."""
+
+    id: ClassVar[str] = "combination:repeat_prompt"
+    prompt_to_repeat: Text
+
+    def is_followed(self, response: str) -> bool:
+        """Whether the response begins with the request. That an answer follows is not asked."""
+        return response.strip().lower().startswith(self.prompt_to_repeat.strip().lower())
+
+
+# The innermost pair: of `[[name]` it is the same one, and a runaway of opening brackets is read only once.
+_PLACEHOLDER = re.compile(r"\[[^\[\]\n]*\]")
+# Writers put spaces between the letters of these two; any other marker is looked for as it is.
+_SPACED_MARKERS = {
+    "P.S.": re.compile(r"p\.\s?s\.", re.IGNORECASE),
+    "P.P.S": re.compile(r"p\.\s?p\.\s?s", re.IGNORECASE),
+}
+
+
+class Placeholders(Instruction, frozen=True):
+    """Use at least so many placeholders in square brackets, such as `[address]`."""
+
+    id: ClassVar[str] = "detectable_content:number_placeholders"
+    num_placeholders: Count
+
+    def is_followed(self, response: str) -> bool:
+        """Whether there are enough pairs of brackets, each on one line."""
+        return len(_PLACEHOLDER.findall(response)) >= self.num_placeholders
+
+
+class Postscript(Instruction, frozen=True):
+    """Add a postscript that begins with a marker, in any case. It is not asked to stand at the end."""
+
+    id: ClassVar[str] = "detectable_content:postscript"
+    postscript_marker: Text
+
+    def is_followed(self, response: str) -> bool:
+        """Whether the marker is there."""
+        marker = self.postscript_marker.strip()
+        if spaced := _SPACED_MARKERS.get(marker):
+            return spaced.search(response) is not None
+        return marker.lower() in response.lower()
+
+
+class EndPhrase(Instruction, frozen=True):
+    """End with an exact phrase, in any case; double quotes after it are allowed."""
+
+    id: ClassVar[str] = "startend:end_checker"
+    end_phrase: Text
+
+    def is_followed(self, response: str) -> bool:
+        """Whether nothing but white space and quotes follows the phrase."""
+        return response.strip().strip('"').lower().endswith(self.end_phrase.strip().lower())
+
+
+class Quotation(Instruction, frozen=True):
+    """Wrap the whole response in double quotes; curly ones are none."""
+
+    id: ClassVar[str] = "startend:quotation"
+
+    def is_followed(self, response: str) -> bool:
+        """Whether the response begins and ends with a double quote of its own."""
+        text = response.strip()
+        return len(text) > 1 and text[0] == text[-1] == '"'
+
+
+class NoComma(Instruction, frozen=True):
+    """Use no commas. Those of other scripts are not meant."""
+
+    id: ClassVar[str] = "punctuation:no_comma"
+
+    def is_followed(self, response: str) -> bool:
+        """Whether there is no comma."""
+        return "," not in response
+
+
+Words = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+Letter = Annotated[str, msgspec.Meta(min_length=1, max_length=1)]
+
+
+class KeywordsExist(Instruction, frozen=True):
+    """Use each of these keywords, in any case; a part of a longer word counts."""
+
+    id: ClassVar[str] = "keywords:existence"
+    keywords: Words
+
+    def is_followed(self, response: str) -> bool:
+        """Whether every keyword is there."""
+        return all(_occurrences(keyword, response) for keyword in self.keywords)
+
+
+class KeywordFrequency(Instruction, frozen=True):
+    """Use a keyword at least, or less than, so many times, in any case; a part of a longer word counts."""
+
+    id: ClassVar[str] = "keywords:frequency"
+    keyword: Text
+    frequency: Count
+    relation: Relation
+
+    def is_followed(self, response: str) -> bool:
+        """Whether the keyword is there as often as wanted."""
+        return compare_count(_occurrences(self.keyword.strip(), response), self.relation, self.frequency)
+
+
+class ForbiddenWords(Instruction, frozen=True):
+    """Use none of these words, in any case; a part of a longer word is allowed."""
+
+    id: ClassVar[str] = "keywords:forbidden_words"
+    forbidden_words: Words
+
+    def is_followed(self, response: str) -> bool:
+        """Whether no forbidden word stands in the response."""
+        return not any(
+            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", response, re.IGNORECASE)
+            for word in self.forbidden_words
+        )
+
+
+class LetterFrequency(Instruction, frozen=True):
+    """Use a letter at least, or less than, so many times, in any case.
+
+    Any character is counted. For one that is no letter from a to z ("#", "!") the reference draws a letter at
+    random and counts that.
+    """
+
+    id: ClassVar[str] = "keywords:letter_frequency"
+    letter: Letter
+    let_frequency: Count
+    let_relation: Relation
+
+    def is_followed(self, response: str) -> bool:
+        """Whether the letter is there as often as wanted."""
+        count = response.lower().count(self.letter.lower())
+        return compare_count(count, self.let_relation, self.let_frequency)
+
+
+def _occurrences(keyword: str, text: str) -> int:
+    return len(re.findall(re.escape(keyword), text, re.IGNORECASE))
+
+
+# What ends the first word of a paragraph, beside white space.
+_FIRST_WORD_END = re.compile(r"""[.,?!'"]""")
+
+
+class WordCount(Instruction, frozen=True):
+    """Write at least, or less than, so many words."""
+
+    id: ClassVar[str] = "length_constraints:number_words"
+    num_words: Count
+    relation: Relation
+
+    def is_followed(self, response: str) -> bool:
+        """Whether the number of words is as wanted."""
+        return compare_count(count_words(response), self.relation, self.num_words)
+
+
+class SentenceCount(Instruction, frozen=True):
+    """Write at least, or less than, so many sentences."""
+
+    id: ClassVar[str] = "length_constraints:number_sentences"
+    num_sentences: Count
+    relation: Relation
+
+    def is_followed(self, response: str) -> bool:
+        """Whether the number of sentences is as wanted."""
+        return compare_count(len(split_sentences(response)), self.relation, self.num_sentences)
+
+
+class ParagraphCount(Instruction, frozen=True):
+    """Write exactly so many paragraphs, parted by the divider `***`.
+
+    A divider at the very beginning or end parts nothing. Two dividers with nothing between are a mistake.
+    """
+
+    id: ClassVar[str] = "length_constraints:number_paragraphs"
+    num_paragraphs: Count
+
+    def is_followed(self, response: str) -> bool:
+        """Whether dividers part the wanted number of paragraphs."""
+        first, *others = (part.strip() for part in response.split("***"))
+        if not others:
+            return self.num_paragraphs == 1
+        *inner, last = others
+        return all(inner) and bool(first) + len(inner) + bool(last) == self.num_paragraphs
+
+
+class NthParagraphFirstWord(Instruction, frozen=True):
+    """Write exactly so many paragraphs, parted by an empty line, and begin one of them with a given word.
+
+    Empty paragraphs are not counted, but they take a place when the wanted one is looked up, as in the
+    reference: after four line breaks in a row the next paragraphs each stand one place later.
+    """
+
+    id: ClassVar[str] = "length_constraints:nth_paragraph_first_word"
+    num_paragraphs: Count
+    nth_paragraph: Annotated[int, msgspec.Meta(ge=1)]
+    first_word: Text
+
+    def is_followed(self, response: str) -> bool:
+        """Whether there are so many paragraphs, and the wanted one begins as wanted."""
+        paragraphs = [part.strip() for part in response.split("\n\n")]
+        count = sum(1 for paragraph in paragraphs if paragraph)
+        if count != self.num_paragraphs or self.nth_paragraph > count:
+            return False
+        return _first_word(paragraphs[self.nth_paragraph - 1]) == self.first_word.lower()
+
+
+def _first_word(paragraph: str) -> str:
+    """Return the first word in small letters, without quotes before it and marks after it."""
+    opening = paragraph.split(maxsplit=1)[:1]
+    if not opening:
+        return ""
+    word = opening[0].lstrip("'").lstrip('"')
+    return _FIRST_WORD_END.split(word, maxsplit=1)[0].lower()

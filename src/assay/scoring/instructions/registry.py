@@ -8,28 +8,34 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import Problem, Problems, listing, suggest_name
-from assay.scoring.instructions.case import AllCapitals, AllLowercase, CapitalWordFrequency
-from assay.scoring.instructions.combination import RepeatPrompt, TwoResponses
-from assay.scoring.instructions.content import Placeholders, Postscript
-from assay.scoring.instructions.ends import EndPhrase, Quotation
 from assay.scoring.instructions.format import (
+    AllCapitals,
+    AllLowercase,
     BulletList,
+    CapitalWordFrequency,
     ConstrainedResponse,
+    EndPhrase,
+    ForbiddenWords,
     HighlightedSections,
     JsonFormat,
-    Sections,
-    Title,
-)
-from assay.scoring.instructions.instruction import Instruction
-from assay.scoring.instructions.keywords import (
-    ForbiddenWords,
     KeywordFrequency,
     KeywordsExist,
     LetterFrequency,
+    NoComma,
+    NthParagraphFirstWord,
+    ParagraphCount,
+    Placeholders,
+    Postscript,
+    Quotation,
+    RepeatPrompt,
+    Sections,
+    SentenceCount,
+    Title,
+    TwoResponses,
+    WordCount,
 )
+from assay.scoring.instructions.instruction import Instruction
 from assay.scoring.instructions.language import ResponseLanguage
-from assay.scoring.instructions.length import NthParagraphFirstWord, ParagraphCount, SentenceCount, WordCount
-from assay.scoring.instructions.punctuation import NoComma
 
 INSTRUCTIONS: dict[str, type[Instruction]] = {
     kind.id: kind

@@ -8,8 +8,7 @@ from typing import Any
 
 from assay.scoring.latex import is_equiv, latex_form
 from assay.scoring.metrics.accuracy import Accuracy, WordAccuracy
-from assay.scoring.metrics.answers import F1, Em
-from assay.scoring.metrics.drop import get_answers
+from assay.scoring.metrics.answers import F1, Em, get_answers
 from assay.scoring.metrics.gaokao import GaokaoBenchMetric
 from assay.scoring.metrics.ifeval import IFEval
 from assay.scoring.metrics.likelihoods import PPL

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, get_args
 
-from assay.scoring.instructions.following import Strictness, check_instructions
+from assay.scoring.instructions.instruction import Strictness, check_instructions
 from assay.scoring.instructions.language import require_langdetect
 from assay.scoring.instructions.registry import read_rows
 from assay.scoring.metrics.checks import check_lengths

@@ -15,7 +15,7 @@ from assay.core.task import ComponentSpec, CorpusScorer, Scorer
 SCORERS: dict[str, str] = {
     "option_likelihood": "assay.scoring.scorers.likelihood:OptionLikelihood",
     "whole_text_likelihood": "assay.scoring.scorers.likelihood:WholeTextLikelihood",
-    "text_likelihood": "assay.scoring.scorers.text:TextLikelihood",
+    "text_likelihood": "assay.scoring.scorers.likelihood:TextLikelihood",
     "sentence_likelihood": "assay.scoring.scorers.sentence_likelihood:SentenceLikelihood",
     "label_probability": "assay.scoring.scorers.probability:LabelProbability",
     "generated_option": "assay.scoring.scorers.generated:GeneratedOption",

@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 from assay.app.bench_page import StoredBench, compute_aisbench_numbers, write_page
 from assay.bench.aisbench_profile import STATS, NoResult, ProfileResult
 from assay.bench.folder import BenchManifest, get_records_path, read_records
-from assay.bench.merged_items import split_item_id
+from assay.bench.item_stream import split_item_id
 from assay.bench.records import CallRecord
 from assay.core.run import Setting
 from assay.dialects.openicl.performance_summary import PerformanceSummary

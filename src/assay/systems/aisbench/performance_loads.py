@@ -13,8 +13,7 @@ import msgspec
 
 from assay.app.bench_items import ItemSettings, load_items
 from assay.app.dialects import TABLE, detect_dialect
-from assay.bench.item_stream import Items
-from assay.bench.merged_items import merge_items
+from assay.bench.item_stream import Items, merge_items
 from assay.bench.mooncake import TraceTimes
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
@@ -23,8 +22,8 @@ from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.config.entry import DatasetEntry
 from assay.dialects.openicl.detect import is_config
 from assay.dialects.openicl.entries import ConfigEntry, load_entries
-from assay.dialects.openicl.load_presets import LOAD_PRESET_NAME as PRESET_NAME
-from assay.dialects.openicl.load_presets import LOAD_PRESETS
+from assay.dialects.openicl.model_presets import LOAD_PRESET_NAME as PRESET_NAME
+from assay.dialects.openicl.model_presets import LOAD_PRESETS
 from assay.sources.files import open_source
 
 CODE = "BENCH-030"

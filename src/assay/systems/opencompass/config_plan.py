@@ -17,9 +17,8 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.config.lists import read_dict_list, read_model_dicts, read_summarizer
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
 from assay.dialects.openicl.config_search import ConfigFolders, format_ambiguous_name
-from assay.dialects.openicl.load_presets import LOAD_PRESETS
 from assay.dialects.openicl.model_keys import Family
-from assay.dialects.openicl.model_presets import MODEL_PRESETS
+from assay.dialects.openicl.model_presets import LOAD_PRESETS, MODEL_PRESETS
 from assay.dialects.openicl.models import MODEL_CODE, ModelConfig, find_family, read_models
 from assay.dialects.openicl.performance_summary import (
     SUMMARY_PRESETS,

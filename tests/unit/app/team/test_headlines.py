@@ -8,7 +8,7 @@ import pytest
 
 from assay.app.run import run
 from assay.app.settings import RunSettings, Settings
-from assay.app.team.headlines import require_headline
+from assay.app.team.checking import require_headline
 from assay.core.errors import AssayError, AuthorError, PlanError
 
 _TABLES = {

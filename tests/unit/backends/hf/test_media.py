@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from assay.backends.hf.backend import HfBackend
-from assay.backends.hf.media_decoding import decode_audio, resample_audio
+from assay.backends.hf.media_prompts import decode_audio, resample_audio
 from assay.core.errors import BackendError
 from assay.core.media import Audio, Image, Medium, Part, Text
 from assay.core.prompt import Message

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.backends.hf.sentence_pairs import compare_pairs
+from assay.backends.hf.sentence_encoder import compare_pairs
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.backends.hf.generation import Draft, EndDetector, new_draft
-from assay.backends.vllm.generation_jobs import WriteJob
+from assay.backends.vllm.backend import WriteJob
 from assay.backends.vllm.token_engine import WriteAnswer
 from assay.core.request import Sampling
 from assay.core.response import Finish, Output

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.backends.hf.gguf_header import NotGguf, read_header
-from assay.backends.local.model_files import FolderFiles, GgufFiles
-from assay.backends.local.model_identity import hash_file, hash_files
+from assay.backends.local.model_files import FolderFiles, GgufFiles, hash_file, hash_files
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
 from assay.core.request import Generate, Sampling, make_request
@@ -128,7 +127,7 @@ def test_hash_is_kept_by_size_and_time(tmp_path: Path, monkeypatch: pytest.Monke
     file.write_bytes(b"x" * 1000)
     first = hash_file(file)
     monkeypatch.setattr(
-        "assay.backends.local.model_identity._BLOCK", 0
+        "assay.backends.local.model_files._BLOCK", 0
     )  # A second reading would now see nothing.
     assert hash_file(file) == first
 

@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.backends.local.rolling_windows import (
+    TextLength,
     Window,
     WindowTrouble,
     cut_classic_windows,
     cut_gptq_windows,
     cut_stride_windows,
     cut_windows,
+    measure_scored_text,
 )
-from assay.backends.local.scored_text import TextLength, measure_scored_text
 from assay.core.request import Windows
 
 COUNTS = st.integers(2, 300)

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from assay.backends.hf.loading import load_tokenizer
-from assay.backends.local.scored_text import find_token_starts
+from assay.backends.local.rolling_windows import find_token_starts
 from assay.backends.local.tokenization import EncodedSpan, EncodedWindows, Tokenization
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Span, Windows

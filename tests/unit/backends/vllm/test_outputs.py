@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from assay.backends.vllm.outputs import convert_read_output, convert_write_output
+from assay.backends.vllm.engine import convert_read_output, convert_write_output
 from assay.backends.vllm.token_engine import ReadAsk, WriteAsk
 
 

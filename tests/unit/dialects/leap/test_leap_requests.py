@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.dialects.leap.author_requests import Request, RequestFactory
-from assay.dialects.leap.library import general_detokenize, positional_deprecated
+from assay.dialects.leap.loading import general_detokenize, positional_deprecated
 
 rf = RequestFactory()
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from assay.core.errors import Problem
-from assay.dialects.llmbox.library.download_config import DownloadConfig
 from assay.dialects.llmbox.library.raw_data import Load, RawData
+from assay.dialects.llmbox.loading import DownloadConfig
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.hub import LocalHub
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from assay.dialects.llmbox.library.subset_rule import accepts_subset
+from assay.dialects.llmbox.library.raw_data import accepts_subset
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from assay.dialects.openicl.ranges import select_range_rows
+from assay.dialects.openicl.dataset_rows import select_range_rows
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from assay.core.prompt import Message
 from assay.core.request import Sampling
-from assay.dialects.openicl.conversation_columns import (
+from assay.dialects.openicl.task import (
     RowConversation,
     UnreadableTurns,
     build_turn_requests,

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from assay.app.evaluator_values import find_value_names
+from assay.app.dataset_docs import find_value_names
 from assay.dialects.openicl.authored.returned_names import read_evaluator_class
-from assay.dialects.openicl.readme_description import ConfigDescriber, ConfigDescription
-from assay.dialects.openicl.templates.inline_examples import count_inline_examples
+from assay.dialects.openicl.readme_description import (
+    ConfigDescriber,
+    ConfigDescription,
+    count_inline_examples,
+)
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec, read_template
 
 CONFIG = """

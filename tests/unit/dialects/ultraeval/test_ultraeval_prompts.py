@@ -12,8 +12,8 @@ from assay.core.errors import AuthorError
 from assay.core.prompt import Message, final_text
 from assay.core.request import Generate, Labels, Span
 from assay.core.task import ComponentSpec
-from assay.dialects.ultraeval.letters import LetterForm, infer_letter_form
 from assay.dialects.ultraeval.script import Generator
+from assay.dialects.ultraeval.task import LetterForm, infer_letter_form
 from fakes.transforms import (
     FREE,
     GEN,

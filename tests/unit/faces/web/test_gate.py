@@ -14,8 +14,7 @@ from litestar.types import HTTPReceiveMessage
 from assay.core.roles import Role
 from assay.faces.web.error_responses import HttpError
 from assay.faces.web.security import gate
-from assay.faces.web.security.gate import Bounds
-from assay.faces.web.security.headers import POLICY
+from assay.faces.web.security.gate import POLICY, Bounds
 from fakes.asgi_client import Answer
 from fakes.asgi_client import AsgiClient as Client
 

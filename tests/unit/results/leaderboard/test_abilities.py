@@ -13,7 +13,7 @@ from assay.core.task import TaskSpec
 from assay.results.leaderboard.abilities import read_abilities
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.build import make_board
-from assay.scoring.rollup import roll_up_subsets
+from assay.scoring.summary_groups import roll_up_subsets
 from fakes.board_runs import Shelf, mean_of, task
 
 GOOD = [1.0] * 90 + [0.0] * 10

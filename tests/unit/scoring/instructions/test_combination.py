@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.scoring.instructions.combination import RepeatPrompt, TwoResponses
+from assay.scoring.instructions.format import RepeatPrompt, TwoResponses
 
 
 @pytest.mark.parametrize(

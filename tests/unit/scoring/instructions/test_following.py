@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.instructions.following import check_instructions, loose_variants
-from assay.scoring.instructions.format import JsonFormat
-from assay.scoring.instructions.keywords import ForbiddenWords
-from assay.scoring.instructions.length import ParagraphCount, WordCount
-from assay.scoring.instructions.punctuation import NoComma
+from assay.scoring.instructions.format import ForbiddenWords, JsonFormat, NoComma, ParagraphCount, WordCount
+from assay.scoring.instructions.instruction import check_instructions, loose_variants
 
 
 def test_an_introduction_and_a_farewell_are_forgiven() -> None:

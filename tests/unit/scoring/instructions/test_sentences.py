@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.instructions.sentences import split_sentences
+from assay.scoring.instructions.language import split_sentences
 
 # What Punkt, trained on English, makes of each.
 CASES = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.instructions.words import count_capital_words, count_words
+from assay.scoring.instructions.language import count_capital_words, count_words
 
 
 @pytest.mark.parametrize(

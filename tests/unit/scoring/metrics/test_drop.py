@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.scoring.metrics.answers import drop_score, get_answers
 from assay.scoring.metrics.assignment import best_assignment
-from assay.scoring.metrics.drop import drop_score, get_answers
 
 MATRICES = st.integers(1, 5).flatmap(
     lambda columns: st.lists(

@@ -6,22 +6,92 @@ from the hub itself; when they are in none, the error names the dataset and ever
 
 from __future__ import annotations
 
+import re
+import runpy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from logging import getLogger
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
-from assay.core.errors import Problem, listing
+from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
-from assay.dialects.llmbox.library.file_pattern import FilePattern
 from assay.dialects.llmbox.library.load_request import LoadRequest, require_known
-from assay.dialects.llmbox.library.python_data import read_python_rows
 from assay.dialects.llmbox.library.rows import Rows, read_rows
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
 from assay.sources.hub import LocalHub
 from assay.sources.hub_files import HubFiles
 from assay.sources.hub_name import HubName
 from assay.sources.splits import parse_split
+
+_FIX = "write one public object in it, a list of dicts; names that begin with _ do not count"
+
+
+def read_python_rows(path: Path) -> Rows:
+    """Run a file and return the rows of the only public object that it makes."""
+    where = Origin(str(path))
+    try:
+        variables = runpy.run_path(str(path))
+        public = {
+            name: value
+            for name, value in variables.items()
+            if not name.startswith("_") and not isinstance(value, ModuleType)
+        }
+        # Made here, since what makes the rows may be a generator of the file's own.
+        tables = [list(value) for value in public.values()] if len(public) == 1 else []
+    except Exception as error:
+        what = f"the file raised {type(error).__name__}: {error}"
+        raise AuthorError(Problem("DATA-004", what, _FIX, where)) from error
+    if not tables:
+        what = f"expected one public object, found {listing(public) or 'none'}"
+        raise AuthorError(Problem("DATA-004", what, _FIX, where))
+    rows: list[Any] = tables[0]
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            what = f"expected a dict, found {row!r:.80}"
+            raise AuthorError(Problem("DATA-004", what, _FIX, Origin(str(path), row=number)))
+    if not rows:
+        raise AuthorError(Problem("DATA-004", f"{next(iter(public))!r} holds no rows", _FIX, where))
+    return rows
+
+
+class FilePattern:
+    """Finds a subset's and split's file. A path without {split} is the file of every split."""
+
+    def __init__(self, text: str) -> None:
+        self.text = Path(text).as_posix()
+
+    def files(self, *, config: str | None, split: str | None) -> tuple[Path, ...]:
+        """Return the one file of a subset and split; raise when it is not there."""
+        name = self.text
+        for field, value in (("{subset}", config), ("{split}", split)):
+            if field in name and value is None:
+                what = f"the path {self.text!r} needs a {field[1:-1]}, and none was asked for"
+                raise DatasetMissing(Problem("SOURCE-010", what, f"write its name in place of {field}"))
+            name = name.replace(field, value or "")
+        path = Path(name)
+        if not path.is_file():
+            what, fix = f"there is no file {name!r}", "check the path"
+            raise DatasetMissing(Problem("SOURCE-010", what, fix, Origin(self.text)))
+        return (path,)
+
+    def configs(self, split: str | None) -> tuple[str, ...]:
+        """Return the subsets for which there is a file, of this split when one is named."""
+        if "{subset}" not in self.text:
+            return ()
+        text = self.text.replace("{split}", split) if split else self.text
+        before, *others = text.split("{subset}")
+        form = "(?P=subset)".join(map(_as_regex, others))
+        pattern = re.compile(f"{_as_regex(before)}(?P<subset>[^/]+){form}")
+        # The part of the path before its first field is where its files are.
+        above = Path(text.partition("{")[0] + "x").parent
+        found = (pattern.fullmatch(path.as_posix()) for path in above.rglob("*") if path.is_file())
+        return tuple(sorted({match["subset"] for match in found if match}))
+
+
+def _as_regex(text: str) -> str:
+    return "[^/]+".join(map(re.escape, text.split("{split}")))
 
 
 class Load(Protocol):
@@ -220,3 +290,26 @@ def _read(path: Path) -> Rows:
 def _format_problem(problem: Problem) -> str:
     place = "" if problem.where is None or problem.where.path in problem.what else f"in {problem.where}: "
     return place + problem.what
+
+
+_logger = getLogger(__name__)
+
+
+def accepts_subset(
+    load_args: Sequence[str] | None,
+    overwrite_subset: bool = True,
+    subset: str | None = "",
+    disable_warning: bool = False,
+) -> bool:
+    """Return whether `subset` may be loaded by a class with these `load_args`.
+
+    `(path,)` and `()` take any. `(path, own)` takes any when its own may be overwritten, which is logged, and
+    else only its own. None takes none: the class brings its rows.
+    """
+    if load_args is None:
+        return False
+    if len(load_args) < 2 or load_args[1] == subset:
+        return True
+    if overwrite_subset and not disable_warning:
+        _logger.warning("the subset %r takes the place of the class's own, %r", subset, load_args[1])
+    return overwrite_subset

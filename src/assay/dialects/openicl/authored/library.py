@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from assay.dialects.openicl.authored.base_classes import BaseDataset, BaseEvaluator
-from assay.dialects.openicl.authored.circular_datasets import CircularDatasetMeta
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
-from assay.dialects.openicl.authored.own_datasets import build_dataset_classes
+from assay.dialects.openicl.authored.own_datasets import CircularDatasetMeta, build_dataset_classes
 from assay.dialects.openicl.authored.registries import Registry, build_registries
 
 TEXT, IMAGE, VIDEO, AUDIO = (f"<AIS_{medium}_START>" for medium in ("TEXT", "IMAGE", "VIDEO", "AUDIO"))

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from assay.dialects.openicl.retrievers.bm25 import BM25Retriever
 from assay.dialects.openicl.retrievers.dpp import DPPRetriever
 from assay.dialects.openicl.retrievers.drawn import RandomRetriever
-from assay.dialects.openicl.retrievers.fix_k import FixKRetriever
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.retrievers.nearest import EncodingRetriever, TopkRetriever
-from assay.dialects.openicl.retrievers.retriever import Retriever
-from assay.dialects.openicl.retrievers.sliding_window import SlidingWindowRetriever
+from assay.dialects.openicl.retrievers.retriever import FixKRetriever, Retriever, SlidingWindowRetriever
 from assay.dialects.openicl.retrievers.votek import VotekRetriever
 from assay.dialects.shared.differences import Difference
 

@@ -12,11 +12,14 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.retrievers.bm25 import BM25Retriever
 from assay.dialects.openicl.retrievers.dpp import DPPRetriever
 from assay.dialects.openicl.retrievers.drawn import RandomRetriever
-from assay.dialects.openicl.retrievers.fix_k import FixKRetriever
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.retrievers.nearest import TopkRetriever
-from assay.dialects.openicl.retrievers.retriever import Retriever, ZeroRetriever
-from assay.dialects.openicl.retrievers.sliding_window import SlidingWindowRetriever
+from assay.dialects.openicl.retrievers.retriever import (
+    FixKRetriever,
+    Retriever,
+    SlidingWindowRetriever,
+    ZeroRetriever,
+)
 from assay.dialects.openicl.retrievers.votek import VotekRetriever
 
 _CLASSES: tuple[type[Retriever], ...] = (

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError
+from assay.core.errors import Problem, UsageError, listing
 from assay.dialects.openicl.retrievers.corpus import Corpus
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
@@ -119,3 +119,77 @@ def pick_others(corpus: Corpus, row: int, preferred: Iterable[int], n: int) -> t
     """Return the first n of some train rows that are not the test row itself."""
     own = corpus.own(row)
     return tuple(islice((at for at in preferred if at not in own), n))
+
+
+class FixKRetriever(Retriever, frozen=True, kw_only=True):
+    """Rows of the train split by their indexes."""
+
+    fix_id_list: tuple[int, ...]
+    ice_num: Count = 1
+    """Without effect: all of the list is shown."""
+
+    @property
+    def count(self) -> int:
+        """The length of the list."""
+        return len(self.fix_id_list)
+
+    def check(self, corpus: Corpus, *, is_faithful: bool = False) -> None:
+        """Raise if an index is not one of a row."""
+        n = len(corpus.train)
+        if outside := [str(at) for at in self.fix_id_list if not 0 <= at < n]:
+            has = f"rows 0 to {n - 1}" if n else "no rows"
+            raise corpus.lacks(
+                f"fix_id_list names {listing(outside)}, and the split {corpus.train_split!r} has {has}",
+                "name rows that are there, or another train_split",
+            )
+
+    def _counting(self, n: int) -> Retriever:
+        if n > self.count:
+            raise self._build_count_error(n, f"ask for {self.count} or fewer, or write more into fix_id_list")
+        return msgspec.structs.replace(self, fix_id_list=self.fix_id_list[:n])
+
+    def _picked(self, corpus: Corpus) -> PickedRows:
+        return [pick_others(corpus, row, self.fix_id_list, self.count) for row in range(len(corpus.test))]
+
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
+        return [self.fix_id_list] * len(corpus.test)
+
+
+class SlidingWindowRetriever(Retriever, frozen=True, kw_only=True):
+    """The k train rows before a row's own place; before the first comes the last."""
+
+    k: AtLeastOne
+    ice_num: Count = 1
+    """Without effect: `k` are shown."""
+
+    @property
+    def count(self) -> int:
+        """`k`."""
+        return self.k
+
+    def _counting(self, n: int) -> Retriever:
+        return msgspec.structs.replace(self, k=n)
+
+    def _picked(self, corpus: Corpus) -> PickedRows:
+        n = len(corpus.train)
+        picked = []
+        for row, place in enumerate(corpus.places):
+            back = ((place - step) % n for step in range(1, n + 1))
+            picked.append(pick_others(corpus, row, back, self.k)[::-1])
+        return picked
+
+    def _pick_originals(self, corpus: Corpus) -> PickedRows:
+        n = len(corpus.train)
+        picked = []
+        for place in corpus.places:
+            window = tuple(range(place - self.k, place))
+            # Before the first row come the last ones of the train split; behind its end comes nothing.
+            wrapped = tuple(n + at if at < 0 else at for at in window)
+            if min(wrapped) < 0 or max(wrapped) >= n:
+                raise corpus.lacks(
+                    f"row {place} of the test split is shown the train rows {window[0]} to {window[-1]}, "
+                    f"and the split {corpus.train_split!r} has {n}",
+                    "leave --fidelity faithful away, or use splits of one length",
+                )
+            picked.append(wrapped)
+        return picked

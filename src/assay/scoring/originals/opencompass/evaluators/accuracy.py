@@ -10,14 +10,14 @@ from rapidfuzz.distance import Levenshtein
 from assay.scoring.differences import Difference
 from assay.scoring.metrics.accuracy import is_equal
 from assay.scoring.metrics.checks import Misfit
-from assay.scoring.originals.opencompass.evaluators.by_row import (
+from assay.scoring.originals.opencompass.evaluators.evaluator import (
+    EvaluatedRow,
     RowEvaluator,
     gold_text,
     require_field,
     require_gold,
     to_text,
 )
-from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 
 _STATES = {

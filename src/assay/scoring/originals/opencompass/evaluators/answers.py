@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from assay.scoring.differences import Difference
 from assay.scoring.metrics.words import bag_f1, squad_form
 from assay.scoring.normalize import contains
-from assay.scoring.originals.opencompass.evaluators.by_row import (
+from assay.scoring.originals.opencompass.evaluators.evaluator import (
+    EvaluatedRow,
     RowEvaluator,
     gold_text,
     gold_texts,
     to_text,
 )
-from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 from assay.scoring.scorers.grading import AnswerGrader
 

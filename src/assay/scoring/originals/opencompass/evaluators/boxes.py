@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from assay.scoring.differences import Difference
 from assay.scoring.metrics.checks import Misfit
-from assay.scoring.originals.opencompass.evaluators.by_row import RowEvaluator, require_gold
-from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, RowEvaluator, require_gold
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""

@@ -17,8 +17,13 @@ from assay.scoring.differences import Difference
 from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.estimators import majority
 from assay.scoring.originals.opencompass.evaluators.accuracy import equal_texts
-from assay.scoring.originals.opencompass.evaluators.by_row import require_field, require_gold, to_text
-from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.originals.opencompass.evaluators.evaluator import (
+    EvaluatedRow,
+    Evaluator,
+    require_field,
+    require_gold,
+    to_text,
+)
 
 OptionOrder = tuple[str, ...]
 """Options in the order in which a row shows them."""

@@ -18,7 +18,7 @@ from assay.scoring.judges.reading import GRADE_RULES
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.evaluators.judged import JudgeEvaluator
-from assay.scoring.originals.opencompass.evaluators.named import make_by_name
+from assay.scoring.originals.opencompass.evaluators.readings import make_by_name
 
 BuildQuestions = Callable[[EvaluatedRow, Any], Sequence[Question]]
 """Returns what to ask about a row's prediction, one question for each turn; may raise Unaskable."""

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from assay.scoring.differences import Difference
 from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.ifeval import IFEval
-from assay.scoring.originals.opencompass.evaluators.by_row import to_text
-from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator, to_text
 
 _STRICT = "Prompt-level-strict-accuracy"
 

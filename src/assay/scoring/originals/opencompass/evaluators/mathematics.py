@@ -11,14 +11,15 @@ from assay.scoring.differences import Difference
 from assay.scoring.latex_answers import Version, are_alike
 from assay.scoring.metrics.checks import Misfit, check_lengths, missing_requirement, score_rows
 from assay.scoring.normalize import parse_number
-from assay.scoring.originals.opencompass.evaluators.by_row import (
+from assay.scoring.originals.opencompass.evaluators.evaluator import (
+    EvaluatedRow,
+    Evaluator,
     Processor,
     RowEvaluator,
     gold_text,
     require_gold,
     to_text,
 )
-from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.sandbox import Limits, Protections, Sandbox, Status
 
 _TOLERANCE = 1e-6

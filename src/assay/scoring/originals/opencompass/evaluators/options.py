@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from assay.scoring.differences import Difference
 from assay.scoring.extract import extract_option
-from assay.scoring.originals.opencompass.evaluators.by_row import (
+from assay.scoring.originals.opencompass.evaluators.circular import CircularPattern, ColumnCircularEvaluator
+from assay.scoring.originals.opencompass.evaluators.evaluator import (
+    EvaluatedRow,
     RowEvaluator,
     gold_text,
     require_field,
     to_text,
 )
-from assay.scoring.originals.opencompass.evaluators.circular import CircularPattern, ColumnCircularEvaluator
-from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.option_reader import infer_option
 
 _GUESSES = Difference(

@@ -18,7 +18,7 @@ from assay.scoring.judges.reading import CHOICE_RULES
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.evaluators.judged import JudgeEvaluator
-from assay.scoring.originals.opencompass.evaluators.named import make_by_name
+from assay.scoring.originals.opencompass.evaluators.readings import make_by_name
 
 Winner: TypeAlias = Literal["first", "second", "neither"]
 AnswerOrder: TypeAlias = Literal["both", "random", "model_first", "rival_first"]

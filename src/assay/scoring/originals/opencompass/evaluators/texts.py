@@ -12,14 +12,14 @@ from assay.scoring.metrics.rouge import Words, has_ascii_words, rouge
 from assay.scoring.metrics.rouge_sets import compute_set_rouge
 from assay.scoring.metrics.translation import add_rows, bleu_counts, sentence_bleu
 from assay.scoring.normalize import split_any_script
-from assay.scoring.originals.opencompass.evaluators.by_row import (
+from assay.scoring.originals.opencompass.evaluators.evaluator import (
+    EvaluatedRow,
     Processor,
     RowEvaluator,
     gold_text,
     gold_texts,
     to_text,
 )
-from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
 from assay.scoring.originals.opencompass.postprocess.chinese import split_chinese_words
 

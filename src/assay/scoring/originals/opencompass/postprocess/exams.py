@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.letters import (
+from assay.scoring.originals.opencompass.postprocess.options import (
     INSIDE_WORDS,
     filter_letters,
     letters_together,

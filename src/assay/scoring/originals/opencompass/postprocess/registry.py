@@ -25,8 +25,7 @@ from assay.scoring.originals.opencompass.postprocess import (
     theorem_qa,
     word_problems,
 )
-from assay.scoring.originals.opencompass.postprocess.arguments import bind_arguments
-from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
+from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, bind_arguments
 
 ULTRAEVAL: Mapping[str, PostProcessor] = {
     "exact_match_post": answers.EXACT_MATCH,

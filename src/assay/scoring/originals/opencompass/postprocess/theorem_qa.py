@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from assay.scoring.differences import Difference
-from assay.scoring.originals.opencompass.postprocess.arithmetic import calculate
+from assay.scoring.originals.opencompass.postprocess.mathematics import calculate
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 
 _THEOREM_QA_STATEMENT = re.compile("The answer is:?|the answer is")

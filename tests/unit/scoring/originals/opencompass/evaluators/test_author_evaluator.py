@@ -11,7 +11,7 @@ import pytest
 from assay.core.errors import AuthorError
 from assay.scoring.originals.llmbox.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators import AuthorEvaluator, EvaluatedRow
-from assay.scoring.originals.opencompass.evaluators.row_table import RowTable
+from assay.scoring.originals.opencompass.evaluators.author import RowTable
 
 PERCENT, OWN = MetricUnit(100.0, True), MetricUnit(1.0, False)
 

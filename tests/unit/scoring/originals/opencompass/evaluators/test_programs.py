@@ -8,7 +8,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.scoring.originals.opencompass.evaluators import EvaluatedRow, make_evaluator
-from assay.scoring.originals.opencompass.evaluators.equality import guard_assertions
+from assay.scoring.originals.opencompass.evaluators.programs import guard_assertions
 
 TWICE = {
     "prompt": "def twice(x):\n",

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.scoring.originals.opencompass.postprocess import CORRECTED, POSTPROCESSORS, find_postprocessor
-from assay.scoring.originals.opencompass.postprocess.hendrycks import hendrycks_form
+from assay.scoring.originals.opencompass.postprocess.minerva import hendrycks_form
 from assay.scoring.originals.opencompass.postprocess.registry import ULTRAEVAL
 
 # (post-processor, text, the original's answer, the answer here)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.response import Completion, Response
-from assay.engine import in_flight
-from assay.engine.in_flight import PendingSample, PendingSamples
+from assay.engine import pending_samples
+from assay.engine.pending_samples import PendingSample, PendingSamples
 from fakes.engine import FakeTask
 
 ANSWER = Response("id", "key", Completion((), 0))
@@ -30,8 +30,8 @@ def test_samples_land_in_order_and_what_is_held_is_counted(
     order.shuffle(owed)  # type: ignore[attr-defined]
     landed: list[PendingSample] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(in_flight, "MOST_HELD", most)
-        patched.setattr(in_flight, "MOST_HELD_CHARS", most_chars)
+        patched.setattr(pending_samples, "MOST_HELD", most)
+        patched.setattr(pending_samples, "MOST_HELD_CHARS", most_chars)
         for done, (at, index) in enumerate([(-1, -1), *owed]):
             if at >= 0:
                 assert way.answered(begun[at], index, ANSWER) == (begun[at].n_owed == 0)
