@@ -128,7 +128,7 @@ def test_every_shape_is_walked_twice(tmp_path: Path, monkeypatch: pytest.MonkeyP
     n_read = 0
     kind = type(open_source(path))
     # A csv file is checked without records.
-    walk = "_glance" if name.endswith("csv") else "_read"
+    walk = "_scan_rows" if name.endswith("csv") else "_read"
     original = getattr(kind, walk)
 
     def counted(source: Source, report: Report) -> Iterator[Record]:
