@@ -10,6 +10,7 @@ import click
 
 from assay.app.dataset_state import DatasetState
 from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.option_groups import GroupedCommand
 from assay.faces.cli.options import build_settings, dataset_options
 
 if TYPE_CHECKING:
@@ -19,24 +20,24 @@ if TYPE_CHECKING:
     from assay.core.errors import Problem
 
 HAS_ERRORS = 1
-"""Exit status when something is wrong with a dataset."""
+"""Exit status when a dataset has errors."""
 
 
-@click.command()
+@click.command(cls=GroupedCommand, shared_from="assay run")
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
 @dataset_options
-@click.option("--prompts", type=int, default=2, show_default=True, help="Prompts to show.")
+@click.option("--prompts", type=int, default=2, show_default=True, help="Number of prompts to show.")
 @json_option
 def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) -> int | Answer:
-    """Find out everything about a dataset that needs no model.
+    """Check a dataset without running a model.
 
-    Shows how columns were understood and prompts as they will be sent; reports wrong answers, broken,
-    repeated and empty rows, leaking shots and the balance of labels. With --model, also whether the
-    model can do the methods and which prompts are too long for it. Of a config also whether the README
-    beside it agrees with it, and whether the prompt hash in its name is right.
+    Shows what each column means and the prompts as they will be sent. Reports wrong answers, broken,
+    duplicate and empty rows, examples that leak answers, and the balance of labels. With --model, also
+    checks that the model supports the methods and that prompts fit its context. For a config, also
+    compares it with the README next to it and with the prompt hash in its name.
 
-    Several datasets, or a folder of them, get one line each: ok, the data that is needed and where it was
-    looked for, or the error; the first 50 rows of each are looked at. Exit status 1 on errors.
+    Several datasets or a folder get one line each, from their first 50 rows. The exit status is 1 if there
+    are errors.
     """
     from assay.app.check_files import expand_datasets
 
@@ -52,7 +53,7 @@ def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) 
             if is_one
             else check_several(named.datasets, named.skipped, settings, with_model=with_model)
         )
-        # Of many datasets, those that only lack their data are no error.
+        # Among many datasets, one whose data is missing is not an error.
         fine = {DatasetState.OK} if is_one else {DatasetState.OK, DatasetState.NEEDS_DATA}
         is_fine = all(one.state in fine for one in answer.datasets)
         return Answer(answer, 0 if is_fine else HAS_ERRORS)
@@ -64,7 +65,7 @@ def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) 
 def show_dataset_check(
     datasets: tuple[str, ...], settings: Settings, *, with_model: bool, n_prompts: int
 ) -> int:
-    """Print all that was found out about a dataset; return the exit status."""
+    """Check one dataset and print the result; return the exit status."""
     from assay.app.check import check as look
     from assay.app.check_files import collect_file_findings
     from assay.core.errors import AssayError
@@ -78,7 +79,7 @@ def show_dataset_check(
         show_error(error)
         return HAS_ERRORS
     if not with_model:
-        out.print("[dim]prompts as plain text; with --model they are shown as that model is given them[/]")
+        out.print("[dim]prompts as plain text; add --model to see them in that model's chat template[/]")
     n_warnings = 0
     for name, members in _group_by_dataset(checked).items():
         compiled = [one.compiled for one in members]
@@ -120,7 +121,7 @@ def _group_by_dataset(checked: Sequence[CheckedDataset]) -> dict[str, list[Check
 def show_dataset_checks(
     datasets: Sequence[str], skipped: Sequence[str], settings: Settings, *, with_model: bool
 ) -> int:
-    """Print a line for each of many datasets and how many of each kind there are; return the exit status."""
+    """Check many datasets and print a line for each; return the exit status."""
     from rich.markup import escape
 
     from assay.app.check_files import check_files, collect_file_findings
@@ -132,16 +133,16 @@ def show_dataset_checks(
         [_format_name(name) for name in datasets], ((one.state, _format_result(one)) for one in found)
     )
     if skipped:
-        out.print(f"[dim]no datasets: {escape(', '.join(map(_format_name, skipped)))}[/]", soft_wrap=True)
+        out.print(f"[dim]not datasets: {escape(', '.join(map(_format_name, skipped)))}[/]", soft_wrap=True)
     for about in collect_file_findings(datasets, settings.values):
         if about.finding.is_warning:
             _show_finding(about.finding, about.place)
-    show_counts(counts, "`assay check FILE` shows all problems of one, each with its fix")
+    show_counts(counts, "`assay check FILE` shows all problems of one file, each with its fix")
     return HAS_ERRORS if counts[DatasetState.ERROR] else 0
 
 
 def _format_name(name: str) -> str:
-    """Return a dataset's name in a list: without the folders before its file, with what is selected of it."""
+    """Return a dataset's name for a list: its file name, with the selected parts."""
     path, colon, selected = name.partition(":")
     return f"{Path(path).name}{colon}{selected}"
 

@@ -1,4 +1,4 @@
-"""A group of commands of which each module is imported when its command is used, so that help is quick."""
+"""A group of commands that imports a command's module only when the command runs, so that help is fast."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import click
 
 
 class Command(NamedTuple):
-    """Where a command stands, and what it does in a line."""
+    """Where a command is defined, and what it does in one line."""
 
     place: str
     """`module:attribute`."""
     summary: str
+    section: str = "Commands"
+    """The section of the help that lists it."""
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name and summary alone."""
+    """A group that knows only the names and summaries of its commands."""
 
     def __init__(self, *args: Any, table: Mapping[str, Command], **more: Any) -> None:
         super().__init__(*args, **more)
@@ -38,8 +40,16 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in self._table.items()])
+        width = max(map(len, self._table))
+        for section in dict.fromkeys(command.section for command in self._table.values()):
+            with formatter.section(section):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.summary)
+                        for name, command in self._table.items()
+                        if command.section == section
+                    ]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -21,40 +21,41 @@ if TYPE_CHECKING:
     from assay.hub.downloads import Download
 
 _COMMANDS = {
-    "run": Command("assay.faces.cli.run:run", "Evaluate a model on one or more datasets."),
-    "check": Command(
-        "assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."
-    ),
-    "init": Command(
-        "assay.faces.cli.init:init", "Describe a table: settle how it is read, write its meta file."
-    ),
-    "serve": Command(
-        "assay.faces.cli.serve:serve", "Serve a team: datasets, a queue of evaluations, a leaderboard."
-    ),
-    "bench": Command("assay.faces.cli.bench:bench", "Measure how fast a model's server is."),
+    "run": Command("assay.faces.cli.run:run", "Evaluate a model on one or more datasets.", "Evaluate"),
+    "check": Command("assay.faces.cli.check:check", "Check a dataset without running a model.", "Evaluate"),
+    "init": Command("assay.faces.cli.init:init", "Describe the columns of a table step by step.", "Evaluate"),
     "score": Command(
-        "assay.faces.cli.score:score", "Score a run's answers again, without its model; old scores are kept."
+        "assay.faces.cli.score:score", "Score a run's responses again, without the model.", "Evaluate"
     ),
-    "report": Command("assay.faces.cli.report:report", "Print a run's report."),
-    "compare": Command("assay.faces.cli.compare:compare", "Say which of several runs is better."),
-    "diff": Command("assay.faces.cli.diff:diff", "Say why two runs of one thing have different numbers."),
+    "view": Command("assay.faces.cli.view:view", "Browse runs in a browser.", "Results"),
+    "report": Command("assay.faces.cli.report:report", "Print a run's report.", "Results"),
     "explain": Command(
-        "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
+        "assay.faces.cli.explain:explain",
+        "Show one sample in full: prompt, tokens, scores, extraction rules.",
+        "Results",
     ),
-    "view": Command("assay.faces.cli.view:view", "Show runs in a browser, also while they go on."),
-    "ls": Command("assay.faces.cli.report:ls", "List the runs, or the datasets in a folder."),
+    "compare": Command(
+        "assay.faces.cli.compare:compare", "Compare runs: differences and their significance.", "Results"
+    ),
+    "diff": Command("assay.faces.cli.diff:diff", "Explain why two runs have different numbers.", "Results"),
     "leaderboard": Command(
-        "assay.faces.cli.leaderboard:leaderboard",
-        "Rank models by datasets, and say which differences are real.",
+        "assay.faces.cli.leaderboard:leaderboard", "Rank models over datasets, with significance.", "Results"
     ),
+    "ls": Command("assay.faces.cli.report:ls", "List runs, or the datasets in a folder.", "Results"),
+    "serve": Command(
+        "assay.faces.cli.serve:serve", "Run a team server: REST API, queue, leaderboard.", "Servers"
+    ),
+    "bench": Command("assay.faces.cli.bench:bench", "Measure the speed of a model server.", "Servers"),
+    "new": Command("assay.faces.cli.new:new", "Create a dataset from a template.", "Datasets"),
     "prepare": Command(
-        "assay.faces.cli.prepare:prepare", "Make the data of UltraEval dataset folders by their own scripts."
+        "assay.faces.cli.prepare:prepare", "Build the data of UltraEval dataset folders.", "Datasets"
     ),
-    "new": Command("assay.faces.cli.new:new", "Write a working dataset to start from."),
-    "docs": Command(
-        "assay.faces.cli.docs:docs", "Bring the table of tasks in a dataset's README up to date."
+    "docs": Command("assay.faces.cli.docs:docs", "Update the task table in a dataset's README.", "Datasets"),
+    "as": Command(
+        "assay.systems.command_line:other_systems",
+        "Use the command line of OpenCompass, AISBench, LLMBox, UltraEval or LEAP.",
+        "Other systems",
     ),
-    "as": Command("assay.systems.command_line:other_systems", "Use the command line of another system."),
 }
 
 
@@ -62,22 +63,29 @@ _SYSTEM_FAULTS = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR),
     *(errno.ENOENT, errno.EEXIST, errno.ELOOP, errno.EIO, errno.EMFILE, errno.ENFILE),
 }
-"""Errors about a file that a person names, permits or repairs."""
+"""Errors about a file that a person can fix."""
 _COLLECT_AT = (50_000, 20, 50)
-"""Rows and answers form no cycles: looking for some at every 700th object took a seventh of a run."""
+"""Collection thresholds: rows and answers form no cycles, and the default cost a seventh of a run."""
+
+
+_HELP = """Assay tells you what a language model scores on your own dataset.
+
+\b
+assay run data.csv                      score the embedded SmolLM2 on a file
+assay run openai/gsm8k -m hf:ORG/NAME   score a model from the hub on a dataset from the hub
+assay view                              look at every sample in a browser
+"""
 
 
 @click.command(
     cls=LazyGroup,
     table=_COMMANDS,
+    help=_HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="assay-eval", prog_name="assay")
 def cli() -> None:
-    """Assay tells you what a language model scores on your own dataset.
-
-    assay run data.csv            the embedded SmolLM2 answers, one table comes out
-    """
+    """Show the help, or run a command."""
 
 
 STOPPED = 130
@@ -85,7 +93,7 @@ STOPPED = 130
 
 
 def main() -> None:
-    """Run the command line as a process: its streams, its interrupts, its exit status."""
+    """Run the command line as a process: streams, interrupts, exit status."""
     try:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _interrupt_once)
@@ -107,7 +115,7 @@ def run_command() -> int:
             status = _run_for_program() if "--json" in sys.argv[1:] else _run_for_person()
         return status if (lost := find_output_error()) is None else _report_lost_output(lost)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("\nStopped. The same command goes on from here.", err=True)
+        click.echo("\nStopped. The same command resumes from here.", err=True)
         return STOPPED
 
 
@@ -118,7 +126,7 @@ def _show_download(download: Download) -> None:
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """Let the first Ctrl-C end the command in order, and the second end the process at once."""
+    """Let the first Ctrl-C end the command cleanly, and the second end the process at once."""
     signal.signal(signal.SIGINT, _stop_at_once)
     raise KeyboardInterrupt
 
@@ -133,7 +141,7 @@ def _report_lost_output(error: OSError) -> int:
     from assay.faces.cli.render import show_error
 
     what = f"standard output could not be written: {error.strerror}"
-    fix = "write it to another place; what the command keeps in files is complete: `assay report` shows a run"
+    fix = "write the output elsewhere; the run's files are complete: `assay report` shows them"
     show_error(AssayError(Problem("STORE-015", what, fix)))
     return 2
 
@@ -146,17 +154,17 @@ def _run_for_person() -> int:
         error.show()
         return error.exit_code
     except Exception as error:
-        if (mendable := _to_user_error(error)) is None:
+        if (user_error := _to_user_error(error)) is None:
             raise
         from assay.faces.cli.render import show_error
 
-        show_error(mendable)
+        show_error(user_error)
         return 2
     return status if isinstance(status, int) else 0
 
 
 def _run_for_program() -> int:
-    """Run the command and write its answer, or what is wrong, as JSON; return the exit status."""
+    """Run the command and write its answer or error as JSON; return the exit status."""
     from assay.faces.cli.json_output import Answer, build_error_answer, build_usage_answer, write_answer
 
     try:
@@ -164,9 +172,9 @@ def _run_for_program() -> int:
     except click.ClickException as error:
         answer = build_usage_answer(error)
     except Exception as error:
-        if (mendable := _to_user_error(error)) is None:
+        if (user_error := _to_user_error(error)) is None:
             raise
-        answer = build_error_answer(mendable)
+        answer = build_error_answer(user_error)
     if not isinstance(answer, Answer):
         return answer if isinstance(answer, int) else 0
     write_answer(answer)
@@ -174,7 +182,7 @@ def _run_for_program() -> int:
 
 
 def _to_user_error(error: Exception) -> AssayError | None:
-    """Return what a person can mend; None where it is a fault of the program."""
+    """Return the error to show to a person; None for a bug in the program."""
     from assay.core.errors import AssayError, Problem, StoreError
     from assay.core.origin import Origin
 
@@ -182,13 +190,13 @@ def _to_user_error(error: Exception) -> AssayError | None:
         from assay.results.disk_space import build_disk_full_error
 
         if (
-            full := build_disk_full_error(error, "make room; the same command goes on from what was kept")
+            full := build_disk_full_error(error, "free disk space; the same command then resumes")
         ) is not None:
             return full
         where = None if error.filename is None else Origin(os.fsdecode(error.filename))
         if isinstance(error, PermissionError):
-            what = f"the system does not allow it: {error.strerror}"
-            fix = "see who owns it and what you may do with it: `ls -l`; or name another place"
+            what = f"permission denied: {error.strerror}"
+            fix = "check the owner and the permissions with `ls -l`, or use another path"
             return StoreError(Problem("STORE-014", what, fix, where))
         if where is not None and error.errno in _SYSTEM_FAULTS:
             what = f"the file cannot be read or written: {error.strerror}"

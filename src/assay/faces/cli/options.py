@@ -1,4 +1,4 @@
-"""The options that `run` and `check` share, and how they become settings."""
+"""The options that `run`, `check` and `init` share, and how they become settings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 
 from assay.app.settings import Settings, resolve_settings
 from assay.core.errors import Problem, UsageError
+from assay.faces.cli.option_groups import grouped_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,227 +48,376 @@ _TABLE = {
     "decimal_comma": "decimal_comma",
 }
 
-offline_option = click.option(
+offline_option = grouped_option(
+    "Network",
     "--offline",
     is_flag=True,
     default=None,
-    help="Connect to nothing but the named endpoint; who tries is told, and ends it.",
+    help="Connect only to the model server you name. Any other connection ends the run. [off]",
 )
 
-allow_failures_option = click.option(
+allow_failures_option = grouped_option(
+    "Output and resume",
     "--allow-failures",
     metavar="N|P%",
-    help="So many samples, or such a share, may fail; with more the exit status is 3. [0]",
+    help="Number or percentage of samples that may fail before the exit status is 3. [0]",
 )
 
-match_option = click.option(
+match_option = grouped_option(
+    "Scoring",
     "--match",
     type=click.Choice(["stated", "exact", "contains", "f1", "judge"]),
-    help="What makes a free answer right. [stated]",
+    help="How to compare a free-text answer with the right one. [stated]",
 )
 
-several_right_option = click.option(
+several_right_option = grouped_option(
+    "Scoring",
     "--several-right",
+    is_rare=True,
     type=click.Choice(["exact", "any"]),
-    help="Where rows have several right options: name exactly those, or any. [exact]",
+    help="With several right options, require exactly these or accept any of them. [exact]",
 )
 
 _OPTIONS = (
-    click.option(
+    grouped_option(
+        "Model",
         "--model",
         "-m",
-        help="smollm2 (default), hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, openai:NAME@URL, ultraeval:URL, mock.",
+        help="smollm2, hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, vllm:MODEL, openai:NAME@URL, tgi:@URL, "
+        "triton:MODEL@URL, ultraeval:URL or mock. [smollm2]",
     ),
-    click.option(
-        "--model-arg", "model_args", multiple=True, metavar="KEY=VALUE", help="An argument of the model."
+    grouped_option(
+        "Model",
+        "--model-arg",
+        "model_args",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Model argument, such as dtype=float32. Repeatable.",
     ),
-    click.option(
+    grouped_option(
+        "Model",
+        "--chat",
+        type=click.Choice(["auto", "on", "off"]),
+        help="Use the model's chat template. [auto]",
+    ),
+    grouped_option(
+        "Scale",
         "--concurrency",
         type=int,
         metavar="N",
-        help="Calls under way at a server. [as many as turn out to pay]",
+        help="Maximum concurrent requests to a server. [auto]",
     ),
-    click.option(
+    grouped_option(
+        "Scale",
         "--workers",
         type=int,
         metavar="N",
-        help="Processes that each have the model, and a GPU of their own where there are several.",
+        help="Number of processes that each load the model, one GPU each if there are several. [1]",
     ),
-    click.option(
-        "--on",
-        metavar="ray[:ADDRESS]",
-        help="Have the workers on a Ray cluster. [as many as there is room for]",
+    grouped_option(
+        "Scale", "--on", metavar="ray[:ADDRESS]", help="Run the workers on a Ray cluster. [this machine]"
     ),
-    click.option(
+    grouped_option(
+        "Scale",
         "--worker-timeout",
+        is_rare=True,
         type=float,
         metavar="S",
-        help="A worker that has work and is silent so long is replaced. [600]",
+        help="Seconds without a response before a busy worker is replaced. [600]",
     ),
-    click.option("--method", multiple=True, help="ppl, prob, gen, or several: --method ppl,prob,gen."),
-    click.option("--shots", type=int, help="Solved examples before each question."),
-    click.option("--shots-from", metavar="FILE|SPLIT", help="Where the examples come from. [this file]"),
-    click.option("--shot-policy", type=click.Choice(["first", "random"]), help="How examples are chosen."),
-    click.option("--seed", type=int, help="Seed of every draw. [0]"),
-    click.option(
+    grouped_option(
+        "Prompting",
+        "--method",
+        multiple=True,
+        help="ppl (option likelihood), prob (option probability), gen (generation); or several: ppl,gen.",
+    ),
+    grouped_option(
+        "Prompting", "--shots", type=int, help="Number of solved examples before each question. [0]"
+    ),
+    grouped_option(
+        "Prompting", "--shots-from", metavar="FILE|SPLIT", help="Source of the examples. [the dataset itself]"
+    ),
+    grouped_option(
+        "Prompting",
+        "--shot-policy",
+        is_rare=True,
+        type=click.Choice(["first", "random"]),
+        help="Take the first examples, or draw them by the seed.",
+    ),
+    grouped_option("Sampling", "--seed", type=int, help="Seed of every random draw. [0]"),
+    grouped_option(
+        "Data",
         "--limit",
         metavar="N|first:N|last:N",
-        help="Evaluate a seeded sample, or the first or last N.",
+        help="Evaluate a random sample of N rows (drawn by the seed), or the first or last N. [all]",
     ),
-    click.option(
+    grouped_option(
+        "Scoring",
         "--score-by",
         type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),
-        help="The normalisation that decides in ppl. [the dataset's, else sum]",
+        help="Normalisation of option likelihoods in ppl. [the dataset's, else sum]",
     ),
-    click.option(
+    grouped_option(
+        "Scoring",
         "--fidelity",
         type=click.Choice(["corrected", "faithful"]),
-        help="Correct the original system's quirks, or reproduce them. [corrected]",
+        help="Fix the original system's bugs, or reproduce its numbers exactly. [corrected]",
     ),
-    click.option(
-        "--chat", type=click.Choice(["auto", "on", "off"]), help="Use the model's chat template. [auto]"
+    grouped_option(
+        "Sampling", "--max-tokens", type=int, help="Maximum tokens per answer. [the dataset's, else 256]"
     ),
-    click.option("--max-tokens", type=int, help="Longest generated answer. [the dataset's, else 256]"),
-    click.option("--temperature", type=float, help="0 is greedy. [the dataset's, else 0]"),
-    click.option("--top-p", type=float, help="Nucleus sampling. [the dataset's, else 1]"),
-    click.option("--stop", multiple=True, help="Text that ends an answer."),
-    click.option(
+    grouped_option(
+        "Sampling",
+        "--temperature",
+        type=float,
+        help="Sampling temperature; 0 is greedy. [the dataset's, else 0]",
+    ),
+    grouped_option("Sampling", "--top-p", type=float, help="Nucleus sampling. [the dataset's, else 1]"),
+    grouped_option("Sampling", "--stop", multiple=True, help="Text that ends an answer. Repeatable."),
+    grouped_option(
+        "Scoring",
         "--windows",
+        is_rare=True,
         type=click.Choice(["classic", "hf-stride", "gptq"]),
-        help="How the perplexity of long texts is measured. [classic]",
+        help="How to measure the perplexity of long texts; classic is lm-eval's way. [classic]",
     ),
-    click.option("--window-tokens", type=int, metavar="N", help="Tokens of a window. [the model's context]"),
-    click.option(
-        "--stride", type=int, metavar="N", help="Tokens from one hf-stride window to the next. [512]"
+    grouped_option(
+        "Scoring",
+        "--window-tokens",
+        is_rare=True,
+        type=int,
+        metavar="N",
+        help="Tokens per perplexity window. [the model's context]",
     ),
-    click.option(
-        "--samples", type=int, metavar="N", help="Answers to each question: voted on, or for pass@k. [1]"
+    grouped_option(
+        "Scoring",
+        "--stride",
+        is_rare=True,
+        type=int,
+        metavar="N",
+        help="Tokens from one hf-stride window to the next. [512]",
     ),
-    click.option("--cot", metavar="NAME", help="Way of reasoning, by the dataset's own name for it."),
-    click.option(
-        "--judge", metavar="MODEL", help="The model that grades answers, for metrics that need one."
+    grouped_option(
+        "Sampling",
+        "--samples",
+        type=int,
+        metavar="N",
+        help="Answers per question, for majority vote or pass@k. [1]",
     ),
-    click.option(
-        "--judge-arg", "judge_args", multiple=True, metavar="KEY=VALUE", help="An argument of the judge."
+    grouped_option(
+        "Prompting",
+        "--cot",
+        is_rare=True,
+        metavar="NAME",
+        help="Chain-of-thought variant that the dataset defines.",
     ),
-    click.option("--dialect", metavar="NAME", help="The language the dataset is written in. [recognised]"),
-    click.option(
-        "--dataset-arg",
-        "dataset_args",
+    grouped_option(
+        "Scoring", "--judge", metavar="MODEL", help="Model that grades answers, written like --model."
+    ),
+    grouped_option(
+        "Scoring",
+        "--judge-arg",
+        "judge_args",
+        is_rare=True,
         multiple=True,
         metavar="KEY=VALUE",
-        help="An argument that only this dialect knows.",
+        help="Argument of the judge model. Repeatable.",
     ),
-    click.option(
-        "--transform", metavar="VERSION|FILE", help="The transform script of a dataset's folder. [newest]"
+    grouped_option(
+        "Data",
+        "--dialect",
+        is_rare=True,
+        metavar="NAME",
+        help="Dataset format: table, llmbox, ultraeval, openicl or leap. [detected]",
     ),
-    click.option(
+    grouped_option(
+        "Data",
+        "--dataset-arg",
+        "dataset_args",
+        is_rare=True,
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Argument of the dataset format. Repeatable.",
+    ),
+    grouped_option(
+        "Data",
+        "--transform",
+        is_rare=True,
+        metavar="VERSION|FILE",
+        help="Transform script of an UltraEval dataset folder. [newest]",
+    ),
+    grouped_option(
+        "Data",
         "--openicl-root",
+        is_rare=True,
         metavar="DIR",
-        help="Checkout of OpenCompass or AISBench, whose classes a config names.",
+        help="Checkout of OpenCompass or AISBench whose classes a config imports.",
     ),
-    click.option(
+    grouped_option(
+        "Data",
         "--data-root",
         "--task-dir",
         "data_root",
         metavar="DIR",
         help="Folder of datasets by name, with its hub.json.",
     ),
-    click.option(
-        "--split", help="Split of a dataset named on the hub or under the data root. [test, else validation]"
+    grouped_option(
+        "Data", "--split", help="Split of a dataset from the hub or --data-root. [test, else validation]"
     ),
-    click.option(
+    grouped_option(
+        "Data",
         "--stream",
+        is_rare=True,
         is_flag=True,
         default=None,
-        help="Fetch rows of a dataset on the hub each time they are read; keep none on the disk.",
+        help="Stream rows of a hub dataset instead of downloading it. [off]",
     ),
-    click.option("--meta", metavar="FILE", help="Meta file, when it is not FILE.meta.json beside the data."),
+    grouped_option(
+        "Data", "--meta", is_rare=True, metavar="FILE", help="Meta file. [FILE.meta.json next to the data]"
+    ),
     offline_option,
-    click.option("--name", help="Name of the task. [the file's name]"),
-    click.option(
+    grouped_option("Data", "--name", is_rare=True, help="Name of the task. [the file's name]"),
+    grouped_option(
+        "Data",
         "--data-type",
         type=click.Choice(["mcq", "qa", "text"]),
-        help="Options, free answer, or plain texts. [inferred]",
+        help="Multiple choice, free answer, or plain text for perplexity. [inferred]",
     ),
-    click.option("--options", multiple=True, help="Option columns, or the one field that lists them."),
-    click.option("--answer-column", help="Column of the right answer. [inferred]"),
-    click.option("--messages-column", help="Column of conversations (lists of messages). [inferred]"),
-    click.option(
-        "--input-columns", multiple=True, metavar="NAMES", help="Columns of the question. [inferred]"
+    grouped_option(
+        "Data",
+        "--options",
+        multiple=True,
+        help="Option columns, or the one column that lists the options. [inferred]",
     ),
-    click.option(
+    grouped_option("Data", "--answer-column", help="Column of the right answer. [inferred]"),
+    grouped_option(
+        "Data",
+        "--messages-column",
+        is_rare=True,
+        help="Column of conversations (lists of messages). [inferred]",
+    ),
+    grouped_option(
+        "Data", "--input-columns", multiple=True, metavar="NAMES", help="Columns of the question. [inferred]"
+    ),
+    grouped_option(
+        "Data",
         "--context-columns",
         multiple=True,
         metavar="NAMES",
-        help="Texts before the question, such as a passage. [inferred]",
+        help="Columns shown before the question, such as a passage. [inferred]",
     ),
-    click.option(
+    grouped_option(
+        "Data",
         "--distractors",
+        is_rare=True,
         multiple=True,
         metavar="NAMES",
-        help="Columns of wrong options, when the right one has its own column. [inferred]",
+        help="Columns of wrong options, if the right one has its own column. [inferred]",
     ),
-    click.option(
+    grouped_option(
+        "Data",
         "--label-names",
         multiple=True,
         metavar="NAMES",
-        help="What integer labels mean: negative,positive or 1=negative,2=positive.",
+        help="Meaning of integer labels: negative,positive or 1=negative,2=positive.",
     ),
-    click.option(
+    grouped_option(
+        "Prompting",
         "--shuffle-options",
+        is_rare=True,
         is_flag=True,
         default=None,
-        help="Shuffle the options of each row by the seed.",
+        help="Shuffle the options of each row by the seed. [off]",
     ),
-    click.option(
+    grouped_option(
+        "Data",
         "--no-answers",
+        is_rare=True,
         is_flag=True,
         default=None,
         help="The file has no right answers: keep the replies, score nothing.",
     ),
-    click.option(
+    grouped_option(
+        "Data",
         "--answer-is",
         type=click.Choice(["label", "text", "index0", "index1", "boolean", "after_hashes", "boxed"]),
-        help="How the answer names an option, or where a solution states it. [inferred]",
+        help="How the answer column names the right answer. [inferred]",
     ),
-    click.option(
+    grouped_option(
+        "Scoring",
         "--ppl-target",
         type=click.Choice(["label", "text"]),
-        help="What ppl scores: the option's label, or its text.",
+        help="Score the option's label or its text in ppl. [label]",
     ),
     match_option,
     several_right_option,
-    click.option("--group-by", metavar="COLUMN", help="Also score each value of this column. [category]"),
-    click.option("--cluster", metavar="COLUMN", help="Rows that share a value here are not independent."),
-    click.option("--template", help="Prompt: {field} or Jinja."),
-    click.option("--human-prompt", help="Prompt of the user's turn."),
-    click.option("--bot-prompt", help="Prompt of the model's turn, with {answer}."),
-    click.option(
+    grouped_option(
+        "Scoring", "--group-by", metavar="COLUMN", help="Also score each value of this column. [category]"
+    ),
+    grouped_option(
+        "Scoring",
+        "--cluster",
+        is_rare=True,
+        metavar="COLUMN",
+        help="Column whose equal values mark dependent rows, for the interval.",
+    ),
+    grouped_option("Prompting", "--template", help="Prompt template, with {column} or Jinja. [by data type]"),
+    grouped_option("Prompting", "--human-prompt", is_rare=True, help="Template of the user's turn."),
+    grouped_option(
+        "Prompting", "--bot-prompt", is_rare=True, help="Template of the model's turn, with {answer}."
+    ),
+    grouped_option(
+        "Data",
         "--sheet",
+        is_rare=True,
         metavar="NAME",
-        help="Sheet of a workbook, list of a JSON document, or file of an archive. [the only one]",
+        help="Sheet of a workbook, list in a JSON document, or file in an archive. [the only one]",
     ),
-    click.option(
+    grouped_option(
+        "Data",
         "--header/--no-header",
+        is_rare=True,
         default=None,
-        help="Whether the first row of the file holds the column names. [inferred]",
+        help="Whether the first row of the file has the column names. [inferred]",
     ),
-    click.option(
-        "--header-row", type=int, metavar="N", help="Line or sheet row of the column names. [first]"
+    grouped_option(
+        "Data",
+        "--header-row",
+        is_rare=True,
+        type=int,
+        metavar="N",
+        help="Line or sheet row of the column names. [first]",
     ),
-    click.option("--columns", metavar="NAME,...", help="Column names of a file without a header."),
-    click.option(
-        "--separator", metavar="CHAR", help="Separator of columns: ',', ';', '|' or tab. [inferred]"
+    grouped_option(
+        "Data", "--columns", is_rare=True, metavar="NAME,...", help="Column names of a file without a header."
     ),
-    click.option(
-        "--quotes/--no-quotes", default=None, help="Whether double quotes enclose values. [inferred]"
+    grouped_option(
+        "Data",
+        "--separator",
+        is_rare=True,
+        metavar="CHAR",
+        help="Column separator: ',', ';', '|' or tab. [inferred]",
     ),
-    click.option("--encoding", metavar="NAME", help="Text encoding of the file. [utf-8, or its mark's]"),
-    click.option(
+    grouped_option(
+        "Data",
+        "--quotes/--no-quotes",
+        is_rare=True,
+        default=None,
+        help="Whether double quotes enclose values. [inferred]",
+    ),
+    grouped_option(
+        "Data",
+        "--encoding",
+        is_rare=True,
+        metavar="NAME",
+        help="Text encoding of the file. [utf-8, or its byte order mark's]",
+    ),
+    grouped_option(
+        "Data",
         "--decimal-comma/--no-decimal-comma",
+        is_rare=True,
         default=None,
-        help="Whether the right answer 3,5 is the number 3.5. [inferred]",
+        help="Whether the right answer 3,5 means the number 3.5. [inferred]",
     ),
 )
 
@@ -277,14 +427,14 @@ _DATASET_ARGS = ("transform", "openicl_root")
 
 
 def dataset_options(command: F) -> F:
-    """Give a command the options that say what to evaluate and how."""
+    """Add the options that say what to evaluate and how to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def build_settings(flags: dict[str, Any]) -> Settings:
-    """Make settings of a command's flags, the environment and the settings file."""
+    """Return the settings from a command's flags, the environment and the settings file."""
     table = {}
     for flag, key in _TABLE.items():
         value = flags.pop(flag, None)
@@ -302,16 +452,16 @@ def build_settings(flags: dict[str, Any]) -> Settings:
     return resolve_settings(given, os.environ, Path.cwd())
 
 
-runs_option = click.option("--runs-dir", metavar="DIR", help="Where runs are kept. [runs]")
+runs_option = click.option("--runs-dir", metavar="DIR", help="Folder of the runs. [runs]")
 
 
 def resolve_runs_folder(flag: str | None) -> Path:
-    """Return where runs are kept: the flag, the environment, the settings file or the default."""
+    """Return the folder of the runs: from the flag, the environment, the settings file or the default."""
     return Path(resolve_settings({"runs_dir": flag}, os.environ, Path.cwd()).values.runs_dir)
 
 
 def is_offline(flag: bool | None) -> bool:
-    """Return whether to connect to nothing: by the flag, the environment or the settings file."""
+    """Return whether the command works offline: by the flag, the environment or the settings file."""
     return resolve_settings({"offline": flag}, os.environ, Path.cwd()).values.offline
 
 
@@ -332,7 +482,7 @@ def _parse_label_names(values: tuple[str, ...]) -> list[str] | dict[str, str]:
 
 
 def _quoted_names(value: str) -> list[str]:
-    """Read names that may hold commas, in double quotes then."""
+    """Split a list of names; a name with a comma is in double quotes."""
     return next(csv.reader([value], skipinitialspace=True))
 
 
@@ -344,7 +494,7 @@ _LISTS: dict[str, Callable[[Any], Any]] = {
     "label_names": _parse_label_names,
     "columns": _quoted_names,
 }
-"""Flags that take several names, and how they are read."""
+"""Parsers of the flags that take several names."""
 
 
 _PAIRS = {
@@ -355,7 +505,7 @@ _PAIRS = {
 
 
 def parse_pairs(given: tuple[str, ...], example: str) -> dict[str, str]:
-    """Read `key=value` of an option that may be given several times."""
+    """Parse the `key=value` pairs of an option that can be repeated."""
     args = {}
     for pair in given:
         key, equals, value = pair.partition("=")

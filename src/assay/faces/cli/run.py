@@ -9,6 +9,7 @@ import click
 
 from assay.app.settings import Settings
 from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.option_groups import GroupedCommand, grouped_option
 from assay.faces.cli.options import allow_failures_option, build_settings, dataset_options
 
 if TYPE_CHECKING:
@@ -17,61 +18,82 @@ if TYPE_CHECKING:
     from assay.faces.cli.progress_views import ProgressMode
 
 FAILED_SAMPLES = 3
-"""Exit status of a complete run that counts as failed: too many failed samples, or a task without a score."""
+"""Exit status of a complete run with too many failed samples, or with a task that has no score."""
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
 @dataset_options
-@click.option("--out", metavar="DIR", help="Folder of the run. [runs/ID]")
-@click.option("--runs-dir", metavar="DIR", help="Where runs without --out are kept. [runs]")
-@click.option("--cache/--no-cache", default=None, help="Keep the model's answers between runs. [yes]")
-@click.option(
+@grouped_option("Output and resume", "--out", metavar="DIR", help="Folder of this run. [runs/ID]")
+@grouped_option("Output and resume", "--runs-dir", metavar="DIR", help="Folder of runs without --out. [runs]")
+@grouped_option(
+    "Output and resume", "--cache/--no-cache", default=None, help="Reuse responses across runs. [on]"
+)
+@grouped_option(
+    "Output and resume",
     "--stage",
     type=click.Choice(["all", "infer", "score"]),
-    help="Only ask the model, or only score what it answered: without the model. [all]",
+    help="Collect responses only, or score stored responses without the model. [all]",
 )
-@click.option(
-    "--answers-from", metavar="RUN", help="The run whose answers --stage score scores. [the latest that fits]"
+@grouped_option(
+    "Output and resume",
+    "--answers-from",
+    is_rare=True,
+    metavar="RUN",
+    help="Run whose responses --stage score scores. [the latest that fits]",
 )
-@click.option(
+@grouped_option(
+    "Output and resume",
     "--keep-media",
+    is_rare=True,
     metavar="SIZE",
-    help="Most room for images, sounds and films that are kept with the run; 0: keep none. [256MB]",
+    help="Maximum size of images, sounds and videos copied into the run; 0 copies none. [256MB]",
 )
-@click.option("--retry-failed", is_flag=True, default=None, help="Ask again what failed in this run.")
-@click.option(
-    "--keep-going",
+@grouped_option(
+    "Output and resume",
+    "--retry-failed",
     is_flag=True,
     default=None,
-    help="Go on though the server refuses the first requests alike.",
+    help="Send failed requests again. [off]",
 )
-@click.option(
+@grouped_option(
+    "Network",
+    "--keep-going",
+    is_rare=True,
+    is_flag=True,
+    default=None,
+    help="Continue although the server rejects the first requests with the same error. [off]",
+)
+@grouped_option(
+    "Output and resume",
     "--fresh",
     is_flag=True,
     default=None,
-    help="Archive an earlier run of the same command and re-run all requests, without the answer cache.",
+    help="Archive an earlier run of the same command and re-run all requests, without the cache. [off]",
 )
-@click.option(
+@grouped_option(
+    "Output and resume",
     "--reuse",
+    is_rare=True,
     is_flag=True,
     default=None,
-    help="Reuse a finished run although its server does not report which model it runs.",
+    help="Reuse a finished run although its server does not report which model it runs. [off]",
 )
 @allow_failures_option
-@click.option(
+@grouped_option(
+    "Output and resume",
     "--progress",
     type=click.Choice(["auto", "lines", "json", "none"]),
     default="auto",
-    help="On standard error: a panel, or lines without a terminal; lines; JSON lines; nothing. [auto]",
+    help="Progress on standard error: panel on a terminal, else lines; JSON lines; or none. [auto]",
 )
 @json_option
 def run(datasets: tuple[str, ...], progress: ProgressMode, is_json: bool, **flags: Any) -> int | Answer:
     """Evaluate a model on one or more datasets.
 
-    DATASET is a csv, tsv, json, jsonl, parquet or arrow file (also .gz), a Python config with a
-    `datasets` list, a name under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
-    hf://ORG/NAME[:config][@revision][#split]. The same command again resumes where it stopped.
+    DATASET is a file (csv, tsv, json, jsonl, parquet, arrow, xlsx, ods; also .gz), a dataset class or config
+    in Python, a name under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
+    hf://ORG/NAME[:config][@revision][#split]. The same command again resumes an interrupted run.
     """
     settings = build_settings(flags)
     if not is_json:
@@ -85,10 +107,10 @@ def run(datasets: tuple[str, ...], progress: ProgressMode, is_json: bool, **flag
 
 
 def evaluate(datasets: tuple[str, ...], settings: Settings, progress: ProgressMode = "auto") -> int:
-    """Run, show how it goes and what came out; return the exit status."""
+    """Run, show progress and result; return the exit status."""
     finished = evaluate_and_show(datasets, settings, progress=progress)
     if settings.values.stage == "infer":
-        click.echo("the same command with --stage score scores them, without the model")
+        click.echo("to score the responses without the model, run the same command with --stage score")
     return get_exit_status(finished)
 
 
@@ -101,10 +123,10 @@ def evaluate_and_show(
     shows_result: bool = True,
     retry: str = "--retry-failed",
 ) -> FinishedRun:
-    """Run, show how it goes and what came out; return the run.
+    """Run, show progress and result; return the run.
 
-    `groups`: what is also told together; None: as configs say. `retry`: the command's flag that sends failed
-    requests again.
+    `groups`: tasks to report together; None takes those of the configs. `retry`: the command's flag that
+    sends failed requests again.
     """
     from assay.app.allowed_failures import read_allowed_failures
     from assay.app.run import run as evaluate_datasets
