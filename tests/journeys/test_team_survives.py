@@ -21,18 +21,15 @@ from fakes.openai_server import saying, serving
 from fakes.team_server import TeamServer, children_of, eventually, is_alive, kill_all
 
 _ROWS = 30
-_SETTINGS = """
-lease_s = 2.0
-workers = 2
-datasets = ["data"]
-"""
 
 
-def write_dataset(folder: Path) -> None:
+def write_dataset(folder: Path, *, lease_s: float = 120.0) -> None:
+    """Write the dataset and the settings; only tests that lose a worker need a lease that runs out soon."""
     (folder / "data").mkdir()
     rows = "".join(f"{n}+1=,{n + 1},{n},A\n" for n in range(_ROWS))
     (folder / "data" / "sums.csv").write_text(f"question,A,B,answer\n{rows}")
-    (folder / "assay-team.toml").write_text(_SETTINGS)
+    settings = f'lease_s = {lease_s}\nworkers = 2\ndatasets = ["data"]\n'
+    (folder / "assay-team.toml").write_text(settings)
 
 
 def journal_of(server: TeamServer, evaluation: dict[str, Any]) -> list[str]:
@@ -46,12 +43,8 @@ def n_answered(server: TeamServer, number: int) -> int:
     return len(journal_of(server, server.evaluation(number)))
 
 
-def await_answers(server: TeamServer, number: int, more_than: int) -> int:
-    return eventually(lambda: n if (n := n_answered(server, number)) > more_than else 0)
-
-
 class HeldModel:
-    """A model that answers as often as the test lets it: no evaluation ends while others are looked at."""
+    """A model that answers only as often as the test allows: no evaluation ends before the test lets it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -59,18 +52,26 @@ class HeldModel:
         self._is_open = False
 
     def __call__(self, body: dict[str, Any]) -> Any:
+        """Answer when the test allows it."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_open or self._n_left > 0)
             self._n_left -= 1
         return saying("A")(body)
 
+    def allow_some(self, n: int) -> None:
+        """Allow some more answers, without waiting for them."""
+        with self._changed:
+            self._n_left += n
+            self._changed.notify_all()
+
     def let_all(self) -> None:
+        """Allow all answers from now on."""
         with self._changed:
             self._is_open = True
             self._changed.notify_all()
 
     def await_answers(self, server: TeamServer, number: int, more_than: int) -> int:
-        """Let answers out one by one until an evaluation has so many; return how many it has."""
+        """Allow answers one by one until an evaluation has more than that; return how many it has."""
 
         def look() -> int:
             with self._changed:
@@ -85,8 +86,17 @@ class HeldModel:
 def held_model() -> Iterator[tuple[HeldModel, str]]:
     model = HeldModel()
     with serving(model) as served:
-        yield model, f"openai:m@{served.url}"
-        model.let_all()
+        try:
+            yield model, f"openai:m@{served.url}"
+        finally:
+            model.let_all()
+
+
+def start_held_evaluation(server: TeamServer, spec: str) -> int:
+    """Ask for an evaluation of the held model; return its number."""
+    server.post("/models", {"name": "slow", "spec": spec, "args": {"concurrency": "1"}})
+    number: int = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
+    return number
 
 
 @pytest.mark.slow
@@ -94,7 +104,7 @@ def test_no_evaluation_is_lost_and_none_is_done_twice(
     tmp_path: Path, database_place: str, held_model: tuple[HeldModel, str]
 ) -> None:
     model, spec = held_model
-    write_dataset(tmp_path)
+    write_dataset(tmp_path, lease_s=2.0)
     with TeamServer(tmp_path, "--database", database_place) as server:
         server.post("/models", {"name": "slow", "spec": spec, "args": {"concurrency": "1"}})
         numbers = [
@@ -145,12 +155,14 @@ def test_no_evaluation_is_lost_and_none_is_done_twice(
         ) == [f"sums-slow-{number}" for number in numbers]
 
 
-def test_a_server_that_is_told_to_end_gives_its_evaluations_back(tmp_path: Path, database_place: str) -> None:
+def test_a_server_that_is_told_to_end_gives_its_evaluations_back(
+    tmp_path: Path, database_place: str, held_model: tuple[HeldModel, str]
+) -> None:
+    model, spec = held_model
     write_dataset(tmp_path)
     server = TeamServer(tmp_path, "--database", database_place)
-    server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
-    number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
-    await_answers(server, number, 1)
+    number = start_held_evaluation(server, spec)
+    model.await_answers(server, number, 1)
     processes = [*server.workers, *server.evaluating]
     assert server.end() == 0
     assert not any(map(is_alive, processes))
@@ -161,12 +173,14 @@ def test_a_server_that_is_told_to_end_gives_its_evaluations_back(tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_a_stop_keeps_what_was_answered_and_a_resume_goes_on(tmp_path: Path) -> None:
+def test_a_stop_keeps_what_was_answered_and_a_resume_goes_on(
+    tmp_path: Path, held_model: tuple[HeldModel, str]
+) -> None:
+    model, spec = held_model
     write_dataset(tmp_path)
     with TeamServer(tmp_path) as server:
-        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "100"}})
-        number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
-        await_answers(server, number, 2)
+        number = start_held_evaluation(server, spec)
+        model.await_answers(server, number, 2)
         assert server.post(f"/evaluations/{number}/stop")["state"] == "stopping"
         stopped = server.await_state(number, "stopped")
         kept = journal_of(server, stopped)
@@ -178,6 +192,7 @@ def test_a_stop_keeps_what_was_answered_and_a_resume_goes_on(tmp_path: Path) -> 
         running = server.await_state(number, "running")
         busy = server.ask("DELETE", f"/api/v1/evaluations/{number}")
         assert (busy.status, busy.body["code"]) == (409, "TEAM-002")
+        model.let_all()
         ended = server.await_state(number, "complete")
         whole = journal_of(server, ended)
         assert whole[: len(kept)] == kept
@@ -188,18 +203,29 @@ def test_a_stop_keeps_what_was_answered_and_a_resume_goes_on(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more(tmp_path: Path) -> None:
+def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more(
+    tmp_path: Path, held_model: tuple[HeldModel, str]
+) -> None:
     """A machine that was suspended: its lease ran out, another worker took over, then it wakes up."""
-    write_dataset(tmp_path)
+    model, spec = held_model
+    write_dataset(tmp_path, lease_s=2.0)
     with TeamServer(tmp_path) as server:
-        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
-        number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
-        await_answers(server, number, 2)
-        (asleep,) = [worker for worker in server.workers if children_of(worker)]
+        number = start_held_evaluation(server, spec)
+        seen = model.await_answers(server, number, 2)
+
+        def look_for_busy() -> list[int]:
+            busy = [worker for worker in server.workers if children_of(worker)]
+            return busy if len(busy) == 1 else []
+
+        # On a busy machine, the lease may have run out before: only a later attempt shows a takeover.
+        (asleep,) = eventually(look_for_busy)
+        attempt = server.evaluation(number)["attempt"]
         os.kill(asleep, signal.SIGSTOP)
         # Its process goes on, and holds the folder of the run; who comes next has to wait for it.
-        eventually(lambda: server.evaluation(number)["attempt"] >= 2)
+        eventually(lambda: server.evaluation(number)["attempt"] > attempt)
+        model.await_answers(server, number, seen + 2)
         os.kill(asleep, signal.SIGCONT)
+        model.let_all()
         ended = server.await_state(number, "complete", "failed")
         assert ended["state"] == "complete", ended
         whole = journal_of(server, ended)
@@ -207,24 +233,27 @@ def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more
 
 
 @pytest.mark.slow
-def test_a_database_that_is_started_anew_interrupts_no_evaluation(tmp_path: Path) -> None:
+def test_a_database_that_is_started_anew_interrupts_no_evaluation(
+    tmp_path: Path, held_model: tuple[HeldModel, str]
+) -> None:
     """A server of its own: other tests use the one that all share."""
     programs = postgres_server.programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed")
+    model, spec = held_model
     write_dataset(tmp_path)
-    (tmp_path / "assay-team.toml").write_text(_SETTINGS.replace("lease_s = 2.0", "lease_s = 120.0"))
     with (
         postgres_server.running_server(programs) as postgres,
         TeamServer(tmp_path, "--database", postgres.url) as server,
     ):
-        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
-        number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
-        seen = await_answers(server, number, 2)
+        number = start_held_evaluation(server, spec)
+        seen = model.await_answers(server, number, 2)
         processes = [*server.workers, *server.evaluating]
         for _ in range(2):
+            model.allow_some(3)  # They may come while the database is away.
             postgres.restart()
-            seen = await_answers(server, number, seen + 2)
+            seen = model.await_answers(server, number, seen + 4)
+        model.let_all()
         ended = server.await_state(number, "complete", "failed")
         assert ended["state"] == "complete", ended
         whole = journal_of(server, ended)
@@ -236,16 +265,19 @@ def test_a_database_that_is_started_anew_interrupts_no_evaluation(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_an_evaluation_on_a_full_disk_fails_with_the_reason_and_is_resumed(tmp_path: Path) -> None:
+def test_an_evaluation_on_a_full_disk_fails_with_the_reason_and_is_resumed(
+    tmp_path: Path, held_model: tuple[HeldModel, str]
+) -> None:
     """The bound on the size of files stands for the disk: both are told by an error of the same kind."""
+    model, spec = held_model
     write_dataset(tmp_path)
     with TeamServer(tmp_path, "--workers", "1") as server:
-        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
-        number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
-        await_answers(server, number, 2)
+        number = start_held_evaluation(server, spec)
+        model.await_answers(server, number, 2)
         (process,) = server.evaluating
         journal = tmp_path / "runs" / server.evaluation(number)["run"] / "responses.jsonl"
         resource.prlimit(process, resource.RLIMIT_FSIZE, (journal.stat().st_size + 100,) * 2)
+        model.let_all()
         failed = server.await_state(number, "failed", "complete")
         assert failed["state"] == "failed"
         (problem,) = failed["problems"]
@@ -258,21 +290,27 @@ def test_an_evaluation_on_a_full_disk_fails_with_the_reason_and_is_resumed(tmp_p
 
 
 @pytest.mark.parametrize("how", ["exit", "kill"])
-def test_code_of_a_dataset_that_ends_its_process_ends_its_evaluation_alone(tmp_path: Path, how: str) -> None:
+def test_code_of_a_dataset_that_ends_its_process_ends_its_evaluation_alone(
+    tmp_path: Path, how: str, held_model: tuple[HeldModel, str]
+) -> None:
+    model, spec = held_model
     write_dataset(tmp_path)
     lethal = {"exit": "os._exit(7)", "kill": "os.kill(os.getpid(), 9)"}[how]
     (tmp_path / "tasks").mkdir()
     (tmp_path / "tasks" / "lethal.py").write_text(_LETHAL.replace("LETHAL", lethal))
     with TeamServer(tmp_path, "--allow-python", "tasks", "--workers", "1") as server:
         server.post("/models", {"name": "quick", "spec": "mock"})
-        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
         numbers = [
-            server.post("/evaluations", {"model": model, "datasets": [name]})["evaluation"]["id"]
-            for model, name in (("slow", "sums"), ("quick", "lethal"), ("quick", "sums"))
+            start_held_evaluation(server, spec),
+            *(
+                server.post("/evaluations", {"model": "quick", "datasets": [name]})["evaluation"]["id"]
+                for name in ("lethal", "sums")
+            ),
         ]
         # All were checked, and the only worker is still at the first.
         assert server.evaluation(numbers[1])["state"] == "queued"
         (tmp_path / "armed").touch()
+        model.let_all()
         failed = server.await_state(numbers[1], "failed")
         assert failed["problems"][0]["code"] == {"exit": "TEAM-012", "kill": "TEAM-010"}[how]
         assert server.await_state(numbers[2], "complete")["attempt"] == 1
