@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-vllm docs check format bench bench-vllm bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-workers bench-looking pictures clean
+.PHONY: help setup demo test test-quick test-vllm docs check format bench bench-vllm bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-workers bench-looking pictures clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,9 @@ test: $(VENV)/.dev ## run the tests, in two processes side by side
 	cat $$log; rm -f $$log; \
 	test $$computing -eq 0 && test $$waited -eq 0
 
+test-quick: $(VENV)/.dev ## run the fast tests, for everyday work
+	$(BIN)/python -m pytest -q -m 'not model and not slow' tests/architecture tests/unit/core tests/unit/engine tests/unit/sources tests/unit/dialects tests/unit/results tests/unit/app tests/unit/systems
+
 test-vllm: $(VENV)/.dev ## run the tests against the real vLLM, in an environment of its own
 	ASSAY_VLLM_PYTHON=$$($(BIN)/python -m benchmarks.peers vllm) $(BIN)/python -m pytest tests/journeys/test_vllm_server.py
 	PYTHONPATH=src $$($(BIN)/python -m benchmarks.peers vllm) -m pytest -k vllm tests/contract/test_backend.py tests/journeys/test_vllm_engine.py
@@ -46,11 +49,12 @@ test-vllm: $(VENV)/.dev ## run the tests against the real vLLM, in an environmen
 docs: $(VENV)/.dev ## build the documentation as a site in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-check: $(VENV)/.dev ## format, lint, types, architecture
+check: $(VENV)/.dev ## format, lint, types, architecture, banned phrases, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/architecture/prose.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 format: $(VENV)/.dev ## put the code into the house style
