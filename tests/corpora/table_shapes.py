@@ -6,6 +6,8 @@ file alone does not say it, that Assay must ask.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 PLACES = (("France", "Paris"), ("Italy", "Rome"), ("Spain", "Madrid"))
@@ -968,4 +970,11 @@ def _more(france: str, paris: str) -> list[Shape]:
     ]
 
 
-SHAPES = _shapes()
+def _written_shapes() -> list[Shape]:
+    """Return the tables that are written out, in `table_shapes.jsonl`."""
+    text = Path(__file__).with_suffix(".jsonl").read_text(encoding="utf-8")
+    found = [Shape(**json.loads(line)) for line in text.splitlines()]
+    return [one._replace(show=tuple(one.show), hide=tuple(one.hide)) for one in found]
+
+
+SHAPES = [*_shapes(), *_written_shapes()]

@@ -51,10 +51,12 @@ _UNIT = re.compile(r"\s*(?:\\?%|percent|dollars?|\.|°|\\\$|[$€£¥₩])?\s*")
 def normalize(text: str, *, drops_articles: bool = False) -> str:
     """Return the form in which two texts are compared for an exact match."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    folded = _strip_copula(_SPACE.sub(" ", folded).strip(_EDGE))
+    spaced = _SPACE.sub(" ", folded)
+    folded = _strip_copula(spaced.strip(_EDGE))
     if drops_articles:
         folded = _SPACE.sub(" ", _ARTICLE.sub(" ", folded)).strip(_EDGE)
-    return folded
+    # A text of punctuation alone, such as the brackets that close a sequence, is compared as it is.
+    return folded or spaced.strip()
 
 
 def _strip_copula(text: str) -> str:

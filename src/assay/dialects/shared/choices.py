@@ -26,6 +26,8 @@ class Options(NamedTuple):
 
     labels: tuple[str, ...]
     texts: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    """The columns that hold the options: answers may name them."""
 
 
 def find_option_columns(columns: Iterable[str]) -> tuple[str, ...]:
@@ -91,7 +93,9 @@ def read_answer(value: Any, options: Options, form: AnswerForm) -> tuple[int, ..
     index = _READERS[form](value, options)
     if index is not None:
         return (index,)
-    return _match_several_labels(value, options) if form == "label" and isinstance(value, str) else None
+    if form == "text" or not isinstance(value, str):
+        return None
+    return _by_several(value, options, form)
 
 
 def _match_label(value: Any, options: Options) -> int | None:
@@ -100,6 +104,8 @@ def _match_label(value: Any, options: Options) -> int | None:
         text = _to_plain_characters(text)  # Ａ for A
     if text in options.labels:
         return options.labels.index(text)
+    if text in options.columns:
+        return options.columns.index(text)
     return _match_decorated_label(text, options)
 
 
@@ -127,14 +133,14 @@ def _match_decorated_label(text: str, options: Options) -> int | None:
     return None
 
 
-def _match_several_labels(text: str, options: Options) -> tuple[int, ...] | None:
-    """Return the options that one text names together: `A,C`, `A and C`, `AC`."""
+def _by_several(text: str, options: Options, form: AnswerForm) -> tuple[int, ...] | None:
+    """Return the options that one text names together: `A,C`, `A and C`, `AC`, `1, 3`."""
     parts = [part for part in re.split(r"[\s,;/|&、，]+|\band\b", text) if part]
-    if len(parts) == 1 and text.isalpha() and text.isupper():
+    if form == "label" and len(parts) == 1 and text.isalpha() and text.isupper():
         parts = list(text)
     if len(parts) < 2:
         return None
-    found = [_match_label(part, options) for part in parts]
+    found = [_READERS[form](part, options) for part in parts]
     indexes = tuple(index for index in found if index is not None)
     return indexes if len(indexes) == len(set(indexes)) == len(parts) else None
 

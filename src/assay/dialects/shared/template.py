@@ -7,7 +7,7 @@ before a model is loaded. Values are put in once: a value that contains `{other}
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 # A field is written `{name}`. Braces after a LaTeX command (`\frac{a}{b}`) are text, and so is
 # anything between braces that does not look like a column's name, such as JSON.
 _FIELD = re.compile(r"(?P<latex>\\[A-Za-z]+(?:\{[^{}]*\})+)|\{(?P<name>[^\W\d][\w .\-]*)\}")
+
+
+def _field_pattern(columns: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of a field, with the names of columns that do not look like one."""
+    odd = [name for name in columns if _FIELD.fullmatch(f"{{{name}}}") is None and not {*"{}"} & {*name}]
+    if not odd:
+        return _FIELD
+    names = "|".join(map(re.escape, sorted(odd, key=len, reverse=True)))
+    return re.compile(_FIELD.pattern.replace(r"[^\W\d][\w .\-]*", rf"[^\W\d][\w .\-]*|{names}"))
 
 
 _FEW_PIECES = 200
@@ -41,14 +50,20 @@ class Template(Protocol):
         """Return the text with the holes filled."""
 
 
-def compile_template(text: str, where: Origin | None = None, label: str = "the template") -> Template:
+def compile_template(
+    text: str,
+    where: Origin | None = None,
+    label: str = "the template",
+    columns: Iterable[str] = (),
+) -> Template:
     """Read a template: Jinja when it has `{{` or `{%`, else `{field}`.
 
-    `label` is what errors call it, such as the key that holds it.
+    `label` is what errors call it, such as the key that holds it. `columns` may have names that do not look
+    like a field's, such as `Answer (short)`.
     """
     if "{{" in text or "{%" in text:
         return JinjaTemplate(text, where, label)
-    return BraceTemplate(text)
+    return BraceTemplate(text, columns)
 
 
 class BraceTemplate:
@@ -56,15 +71,15 @@ class BraceTemplate:
 
     literals: frozenset[str] = frozenset()
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, columns: Iterable[str] = ()) -> None:
         self._pieces: list[tuple[str, str | None]] = []
         """Each piece as it is written, with the name of its field; None: it is text."""
         end = 0
-        for match in _FIELD.finditer(text):
-            if match["name"] is None:
+        for match in _field_pattern(columns).finditer(text):
+            if (name := match["name"]) is None:
                 continue
             self._pieces.append((text[end : match.start()], None))
-            self._pieces.append((match[0], match["name"]))
+            self._pieces.append((match[0], name))
             end = match.end()
         self._pieces.append((text[end:], None))
         self.fields = frozenset(name for _, name in self._pieces if name is not None)

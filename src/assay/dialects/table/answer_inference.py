@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,23 +80,117 @@ def _find_free_answer_column(table: Evidence) -> Column | None:
     named = find_named_answers(table)
     if given.no_answers:
         return None
+    if not named and (unnamed := _unnamed_answer(table)) is not None:
+        return unnamed
     if not named:
         ask_for_answer(table, TableMeta())
     plain = [column for column in named if not is_weak_answer(column.name)]
     agreed = [column for column in plain if is_final_answer(column.name)]
     plain = agreed if len(agreed) == 1 else plain
     named = plain or named
+    if len(named) > 1 and (number := _final_number(named)) is not None:
+        return number
     best, rivals = named[0], [column for column in named[1:] if not _has_same_answers(named[0], column)]
     if rivals:
         if (labels := _find_named_labels(table, named)) is not None:
             return labels
-        readings = [
-            Reading(f"the answer is {column.name}", TableMeta(output_column=column.name))
-            for column in (best, *rivals)[:3]
-        ]
+        readings = [_rival_reading(table, column, [best, *rivals]) for column in (best, *rivals)[:3]]
         what = f"{listing(column.name for column in (best, *rivals))} could each be the right answer"
         raise AmbiguousTableError(table.path, what, readings)
     return best
+
+
+def _rival_reading(table: Evidence, column: Column, rivals: list[Column]) -> Reading:
+    """Return the reading that takes one of several columns as the answer.
+
+    A label of zeros and ones beside an answer in words judges that answer: the question must show it.
+    """
+    meta = TableMeta(output_column=column.name)
+    judged = [other.name for other in rivals if other.is_text and other.integers is None]
+    is_verdict = column.is_boolean or set(column.integers or (2,)) <= {0, 1}
+    inputs = table.meta.get("input_columns")
+    if inputs is None or not is_verdict or len(judged) != 1:
+        return Reading(f"the answer is {column.name}", meta)
+    context = table.meta.get("context_columns")
+    meta = msgspec.structs.replace(meta, input_columns=(*inputs, *judged), context_columns=context)
+    return Reading(f"{column.name} says whether {judged[0]} is right", meta)
+
+
+def _final_number(answers: list[Column]) -> Column | None:
+    """Return the column of numbers in which all others, worked solutions, end."""
+    for column in answers:
+        if column.integers is None:
+            continue
+        others = [other for other in answers if other is not column]
+        pairs = [
+            (mine, its)
+            for other in others
+            for mine, its in zip(column.cells, other.cells, strict=True)
+            if not is_empty(mine) and not is_empty(its)
+        ]
+        # A number beside a number, or beside a label's name, is no worked solution.
+        are_solutions = all(other.is_text and other.integers is None for other in others)
+        if pairs and are_solutions and all(_ends_in(str(its), str(mine)) for mine, its in pairs):
+            return column
+    return None
+
+
+def _ends_in(text: str, number: str) -> bool:
+    numbers = re.findall(r"-?\d[\d,]*(?:\.\d+)?", text)
+    return bool(numbers) and numbers[-1].replace(",", "") == number.strip().removesuffix(".0")
+
+
+def _unnamed_answer(table: Evidence) -> Column | None:
+    """Return the column that classifies statements, where no name says which one is the answer.
+
+    It must be the only one that can: a category, or truth values. Where the question asks, its answer cannot
+    be a category, and truth values may be remarks on the row.
+    """
+    names = table.meta.get("input_columns") or table.given.input_columns or ()
+    if any(table.columns[name].asks for name in names if name in table.columns) or not names:
+        return None
+    left = [column for column in _answer_candidates(table) if not column.is_counter]
+    repeated = [column for column in left if 2 <= len(column.distinct) < len(column.filled)]
+    unnamed = [column for column in repeated if table.role(column) in (None, "group")]
+    others = [column for column in left if column not in unnamed and table.role(column) is None]
+    if len(unnamed) != 1 or others:
+        return None
+    only = unnamed[0]
+    if only.is_boolean:
+        table.reasons["answer"] = "the only column of truth values"
+        return only
+    if table.role(only) == "group" and only.is_text and not only.is_long and not only.is_code:
+        table.reasons["answer"] = "the only column that classifies the texts"
+        return only
+    return None
+
+
+def _answer_candidates(table: Evidence) -> list[Column]:
+    """Return the columns that may hold the right answer, the likeliest first."""
+    # A sentence under an unknown name was taken for context, and may be the answer.
+    unsure = {
+        name
+        for name in table.meta.get("context_columns", ())
+        if table.role(table.columns[name]) is None and not table.columns[name].is_long
+    }
+    taken = table.taken - unsure
+    left = [
+        column
+        for column in table.columns.values()
+        if column.filled
+        and column.name not in taken
+        and (column.parent is None or table.role(column.parent) == "answer")
+        and column.is_scalar
+        and table.role(column) not in ("id", "explanation", "distractor")
+    ]
+    ranks = {None: 0, "group": 1, "metadata": 2}
+
+    def rank(column: Column) -> tuple[bool, bool, int]:
+        repeats = 2 <= len(column.distinct) < len(column.filled)
+        role = table.role(column)
+        return role == "metadata", not repeats, ranks.get(role, 0)
+
+    return sorted(left, key=rank)
 
 
 def _find_named_labels(table: Evidence, answers: list[Column]) -> Column | None:
@@ -109,18 +204,11 @@ def _find_named_labels(table: Evidence, answers: list[Column]) -> Column | None:
 
 def ask_for_answer(table: Evidence, meta: TableMeta) -> None:
     """Raise `Undecided` where no column is plainly the right answer; `meta`: what is settled."""
-    taken = {*table.taken, *table.meta.get("input_columns", ()), *table.meta.get("context_columns", ())}
-    left = [
-        column
-        for column in table.columns.values()
-        if column.filled
-        and column.name not in taken
-        and (column.parent is None or table.role(column.parent) == "answer")
-        and column.is_scalar
-        and table.role(column) not in ("id", "explanation", "distractor", "metadata", "group")
-    ]
+    left = _answer_candidates(table)
+    left = [column for column in left if len(column.distinct) > 1 and not column.is_counter] or left[:1]
     inputs = table.meta.get("input_columns")
-    base = msgspec.structs.replace(meta, input_columns=inputs)
+    context = table.meta.get("context_columns")
+    base = msgspec.structs.replace(meta, input_columns=inputs, context_columns=context)
     readings = [
         Reading(
             f"the right answer is in {column.name}",
@@ -128,6 +216,8 @@ def ask_for_answer(table: Evidence, meta: TableMeta) -> None:
         )
         for column in left[:2]
     ]
+    if table.given.data_type is None and inputs == ("text",):
+        readings.append(Reading("plain texts: measure their perplexity", TableMeta(data_type="text")))
     readings.append(
         Reading(
             "the file has no right answers: keep the replies, score nothing",

@@ -90,11 +90,12 @@ def _read_records(value: Sequence[Any]) -> CellOptions | None:
         if not _are_labels([str(key) for key, _ in pairs]) or any(_is_nested(text) for _, text in pairs):
             return None
         return CellOptions(tuple(to_text(text) for _, text in pairs), tuple(str(key) for key, _ in pairs))
-    text_key = _shared_key(value, _TEXT_KEYS)
+    text_key = _shared_key(value, _TEXT_KEYS) or _only_key_with(value, "text")
     if text_key is None or any(_is_nested(one[text_key]) for one in value):
         return None
     texts = tuple(to_text(one[text_key]) for one in value)
     label_key = _shared_key(value, [key for key in _LABEL_KEYS if key != text_key])
+    label_key = label_key or _only_key_with(value, "id")
     labels = None
     if label_key is not None:
         found = tuple(to_text(one[label_key]) for one in value)
@@ -112,6 +113,12 @@ def _shared_key(records: Sequence[Any], names: Sequence[str]) -> str | None:
             if str(key).casefold() == name and all(key in one for one in records):
                 return str(key)
     return None
+
+
+def _only_key_with(records: Sequence[Any], ending: str) -> str | None:
+    """Return the one key with an ending that every object has: `atext`."""
+    keys = [key for key in records[0] if str(key).casefold().endswith(ending)]
+    return str(keys[0]) if len(keys) == 1 and all(keys[0] in one for one in records) else None
 
 
 def _read_mapping(value: Mapping[Any, Any]) -> CellOptions | None:
@@ -296,6 +303,13 @@ def _leaves(value: Any) -> Iterator[str | None]:
             yield from _leaves(one)
     elif value is not None:
         yield to_text(value)
+
+
+def read_list(value: Any) -> Sequence[Any] | None:
+    """Return the items of a list, or of the list of texts that an object holds; None: something else."""
+    if isinstance(value, Mapping):
+        value = next((value[key] for key in _VALUE_KEYS if key in value), None)
+    return value if isinstance(value, (list, tuple)) else None
 
 
 def extract_after_hashes(text: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 from itertools import count, takewhile
@@ -121,14 +122,22 @@ def is_weak_answer(name: str) -> bool:
 
 def is_final_answer(name: str) -> bool:
     """Whether a name says that this answer is the agreed one among several: `gold_label`."""
-    return not {"gold", "golden", "final", "correct", "majority", "truth"}.isdisjoint(split_column_name(name))
+    return not _FINAL.isdisjoint(split_column_name(name))
+
+
+_FINAL = frozenset(("gold", "golden", "final", "correct", "right", "expected", "majority", "truth"))
+
+
+def is_remark(name: str) -> bool:
+    """Whether a name says that its texts are remarks about the row: `Notes`."""
+    return not _WORDS["remark"].isdisjoint(split_column_name(name))
 
 
 class NumberedName(NamedTuple):
     """A name that counts: `option_a`, `choice0`, `보기1`."""
 
     stem: str
-    """The name without its number or letter."""
+    """The name without its number or letter; names that differ in case alone have one family each."""
     place: int
     base: int | None
     """The number that the first one has: 0 or 1. Of letters, None."""
@@ -158,27 +167,48 @@ def parse_numbered_name(name: str) -> NumberedName | None:
     for characters in _ENUMERATIONS:
         place = characters.find(name.strip().casefold()[-1:])
         if name.strip() and place >= 0:
-            stem = name.strip()[:-1].strip(" _-.:()").casefold()
+            stem = name.strip()[:-1].strip(" _-.:()")
             return NumberedName(stem, place, None)
     text = unicodedata.normalize("NFKC", name).strip()
     if match := _DIGITS_AT_END.match(text):
         number = int(match["number"])
-        return NumberedName(match["stem"].casefold(), number, number)
+        return NumberedName(match["stem"], number, number)
     for pattern in (_LETTER_AT_END, _CAPITAL_AT_END, _SHORT_STEM):
         if match := pattern.match(text):
-            stem = (match["stem"] or "").strip(" _-.:()").casefold()
+            stem = (match["stem"] or "").strip(" _-.:()")
             return NumberedName(stem, ord(match["letter"].casefold()) - ord("a"), None)
     return None
 
 
+_NUMBER_INSIDE = re.compile(r"(?<!\w)(?:(?P<number>\d)|(?P<letter>[A-H]))(?=\W+\w)")
+
+
+def _numbers_inside(name: str) -> Iterator[tuple[NumberedName, str]]:
+    """Yield the numbers within a name, each with what follows it: `Answer 1 - max 75 characters`."""
+    text = unicodedata.normalize("NFKC", name).strip()
+    for match in _NUMBER_INSIDE.finditer(text):
+        stem = text[: match.start()].strip(" _-.:()")
+        if not stem:
+            continue
+        number = None if match["number"] is None else int(match["number"])
+        place = ord(match["letter"]) - ord("A") if number is None else number
+        yield NumberedName(stem, place, number), text[match.end() :].casefold()
+
+
 def find_numbered_families(columns: tuple[str, ...]) -> list[tuple[str, tuple[str, ...], int | None]]:
     """Return the families of columns that count without a gap: stem, columns in order, first number."""
-    families: dict[tuple[str, bool], dict[int, str]] = {}
+    families: dict[tuple[str, str, bool], dict[int, str]] = {}
+    stems: dict[tuple[str, str, bool], str] = {}
     for name in columns:
-        if (found := parse_numbered_name(name)) is not None:
-            families.setdefault((found.stem, found.base is None), {}).setdefault(found.place, name)
+        found = parse_numbered_name(name)
+        places = [] if found is None else [(found, "")]
+        for one, tail in (*places, *_numbers_inside(name)):
+            key = one.stem.casefold(), tail, one.base is None
+            stems.setdefault(key, one.stem)
+            families.setdefault(key, {}).setdefault(one.place, name)
     made = []
-    for (stem, by_letter), members in families.items():
+    for key, members in families.items():
+        stem, by_letter = stems[key], key[2]
         first = min(members)
         run = list(takewhile(members.__contains__, count(first)))
         if len(run) >= 2 and first in ((0,) if by_letter else (0, 1)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -26,6 +27,9 @@ _LONG_TEXT = 100
 """Median characters from which a text column holds passages rather than names."""
 
 
+_SENTENCE_WORDS = 4
+"""Words from which a text that ends with a full stop is a sentence."""
+_CODE = re.compile(r"[!-~]*[@_/\\\d][!-~]*")
 _SENTENCE = 30
 """Median characters from which the items of a list are sentences rather than names."""
 
@@ -42,8 +46,10 @@ class Column:
 
     @cached_property
     def suggestion(self) -> RoleSuggestion | None:
-        """What the name suggests."""
-        return suggest_role(self.name)
+        """What the name suggests; of an object's field, its own name."""
+        if self.parent is None:
+            return suggest_role(self.name)
+        return suggest_role(self.name.removeprefix(f"{self.parent.name}."))
 
     @cached_property
     def is_text(self) -> bool:
@@ -113,6 +119,20 @@ class Column:
         return self.is_text and self.median_length >= _LONG_TEXT
 
     @cached_property
+    def is_prose(self) -> bool:
+        """Whether most cells are sentences."""
+        if not self.is_text:
+            return False
+        n = sum(len(text.split()) >= _SENTENCE_WORDS and text.rstrip()[-1:] in ".!?" for text in self.filled)
+        n += sum(text.rstrip()[-1:] in "。！？" for text in self.filled)
+        return n * 2 > len(self.filled)
+
+    @cached_property
+    def is_code(self) -> bool:
+        """Whether every cell is one string of letters and signs: an address, a file's name, a key."""
+        return self.is_text and all(_CODE.fullmatch(text.strip()) for text in self.filled)
+
+    @cached_property
     def asks(self) -> bool:
         """Whether most cells end as a question does, or have a blank to fill in."""
         if not self.is_text:
@@ -164,6 +184,7 @@ def is_empty(value: Any) -> bool:
         or value == ""
         or value == []
         or value == {}
+        or (isinstance(value, Mapping) and all(map(is_empty, value.values())))
         or (type(value) is str and not value.strip())
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from assay.dialects.shared.choices import Options
 from assay.dialects.shared.request_selection import MAX_TOKENS
 from assay.dialects.table.cells import extract_after_hashes, extract_last_boxed
-from assay.dialects.table.column_words import is_weak_answer
+from assay.dialects.table.column_words import find_numbered_families, is_weak_answer
 from assay.dialects.table.columns import Column
 from assay.dialects.table.meta import TableMeta
 
@@ -58,6 +59,17 @@ class Evidence:
                 return parent.role if own is None or own.role in (parent.role, "statement") else None
         return None if column.suggestion is None else column.suggestion.role
 
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """The columns that mark one option each: `is_correct_1`, `is_correct_2`."""
+        names = tuple(name for name, column in self.columns.items() if column.parent is None)
+        return frozenset(
+            name
+            for _, family, _ in find_numbered_families(names)
+            if all(_is_flag(self.columns[one]) for one in family)
+            for name in family
+        )
+
     def unused(self) -> tuple[str, ...]:
         """Return the columns that are no part of anything."""
         parts = {name.split(".")[0] for name in self.taken} | self.taken | {"id", MAX_TOKENS}
@@ -80,7 +92,10 @@ def find_named_answers(table: Evidence) -> list[Column]:
     found = [
         column
         for column in table.free()
-        if column.parent is None and is_named(column) and (column.is_scalar or column.holds_targets)
+        if column.parent is None
+        and column.name not in table.flags
+        and is_named(column)
+        and (column.is_scalar or column.holds_targets)
     ]
 
     def strength(column: Column) -> tuple[bool, int]:
@@ -88,6 +103,10 @@ def find_named_answers(table: Evidence) -> list[Column]:
         return is_weak_answer(column.name), -(hint.strength if hint and hint.role == "answer" else 0)
 
     return sorted(found, key=strength)
+
+
+def _is_flag(column: Column) -> bool:
+    return column.is_boolean or set(column.integers or (2,)) <= {0, 1}
 
 
 def _is_solution(column: Column) -> bool:

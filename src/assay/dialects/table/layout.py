@@ -27,6 +27,7 @@ from assay.dialects.table.cells import (
     read_targets,
     to_text,
 )
+from assay.dialects.table.columns import is_empty
 from assay.dialects.table.meta import DataType
 from assay.sources.decimal_comma import convert_decimal_comma
 
@@ -103,7 +104,8 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
             ]
             while texts and not texts[-1].strip() and not self.keeps_empty_options:
                 texts.pop()
-        return Options(self._labels(fields, len(texts)), tuple(texts))
+        names = () if isinstance(self.options, str) else self.options
+        return Options(self._labels(fields, len(texts)), tuple(texts), names[: len(texts)])
 
     def _read_cell_options(self, fields: Mapping[str, Any]) -> CellOptions | None:
         """Return the options of the one field that holds them."""
@@ -194,6 +196,8 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
     def get_answer(self, fields: Mapping[str, Any]) -> Any:
         """Return a record's answer as written; None when it has none."""
         value = None if self.answer_column is None else get_field(fields, self.answer_column, None)
+        if isinstance(value, Mapping) and is_empty(value):
+            return None  # SQuAD 2 writes a question without an answer as {"text": [], "answer_start": []}
         return None if value is None or value == "" or value == [] else value
 
     def get_question(self, fields: Mapping[str, Any]) -> str:

@@ -230,7 +230,7 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
     for column in table.free():
         # `answers` beside a label that counts them are options; alone they are accepted answers.
         if (
-            column.is_text_list
+            all(isinstance(cell, list) for cell in column.filled)
             and column.holds_options
             and table.role(column) == "answer"
             and column.parent is None
@@ -273,7 +273,7 @@ def _read_row_options(table: Evidence, options: tuple[str, ...] | str) -> list[O
         while texts and not texts[-1].strip():
             texts.pop()
         labels = letters[: len(texts)] if letters else build_labels(len(texts))
-        rows.append(Options(labels, tuple(texts)))
+        rows.append(Options(labels, tuple(texts), tuple(options[: len(texts)])))
     return rows
 
 
@@ -288,6 +288,7 @@ def _find_answer(table: Evidence, choice: _Choice) -> AnswerFit | None:
             table.free() if given is None else [table.columns[given]] if given in table.columns else []
         )
         if column.name not in choice.columns
+        and column.name not in table.flags
         and (column.parent is None or column.parent.name not in choice.columns or column.name == given)
     ]
     fits = find_answer_fits(candidates, choice.rows, choice.base, table.given.answer_is, table.label_names)
@@ -297,9 +298,8 @@ def _find_answer(table: Evidence, choice: _Choice) -> AnswerFit | None:
     if not fits:
         return None
     best = fits[0]
-    if best.rank < _NAMED_RANK and any(
-        not is_weak_answer(column.name) for column in find_named_answers(table)
-    ):
+    named = [column for column in find_named_answers(table) if column.name not in choice.columns]
+    if best.rank < _NAMED_RANK and any(not is_weak_answer(column.name) for column in named):
         # A column that is called the answer and has mistakes is still the answer: the survey lists them.
         return None
     others = [fit for fit in fits[1:] if fit.rank >= 20 and fit.golds != best.golds and best.rank < 30]

@@ -172,7 +172,10 @@ def _dialogue(
     if "answer" not in layout.columns:
         turns = [(role, text.replace("{answer}", "{" + answer + "}")) for role, text in turns]
     labels = _labels(said, where)
-    compiled = [compile_template(text, where, label) for label, (_, text) in zip(labels, turns, strict=False)]
+    compiled = [
+        compile_template(text, where, label, layout.columns)
+        for label, (_, text) in zip(labels, turns, strict=False)
+    ]
     made = [TemplateTurn(role, template) for (role, _), template in zip(turns, compiled, strict=True)]
     dialogue = Dialogue(made, answer, marks, keeps_end=said.uses_one_text)
     _check_literals(dialogue, layout, where)

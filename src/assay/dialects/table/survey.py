@@ -10,6 +10,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Protocol
 
 import msgspec
@@ -29,7 +30,7 @@ from assay.dialects.shared.duplicate_numbers import DuplicateNumbers
 from assay.dialects.shared.request_selection import MAX_TOKENS
 from assay.dialects.shared.template import get_field
 from assay.dialects.table.column_words import suggest_role
-from assay.dialects.table.columns import is_empty
+from assay.dialects.table.columns import SAMPLE_ROWS, Column, is_empty
 from assay.dialects.table.inference import TableInference, infer_table_meta
 from assay.dialects.table.layout import (
     Layout,
@@ -272,7 +273,8 @@ def _settle_layout(table: Table, said: TableMeta, notes: list[str], *, faithful:
         distractors=said.distractors or (),
         label_names=_label_names(said),
         shuffle_seed=seed if said.distractors or said.shuffle_options else None,
-        category_column=said.category_column or ("category" if "category" in columns else None),
+        category_column=said.category_column
+        or ("category" if "category" in columns and answer != "category" else None),
         cluster_column=said.cluster_column,
         id_column=said.id_column or ("id" if "id" in columns else None),
         keeps_empty_options=faithful,
@@ -318,8 +320,22 @@ def _has_only_texts(table: Table, said: TableMeta) -> bool:
     if TEXT_NAME not in columns or any((*stated, *more)) or find_option_columns(columns):
         return False
     asides = ("id", "metadata", "group", "prediction", "explanation")
-    hints = (suggest_role(name) for name in columns if name != TEXT_NAME)
-    return all(hint is None or hint.role in asides for hint in hints)
+    hints = {name: suggest_role(name) for name in columns if name != TEXT_NAME}
+    if any(hint is not None and hint.role not in asides for hint in hints.values()):
+        return False
+    unsure = {name: hint for name, hint in hints.items() if hint is None or hint.role == "group"}
+    return not any(_may_be_answer(table, name, has_role=hint is not None) for name, hint in unsure.items())
+
+
+def _may_be_answer(table: Table, name: str, *, has_role: bool) -> bool:
+    """Whether a column may say what each text is: its values differ; those of a group must repeat."""
+    cells = [record.fields.get(name) for record in islice(table.records(), SAMPLE_ROWS)]
+    column = Column(name, cells)
+    values = column.distinct
+    if not has_role:
+        return len(values) >= 2
+    is_class = column.is_text and all(2 < len(value) <= _LONGEST_CLASS for value in values)
+    return is_class and 2 <= len(values) < len(column.filled)
 
 
 def _settle_texts(table: Table, said: TableMeta, notes: list[str], problems: Problems) -> Layout:
@@ -366,8 +382,10 @@ def _settle_options(
     labels = said.option_labels
     if labels is None and isinstance(options, tuple):
         answer = said.output_column or _find_known_column(ANSWER_NAMES, columns)
-        if (options and all(_is_letter(name) for name in options)) or _has_named_options(
-            table, options, answer
+        is_short = all(len(name) <= _LONGEST_LABEL for name in options)
+        if options and (
+            all(_is_letter(name) for name in options)
+            or (is_short and _has_named_options(table, options, answer))
         ):
             labels = options
     if labels is None and isinstance(options, str):
@@ -375,6 +393,12 @@ def _settle_options(
         if isinstance(beside, Mapping) and "label" in beside:
             labels = f"{options}.label"
     return options, labels
+
+
+_LONGEST_CLASS = 40
+"""Characters of the name of a class."""
+_LONGEST_LABEL = 2
+"""Characters of a column's name that can label its option in the prompt; `Option A` is shown as A."""
 
 
 def _find_first_list(table: Table, name: str) -> Any:

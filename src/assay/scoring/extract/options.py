@@ -262,6 +262,10 @@ def _is_joined(view: OptionView, read: LabelMatch) -> bool:
     )
 
 
+_KEY = re.compile(r"""["'](\w+)["']\s*:""")
+"""A key of a JSON object."""
+
+
 def _opening_label(view: OptionView) -> RuleMatch | None:
     """Return the label that a reply opens with, as an option is written: 'B. 2635', 'B) ...', 'B' + line."""
     body, labels = view.body, view.labels
@@ -269,6 +273,8 @@ def _opening_label(view: OptionView) -> RuleMatch | None:
     if match is None:
         return _opening_foreign(view)
     start, end = match.span("label")
+    if body.startswith("{") and len({key[1] for key in _KEY.finditer(body)} & labels.exact.keys()) > 1:
+        return RuleMatch(None, start, end)  # an object that says something about each option
     close = match["close"]
     label, sep = labels.name(match), match["sep"]
     if sep is None and ")" in close:
@@ -440,6 +446,31 @@ def _is_reply_end(view: OptionView, read: LabelMatch, n_seen: int) -> bool:
     return _BEFORE_LAST_TOKEN.search(before) is not None
 
 
+_REJECTION = re.compile(
+    r"\b(?:not|nicht|pas|no\s+es|não\s+é|non\s+è)\s+(?:the\s+)?(?:option\s+|answer\s+)?[(\[*\"']*$",
+    re.IGNORECASE,
+)
+_CONTRAST = re.compile(
+    r"[)\]*\"']*,?\s*(?:but(?:\s+rather)?|sondern|mais|sino|mas|ma|bensì)\s+(?:option\s+)?[(\[*\"']*",
+    re.IGNORECASE,
+)
+_END = re.compile(r"[)\]*\"']*\s*[.!]?\s*")
+
+
+def _contrasted_label(view: OptionView) -> RuleMatch | None:
+    """Return the label that replaces a rejected one at the end of a reply: 'It is not A but B.'"""
+    if len(view.tokens) < 2 or view.is_refusal:
+        return None
+    rejected, last = view.tokens[-2:]
+    body, start, end = view.body, *last.span("label")
+    is_contrast = (
+        _REJECTION.search(body, 0, rejected.start("label"))
+        and _CONTRAST.fullmatch(body, rejected.end("label"), start)
+        and _END.fullmatch(body, end)
+    )
+    return RuleMatch(view.labels.name(last), start, end) if is_contrast else None
+
+
 def _find_paired_choice(view: OptionView) -> RuleMatch | None:
     """Return the option that the last sentence names by text and label: 'So it is Venus, option B.'"""
     if not view.tokens or not view.choices or view.is_refusal:
@@ -485,6 +516,7 @@ OPTION_RULES: tuple[Rule[OptionView], ...] = (
     Rule("equals_choice", _equals_choice),
     Rule("stated_choice", _find_stated_choice),
     Rule("last_line_label", _last_line_label),
+    Rule("contrasted_label", _contrasted_label),
     Rule("judged_label", _find_judged_label),
     Rule("remaining_label", _remaining_label),
     Rule("ordinal_option", _ordinal_option),

@@ -368,7 +368,7 @@ def test_names_that_look_alike_are_one_name(tmp_path: Path) -> None:
     assert [sample.fields["group"] for sample in one.task.samples()] == [whole, parted]
 
 
-def test_option_columns_with_long_names_give_the_labels_that_answers_name(tmp_path: Path) -> None:
+def test_answers_may_name_option_columns_that_the_prompt_shows_by_letters(tmp_path: Path) -> None:
     rows = [
         {"question": "q1", "opt1": "red", "opt2": "green", "opt3": "blue", "answer": "opt2"},
         {"question": "q2", "opt1": "red", "opt2": "green", "opt3": "blue", "answer": "opt1"},
@@ -377,12 +377,12 @@ def test_option_columns_with_long_names_give_the_labels_that_answers_name(tmp_pa
     one = compiled(table(tmp_path, rows), said, methods=("gen", "ppl"))
     sample = next(one.task.samples())
     assert golds(one) == [(1,), (0,)]
-    assert sample.labels == ("opt1", "opt2", "opt3")
+    assert sample.labels == ("A", "B", "C")
     asks = [request.ask for request in one.task.requests(sample)]
-    question = "Question: q1\nopt1. red\nopt2. green\nopt3. blue\nAnswer:"
+    question = "Question: q1\nA. red\nB. green\nC. blue\nAnswer:"
     assert isinstance(asks[0], Generate)
     assert asks[0].prompt == question
-    assert asks[1] == Span(f"{question} opt1", len(question))
+    assert asks[1] == Span(f"{question} A", len(question))
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_an_answer_that_names_no_option_says_how_to_label_them(tmp_path: Path) -
         compiled(table(tmp_path, rows), TableMeta(options=("opt1", "opt2")))
     assert "option_labels" in str(raised.value)
     rows = [{"question": f"q{one}", "opt1": "x", "opt2": "y", "answer": one} for one in ("opt1", "opt9")]
-    with pytest.raises(AssayError, match="expected one of opt1 opt2"):
+    with pytest.raises(AssayError, match="expected one of A B"):
         compiled(table(tmp_path, rows, "other.jsonl"), TableMeta(options=("opt1", "opt2")))
 
 

@@ -9,6 +9,7 @@ const WORDS = {
   equals_choice: "the reply is the text of this option",
   stated_choice: "the last phrase that announces an answer gives this option's text",
   last_line_label: "the last paragraph of the reply is the label and nothing else",
+  contrasted_label: "the reply ends by replacing one option with this one: not A but B",
   judged_label: "the reply judges the options one by one, and this is the only one it calls right",
   remaining_label: "the reply turns down every other option",
   ordinal_option: "the reply names this option by its place, such as the second option",
