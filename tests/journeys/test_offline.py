@@ -115,7 +115,7 @@ def test_the_environment_and_the_settings_file_say_it_too(workdir: Path, elsewhe
     assert "OFFLINE-001" not in assay("run", "mine.py", *MOCK, ASSAY_OFFLINE="0").err
 
 
-def test_a_check_is_kept_offline_as_well(workdir: Path, elsewhere: Door) -> None:
+def test_a_check_is_offline_watch_as_well(workdir: Path, elsewhere: Door) -> None:
     trying(workdir / "mine.py", IN_ONE_LINE["urllib"], elsewhere.port, is_caught=True)
     trying(workdir / "other.py", "pass", elsewhere.port)
     for datasets in (("mine.py",), ("mine.py", "other.py")):
@@ -227,10 +227,10 @@ def test_an_author_may_ask_the_named_endpoint(workdir: Path) -> None:
 def test_a_judge_is_an_endpoint_and_a_model_that_is_not_asked_is_none() -> None:
     program = """
 import socket
-from assay.app.offline.watch import kept_offline
+from assay.app.offline.watch import offline_watch
 from assay.app.settings import RunSettings
 settings = RunSettings(model="openai:m@http://127.0.0.1:1/v1", stage="score", offline=True, judge="{judge}")
-with kept_offline(settings) as watch:
+with offline_watch(settings) as watch:
     watch.seal()
     socket.create_connection(("127.0.0.1", {port})).close()
 """
@@ -376,7 +376,7 @@ def test_workers_run_beside_an_endpoint() -> None:
     assert done.status == 0, done.err
 
 
-def test_a_cluster_cannot_be_kept_offline() -> None:
+def test_a_cluster_cannot_be_offline_watch() -> None:
     done = assay("run", "data.csv", *MOCK, "--offline", "--on", "ray")
     assert done.status == 2
     assert "WORKER-003" in done.err

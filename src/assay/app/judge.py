@@ -48,7 +48,7 @@ def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -
         return
     if values.judge is None:
         # Imported when used, as below: most runs have no judge, and should not wait for its parts.
-        from assay.scoring.originals.llmbox.gpteval import missing_judge_error
+        from assay.scoring.metrics.gpteval import missing_judge_error
 
         raise missing_judge_error()
     is_model = values.judge == values.model and not values.judge_args

@@ -86,7 +86,7 @@ def test_a_load_becomes_a_folder(tmp_path: Path) -> None:
 def test_a_folder_is_named_by_model_and_time_and_never_taken_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.app.bench.now", lambda: "2026-11-16T12:00:05+00:00")
+    monkeypatch.setattr("assay.app.bench.utc_now", lambda: "2026-11-16T12:00:05+00:00")
     target = Target(FakeTimedClient(), "openai:org/my model@http://127.0.0.1:1/v1")
     plan = BenchPlan(Load(ClosedLoad(1)))
     found = [

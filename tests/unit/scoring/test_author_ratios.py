@@ -16,8 +16,8 @@ from assay.core.task import AnsweredRequest, Evaluation
 from assay.results.report import Highlights
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import IFEval
+from assay.scoring.metrics.list_metric import MetricUnit
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
-from assay.scoring.originals.llmbox.list_metric import MetricUnit
 from assay.scoring.statistics import wilson
 
 ROWS = [

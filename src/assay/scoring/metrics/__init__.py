@@ -10,14 +10,14 @@ from assay.scoring.latex import is_equiv, latex_form
 from assay.scoring.metrics.accuracy import Accuracy, WordAccuracy
 from assay.scoring.metrics.answers import F1, Em, get_answers
 from assay.scoring.metrics.gaokao import GaokaoBenchMetric
+from assay.scoring.metrics.gpteval import GPTEval
 from assay.scoring.metrics.ifeval import IFEval
 from assay.scoring.metrics.likelihoods import PPL
+from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.metrics.pass_at_k import PassAtK
 from assay.scoring.metrics.perspective import PerspectiveApi
 from assay.scoring.metrics.rouge import Rouge
 from assay.scoring.metrics.translation import Bleu
-from assay.scoring.originals.llmbox.gpteval import GPTEval
-from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 LIST_METRICS: dict[str, type[ListMetric]] = {
     "Accuracy": Accuracy,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from assay.scoring.metrics.checks import Misfit, join_text, missing_requirement, score_rows
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 
 
 class Accuracy(ListMetric):

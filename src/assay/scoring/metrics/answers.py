@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from assay.scoring.metrics.assignment import best_assignment
 from assay.scoring.metrics.checks import check_option, join_text, reference_texts, score_rows
+from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.metrics.words import (
     ARTICLES,
     WORDS_BY,
@@ -15,7 +16,6 @@ from assay.scoring.metrics.words import (
     split_at_spaces_and_hyphens,
     squad_form,
 )
-from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 Strategy = Literal["max", "leave_one_out"]
 _STRATEGIES: tuple[Strategy, ...] = ("max", "leave_one_out")

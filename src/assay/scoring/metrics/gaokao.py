@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from assay.scoring.metrics.checks import Misfit, score_rows
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 
 _ONE_LETTER_EACH = ("multi_mcqs", "seven_option")
 _ONE_LETTER = "single_answer_mcq"

@@ -9,7 +9,7 @@ from assay.scoring.instructions.instruction import Strictness, check_instruction
 from assay.scoring.instructions.language import require_langdetect
 from assay.scoring.instructions.registry import read_rows
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 
 
 class IFEval(ListMetric):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from assay.scoring.metrics.checks import Misfit, score_rows
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.ratios import RunningRatio
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from assay.core.errors import PlanError, Problem, Problems
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.estimators import pass_at_k
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.sandbox import Limits, ProgramResult, Protections, Sandbox
 
 PLACEHOLDER = "{pred}"

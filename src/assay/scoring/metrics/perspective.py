@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from assay.core.errors import BackendError, Problem
 from assay.scoring.metrics.checks import join_text, missing_requirement, score_rows
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 
 _ENDPOINT = "https://commentanalyzer.googleapis.com/v1alpha1/comments:analyze"
 KEY_VARIABLE = "PERSPECTIVE_API_KEY"

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 from assay.scoring.metrics.checks import Misfit, check_option, join_text, reference_texts, score_rows
+from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.normalize import split_any_script
-from assay.scoring.originals.llmbox.list_metric import ListMetric
 
 Words = Literal["ascii", "unicode"]
 

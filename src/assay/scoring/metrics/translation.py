@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from assay.scoring.metrics.checks import check_option, join_text, reference_texts, score_rows
 from assay.scoring.metrics.corpus_counts import CorpusCounts
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 
 Tokenizer = Literal["intl", "13a", "zh", "char"]
 

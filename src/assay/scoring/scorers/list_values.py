@@ -18,7 +18,7 @@ from assay.core.errors import AssayError, PlanError, Problem, UsageError, callin
 from assay.core.origin import Origin
 from assay.core.score import JudgeReply, Ratio, Verdict
 from assay.scoring.judges.binding import last_replies
-from assay.scoring.originals.llmbox.list_metric import get_unit
+from assay.scoring.metrics.list_metric import get_unit
 
 _N_RESAMPLES = 200
 _MAX_RESAMPLED = 50_000

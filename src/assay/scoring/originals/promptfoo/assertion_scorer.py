@@ -26,7 +26,7 @@ from assay.core.task import AnsweredRequest, CorpusScorer, Evaluation, Scorer
 from assay.scoring.extract.reply import find_searchable_part
 from assay.scoring.judges.agreement import rubric_question
 from assay.scoring.judges.judgement import Judgement, judge_cases
-from assay.scoring.originals.llmbox.gpteval import missing_judge_error
+from assay.scoring.metrics.gpteval import missing_judge_error
 from assay.scoring.originals.promptfoo.assertions import (
     AssertionResult,
     decide,

@@ -15,7 +15,7 @@ from assay.scoring.judges.agreement import agreement_question
 from assay.scoring.judges.binding import last_replies
 from assay.scoring.judges.judgement import Unaskable, judge_cases
 from assay.scoring.metrics.estimators import pass_at_k
-from assay.scoring.originals.llmbox.gpteval import missing_judge_error
+from assay.scoring.metrics.gpteval import missing_judge_error
 from assay.scoring.originals.ultraeval.named_metrics import PASS_K, NamedMetric
 from assay.scoring.originals.ultraeval.row_answers import RowAnswers
 from assay.scoring.originals.ultraeval.row_programs import checking_program, disable_functions

@@ -19,7 +19,7 @@ from assay.core.errors import AuthorError, Problem, calling_author, listing, sug
 from assay.core.metric_order import rank_metric
 from assay.core.origin import Origin
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.originals.llmbox.list_metric import MetricUnit
+from assay.scoring.metrics.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 
 

@@ -13,7 +13,7 @@ from assay.scoring.differences import Difference
 from assay.scoring.judges.binding import bind_judge
 from assay.scoring.judges.judgement import Judgement
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.originals.llmbox.list_metric import MetricUnit
+from assay.scoring.metrics.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.originals.opencompass.evaluators.judged import OFF_SCALE, JudgedEvaluator
 from assay.scoring.originals.opencompass.evaluators.readings import STRICT, make_reading

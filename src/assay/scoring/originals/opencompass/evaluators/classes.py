@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from assay.scoring.differences import Difference
 from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.classification import matthews
-from assay.scoring.originals.llmbox.list_metric import MetricUnit
+from assay.scoring.metrics.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators.accuracy import AccEvaluator
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator, require_gold
 from assay.scoring.statistics import LEVEL, normal_quantile

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from assay.scoring.differences import Difference
 from assay.scoring.metrics.checks import Misfit, reference_texts, score_rows
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.originals.opencompass.postprocess import find_postprocessor
 
 

@@ -17,8 +17,8 @@ from assay.scoring.differences import Difference
 from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_cases
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.originals.llmbox.gpteval import missing_judge_error
-from assay.scoring.originals.llmbox.list_metric import MetricUnit
+from assay.scoring.metrics.gpteval import missing_judge_error
+from assay.scoring.metrics.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.originals.opencompass.evaluators.readings import (
     JudgedValue,

@@ -17,8 +17,8 @@ from assay.scoring.differences import Difference
 from assay.scoring.judges.binding import last_replies
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.estimators import g_pass_at_k, mg_pass_at_k, pass_at_k
+from assay.scoring.metrics.list_metric import MetricUnit, get_unit
 from assay.scoring.metrics.pass_at_k import too_few_samples
-from assay.scoring.originals.llmbox.list_metric import MetricUnit, get_unit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 
 OriginalSystem = Literal["opencompass", "aisbench"]

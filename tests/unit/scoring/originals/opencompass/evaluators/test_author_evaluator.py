@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.scoring.originals.llmbox.list_metric import MetricUnit
+from assay.scoring.metrics.list_metric import MetricUnit
 from assay.scoring.originals.opencompass.evaluators import AuthorEvaluator, EvaluatedRow
 from assay.scoring.originals.opencompass.evaluators.author import RowTable
 

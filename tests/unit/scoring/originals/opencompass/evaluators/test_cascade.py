@@ -15,7 +15,7 @@ from assay.core.prompt import Message, Prompt
 from assay.core.response import Failure
 from assay.core.score import Verdict
 from assay.scoring.judges.binding import bind_judge, needs_judge
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.originals.opencompass.evaluators.cascade import Cascade
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.originals.opencompass.evaluators.judged import JudgedEvaluator

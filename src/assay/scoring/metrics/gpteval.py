@@ -19,7 +19,7 @@ from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge
 from assay.scoring.judges.prompts import JudgeType
 from assay.scoring.judges.questions import JudgingProcedure, comparing_questions, grading_questions
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.originals.llmbox.list_metric import ListMetric
+from assay.scoring.metrics.list_metric import ListMetric
 
 NAME = "GPT-Eval"
 HIDDEN_ANSWER = "(this answer is not shown)"

@@ -21,7 +21,7 @@ from assay.engine.journal import FileJournal
 from assay.engine.judging import BackendJudge
 from assay.scoring.judges.prompts import load_prompts
 from assay.scoring.judges.questions import JudgingProcedure
-from assay.scoring.originals.llmbox.gpteval import HIDDEN_ANSWER, GPTEval
+from assay.scoring.metrics.gpteval import HIDDEN_ANSWER, GPTEval
 from fakes.judges import Reply, ScriptedJudge, completion
 
 NAME = "GPT-Eval"
