@@ -57,7 +57,7 @@ def test_a_run_is_scored_by_another_way_of_matching_without_its_model() -> None:
     assay("run", "free.jsonl", "-m", "mock", "--model-arg", REPLY, "--out", "run")
     again = assay("score", "run", "--match", "exact")
     assert again.status == 0
-    assert "1 of 1 scores changed: 0 are worth more, 1 less" in again.out
+    assert "1 of 1 scores changed: 0 higher, 1 lower" in again.out
     assert "shown as 002-exact" in again.out
     assert "shown as 003-again" in assay("score", "run").out
 

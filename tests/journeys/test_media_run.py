@@ -284,7 +284,7 @@ def test_how_much_is_kept_is_no_part_of_what_a_run_is(shared_data: Path, workdir
     n_left_out = 10 - len(list((run / "media").iterdir()))
     (note,) = [note for note in after["notes"] if "media are not kept" in note]
     assert note == (
-        f"{n_left_out} of 10 media are not kept with the run: {n_left_out} more than --keep-media 50 kB holds"
+        f"{n_left_out} of 10 media are not stored with the run: {n_left_out} over the limit of --keep-media 50 kB"
     )
 
 

@@ -145,7 +145,7 @@ def test_a_scoring_that_a_person_took_away_while_it_was_shown_is_told(tmp_path: 
     run = make_run(tmp_path / "run")
     score_again(run)
     shutil.rmtree(run / "scorings" / "002-other")
-    with pytest.raises(StoreError, match=r"RESCORE-007.*'002-other', is gone"):
+    with pytest.raises(StoreError, match=r"RESCORE-007.*the current scoring '002-other' does not exist"):
         _ = ScoringHistory(run).current
 
 
