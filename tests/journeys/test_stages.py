@@ -144,5 +144,5 @@ def test_answers_that_were_given_to_no_judge_are_scored_with_one_in_the_same_fol
     folder.release()
     done = msgspec.structs.replace(earlier, status=RunStatus.COMPLETE)
     manifest_file.write_bytes(msgspec.json.encode(done))
-    with pytest.raises(StoreError, match="holds another run"):
+    with pytest.raises(StoreError, match="contains another run"):
         folder.claim(judged)

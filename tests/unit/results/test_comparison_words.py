@@ -154,7 +154,8 @@ def test_what_is_left_out_is_told() -> None:
     assert describe_left_out(compared(0.1)) is None
     one = compared(0.1, n_only_first=1200, n_failed=3, n_ungraded=2)
     assert describe_left_out(one) == (
-        "t gen, A B: omitted samples: 1,200 only in A, 3 failed on at least one side, 2 not scored on both sides"
+        "t gen, A B: omitted samples: 1,200 only in A, 3 failed on at least one side, "
+        "2 not scored on both sides"
     )
 
 

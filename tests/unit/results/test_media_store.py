@@ -147,7 +147,8 @@ def test_addresses_and_films_in_frames_are_counted_and_nothing_is_fetched(run: P
     kept = store(run)
     kept.keep(asked(Image(url="http://127.0.0.1:9/a.png"), Video(url="http://127.0.0.1:9/a.mp4"), frames))
     assert kept.notes() == (
-        "3 of 3 media are not stored with the run: 2 known only by their address, 1 videos given as single frames",
+        "3 of 3 media are not stored with the run: "
+        "2 known only by their address, 1 videos given as single frames",
     )
 
 

@@ -49,7 +49,8 @@ def test_answers_that_were_not_asked_for_again_are_named() -> None:
         "of 90 answers, 60 from the cache (disable it with --no-cache)"
     )
     assert format_reuse_line(manifest(requests=90.0, requests_cached=60.0, requests_journaled=30.0)) == (
-        "of 90 answers, 60 from the cache (disable it with --no-cache) and 30 from an earlier start of this run"
+        "of 90 answers, 60 from the cache (disable it with --no-cache) "
+        "and 30 from an earlier start of this run"
     )
 
 
