@@ -63,7 +63,7 @@ def told(page: Page) -> int:
 
 def test_the_head_says_who_is_better(browser_page: Page, two: str) -> None:
     browser_page.goto(two)
-    expect(browser_page.locator("h1")).to_have_text("bees against seas")
+    expect(browser_page.locator("h1")).to_have_text("bees vs seas")
     told = browser_page.locator(".sentences li.real").inner_text()
     assert told.startswith("mixed · gen: B scores 40.0 points lower than A (B - A = -40.0, 95 % interval")
     expect(browser_page.locator(".forest-row.by-0")).to_have_count(1)
@@ -107,7 +107,7 @@ def test_answers_stand_side_by_side(browser_page: Page, two: str) -> None:
     expect(columns.nth(0).locator(".worth").first).to_have_text("right")
     expect(columns.nth(1).locator(".worth").first).to_have_text("wrong")
     expect(columns.nth(0).locator("mark")).to_have_text("answer is B")
-    expect(page.get_by_text("The same prompt for all")).to_be_visible()
+    expect(page.get_by_text("Same prompt on all sides")).to_be_visible()
     page.get_by_role("button", name="Next").click()
     expect(page.locator("#sample h1")).to_have_text("q002")
     page.get_by_role("button", name="ppl").click()
@@ -153,11 +153,11 @@ def test_no_width_makes_the_page_scroll_sideways(browser_page: Page, three: str,
 def test_a_server_shows_the_same(browser_page: Page, runs: Path) -> None:
     with viewing(runs) as viewer:
         browser_page.goto(f"{viewer.address}compare?run=bees&run=seas")
-        expect(browser_page.locator("h1")).to_have_text("bees against seas")
+        expect(browser_page.locator("h1")).to_have_text("bees vs seas")
         browser_page.locator(".cell.second").click()
         assert told(browser_page) == 24
         browser_page.locator("a.row").first.click()
         expect(browser_page.locator(".answer-of .big-worth .worth").nth(1)).to_have_text("right")
         browser_page.goto(f"{viewer.address}compare?run=bees&methods=ppl,gen")
-        expect(browser_page.locator("h1")).to_have_text("ppl against gen")
+        expect(browser_page.locator("h1")).to_have_text("ppl vs gen")
         browser_page.close()

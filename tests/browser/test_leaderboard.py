@@ -60,7 +60,9 @@ def test_models_stand_in_order_with_ranks_that_say_what_is_real(browser_page: Pa
 def test_what_lacks_a_dataset_is_not_ranked_and_says_so(browser_page: Page, address: str) -> None:
     browser_page.goto(address)
     assert column(browser_page, "mean of all 40 datasets")[0].split() == ["95.0", "1", "of", "40"]
-    assert "lacks" in str(browser_page.locator("tbody tr").nth(0).locator("td").nth(1).get_attribute("title"))
+    assert "not ranked: no result for" in str(
+        browser_page.locator("tbody tr").nth(0).locator("td").nth(1).get_attribute("title")
+    )
     expect(browser_page.locator(".notes")).to_contain_text("39 of 40 datasets lack a model")
 
 

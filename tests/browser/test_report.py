@@ -125,5 +125,5 @@ def test_a_scoring_says_what_was_chosen(browser_page: Page, tmp_path: Path) -> N
     result.rescore(extract="regex:<b>", name="tags")
     browser_page.goto((result.folder / "report.html").as_uri())
     expect(browser_page.locator(".kicker")).to_have_text("run, 002-tags")
-    expect(browser_page.get_by_role("heading", name="Scored again")).to_be_visible()
+    expect(browser_page.get_by_role("heading", name="Rescored")).to_be_visible()
     expect(browser_page.get_by_text("regex:<b>", exact=True)).to_be_visible()

@@ -146,7 +146,7 @@ def test_the_head_says_what_and_where(browser_page: Page, letters: Path) -> None
     right = browser_page.locator(".options li.is-right")
     expect(right).to_have_count(1)
     assert "moor" in right.inner_text()
-    browser_page.get_by_text("Record as it was read").click()
+    browser_page.get_by_text("Original record").click()
     record, _ = stored(letters, "q03", "ppl")
     shown = browser_page.locator(".fields td").evaluate_all("all => all.map(one => one.textContent)")
     assert shown == list(record["sample"]["fields"].values())
@@ -158,7 +158,7 @@ def test_a_prompt_is_shown_to_the_letter_with_its_examples_folded(browser_page: 
     context = record["contexts"][record["asks"][0]["context"]]
     prompt = browser_page.locator("[data-part=prompt]")
     fold = prompt.locator("details.shots")
-    assert "3 solved examples shown" in fold.inner_text()
+    assert "3 solved examples: " in fold.inner_text()
     own = prompt.locator("> .exact-box .exact").first.text_content() or ""
     assert own.startswith("Question: What is number 5")
     assert context.endswith(own)
@@ -203,7 +203,7 @@ def test_messages_have_roles(browser_page: Page, tmp_path: Path) -> None:
     shown = browser_page.locator("[data-part=prompt] .message")
     assert shown.locator(".role").all_inner_texts() == [message["role"] for message in messages]
     assert shown.locator(".exact").all_text_contents() == [message["content"] for message in messages]
-    assert "At most 256 tokens, temperature 0 (greedy)" in text_of(browser_page, ".sampling")
+    assert "Maximum 256 tokens, temperature 0 (greedy)" in text_of(browser_page, ".sampling")
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_a_way_that_only_the_rule_has_is_told_by_its_margin(
     changed(folder, SCORES, change)
     write_report_page(folder)
     open_sample(browser_page, folder, sample, method="ppl")
-    assert text_of(browser_page, ".panel.is-deciding h3").startswith("Per token, the first one counted")
+    assert text_of(browser_page, ".panel.is-deciding h3").startswith("Per token, counting the first token")
 
 
 def pieces(page: Page, index: int) -> list[str]:
@@ -465,7 +465,7 @@ def test_what_is_only_bounded_is_drawn_as_a_range(
         "25.0 %",
         "0.0 % to 5.9 %",
     ]
-    assert "may" in browser_page.locator("[data-part=labels]").inner_text()
+    assert "upper bound" in browser_page.locator("[data-part=labels]").inner_text()
 
 
 def test_a_failed_sample_says_why(browser_page: Page, letters: Path) -> None:
@@ -497,7 +497,7 @@ def test_an_answer_that_was_not_found_is_told(browser_page: Page, tmp_path: Path
     open_sample(browser_page, folder, "one")
     verdict = browser_page.locator("[data-part=verdict]").inner_text()
     assert "unanswered" in verdict
-    assert "no rule found an answer" in verdict
+    assert "no rule matched" in verdict
     assert "truncated" in browser_page.locator("[data-part=output]").inner_text()
     expect(browser_page.locator("mark")).to_have_count(0)
 
@@ -558,11 +558,11 @@ def test_requests_say_what_they_took(
     part = browser_page.locator("[data-part=requests]")
     assert part.locator("th").all_inner_texts() == [
         "request",
-        "tokens read",
-        "scored",
-        "first text",
-        "whole answer",
-        "ended",
+        "prompt tokens",
+        "scored tokens",
+        "time to first token",
+        "latency",
+        "result",
     ]
     rows = [row.split("\t") for row in part.locator("tbody tr").all_inner_texts()]
     responses = {one["request_id"]: one for one in read(folder, JOURNAL)}
@@ -609,8 +609,8 @@ def test_media_are_shown_or_named(browser_page: Page, letters: Path, copy_of: Ca
     assert image.get_attribute("alt") == "kept.gif"
     expect(prompt.locator("audio")).to_have_attribute("src", f"data:audio/wav;base64,{WAV}")
     assert prompt.locator(".missing").all_inner_texts() == [
-        "This image was not kept with the run.",
-        "This video was not kept with the run.",
+        "This image was not stored with the run.",
+        "This video was not stored with the run.",
     ]
     captions = " ".join(prompt.locator("figcaption").all_inner_texts())
     assert "gone.png 64x64" in captions
@@ -677,11 +677,11 @@ def test_a_judges_replies_are_shown_with_where_their_verdicts_stand(
     open_sample(page, folder, "q05", method="gen")
     part = page.locator("[data-part=judge]")
     expect(part).to_contain_text("a strict judge")
-    expect(part.locator("h2")).to_have_text("The judge: 3 replies")
+    expect(part.locator("h2")).to_have_text("Judge: 3 replies")
     assert part.locator(".judge-reply > summary").all_inner_texts() == [
-        "turn 1: right, worth 1",
-        "turn 2: no verdict in it",
-        "turn 3: no reply came",
+        "turn 1: right, score 1",
+        "turn 2: no verdict found",
+        "turn 3: no reply",
     ]
     first, second, third = (part.locator(".judge-reply").nth(nth) for nth in range(3))
     expect(first.locator("mark")).to_have_text("[[A]]")

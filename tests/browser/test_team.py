@@ -51,7 +51,7 @@ def sign_in(page: Page, server: TeamServer) -> None:
     page.goto(address(server, "/evaluations"))
     page.get_by_role("button", name="Sign in").click()
     page.get_by_label("Token").fill(server.token)
-    page.get_by_role("button", name="Open").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
 
 
@@ -82,10 +82,8 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     card = page.locator(".score")
     expect(card).to_contain_text("95 % interval")
     expect(card).to_contain_text("6 of 6 scored")
-    expect(page.get_by_label("What happened")).to_contain_text(
-        re.compile("asked for by owner.*complete", re.DOTALL)
-    )
-    expect(page.get_by_label("Settings that were chosen")).to_contain_text("first:6")
+    expect(page.get_by_label("Events")).to_contain_text(re.compile("submitted by owner.*complete", re.DOTALL))
+    expect(page.get_by_label("Non-default settings")).to_contain_text("first:6")
     shown = card.locator("b").inner_text().split()[0]
 
     page.get_by_role("link", name="Evaluations").click()
@@ -107,8 +105,8 @@ def test_what_is_wrong_stands_beside_its_field(
     sign_in(page, server)
     page.goto(address(server, "/evaluations/new"))
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_text("Choose a model.")).to_be_visible()
-    expect(page.get_by_text("Choose at least one dataset.")).to_be_visible()
+    expect(page.get_by_text("Select a model.")).to_be_visible()
+    expect(page.get_by_text("Select at least one dataset.")).to_be_visible()
     page.goto(address(server, "/evaluations/new?model=quick&dataset=sums"))
     page.get_by_label("limit").fill("some")
     page.get_by_label("shots").fill("-1")
@@ -134,7 +132,7 @@ def test_an_evaluation_is_stopped_resumed_and_deleted(browser_page: Page, server
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     row.get_by_role("button", name="Stop").click()
-    page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     expect(row.locator(".status")).to_have_text("stopped", timeout=_PATIENT_MS)
 
     row.get_by_role("link", name=f"Evaluation {number}").click()
@@ -142,11 +140,11 @@ def test_an_evaluation_is_stopped_resumed_and_deleted(browser_page: Page, server
     expect(state(page)).to_have_text("running", timeout=_PATIENT_MS)
     expect(page.get_by_role("link", name="Open the run so far")).to_be_visible(timeout=_PATIENT_MS)
     page.get_by_role("button", name="Stop").click()
-    page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     expect(state(page)).to_have_text("stopped", timeout=_PATIENT_MS)
-    expect(page.get_by_label("What happened")).to_contain_text("attempt 2")
+    expect(page.get_by_label("Events")).to_contain_text("attempt 2")
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.wait_for_url(re.compile(r"/evaluations$"))
     assert server.ask("GET", f"/api/v1/evaluations/{number}").status == 404
 
@@ -175,7 +173,7 @@ def test_a_table_is_uploaded_after_its_problems_were_read(
     page.goto(address(server, "/datasets/mine"))
     expect(page.get_by_label("First rows of mine")).to_contain_text("2+2=", timeout=_PATIENT_MS)
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("2 of 2 datasets")).to_be_visible()
 
 
@@ -194,7 +192,7 @@ def test_a_model_is_registered_and_deleted(browser_page: Page, server: TeamServe
     card = page.locator(".card").filter(has_text="다른")
     expect(card).to_contain_text("mock:<b>other</b>", timeout=_PATIENT_MS)
     card.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(card).to_have_count(0)
 
 
@@ -213,7 +211,7 @@ def test_a_reader_is_offered_nothing_that_changes_anything(browser_page: Page, s
         ).to_have_count(0)
         expect(page.get_by_role("link", name=re.compile("New evaluation|Evaluate|Another"))).to_have_count(0)
     page.goto(address(server, "/evaluations/new"))
-    expect(page.get_by_text("A reader looks and starts nothing.")).to_be_visible()
+    expect(page.get_by_text("A reader cannot start evaluations.")).to_be_visible()
 
 
 def test_a_runner_is_offered_to_change_only_what_is_theirs(browser_page: Page, server: TeamServer) -> None:

@@ -96,7 +96,7 @@ def test_a_run_without_samples_says_that_they_will_come(
     append_samples(folder, ["b"], first=0)
     expect(page.locator("a.row")).to_have_count(1)
     page.get_by_label("Search samples").fill("nobody says this")
-    expect(empty).to_have_text("No sample fits these filters.")
+    expect(empty).to_have_text("No samples match these filters.")
 
 
 def test_a_folder_that_cannot_be_read_is_told_on_the_page(
@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_read_is_told_on_the_page(
     away = runs.rename(runs.with_name("away"))
     told = page.get_by_role("alert")
     expect(told).to_have_text(
-        f"Runs of {runs.name} are not shown: the folder cannot be read: No such file or directory"
+        f"Cannot list the runs in {runs.name}: the folder cannot be read: No such file or directory"
     )
     expect(page.locator(".told")).to_have_text("")
     away.rename(runs)
@@ -122,11 +122,11 @@ def test_runs_are_chosen_to_be_compared(browser_page: Page, viewer: Viewer) -> N
     bar = page.get_by_role("region", name="Comparison")
     expect(bar).to_be_hidden()
     page.get_by_label("compare alpha").check()
-    expect(bar).to_contain_text("choose another")
+    expect(bar).to_contain_text("Select another")
     page.get_by_label("compare gamma").check()
     link = bar.get_by_role("link", name="Compare 2 runs")
     assert link.get_attribute("href") == "/compare?run=alpha&run=gamma"
-    bar.get_by_role("button", name="Choose none").click()
+    bar.get_by_role("button", name="Clear selection").click()
     expect(bar).to_be_hidden()
 
 
@@ -247,7 +247,7 @@ def test_a_run_that_is_deleted_while_one_looks_is_told(
         browser_page.goto(f"{viewer.address}runs/beta")
     expect(browser_page.locator(".told").first).to_contain_text("1 of 1 samples")
     (runs / "beta").rename(runs.parent / "away")
-    expect(browser_page.locator(".lost")).to_contain_text("not there any more")
+    expect(browser_page.locator(".lost")).to_contain_text("no longer exists")
 
 
 @pytest.mark.parametrize("is_deleted", [True, False])
@@ -265,7 +265,7 @@ def test_a_page_that_is_not_kept_up_to_date_says_so(
 
     browser_page.route("**/events", refused)
     browser_page.goto(f"{viewer.address}runs/beta")
-    words = "not there any more" if is_deleted else "does not keep this page up to date"
+    words = "no longer exists" if is_deleted else "Live updates are not available"
     expect(browser_page.locator(".lost")).to_contain_text(words)
 
 
@@ -279,7 +279,7 @@ def test_a_server_that_is_gone_is_told(browser_page: Page, runs: Path, faults: F
         expect(browser_page.locator(".lost")).to_have_count(0)
     # The browser tries again, and complains of that.
     browser_page.wait_for_event("console", lambda message: "ERR_" in message.text)
-    expect(browser_page.locator(".lost")).to_contain_text("does not answer")
+    expect(browser_page.locator(".lost")).to_contain_text("does not respond")
 
 
 def test_a_run_that_is_gone_is_told(browser_page: Page, viewer: Viewer, faults: Faults) -> None:
@@ -316,10 +316,10 @@ class TestTokens:
         page = browser_page
         page.goto(f"http://127.0.0.1:{closed.port}/runs/alpha")
         page.get_by_label("Token").fill("wrong")
-        page.get_by_role("button", name="Open").click()
-        expect(page.get_by_role("alert")).to_contain_text("does not count")
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_role("alert")).to_contain_text("not valid")
         page.get_by_label("Token").fill(self.token)
-        page.get_by_role("button", name="Open").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.locator(".told").first).to_contain_text("2 of 2 samples")
 
     def test_a_link_on_another_site_opens_for_who_has_signed_in(

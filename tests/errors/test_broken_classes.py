@@ -165,7 +165,7 @@ def test_found_before_the_run(
 def test_found_when_answers_are_there(file: str, code: str, parts: tuple[str, ...]) -> None:
     result = assay("run", file, "-m", "mock")
     assert (result.status, "Traceback" in result.err) == (3, False)
-    assert "nothing could be scored: exit status 3" in result.err
+    assert "no sample could be scored: exit status 3" in result.err
     for part in (code, "Fix:", *parts):
         assert part in result.out
 

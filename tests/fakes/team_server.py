@@ -72,7 +72,7 @@ class TeamServer:
             self.process = subprocess.Popen(self._command, cwd=self.folder, stdout=log, stderr=log)
         said = eventually(self._address)
         self._host, self._port = said[1], int(said[2])
-        if found := re.search(r"token, shown this once: (\S+)", self.log()):
+        if found := re.search(r"token, shown only once: (\S+)", self.log()):
             self.token = found[1]
 
     @property

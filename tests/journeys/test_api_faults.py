@@ -106,7 +106,7 @@ def test_every_sample_is_scored_or_counted_and_what_failed_can_be_asked_again(
         assert "Traceback" not in done.stderr
         assert (summary(workdir / "run")["n"], summary(workdir / "run")["n_failed"]) == (60, 5)
         assert "55/60" in done.stdout
-        assert "rows that failed and are not in the score: 5" in plain(done.stdout)
+        assert "failed rows, not part of the score: 5" in plain(done.stdout)
         assert "calls were repeated after" in plain(done.stdout)
         for why in ("HTTP status 429 (2)", "HTTP status 500", "HTTP status 503 (1)", "not_json", "timeout"):
             assert why in plain(done.stdout)

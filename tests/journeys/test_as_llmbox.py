@@ -254,7 +254,7 @@ def test_a_run_is_continued_in_its_folder(checkout: Path) -> None:
         *("as", "llmbox", "-m", "mock", "--data_root", "data", "-d", "quiz", "--continue_from", str(folder))
     )
     assert result.status == 0
-    assert "is complete: 18 responses are kept" in result.err
+    assert "is complete: 18 stored responses" in result.err
 
 
 def test_help_lists_every_flag() -> None:

@@ -76,7 +76,7 @@ def test_the_same_command_again_asks_nothing(workdir: Path) -> None:
     (folder,) = (workdir / "runs").iterdir()
     journal = (folder / "responses.jsonl").read_bytes()
     second = assay("run", ARITHMETIC, "-m", "mock")
-    assert "is complete: 30 responses are kept" in second.err
+    assert "is complete: 30 stored responses" in second.err
     assert (folder / "responses.jsonl").read_bytes() == journal
     assert [path.name for path in (workdir / "runs").iterdir()] == [folder.name]
     table = re.compile(r"arithmetic +gen +[\d/]+ +[\d.]+ +[\d.–]+")
@@ -116,7 +116,7 @@ def test_failures_are_counted_and_asked_again_on_request(workdir: Path) -> None:
     assert isinstance(row["n_failed"], int)
     assert 0 < row["n_failed"] < 30
     assert row["n_scored"] == 30 - row["n_failed"]
-    assert "rows that failed and are not in the score" in first.out
+    assert "failed rows, not part of the score" in first.out
     asked = len(lines(workdir / "run" / "responses.jsonl"))
     assay(*command)
     assert len(lines(workdir / "run" / "responses.jsonl")) == asked
@@ -175,7 +175,7 @@ def test_missing_answers_are_kept_and_nothing_is_scored(workdir: Path) -> None:
     assert "assay run open.jsonl -m mock --out run --no-answers" in stopped.err
     result = assay("run", "open.jsonl", "-m", "mock", "--out", "run", "--no-answers")
     assert result.status == 0
-    assert "open gen: nothing could be scored: no row has a known right answer" in result.out
+    assert "open gen: no sample could be scored: no row has a known right answer" in result.out
     scores = lines(workdir / "run" / "scores.jsonl")
     assert [score["verdict"] for score in scores] == ["ungraded", "ungraded"]
     assert all(score["answer"] for score in scores)
@@ -239,7 +239,7 @@ def test_report_ls_and_explain(workdir: Path) -> None:
     assert re.search(r"arithmetic +gen", assay("report").out)
     assert assay("report", "last", "--markdown").out == (folder / "report.md").read_text(encoding="utf-8")
     shown = assay("explain", "last", "row:1").out
-    for part in ("Question: 8 + 4 =", "┃", "pmi", "probability that fell on the labels", "rule whole_reply"):
+    for part in ("Question: 8 + 4 =", "┃", "pmi", "probability of the labels", "rule whole_reply"):
         assert part in shown
     assert "B. 12 (right)" in shown
 
@@ -387,12 +387,12 @@ def test_the_perplexity_of_texts(workdir: Path) -> None:
     assert re.findall(r"^\| texts \| (\w{12}) \| \d", report, re.MULTILINE) == hardest
     explained = assay("explain", "run", "row:2", "--no-tokens").out
     assert "perplexity" in explained
-    assert "tokens the model expected least" in explained
+    assert "least likely tokens" in explained
     assert (
         "windows" in json.loads((workdir / "run" / "manifest.json").read_text(encoding="utf-8"))["settings"]
     )
     again = assay("run", "texts.jsonl", "-m", "mock", "--window-tokens", "8", "--out", "run")
-    assert "6 responses are kept" in again.err
+    assert "6 stored responses" in again.err
     assert "perplexity" in assay("report", "run").out
     other = assay("run", "texts.jsonl", "-m", "mock", "--window-tokens", "9", "--out", "run")
     assert "STORE-001" in other.err

@@ -51,7 +51,7 @@ def test_which_is_better_by_three_methods(workdir: Path) -> None:
     names = {one["metric"] for one in found["comparison"]["metrics"] if one["method"] == "ppl"}
     assert {"accuracy", "accuracy_per_token"} <= names
     shown = assay("compare", "one", "two")
-    assert "failed in one of them" in shown.out
+    assert "failed on at least one side" in shown.out
     assert "one  mock" in shown.out
     table = assay("compare", "one", "two", "--markdown").out
     assert table.startswith("# one against two\n")
@@ -101,7 +101,7 @@ def test_why_two_runs_differ(workdir: Path) -> None:
     run("two", "--method", "ppl,gen", "--max-tokens", "7")
     result = assay("diff", "one", "two")
     assert "sampling.max_tokens: A 256  B 7" in result.out
-    assert "30 are asked with other parameters, first gen answer 0: max_tokens" in result.out
+    assert "30 differ in the request parameters, first gen answer 0: max_tokens" in result.out
     only = assay("diff", "one", "two", "--methods", "ppl")
     assert "30 are the same" in only.out
     assert assay("diff", "one", "two", "--layer", "output").out.count("gen answer 0") == 1
@@ -111,7 +111,7 @@ def test_why_two_runs_differ(workdir: Path) -> None:
     assert found["n_same"] == 0
     whole = json.loads(assay("diff", "one", "two", "--json", "--sample", "row:3").out)["sample"]
     assert whole["findings"][0]["layer"] == "parameters"
-    assert "nothing differs over this sample" in assay("diff", "one", "one", "--sample", "row:3").out
+    assert "this sample is the same in both runs" in assay("diff", "one", "one", "--sample", "row:3").out
 
 
 def test_one_dataset_in_two_languages_is_matched_by_row(workdir: Path) -> None:
@@ -121,7 +121,7 @@ def test_one_dataset_in_two_languages_is_matched_by_row(workdir: Path) -> None:
     run("one")
     run("two", data="arithmetic.csv")
     result = assay("diff", "one", "two")
-    assert "matched by the row of the file" in result.out
+    assert "matched by row number" in result.out
     assert "30 are the same" in result.out
 
 
@@ -136,7 +136,7 @@ def test_methods_of_the_real_model(workdir: Path) -> None:
     assert "shots differs: plain 0, shown 2" in result.out
     assert assay("compare", "plain", "--methods", "ppl,gen").status == 0
     why = assay("diff", "plain", "shown")
-    assert "8 have another prompt" in why.out
+    assert "8 differ in the prompt" in why.out
     assert "message 1 (user), character" in why.out
     same = assay("run", ARITHMETIC, *common, "--no-cache", "--out", "again")
     assert same.status == 0

@@ -150,7 +150,7 @@ def test_the_first_rows_and_the_same_again(workdir: Path) -> None:
     assert rows == [1, 2, 3, 4, 5]
     before = {path.name: path.read_bytes() for path in (workdir / "run").iterdir()}
     again = assay(*command)
-    assert "responses are kept" in again.err
+    assert "stored responses" in again.err
     for name in ("scores.jsonl", "samples.jsonl", "summary.json", "responses.jsonl"):
         assert (workdir / "run" / name).read_bytes() == before[name]
     fresh = assay(*command, "--fresh")

@@ -352,12 +352,12 @@ def test_ctrl_c_keeps_what_has_arrived_and_the_same_command_resumes_there(
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert "1.05 MB of 3.15 MB of org/tiny are here: the same command resumes the download" in err
+    assert "1.05 MB of 3.15 MB of org/tiny downloaded: the same command resumes the download" in err
     hub.log.clear()
     done = run("hf:org/tiny")
     assert done.status == 0, done.err
     assert [one.range for one in hub.asked("GET /content/")] == [f"bytes={n_kept}-"]
-    assert "1.05 MB of it are here already" in done.err
+    assert "1.05 MB already downloaded" in done.err
     assert not list(blobs.glob("*.incomplete"))
 
 

@@ -86,7 +86,7 @@ def test_a_cascade_asks_the_judge_about_the_rest_and_again_nothing(workdir: Path
         "prompt": [{"role": "user", "content": "What is 1? Right: 7 Said: A"}],
     }
     explained = assay("explain", "run", scores[1]["sample_id"], "--no-tokens")
-    assert "asked of the judge: answer" in explained.out
+    assert "judge prompt: answer" in explained.out
     assert "Right: 7 Said: A" in explained.out
     assert "right, worth 1, by opening at 0..1" in explained.out
     assert result.status == assay(*command).status
@@ -105,7 +105,7 @@ def test_a_verdict_that_cannot_be_read_is_failed_and_counted(workdir: Path) -> N
     }
     assert [reply["text"] for score in scores for reply in score["judged"]] == ["Well"] * 4
     explained = assay("explain", "run", scores[0]["sample_id"], "--no-tokens")
-    assert "the judge's reply on answer" in explained.out
+    assert "judge reply: answer" in explained.out
     assert "no verdict in the reply" in explained.out
 
 

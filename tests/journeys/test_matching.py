@@ -57,9 +57,9 @@ def test_a_run_is_scored_by_another_way_of_matching_without_its_model() -> None:
     assay("run", "free.jsonl", "-m", "mock", "--model-arg", REPLY, "--out", "run")
     again = assay("score", "run", "--match", "exact")
     assert again.status == 0
-    assert "1 of 1 scores changed: 0 are worth more, 1 less" in again.out
-    assert "shown as 002-exact" in again.out
-    assert "shown as 003-again" in assay("score", "run").out
+    assert "1 of 1 scores changed: 0 higher, 1 lower" in again.out
+    assert "stored as 002-exact" in again.out
+    assert "stored as 003-again" in assay("score", "run").out
 
 
 def test_a_judge_must_be_named() -> None:
@@ -93,7 +93,7 @@ def test_choices_that_do_not_fit_a_run_are_errors(options: tuple[str, ...], code
 def test_several_right_options_by_set_and_by_any() -> None:
     assay("run", "several.jsonl", "-m", "mock", "--model-arg", "answer=A", "--out", "run")
     assert values("run") == {"exact_set": 0.0}
-    assert "shown as 002-any-right" in assay("score", "run", "--several-right", "any").out
+    assert "stored as 002-any-right" in assay("score", "run", "--several-right", "any").out
     assert values("run") == {"any_right": 1.0}
     assay("run", "several.jsonl", "-m", "mock", "--model-arg", "answer=A and C", "--out", "both")
     assert values("both") == {"exact_set": 1.0}

@@ -273,7 +273,7 @@ def test_how_much_is_kept_is_no_part_of_what_a_run_is(shared_data: Path, workdir
     run = evaluated(SPOKEN, shared_data, "--keep-media", "0")
     before = json.loads((run / "manifest.json").read_bytes())
     assert not (run / "media").exists()
-    assert not [note for note in before["notes"] if "media are not kept" in note]
+    assert not [note for note in before["notes"] if "media are not stored" in note]
     evaluated(SPOKEN, shared_data, "--keep-media", "50kB")
     after = json.loads((run / "manifest.json").read_bytes())
     assert after["id"] == before["id"]
@@ -282,9 +282,10 @@ def test_how_much_is_kept_is_no_part_of_what_a_run_is(shared_data: Path, workdir
     size = sum(path.stat().st_size for path in (run / "media").iterdir())
     assert 0 < size <= 50_000
     n_left_out = 10 - len(list((run / "media").iterdir()))
-    (note,) = [note for note in after["notes"] if "media are not kept" in note]
+    (note,) = [note for note in after["notes"] if "media are not stored" in note]
     assert note == (
-        f"{n_left_out} of 10 media are not kept with the run: {n_left_out} more than --keep-media 50 kB holds"
+        f"{n_left_out} of 10 media are not stored with the run: "
+        f"{n_left_out} over the limit of --keep-media 50 kB"
     )
 
 

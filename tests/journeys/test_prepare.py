@@ -63,7 +63,7 @@ def test_one_dataset_shows_its_files(workdir: Path) -> None:
     assert (first.status, first.err) == (0, "")
     assert first.out.splitlines() == [
         "new        data/capitals.jsonl  3 rows",
-        "capitals: 3 rows; the script left out 1 of the 4 raw rows",
+        "capitals: 3 rows; the script omitted 1 of the 4 raw rows",
     ]
     again = assay("prepare", "datasets/capitals")
     assert again.out.startswith("as before  data/capitals.jsonl  3 rows\n")

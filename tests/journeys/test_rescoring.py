@@ -190,10 +190,8 @@ def test_methods_are_compared_though_one_is_scored_over_the_whole_list(workdir: 
     scored(*judge)
     told = StoredRun(workdir / "run").manifest
     assert (told.disagreements, told.agreement_untold) == ({"data": 0}, {"data": 40})
-    assert "whether the methods agree cannot be told" in assay("report", "run").out
-    assert "whether the methods agree cannot be told" in (workdir / "run/report.md").read_text(
-        encoding="utf-8"
-    )
+    assert "agreement is unknown" in assay("report", "run").out
+    assert "agreement is unknown" in (workdir / "run/report.md").read_text(encoding="utf-8")
 
 
 def test_a_judge_is_asked_in_a_person_s_own_words(workdir: Path) -> None:
@@ -240,7 +238,7 @@ def test_scorings_are_listed_shown_again_and_compared(workdir: Path) -> None:
     assert listed()[1]["differences"] == [second - first]
     text = assay("score", "run", "--list-scorings").out
     assert re.search(r"002-regex +data +gen +accuracy +0\.0 .*-\d+\.\d +shown", text), text
-    assert "shown now: 001-run" in assay("score", "run", "--use", "1").out
+    assert "current scoring: 001-run" in assay("score", "run", "--use", "1").out
     assert head(summary(workdir / "run"), "gen")["value"] == first
     assert "scored again as" not in assay("report", "run").out
     assert assay("score", "run", "--use", "regex").status == 0
@@ -305,7 +303,7 @@ def test_what_changed_is_told_in_words(workdir: Path) -> None:
     said = assay("score", "run", "--extract", "last-regex:[ABC]")
     assert said.status == 0, said.err
     n_right = sum("B\n" in row for row in ROWS)
-    assert f"{n_right} of 40 scores changed: 0 are worth more, {n_right} less" in said.out
+    assert f"{n_right} of 40 scores changed: 0 higher, {n_right} lower" in said.out
     assert "'B' 1 (stated_label)" in said.out
     assert "'A' 0 (last-regex:[ABC])" in said.out
 

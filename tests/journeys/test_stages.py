@@ -36,7 +36,7 @@ def manifest(folder: Path) -> dict[str, Any]:
 def test_inference_now_and_scores_later(workdir: Path) -> None:
     asked = assay("run", "data.csv", *MOCK, "--stage", "infer", "--out", "run")
     assert asked.status == 0, asked.err
-    assert "answers to 8 requests about 8 samples are kept" in asked.out
+    assert "stored answers to 8 requests for 8 samples" in asked.out
     assert "--stage score" in asked.out
     assert manifest(workdir / "run")["status"] == "answered"
     assert not (workdir / "run" / "summary.json").exists()
@@ -144,5 +144,5 @@ def test_answers_that_were_given_to_no_judge_are_scored_with_one_in_the_same_fol
     folder.release()
     done = msgspec.structs.replace(earlier, status=RunStatus.COMPLETE)
     manifest_file.write_bytes(msgspec.json.encode(done))
-    with pytest.raises(StoreError, match="holds another run"):
+    with pytest.raises(StoreError, match="contains another run"):
         folder.claim(judged)

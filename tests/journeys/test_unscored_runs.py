@@ -34,20 +34,20 @@ def test_rows_that_all_fail_in_the_authors_code_are_reported_with_file_and_line(
     result = assay("run", "task/bad.py", *RUN)
     assert result.status == 3
     line = next(
-        line for line in result.out.splitlines() if line.startswith("bad ppl: nothing could be scored")
+        line for line in result.out.splitlines() if line.startswith("bad ppl: no sample could be scored")
     )
     assert "every row failed; the first: process_results: raised KeyError: 'nope' (task/bad.py line " in line
     assert "names nothing to score" not in result.out
-    assert "nothing could be scored: exit status 3" in result.err
+    assert "no sample could be scored: exit status 3" in result.err
     manifest = written("manifest.json")
     assert manifest["status"] == "unscored"
     assert [(one["task"], one["method"]) for one in manifest["unscored"]] == [("bad", "ppl")]
     assert "raised KeyError" in written("summary.json")[0]["why"]
-    assert "**bad, ppl: nothing could be scored.**" in Path("run/report.md").read_text(encoding="utf-8")
+    assert "**bad, ppl: no sample could be scored.**" in Path("run/report.md").read_text(encoding="utf-8")
     assert "unscored" in assay("ls", "--runs-dir", ".").out
-    assert "nothing could be scored" in assay("report", "run").out
+    assert "no sample could be scored" in assay("report", "run").out
     assert json.loads(assay("report", "run", "--json").out)["is_failed"]
-    assert "nothing of it could be scored" in assay("leaderboard", "--runs-dir", ".").out
+    assert "no sample could be scored" in assay("leaderboard", "--runs-dir", ".").out
 
 
 def test_an_aggregation_that_raises_costs_its_own_task_alone(folder: Path) -> None:
@@ -91,5 +91,5 @@ def test_nan_is_reported_as_nan(folder: Path) -> None:
     write_task(folder, "empty", "Empty", edits=edits)
     result = assay("run", "task/empty.py", *RUN)
     assert result.status == 3
-    assert "empty ppl: nothing could be scored: aggregation()['acc'] returned nan" in result.out
+    assert "empty ppl: no sample could be scored: aggregation()['acc'] returned nan" in result.out
     assert "known right answer" not in result.out

@@ -87,7 +87,7 @@ def test_a_run_by_all_methods_and_a_benchmark(workdir: Path, one_thread: None) -
         run = assay("run", "data.csv", *asked, "--method", "ppl,prob,gen", "--out", "run")
         assert run.status == 0, run.err
         assert run.out.count("8/8") == 3
-        assert "first text p50" in run.out
+        assert "time to first token p50" in run.out
         again = assay("run", "data.csv", *asked, "--method", "ppl,prob,gen", "--out", "run")
         assert again.status == 0, again.err
         bench = assay("bench", f"openai:tiny@{url}", "-n", "12", "-c", "4", "--input", "20", "--output", "8",

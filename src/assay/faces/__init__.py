@@ -1,1 +1,1 @@
-"""How a person meets Assay."""
+"""User interfaces: the command line and the web server."""

@@ -1,1 +1,1 @@
-"""Run folders: writing them, reading them, reporting on them."""
+"""Run folders: write, read, report, compare and rank them."""

@@ -1,4 +1,4 @@
-"""What comes out when runs, or methods of one run, are set against each other. `paired_runs` makes it."""
+"""The result of comparing runs, or methods of one run. `paired_runs` computes it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 from assay.core.score import Score
 
 SIGNIFICANCE_LEVEL = 0.05
-"""A difference is called real where chance alone gives one as large less often than this."""
+"""A difference is significant if its p-value is below this."""
 
 
 class Fourfold(msgspec.Struct, frozen=True):
-    """Pairs of right and wrong answers, counted."""
+    """The 2 × 2 table of right and wrong answers of two sides."""
 
     both: int
     only_a: int
@@ -22,97 +22,97 @@ class Fourfold(msgspec.Struct, frozen=True):
 
     @property
     def n(self) -> int:
-        """Return all pairs."""
+        """Return the number of pairs."""
         return self.both + self.only_a + self.only_b + self.neither
 
 
 class PairedDifference(msgspec.Struct, frozen=True):
-    """What the second of two paired columns has over the first."""
+    """The difference of two paired columns: the second minus the first."""
 
     n: int
     """Pairs."""
     n_units: int
-    """Independent pairs: clusters, and pairs that stand alone."""
+    """Independent units: clusters, and pairs without a cluster."""
     a: float | None
     b: float | None
-    """Both values, over the pairs alone."""
+    """Both values, over the pairs only."""
     difference: float | None
-    """b - a; of perplexities b / a, so that 1 is no difference."""
+    """b - a; for perplexities b / a, where 1 means no difference."""
     low: float | None
     high: float | None
     stderr: float | None
-    """Of the difference; of perplexities, of its logarithm."""
+    """Of the difference; for perplexities, of its logarithm."""
     p: float | None
-    """How often chance alone gives a difference as large as this."""
+    """The two-sided p-value."""
     test: Literal["mcnemar", "student"]
-    """McNemar's exact test, or Student's on the paired differences."""
+    """McNemar's exact test, or Student's t-test on the paired differences."""
     p_mid: float | None = None
-    """McNemar's mid-p, which is less cautious than the exact test."""
+    """McNemar's mid-p, which is less conservative than the exact test."""
     fourfold: Fourfold | None = None
-    """Of right and wrong answers: how they fall together."""
+    """For right and wrong answers: the 2 × 2 table."""
     smallest: float | None = None
-    """The smallest true difference that so many pairs show four times in five; of perplexities a factor."""
+    """The minimum detectable difference at 80 % power; for perplexities, a factor."""
     n_for_a_point: int | None = None
-    """Pairs that would show a true difference of 0.01 as often; of perplexities, of one in a hundred."""
+    """Pairs needed to detect a difference of 0.01 at that power; for perplexities, of 1 %."""
 
 
 class Side(msgspec.Struct, frozen=True):
-    """One of the things that are compared."""
+    """One side of a comparison."""
 
     name: str
-    """The model's name; where that does not tell the sides apart, the method's or the folder's."""
+    """The model's name; if that is the same on several sides, the method's or the folder's."""
     run: str
     """The run's id."""
     folder: str
-    """Where it lies; for a page, the name by which it asks for the run."""
+    """The path of the run; on a page, the name that the page requests the run by."""
     model: str
     method: str | None
-    """The method that is looked at; None: every method, each with the same one of the others."""
+    """The compared method; None: every method, each with the same method of the other sides."""
 
 
 class MetricComparison(msgspec.Struct, frozen=True):
-    """One metric of one task, of two sides."""
+    """One metric of one task, compared between two sides."""
 
     task: str
-    """As the first side names it; a dataset's name where its subsets are taken together."""
+    """The first side's name of the task; for a mean over subsets, the name of the dataset."""
     method: str
     metric: str
     first: int
     second: int
-    """Which of the sides."""
+    """Indexes of the sides."""
     result: PairedDifference
-    """What the second has over the first."""
+    """The second side minus the first."""
     is_headline: bool
     is_share: bool
-    """Whether it is read in percent."""
+    """Whether the value is shown in percent."""
     is_factor: bool
-    """Whether the difference is the second's value over the first's, as of perplexities."""
+    """Whether the difference is the ratio of both values, as for perplexities."""
     higher_is_better: bool
     n_only_first: int = 0
     n_only_second: int = 0
-    """Samples that the other does not have."""
+    """Samples that the other side does not have."""
     n_failed: int = 0
-    """Samples of both that failed in one of them at least: left out."""
+    """Shared samples that failed on at least one side, and are omitted."""
     n_ungraded: int = 0
-    """Samples of both without a right answer, or without this metric: left out."""
+    """Shared samples without a reference answer or without this metric, and are omitted."""
     n_subsets: int = 0
-    """How many subsets of a dataset it is a mean over; 0: a task by itself."""
+    """Number of subsets averaged; 0 for a single task."""
     p_corrected: float | None = None
-    """Holm's p among all pairs of sides; None where there is one pair."""
+    """The p-value with Holm's correction over all pairs of sides; None for a single pair."""
 
     @property
     def p(self) -> float | None:
-        """Return the p that decides."""
+        """Return the p-value that decides: the corrected one if there is one."""
         return self.result.p if self.p_corrected is None else self.p_corrected
 
     @property
     def is_real(self) -> bool:
-        """Whether chance alone would seldom give such a difference."""
+        """Whether the difference is statistically significant."""
         return self.p is not None and self.p < SIGNIFICANCE_LEVEL
 
     @property
     def better(self) -> int | None:
-        """Return the side with the better value; None if they are equal, or nothing is known."""
+        """Return the side with the better value; None if they are equal or unknown."""
         difference = self.result.difference
         none = 1.0 if self.is_factor else 0.0
         if difference is None or difference == none:
@@ -121,17 +121,17 @@ class MetricComparison(msgspec.Struct, frozen=True):
 
 
 class RunComparison(msgspec.Struct, frozen=True):
-    """All that was compared."""
+    """All comparisons between the sides."""
 
     sides: tuple[Side, ...]
     metrics: tuple[MetricComparison, ...]
     """Means over subsets first, then by task, method and metric, for each pair of sides."""
     notes: tuple[str, ...]
-    """What makes the comparison less than fair."""
+    """Differences between the runs that make the comparison less fair."""
 
     @property
     def headlines(self) -> list[MetricComparison]:
-        """Return what the tasks are judged by."""
+        """Return the comparisons of headline metrics."""
         return [one for one in self.metrics if one.is_headline]
 
 
@@ -140,18 +140,18 @@ class Flip(msgspec.Struct, frozen=True):
 
     sample_id: str
     question: str
-    """Its beginning."""
+    """The beginning of the question."""
     first: Score
     second: Score
 
 
 class Flips(msgspec.Struct, frozen=True):
-    """The first samples that two sides of a metric tell apart."""
+    """The first samples that only one of two sides has right."""
 
     task: str
     method: str
     metric: str
     sides: tuple[int, int]
     only_first: tuple[Flip, ...]
-    """That the first alone has right."""
+    """Samples that only the first side has right."""
     only_second: tuple[Flip, ...]

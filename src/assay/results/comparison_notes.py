@@ -1,4 +1,4 @@
-"""What makes a comparison of two runs less than fair, in words. Looks at manifests alone."""
+"""Notes on differences between two runs that make their comparison less fair. Reads only manifests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from assay.core.task import TaskSpec
 
 _SHOWN_CHARS = 60
 _COMMIT = re.compile(r"(?<=@)[0-9a-f]{40}")
-_AUTHORS = "by its author's code"
+_AUTHORS = "the dataset author's code"
 
 
 def build_comparison_notes(
     first: RunManifest, second: RunManifest, names: tuple[str, str], tasks: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield what differs between two runs beside their models.
+    """Yield differences between two runs other than their models.
 
-    `names` are those of the runs; `tasks` says which of the first's each of the second's is paired with.
+    `names` are the names of the runs; `tasks` maps each task of the second run to the first run's task.
     """
     a, b = ({task.name: task for task in one.tasks} for one in (first, second))
     for name, only in (
@@ -29,16 +29,16 @@ def build_comparison_notes(
     ):
         if only:
             yield f"only in {name}: {listing(only)}"
-    # What is the same of many tasks is told once.
+    # A note that applies to several tasks appears once.
     notes: dict[str, list[str]] = {}
     for task, paired in tasks.items():
         if task != paired:
-            yield f"a task is named otherwise: {names[0]} has {paired!r}, {names[1]} {task!r}"
+            yield f"a task has different names: {paired!r} in {names[0]}, {task!r} in {names[1]}"
         scorings = _Scoring(first, paired), _Scoring(second, task)
         for note in (*_task_notes(a[paired], b[task], names), *_scoring_notes(*scorings, names)):
             notes.setdefault(note, []).append(paired)
-    for note, told in notes.items():
-        yield f"{told[0] if len(told) == 1 else f'{len(told)} tasks'}: {note}"
+    for note, affected in notes.items():
+        yield f"{affected[0] if len(affected) == 1 else f'{len(affected)} tasks'}: {note}"
     if first.judge != second.judge:
         judges = (one.judge.name if one.judge else "none" for one in (first, second))
         yield f"judges differ: {_format_both(names, *judges)}"
@@ -46,7 +46,7 @@ def build_comparison_notes(
 
 def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[str]:
     if a.data_hash != b.data_hash:
-        yield "the data differ; paired are the samples that have one id in both"
+        yield "the data differ; only samples with the same id in both runs are paired"
     for name in sorted({*a.settings, *b.settings}):
         before, after = a.settings.get(name), b.settings.get(name)
         if before != after and name == "hub":
@@ -56,11 +56,11 @@ def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[st
             yield f"{name} differs: {_format_both(names, *format_setting_difference(before, after))}"
     methods = set(a.methods) ^ set(b.methods)
     if methods:
-        yield f"methods that one of them lacks: {listing(sorted(methods))}"
+        yield f"methods in only one of the runs: {listing(sorted(methods))}"
 
 
 def _format_commits(read: Sequence[str] | None) -> str:
-    """Return what was read from the hub, with the beginnings of its commits."""
+    """Return the hub datasets that were read, with abbreviated commits."""
     return ", ".join(_COMMIT.sub(lambda match: match[0][:12], one) for one in read or ()) or "no hub"
 
 
@@ -71,7 +71,7 @@ class _Scoring(NamedTuple):
     task: str
 
     def by_method(self) -> dict[str, Mapping[str, Any] | str]:
-        """Return the scorer of each method; nothing where the run, of an earlier version, does not say."""
+        """Return the scorer of each method; empty for a run of an earlier version that does not record it."""
         spec = next(one for one in self.run.tasks if one.name == self.task)
         if self.task not in self.run.scorers:
             return {}
@@ -83,16 +83,17 @@ class _Scoring(NamedTuple):
 
 
 def _scoring_notes(a: _Scoring, b: _Scoring, names: tuple[str, str]) -> Iterator[str]:
-    """Say where answers were scored in two ways: a run may have been scored again since."""
+    """Yield methods that the two runs score differently, for example after rescoring one of them."""
     others = b.by_method()
     for method, before in a.by_method().items():
         after = others.get(method, before)
         if before != after:
-            yield f"{method} is not scored alike: {_format_both(names, *format_setting_difference(before, after))}"
+            values = format_setting_difference(before, after)
+            yield f"{method} is scored differently: {_format_both(names, *values)}"
 
 
 def format_setting_difference(before: Any, after: Any) -> tuple[str, str]:
-    """Return two values of a setting as far as they differ: of mappings, the entries that do."""
+    """Return two values of a setting as text; for mappings, only the entries that differ."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         before, after = ({name: one.get(name) for name in names} for one in (before, after))
@@ -100,7 +101,7 @@ def format_setting_difference(before: Any, after: Any) -> tuple[str, str]:
 
 
 def format_setting(value: Any) -> str:
-    """Return a setting's value in a few characters."""
+    """Return a setting's value, shortened."""
     text = "none" if value is None else value if isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""A comparison in words and tables: what every face says of it, in one place."""
+"""Comparisons as sentences and tables, shared by the command line, the pages and Markdown."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from assay.results.rows import markdown_list, markdown_table
 
 HEADINGS = (
     *("task", "method", "sides", "first", "second", "second - first", "95 % interval", "p"),
-    *("right in first alone", "in second alone", "pairs", "detectable from"),
+    *("only first right", "only second right", "pairs", "min. detectable"),
 )
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SMALLEST_P = 1e-4
 _NO_SPREAD = "every pair differs by the same amount, so there is no interval"
 _TOO_FEW = "too few pairs for an interval"
-_SENTENCES = 12
-"""More are told by the table alone."""
+_MAX_SENTENCES = 12
+"""Further comparisons appear only in the table."""
 
 
 def format_side_letter(side: int) -> str:
@@ -27,7 +27,7 @@ def format_side_letter(side: int) -> str:
 
 
 def format_compared_label(compared: MetricComparison) -> str:
-    """Return the task, or the dataset whose subsets are taken together."""
+    """Return the name of the task, or of the dataset with the number of subsets averaged."""
     return f"{compared.task}, mean of {compared.n_subsets}" if compared.n_subsets else compared.task
 
 
@@ -40,20 +40,20 @@ def format_compared_method(compared: MetricComparison) -> str:
 
 
 def select_notable_comparisons(comparison: RunComparison) -> list[MetricComparison]:
-    """Return what is worth a sentence: what the sides were compared with the first by.
+    """Return the comparisons with the first side that deserve a sentence.
 
-    Of many tasks, the means over subsets, and what is real; the others stand in the table.
+    With many tasks, only means over subsets and significant differences; the table lists the others.
     """
     every = [one for one in comparison.headlines if one.first == 0]
-    if len(every) <= _SENTENCES:
+    if len(every) <= _MAX_SENTENCES:
         return every
-    return [one for one in every if one.n_subsets or one.is_real][:_SENTENCES]
+    return [one for one in every if one.n_subsets or one.is_real][:_MAX_SENTENCES]
 
 
 def summarize_comparison(comparison: RunComparison) -> str | None:
-    """Say how many differences of many tasks are real; None where each has a sentence."""
+    """Return how many differences are significant; None if every comparison has its own sentence."""
     every = [one for one in comparison.headlines if one.first == 0 and not one.n_subsets]
-    if len(every) <= _SENTENCES:
+    if len(every) <= _MAX_SENTENCES:
         return None
     wins: dict[int, int] = {}
     for one in every:
@@ -62,12 +62,14 @@ def summarize_comparison(comparison: RunComparison) -> str | None:
     parts = [f"{format_side_letter(side)} is better in {n:,}" for side, n in sorted(wins.items())]
     parts.append(f"no significant difference in {len(every) - sum(wins.values()):,}")
     chance = round(SIGNIFICANCE_LEVEL * len(every))
-    told_apart = f"of {len(every):,} comparisons: {', '.join(parts)}"
-    return f"{told_apart}; chance alone would make about {chance:,} look significant"
+    return (
+        f"of {len(every):,} comparisons: {', '.join(parts)}; "
+        f"about {chance:,} would look significant by chance alone"
+    )
 
 
 def describe_difference(compared: MetricComparison) -> str:
-    """Say how the second side scores against the first, and whether that is statistically significant.
+    """Describe how the second side scores against the first, and whether that is statistically significant.
 
     The direction is always second minus first, as in the tables and charts: a newer run against its base.
     """
@@ -77,7 +79,7 @@ def describe_difference(compared: MetricComparison) -> str:
         format_side_letter(compared.second),
     )
     if result.difference is None:
-        return "no sample was scored in both of them"
+        return "no sample was scored on both sides"
     if compared.better is None:
         return f"{first} and {second} score the same; {_describe_power(compared)}"
     is_higher = (compared.better == compared.second) == compared.higher_is_better
@@ -107,7 +109,7 @@ def _describe_certainty(compared: MetricComparison) -> str:
 def _describe_power(compared: MetricComparison) -> str:
     result = compared.result
     if result.stderr == 0 and result.smallest is None:
-        return f"the {result.n:,} pairs show no spread, so the minimum detectable difference is not known"
+        return f"the {result.n:,} pairs show no spread, so the minimum detectable difference is unknown"
     if result.smallest is None:
         return f"{result.n:,} pairs are too few to detect any difference"
     least = _format_amount(compared, result.smallest)
@@ -119,21 +121,21 @@ def _describe_power(compared: MetricComparison) -> str:
 
 
 def _format_amount(compared: MetricComparison, value: float) -> str:
-    """Return a size of difference with its unit."""
+    """Return the size of a difference with its unit."""
     if compared.is_factor:
         return f"{format_percent(value - 1)} %"
     return f"{format_percent(value)} points" if compared.is_share else format_number(value)
 
 
 def format_p(p: float | None) -> str:
-    """Return a p as it is said: `= 0.03`."""
+    """Return a p-value as it follows the word p: `= 0.03`."""
     if p is None:
-        return "is not known"
+        return "is unknown"
     return f"< {_SMALLEST_P}" if p < _SMALLEST_P else f"= {p:.2g}"
 
 
 def format_difference(compared: MetricComparison) -> str:
-    """Return the second's value minus the first's with its sign; of perplexities, the change in percent."""
+    """Return the second value minus the first with its sign; for perplexities, the change in percent."""
     value = compared.result.difference
     return NOT_KNOWN if value is None else _format_signed(compared, value)
 
@@ -155,8 +157,8 @@ def format_difference_interval(compared: MetricComparison) -> str:
         return NOT_KNOWN
     if compared.is_factor:
         return f"{format_percent(low - 1, is_signed=True)} to {format_percent(high - 1, is_signed=True)} %"
-    shown = format_percent if compared.is_share else format_number
-    return f"{shown(low)} to {shown(high)}"
+    format_bound = format_percent if compared.is_share else format_number
+    return f"{format_bound(low)} to {format_bound(high)}"
 
 
 def format_side_value(compared: MetricComparison, value: float | None) -> str:
@@ -167,7 +169,7 @@ def format_side_value(compared: MetricComparison, value: float | None) -> str:
 
 
 def comparison_rows(metrics: Sequence[MetricComparison]) -> list[list[str]]:
-    """Return a line for each metric and pair of sides."""
+    """Return one table row for each metric and pair of sides."""
     return [
         [
             format_compared_label(one),
@@ -177,7 +179,7 @@ def comparison_rows(metrics: Sequence[MetricComparison]) -> list[list[str]]:
             format_side_value(one, one.result.b),
             format_difference(one),
             format_difference_interval(one),
-            format_p(one.p).removeprefix("= ").removeprefix("is ").replace("not known", "-"),
+            format_p(one.p).removeprefix("= ").removeprefix("is ").replace("unknown", "-"),
             *_fourfold(one.result),
             f"{one.result.n:,}",
             "-" if one.result.smallest is None else _format_amount(one, one.result.smallest),
@@ -193,24 +195,25 @@ def _fourfold(result: PairedDifference) -> tuple[str, str]:
 
 
 def describe_left_out(compared: MetricComparison) -> str | None:
-    """Say which samples are not in a comparison; None when all are."""
+    """Return which samples a comparison omits; None if it omits none."""
     parts = [
         (compared.n_only_first, f"only in {format_side_letter(compared.first)}"),
         (compared.n_only_second, f"only in {format_side_letter(compared.second)}"),
-        (compared.n_failed, "failed in one of them"),
-        (compared.n_ungraded, "without a score in both"),
+        (compared.n_failed, "failed on at least one side"),
+        (compared.n_ungraded, "not scored on both sides"),
     ]
-    told = [f"{n:,} {what}" for n, what in parts if n]
-    if not told:
+    reasons = [f"{n:,} {what}" for n, what in parts if n]
+    if not reasons:
         return None
+    metric = f"{format_compared_label(compared)} {format_compared_method(compared)}"
     sides = f"{format_side_letter(compared.first)} {format_side_letter(compared.second)}"
-    return f"{format_compared_label(compared)} {format_compared_method(compared)}, {sides}: left out are samples {', '.join(told)}"
+    return f"{metric}, {sides}: omitted samples: {', '.join(reasons)}"
 
 
 def build_difference_matrix(
     comparison: RunComparison, metrics: Sequence[MetricComparison]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return how each side differs from each other by one metric: the row's value minus the column's."""
+    """Return the differences between all sides in one metric: the row's value minus the column's."""
     sides = range(len(comparison.sides))
     cells = {(one.first, one.second): one for one in metrics}
 
@@ -230,13 +233,13 @@ def _format_reversed(compared: MetricComparison) -> str:
     value = compared.result.difference
     if value is None:
         return NOT_KNOWN
-    # 0 - value: a difference of nothing has no sign of its own.
+    # 0 - value and not -value: zero must not become minus zero.
     return _format_signed(compared, 1 / value if compared.is_factor else 0 - value)
 
 
 def render_comparison(comparison: RunComparison) -> str:
-    """Return a comparison to paste into an issue."""
-    lines = [f"# {' against '.join(side.name for side in comparison.sides)}"]
+    """Return a comparison as Markdown, to paste into an issue."""
+    lines = [f"# {' vs '.join(side.name for side in comparison.sides)}"]
     lines.append(
         markdown_table(
             ("side", "name", "run", "model"),

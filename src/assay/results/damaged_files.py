@@ -1,4 +1,4 @@
-"""What cannot be read in a run folder, told in one way. Must not know what the files mean."""
+"""Errors of damaged files in a run folder. Must not know what the files mean."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from assay.core.origin import Origin
 T = TypeVar("T")
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: the second for bytes that are no UTF-8, the third for brackets nested too deeply."""
+"""What decoding raises: the second for invalid UTF-8, the third for brackets nested too deeply."""
 
 
 def build_damage_error(path: Path, error: Exception, place: int | None = None) -> StoreError:
-    """Return the error of a file that cannot be read; `place` is the byte at which a line of it begins."""
+    """Return the error of a file that cannot be read; `place` is the byte offset of the damaged line."""
     where = "" if place is None else f"the line at byte {place:,} of "
     return StoreError(
         Problem(
             "STORE-008",
             f"{where}{path.name} cannot be read: {error}",
-            "the same `assay run` writes it again from the answers that are kept; or remove the folder",
+            "repeat the `assay run` command to write it again from the stored answers, or remove the folder",
             Origin(str(path)),
         )
     )
 
 
 def make_skipping_reader(kind: type[T]) -> Callable[[bytes], T | None]:
-    """Return what decodes lines of a journal, and returns None for those that it cannot read.
+    """Return a function that decodes lines of a journal, and returns None for unreadable lines.
 
-    A journal is appended to and never written again, so one damaged line must not hide the others.
+    A journal is only ever appended to, so one damaged line must not hide the others.
     """
     decode = msgspec.json.Decoder(kind).decode
 
     def read(line: bytes) -> T | None:
         try:
-            line.decode()  # Fields that `kind` does not name are not looked at.
+            line.decode()  # msgspec does not validate fields that `kind` does not name.
             return decode(line)
         except DECODE_ERRORS:
             return None
@@ -48,7 +48,7 @@ def make_skipping_reader(kind: type[T]) -> Callable[[bytes], T | None]:
 
 
 def make_line_reader(path: Path, kind: type[T]) -> Callable[[int, bytes], T]:
-    """Return what decodes lines of a file, given the place of each, and tells which it cannot read."""
+    """Return a function that decodes a line, given its offset; it raises STORE-008 for an unreadable line."""
     decode = msgspec.json.Decoder(kind).decode
 
     def read(place: int, line: bytes) -> T:

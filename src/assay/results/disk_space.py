@@ -1,4 +1,4 @@
-"""A disk without room, told as an error of the house."""
+"""A full disk as a StoreError."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from assay.core.origin import Origin
 
 DISK_FULL = "STORE-009"
 _REASONS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""The disk is full, or this account's share of it, or no file may be as large."""
+"""The disk is full, a quota is used up, or the file size limit is reached."""
 
 
 def build_disk_full_error(error: OSError, fix: str, folder: Path | None = None) -> StoreError | None:
-    """Return STORE-009 where the reason of an error is that there is no room; None where it is another."""
+    """Return STORE-009 if an error means that the disk is full; None for any other error."""
     if error.errno not in _REASONS:
         return None
-    what = f"there is no room to write: {error.strerror}"
+    what = f"no space left to write: {error.strerror}"
     return StoreError(Problem(DISK_FULL, what, fix, None if folder is None else Origin(str(folder))))
 
 
 @contextmanager
 def reporting_disk_full(folder: Path, fix: str) -> Iterator[None]:
-    """Raise STORE-009 where what is written into a folder finds no room; any other error stays as it is."""
+    """Raise STORE-009 if writing into a folder fails because the disk is full; let other errors pass."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Replacing a file in one step: write a draft beside it, then rename the draft.
+"""Replacing a file atomically: write a draft next to it, then rename the draft.
 
-A reader sees the old content or the new, never half. A process that is killed leaves the draft behind; the
-next writer removes it. Nothing is written through a link, neither at the draft's name nor at the file's.
+A reader sees the old content or the new, never a part. A killed process leaves the draft behind; the next
+writer removes it. Nothing is written through a link, neither at the draft's name nor at the file's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BUFFERED = 1 << 18
-"""Bytes that are written together: while a file is written, another thread of the client takes over."""
+"""Bytes per write: each write gives other threads of the client a chance to run."""
 
 
 def draft_path(path: Path) -> Path:
@@ -21,7 +21,7 @@ def draft_path(path: Path) -> Path:
 
 
 def open_draft(path: Path) -> BinaryIO:
-    """Create the draft of a file, instead of one that a killed process left, and return it open."""
+    """Create and open the draft of a file; replace one that a killed process left."""
     draft = draft_path(path)
     draft.unlink(missing_ok=True)
     return open(draft, "xb", buffering=_BUFFERED)
@@ -30,7 +30,7 @@ def open_draft(path: Path) -> BinaryIO:
 def begin_file(path: Path) -> BinaryIO:
     """Replace a file by an empty one and return it open.
 
-    Truncating the file instead would let its readers continue in the middle of other lines.
+    Truncating it instead would let readers continue in the middle of new lines.
     """
     file = open_draft(path)
     draft_path(path).replace(path)
@@ -39,7 +39,7 @@ def begin_file(path: Path) -> BinaryIO:
 
 @contextmanager
 def replacing_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a draft that replaces the file when the block ends, and is removed when the block raises."""
+    """Yield a draft that replaces the file at the end of the block, and is removed if the block raises."""
     file = open_draft(path)
     try:
         with file:

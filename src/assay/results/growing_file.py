@@ -1,4 +1,4 @@
-"""Lines of a file that another process may still be writing, each with the place where it begins."""
+"""Reading lines, with their byte offsets, of a file that another process may still be writing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SKIPPED_AT_ONCE = 1 << 20
 
 
 class Tail:
-    """Reads what was appended since it last looked; half a line at the end waits for its other half."""
+    """Reads the lines appended since the last call; an incomplete last line waits until it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -20,7 +20,7 @@ class Tail:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Return which file it is now; a file that was put in its place is another one."""
+        """Return the device and inode, which change when the file is replaced."""
         try:
             found = os.stat(self.path)
         except FileNotFoundError:
@@ -29,14 +29,14 @@ class Tail:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the file has become shorter than what was read of it."""
+        """Whether the file is shorter than what was already read."""
         try:
             return os.stat(self.path).st_size < self.place
         except FileNotFoundError:
             return self.place > 0
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield each further whole line with its place."""
+        """Yield each further complete line with its offset."""
         try:
             file = open(self.path, "rb")  # noqa: SIM115 (closed below; a missing file has no lines)
         except FileNotFoundError:
@@ -51,7 +51,7 @@ class Tail:
                 yield place, line
 
     def skip(self) -> int:
-        """Pass over all further whole lines; return how many there were."""
+        """Skip all further complete lines; return their number."""
         try:
             file = open(self.path, "rb")  # noqa: SIM115 (closed below; a missing file has no lines)
         except FileNotFoundError:
@@ -68,35 +68,35 @@ class Tail:
 
 
 class LineReader(Protocol):
-    """An open file of which lines are read by their places; one that is not there is empty."""
+    """An open file whose lines are read by offset; a missing file counts as empty."""
 
     def __init__(self, path: Path) -> None:
-        """Open it."""
+        """Open the file."""
 
     def at(self, place: int) -> bytes:
-        """Return the line that begins at a place, without its end."""
+        """Return the line at an offset, without its newline."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
 
 
 class PreadLineReader:
-    """Lines of a file that may be cut while it is read."""
+    """Lines of a file that may be truncated while it is read."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path if path.exists() else os.devnull, os.O_RDONLY)
 
     def at(self, place: int) -> bytes:
-        """Return the line that begins at a place, without its end."""
+        """Return the line at an offset, without its newline."""
         return read_line_at(self._file, place)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         os.close(self._file)
 
 
 class MappedLineReader:
-    """Lines of a file that nobody writes any more: three times as quick, but it must not be cut meanwhile."""
+    """Lines of a finished file: three times as fast, but the file must not be truncated meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self._bytes: mmap.mmap | bytes = b""
@@ -105,18 +105,18 @@ class MappedLineReader:
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def at(self, place: int) -> bytes:
-        """Return the line that begins at a place, without its end."""
+        """Return the line at an offset, without its newline."""
         end = self._bytes.find(b"\n", place)
         return self._bytes[place : end if end >= 0 else len(self._bytes)]
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         if isinstance(self._bytes, mmap.mmap):
             self._bytes.close()
 
 
 def read_line_at(file: int, place: int) -> bytes:
-    """Return the line of an open file that begins at a place, without its end."""
+    """Return the line of an open file at an offset, without its newline."""
     size = 1 << 12
     line = os.pread(file, size, place)
     while b"\n" not in line:

@@ -1,16 +1,16 @@
-"""The scorings of a run: its own, and every later one of the same answers, each kept whole.
+"""The scorings of a run: its own, and every later rescoring of the same answers, each stored completely.
 
-    RUN/scores.jsonl, summary.json, report.md, ...   links to those of the scoring that is shown
-    RUN/scorings/current                             a link to that scoring: replacing it is the whole switch
-    RUN/scorings/001-run/                            the run's own
-    RUN/scorings/002-LABEL/                          a later one
+    RUN/scores.jsonl, summary.json, report.md, ...   links to the files of the current scoring
+    RUN/scorings/current                             a link to the current scoring; replacing it switches
+    RUN/scorings/001-run/                            the run's own scoring
+    RUN/scorings/002-LABEL/                          a later scoring
 
-A scoring is a run folder by itself: it has a manifest, scores, numbers and reports of its own, and links to
-the samples and the answers, which all of them share. Whatever reads a run reads a scoring. A run that was
-never scored again has no such folder, and its files are plain ones.
+A scoring is itself a run folder: it has its own manifest, scores, summary and reports, and links to the
+samples and answers that all scorings share. Code that reads a run also reads a scoring. A run that was never
+rescored has no such folder, and its files are plain files.
 
-Each step leaves a folder that reads as one scoring, so a process that is killed at any of them does no harm.
-Whoever changes something here holds the run's folder (`RunFolder.hold`).
+Every step leaves a folder that is readable as one scoring, so a process can be killed at any time. Lock the
+run's folder before changing anything here (`RunFolder.lock`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CURRENT = "current"
 OWN_LABEL = "run"
 """The label of the run's own scoring."""
 _OUTCOME = (SCORES, SUMMARY, REPORT, HTML_REPORT, MANIFEST)
-"""What a scoring has of its own. A manifest that is a link says that all others are: it is made one last."""
+"""The files that each scoring has. The manifest becomes a link last: if it is one, all others are too."""
 _SHARED = (SAMPLES, JOURNAL)
 
 
@@ -54,7 +54,7 @@ class StoredScoring(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return number and label."""
+        """Return the folder's name: number and label."""
         return self.path.name
 
 
@@ -66,30 +66,37 @@ class ScoringHistory:
         self._root = folder / SCORINGS
 
     def entries(self) -> list[StoredScoring]:
-        """Return the scorings that are kept, the oldest first; none where there is only the run's own."""
-        return sorted(self._found())
+        """Return the stored scorings, oldest first; empty for a run that was never rescored."""
+        return sorted(self._iter_stored())
 
     @property
     def current(self) -> StoredScoring | None:
-        """The scoring that is shown; None: the run's own, as plain files."""
+        """The current scoring; None if that is the run's own, stored as plain files."""
         if not (self._folder / MANIFEST).is_symlink():
             return None
-        shown = os.readlink(self._root / _CURRENT)
-        for one in self._found():
-            if one.name == shown:
-                return one
-        what = f"the scoring that the run shows, {shown!r}, is gone"
-        fix = f"let {self._root / _CURRENT} be a link to one that is there"
+        link = self._root / _CURRENT
+        try:
+            name = os.readlink(link)
+        except OSError as error:
+            what = f"the link to the current scoring cannot be read: {error.strerror}"
+        else:
+            for one in self._iter_stored():
+                if one.name == name:
+                    return one
+            what = f"the current scoring {name!r} does not exist"
+        names = [one.name for one in self.entries()]
+        target = f"one of {listing(names)}" if names else "an existing scoring"
+        fix = f"make {link} a link to {target}: `ln -sfn NAME {link}`"
         raise StoreError(Problem("RESCORE-007", what, fix, Origin(str(self._folder))))
 
     @property
     def own(self) -> Path:
-        """Where the run's own manifest and scores lie."""
-        kept = self._own_entry()
-        return self._folder if kept is None or self.current is None else kept.path
+        """The folder with the run's own manifest and scores."""
+        own = self._own_entry()
+        return self._folder if own is None or self.current is None else own.path
 
     def find(self, wanted: str) -> StoredScoring:
-        """Return a scoring by its name, its number or its label; of several with one label, the latest."""
+        """Return a scoring by name, number or label; the latest if several have the label."""
         every = self.entries()
         number = int(wanted) if wanted.isdecimal() else None
         for found in (
@@ -100,15 +107,15 @@ class ScoringHistory:
             if found:
                 return found[-1]
         names = [one.name for one in every]
-        there = listing(names) or "its own alone"
-        what = f"the run has no scoring {wanted!r}{suggest_name(wanted, names)}; it has {there}"
-        fix = "`assay score RUN --list-scorings` shows them"
+        available = listing(names) or "only its own"
+        what = f"the run has no scoring {wanted!r}{suggest_name(wanted, names)}; it has {available}"
+        fix = "list them with `assay score RUN --list-scorings`"
         raise StoreError(Problem("RESCORE-007", what, fix, Origin(str(self._folder))))
 
     def adopt(self) -> StoredScoring:
-        """Keep what the run itself came to as a scoring, and show it by links; return what is shown.
+        """Store the run's own results as a scoring and replace them by links; return the current scoring.
 
-        Done once, and again after the run went on.
+        This happens at the first rescoring, and again after the run was resumed.
         """
         if (current := self.current) is not None:
             return current
@@ -127,9 +134,9 @@ class ScoringHistory:
     def draft(self, label: str) -> Path:
         """Return a new folder to score in; `keep` makes it one of the scorings."""
         drafts = self._folder / DRAFTS
-        # What a process that was killed left behind.
+        # Remove what a killed process left behind.
         shutil.rmtree(drafts, ignore_errors=True)
-        number = max((one.number for one in self._found()), default=0) + 1
+        number = max((one.number for one in self._iter_stored()), default=0) + 1
         draft = drafts / f"{number:03}-{label}"
         draft.mkdir(parents=True)
         for name in _SHARED:
@@ -137,31 +144,29 @@ class ScoringHistory:
         return draft
 
     def keep(self, draft: Path) -> StoredScoring:
-        """Make a draft that is complete one of the scorings."""
+        """Turn a complete draft into a stored scoring."""
         self._root.mkdir(exist_ok=True)
         kept = draft.rename(self._root / draft.name)
         draft.parent.rmdir()
-        return next(one for one in self._found() if one.path == kept)
+        return next(one for one in self._iter_stored() if one.path == kept)
 
     def use(self, entry: StoredScoring) -> None:
-        """Show a scoring: from one moment to the next, all files at the top are its."""
+        """Make a scoring the current one: all files at the top switch to it at once."""
         _replace_with_link(self._root / _CURRENT, entry.name)
 
     def restore_own_files(self) -> int:
-        """Put the run's own files back in the place of links, for a run that goes on; return how many other
-        scorings are kept.
-        """
+        """Replace links by the run's own files before a resume; return the number of other scorings."""
         own = self._own_entry()
         if own is None:
             return 0
         if self.current is not None:
             self.use(own)
-        # The manifest first: from then on the files at the top are the run's own again, and not a link's. One
-        # that is plain already says little of the others: a kill may have left links, to be written through.
+        # The manifest first: once it is a plain file, the files at the top are the run's own again. Check
+        # every file: a killed process may have left links, and writing must not go through them.
         for name in reversed(_OUTCOME):
             if (self._folder / name).is_symlink():
                 self._replace_link_by_file(name)
-        return sum(one.label != OWN_LABEL for one in self._found())
+        return sum(one.label != OWN_LABEL for one in self._iter_stored())
 
     def _replace_link_by_file(self, name: str) -> None:
         path = self._folder / name
@@ -171,29 +176,27 @@ class ScoringHistory:
         with replacing_file(path) as copy, open(path, "rb") as shown:
             shutil.copyfileobj(shown, copy)
 
-    def _found(self) -> Iterator[StoredScoring]:
+    def _iter_stored(self) -> Iterator[StoredScoring]:
         for path in self._root.iterdir() if self._root.is_dir() else ():
             match = SCORING_NAME.fullmatch(path.name)
             if match is not None and not path.is_symlink():
                 yield StoredScoring(int(match["number"]), match["label"], path)
 
     def _own_entry(self) -> StoredScoring | None:
-        """Return the run's own scoring; the latest, where the run went on between scorings."""
-        return max((one for one in self._found() if one.label == OWN_LABEL), default=None)
+        """Return the run's own scoring; the latest if the run was resumed between scorings."""
+        return max((one for one in self._iter_stored() if one.label == OWN_LABEL), default=None)
 
-    def _is_same(self, kept: Path) -> bool:
-        """Whether a scoring holds just what lies at the top: the run came to the same again, or adopting it
-        was cut short.
-        """
-        manifests = read_manifest(kept), read_manifest(self._folder)
+    def _is_same(self, stored: Path) -> bool:
+        """Whether a scoring equals the files at the top, as after an interrupted `adopt`."""
+        manifests = read_manifest(stored), read_manifest(self._folder)
         statuses = {None if one is None else one.status for one in manifests}
         return len(statuses) == 1 and all(
-            _is_same_content(kept / name, self._folder / name) for name in (SCORES, SUMMARY)
+            _is_same_content(stored / name, self._folder / name) for name in (SCORES, SUMMARY)
         )
 
 
 def parse_draft_number(draft: Path) -> int:
-    """Return the number that a draft has as a scoring."""
+    """Return the scoring number of a draft."""
     return int(draft.name.partition("-")[0])
 
 
@@ -204,7 +207,7 @@ def _is_same_content(one: Path, other: Path) -> bool:
 
 
 def _replace_with_link(path: Path, target: str) -> None:
-    """Make a path a link, in one step, whatever it was."""
+    """Replace a path by a link atomically."""
     draft = path.with_name(f".{path.name}.link")
     draft.unlink(missing_ok=True)
     draft.symlink_to(target)

@@ -1,4 +1,4 @@
-"""A run folder as the index keeps it: its facts, its metrics, and what every sample is worth.
+"""Reading a run folder for the index: its facts, its metrics and the values of all samples.
 
 Knows run folders, not databases.
 """
@@ -34,17 +34,17 @@ from assay.results.score_columns import RunColumns, ScoreColumns
 from assay.results.store import MANIFEST, SUMMARY
 
 _LONGEST = 80
-"""Characters of a setting that are kept as they are; a longer one is kept by its hash."""
+"""Maximum characters of a stored setting; a longer one is stored as a hash."""
 _ROUNDED = 1e-4
-"""Values over all samples may be rounded to four decimals, as in LEAP."""
+"""Tolerance for metrics that are rounded to four decimals, as in LEAP."""
 
 
 _FORM = "2"
-"""Of what is read; another one, and every run is read again."""
+"""Version of the index content; changing it makes every run be read again."""
 
 
 def read_stamp(folder: Path) -> str:
-    """Return what changes whenever the files that say what came out are written."""
+    """Return a text that changes whenever the manifest or the summary is written."""
     parts = [_FORM]
     for name in (MANIFEST, SUMMARY):
         try:
@@ -57,8 +57,8 @@ def read_stamp(folder: Path) -> str:
 
 
 def read_run(folder: Path, *, host: str, root: str) -> RunIndexEntry:
-    """Read a run folder; of one that is not complete, the facts alone."""
-    # The stamp first: what is written while the folder is read makes it out of date.
+    """Read a run folder; of an incomplete run, only the facts."""
+    # Read the stamp first, so that a write in the meantime makes the entry outdated.
     stamp = read_stamp(folder)
     stored = StoredRun(folder)
     run = _build_indexed_run(stored.manifest, host=host, root=root, name=folder.name, stamp=stamp)
@@ -74,8 +74,8 @@ def read_run(folder: Path, *, host: str, root: str) -> RunIndexEntry:
         raise StoreError(
             Problem(
                 "BOARD-001",
-                f"the run cannot be read, and is not on the leaderboard: {why}",
-                "the same `assay run` writes its files again; or remove the folder",
+                f"the run cannot be read and is not on the leaderboard: {why}",
+                "repeat the `assay run` command to write its files again, or remove the folder",
                 Origin(str(folder)),
             )
         ) from error
@@ -120,7 +120,7 @@ def _task(spec: TaskSpec, scorers: Sequence[ComponentSpec]) -> IndexedTask:
 
 
 def _get_shots(shots: Any, method: str) -> str:
-    """Return a method's number of solved examples; a dialect may have one for each."""
+    """Return a method's number of solved examples; a dataset format may have one for each method."""
     own = shots.get(method) if isinstance(shots, Mapping) else shots
     return "0" if own is None else str(own)
 
@@ -131,7 +131,7 @@ def _encode_setting(value: Any) -> str:
 
 
 def _samples(columns: Mapping[tuple[str, str], ScoreColumns]) -> dict[str, TaskSamples]:
-    """Return the samples of each task, of all its methods together."""
+    """Return the samples of each task, over all its methods."""
     found: dict[str, list[ScoreColumns]] = {}
     for (task, _), of_method in columns.items():
         found.setdefault(task, []).append(of_method)
@@ -140,7 +140,7 @@ def _samples(columns: Mapping[tuple[str, str], ScoreColumns]) -> dict[str, TaskS
         ids, first = np.unique(np.concatenate([one.keys.digests() for one in parts]), return_index=True)
         clusters = np.concatenate([np.array(one.clusters, dtype=np.int64) for one in parts])[first]
         is_alone = clusters < 0
-        # A sample that stands alone is a cluster of its own.
+        # A sample without a cluster is its own cluster.
         named = None if is_alone.all() else np.where(is_alone, ids, clusters.astype(np.uint64))
         samples[task] = TaskSamples(ids, named)
     return samples
@@ -151,43 +151,43 @@ def _values(
     metrics: list[Metric],
     samples: Mapping[str, TaskSamples],
 ) -> dict[tuple[str, str, str], MetricValues]:
-    """Return the values of metrics that are means, or ratios of sums, of what the samples have.
+    """Return the sample values of metrics that are means or ratios of sums over samples.
 
-    A metric of a whole list, such as a macro F1, may have values of samples too; they do not make it up, so
-    a test on them would be a test of something else.
+    A metric over the whole list, such as macro F1, may have sample values too, but is not their mean. A test
+    on them would test something else, so they are omitted.
     """
     whole = {(one.task, one.method, one.metric): one.value for one in metrics if one.group is None}
     found = {}
     for (task, method), one in columns.items():
         order = np.searchsorted(samples[task].ids, one.keys.digests())
 
-        def placed(numbers: Any, order: Any = order, ids: Digests = samples[task].ids) -> Numbers:
-            there = np.full(len(ids), np.nan)
-            there[order] = np.array(numbers, dtype=np.float64)
-            return there
+        def align(numbers: Any, order: Any = order, ids: Digests = samples[task].ids) -> Numbers:
+            aligned = np.full(len(ids), np.nan)
+            aligned[order] = np.array(numbers, dtype=np.float64)
+            return aligned
 
         for name, values in one.means.items():
-            found[task, method, name] = MetricValues(placed(values))
+            found[task, method, name] = MetricValues(align(values))
         for name, ratio in one.ratios.items():
             found[task, method, name] = MetricValues(
-                placed(ratio.numerators), placed(ratio.denominators), ratio.is_exponential
+                align(ratio.numerators), align(ratio.denominators), ratio.is_exponential
             )
-    return {key: made for key, made in found.items() if _is_sample_aggregate(made, whole.get(key))}
+    return {key: values for key, values in found.items() if _is_sample_aggregate(values, whole.get(key))}
 
 
 def _is_sample_aggregate(metric: MetricValues, value: float | None) -> bool:
-    """Whether a metric's value over all samples is what their values come to."""
+    """Whether a metric's value is the aggregate of its sample values."""
     has_value = ~np.isnan(metric.values)
     if value is None or not has_value.any():
         return False
     total = float(metric.values[has_value].sum())
     if metric.weights is None:
-        made = total / int(has_value.sum())
+        aggregate = total / int(has_value.sum())
     else:
         by = float(metric.weights[has_value].sum())
         if by <= 0:
             return False
-        made = total / by
+        aggregate = total / by
         if metric.is_exponential:
-            made = math.exp(min(made, 700.0))
-    return math.isclose(made, value, rel_tol=_ROUNDED, abs_tol=_ROUNDED)
+            aggregate = math.exp(min(aggregate, 700.0))
+    return math.isclose(aggregate, value, rel_tol=_ROUNDED, abs_tol=_ROUNDED)

@@ -1,4 +1,4 @@
-"""What sets two runs apart before any sample is looked at: model, data, settings, versions."""
+"""Differences between two runs in model, data, settings and versions, from their manifests."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _NEUTRAL_SETTINGS = frozenset(
         "allow_failures",
     }
 )
-"""Settings that change no answer."""
+"""Settings that do not change any answer."""
 _SHOWN_CHARS = 200
 
 
 class FactDifference(msgspec.Struct, frozen=True):
-    """Something that two runs have otherwise."""
+    """A fact that differs between two runs."""
 
     what: str
     a: str
@@ -43,7 +43,7 @@ class FactDifference(msgspec.Struct, frozen=True):
 def find_result_differences(
     a: Sequence[Metric], b: Sequence[Metric], names: Mapping[str, str]
 ) -> Iterator[FactDifference]:
-    """Yield the headline numbers that differ; `names` is what the second's tasks are called in the first."""
+    """Yield headline metrics that differ; `names` maps the second run's task names to the first run's."""
     others = {(names.get(one.task, one.task), one.method, one.metric, one.group): one for one in b}
     for one in a:
         other = others.get((one.task, one.method, one.metric, one.group))
@@ -56,15 +56,15 @@ def find_result_differences(
 
 
 def _result(metric: Metric) -> str:
-    lacking = {"unanswered": metric.n_unanswered, "failed": metric.n_failed}
-    told = "".join(f", {n:,} {what}" for what, n in lacking.items() if n)
-    return f"{format_metric_value(metric)} of {metric.n:,}{told}"
+    counts = {"unanswered": metric.n_unanswered, "failed": metric.n_failed}
+    suffix = "".join(f", {n:,} {what}" for what, n in counts.items() if n)
+    return f"{format_metric_value(metric)} of {metric.n:,}{suffix}"
 
 
 def find_manifest_differences(
     a: RunManifest, b: RunManifest, names: Mapping[str, str]
 ) -> Iterator[FactDifference]:
-    """Yield what differs between two runs; `names` says what the second's tasks are called in the first."""
+    """Yield facts that differ; `names` maps the second run's task names to the first run's."""
     yield from _find_model_differences("model", a.model, b.model)
     yield from _find_model_differences("judge", a.judge, b.judge)
     mine = {task.name: task for task in a.tasks}
@@ -106,13 +106,13 @@ def _find_task_differences(a: TaskSpec, b: TaskSpec) -> Iterator[FactDifference]
         yield FactDifference(f"{a.name}: source", a.source, b.source)
     yield from _find_mapping_differences(f"{a.name}: ", a.settings, b.settings)
     quirks = [{quirk.name: quirk.here for quirk in task.quirks} for task in (a, b)]
-    yield from _find_mapping_differences(f"{a.name}: quirk ", *quirks)
+    yield from _find_mapping_differences(f"{a.name}: difference ", *quirks)
 
 
 def _find_mapping_differences(
     prefix: str, a: Mapping[str, Any], b: Mapping[str, Any]
 ) -> Iterator[FactDifference]:
-    """Yield the entries that differ, those of mappings in them one by one."""
+    """Yield entries that differ; nested mappings are compared entry by entry."""
     for name in dict.fromkeys((*a, *b)):
         before, after = a.get(name), b.get(name)
         if isinstance(before, Mapping) and isinstance(after, Mapping):

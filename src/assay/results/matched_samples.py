@@ -1,7 +1,7 @@
-"""Which sample of one run is which of another, also where they are named otherwise.
+"""Matching the samples of two runs, even if their ids differ.
 
-By id; where dialects name samples differently, by the row of the file; where files differ too, by content.
-Memory holds a hash and a place for each sample, not the samples.
+By id; if dataset formats give different ids, by the row of the file; if files differ too, by content. Only a
+hash and an offset of each sample are in memory.
 """
 
 from __future__ import annotations
@@ -14,36 +14,37 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from assay.core.ids import digest
+from assay.results.damaged_files import make_line_reader
 from assay.results.growing_file import Tail
 from assay.results.run_difference import MatchedBy
 from assay.results.score_columns import Keys, Places
 from assay.results.store import SAMPLES
 
 _ENOUGH = 0.5
-"""Of the smaller run's samples: so many must fit for a way of matching to be believed."""
+"""The share of the smaller run's samples that a way of matching must match to be accepted."""
 
 
 LineT = TypeVar("LineT", "_NamedLine", "_Line")
 
 
 class SampleMatch(NamedTuple):
-    """The samples of two runs that are one."""
+    """The matched samples of two runs."""
 
     by: MatchedBy
     a: Places
     b: Places
-    """Their rows in each run's list, in the first's order."""
+    """Their rows in each run's list, in the first run's order."""
 
 
 class SampleList:
-    """The samples of a run's tasks: where each is stored, and by what it may be known."""
+    """The samples of a run's tasks: their offsets, and keys to match them by."""
 
     def __init__(self, folder: Path, names: Mapping[str, str]) -> None:
-        """Read the samples of the tasks in `names`, which says what each is called here."""
+        """Read the samples of the tasks in `names`, which maps stored names to those used for matching."""
         self._path = folder / SAMPLES
         self._names = names
         self.at = array("q")
-        """Where each sample's line begins."""
+        """The offset of each sample's line."""
         self.ids = Keys()
         """The samples by task and id."""
         for place, task, line in self._lines(_NamedLine):
@@ -54,18 +55,18 @@ class SampleList:
         return len(self.at)
 
     def match(self, other: SampleList) -> SampleMatch | None:
-        """Return the pairs by the first way that fits; None where none does."""
+        """Return the pairs by the first way that matches enough samples; None if no way does."""
         enough = _ENOUGH * min(len(self), len(other))
         for way in MatchedBy:
             a, b = self._build_keys(way).match(other._build_keys(way))
-            # Rows of one number may have nothing in common: their right answers tell.
+            # Equal row numbers may belong to unrelated rows: count those with equal right answers.
             n = len(a) if way is not MatchedBy.ROW else self._answers().n_equal(other._answers(), a, b)
             if n and n >= enough:
                 return SampleMatch(way, a, b)
         return None
 
     def _build_keys(self, way: MatchedBy) -> Keys:
-        """Return the samples by something; read again, as ids do for nearly all runs."""
+        """Return the keys of one way of matching. Reads the file again, as nearly all runs match by id."""
         if way is MatchedBy.ID:
             return self.ids
         keys = Keys()
@@ -78,17 +79,17 @@ class SampleList:
         return keys
 
     def _answers(self) -> Keys:
-        """Return the right answers."""
+        """Return the right answers as keys."""
         keys = Keys()
         for _, _, line in self._lines(_Line):
             keys.append(_right_answer(line.sample))
         return keys
 
     def _lines(self, kind: type[LineT]) -> Iterator[tuple[int, str, LineT]]:
-        """Yield place, task and content of each sample."""
-        decode = msgspec.json.Decoder(kind).decode
+        """Yield offset, task and content of each sample."""
+        read = make_line_reader(self._path, kind)
         for place, raw in Tail(self._path).lines():
-            line = decode(raw)
+            line = read(place, raw)
             task = self._names.get(line.task)
             if task is not None:
                 yield place, task, line

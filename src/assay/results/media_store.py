@@ -1,9 +1,9 @@
-"""The images, sounds and films that a run's prompts show, kept with it: RUN/media/<sha256>.<extension>.
+"""The images, audio and video of a run's prompts, stored as RUN/media/<sha256>.<extension>.
 
-A page shows media from here alone, so a dataset may move, and no address is ever fetched. A file lies here
-once its bytes were compared with the hash in samples.jsonl, under an extension that says what they
-are by their own beginning: what a browser would run, such as SVG or HTML, is no such type. A copy and not a
-link, since a file that is written over later would show another picture than the model saw.
+Pages show media only from here, so a dataset may move, and no address is ever fetched. A file is stored after
+its bytes matched the hash in samples.jsonl, with an extension derived from its content. Types that a browser
+would execute, such as SVG or HTML, are not stored. Files are copied and not linked, since a file that is
+overwritten later would show another picture than the model saw.
 
 Must not know datasets, servers or pages.
 """
@@ -43,16 +43,16 @@ EXTENSIONS: Final = {
     "video/webm": "webm",
     "video/ogg": "ogv",
 }
-"""What is kept, by its type: all that browsers show, and nothing that they run."""
+"""The stored types: those that browsers show and do not execute."""
 
 MediaTypeOf: TypeAlias = Callable[[BinaryIO, Medium], str]
-"""Tells by its content what a medium is, such as `image/png`; empty: nothing that is known."""
+"""Returns the type of a medium from its content, such as `image/png`; empty if unknown."""
 
-_ADDRESS: Final = "known by their address alone"
-_FRAMES: Final = "films in single frames"
+_ADDRESS: Final = "known only by their address"
+_FRAMES: Final = "videos given as single frames"
 _TYPE: Final = "of a type that browsers do not show"
-_UNAVAILABLE: Final = "not there any more, or changed since"
-_OVER_LIMIT: Final = "more than --keep-media {room} holds"
+_UNAVAILABLE: Final = "missing or changed since"
+_OVER_LIMIT: Final = "over the limit of --keep-media {room}"
 _DRAFT: Final = ".new"
 _CHUNK: Final = 1 << 20
 
@@ -65,25 +65,25 @@ class StoredMedium(NamedTuple):
 
 
 def get_media_folder(run: Path) -> Path:
-    """Return where the media of a run lie; a scoring of its answers shows those of the run."""
+    """Return the media folder of a run; a scoring shares that of its run."""
     return (find_parent_run(run) or run).resolve() / MEDIA_FOLDER
 
 
 def find_medium(run: Path, sha256: str) -> StoredMedium | None:
-    """Return the medium of this hash that a run kept; None where it did not, or where that is no hash."""
+    """Return the stored medium with this hash; None if there is none or the text is not a hash."""
     if not _is_hash(sha256):
-        return None  # Such as a path that leads out of the folder.
+        return None  # For example a path that leads out of the folder.
     folder = get_media_folder(run)
     for media_type, extension in EXTENSIONS.items():
         path = folder / f"{sha256}.{extension}"
-        # A link could lead anywhere; the store makes none.
+        # A link could lead anywhere; the store creates none.
         if path.is_file() and path.resolve() == path:
             return StoredMedium(path, media_type)
     return None
 
 
 class MediaStore:
-    """Keeps the media of one run, each distinct one once, as long as there is room."""
+    """Stores the media of one run, each once, up to a size limit."""
 
     def __init__(self, run: Path, most_bytes: int, media_type_of: MediaTypeOf) -> None:
         self._folder = run / MEDIA_FOLDER
@@ -96,7 +96,7 @@ class MediaStore:
             self._resume()
 
     def keep(self, requests: Iterable[Request]) -> None:
-        """Keep what the prompts of requests show beside text; what cannot be kept is counted."""
+        """Store the media in the prompts of requests; count those that cannot be stored."""
         if not self._most_bytes:
             return
         for request in requests:
@@ -108,16 +108,16 @@ class MediaStore:
                     self._store_once(part)
 
     def notes(self) -> tuple[str, ...]:
-        """Say how many media were left out, and why."""
+        """Return a note with the number of omitted media and the reasons."""
         if not self._left_out:
             return ()
         n_left_out = self._left_out.total()
         room = format_size(self._most_bytes)
         reasons = ", ".join(f"{n:,} {why.format(room=room)}" for why, n in self._left_out.most_common())
-        return (f"{n_left_out:,} of {len(self._seen):,} media are not kept with the run: {reasons}",)
+        return (f"{n_left_out:,} of {len(self._seen):,} media are not stored with the run: {reasons}",)
 
     def _resume(self) -> None:
-        """Count what an earlier start kept, and take away what it was writing when it was ended."""
+        """Count what an earlier start stored, and remove an incomplete file."""
         for path in self._folder.iterdir():
             if path.name == _DRAFT:
                 path.unlink()
@@ -135,7 +135,7 @@ class MediaStore:
             self._left_out[reason] += 1
 
     def _try_to_store(self, part: AnyMedia) -> str | None:
-        """Keep a medium; return why it was not, None where it was."""
+        """Store a medium; return the reason if it was not stored, otherwise None."""
         if not part.sha256:
             return _ADDRESS
         if not part.path and "," in part.data:
@@ -159,7 +159,7 @@ class MediaStore:
             raise _UnavailableError from trouble
 
     def _copy(self, content: Iterator[bytes], name: str) -> None:
-        """Write a medium whole, or not at all."""
+        """Write a medium completely or not at all."""
         self._folder.mkdir(exist_ok=True)
         draft = self._folder / _DRAFT
         try:
@@ -177,21 +177,21 @@ class _UnavailableError(Exception):
 
 
 def _open_medium(part: AnyMedia) -> BinaryIO:
-    """Return the bytes of a medium."""
+    """Open a medium for reading."""
     if not part.path:
         return io.BytesIO(base64.b64decode(part.data))
     try:
         if not stat.S_ISREG(os.stat(part.path).st_mode):
-            raise _UnavailableError  # Opening a pipe would wait for who writes to it.
+            raise _UnavailableError  # Opening a pipe would block until someone writes to it.
         return open(part.path, "rb")
     except OSError as trouble:
         raise _UnavailableError from trouble
 
 
 def _content(source: BinaryIO, part: AnyMedia) -> Iterator[bytes]:
-    """Yield the content from its beginning; raise at its end where it is not what the request names."""
+    """Yield the content from its beginning; raise at the end if its hash is not the request's."""
     sha256 = hashlib.sha256()
-    n_left = part.n_bytes + 1  # No more than that: a file that grows must not fill the disk.
+    n_left = part.n_bytes + 1  # A limit, since a growing file must not fill the disk.
     try:
         source.seek(0)
         while n_left and (chunk := source.read(min(_CHUNK, n_left))):

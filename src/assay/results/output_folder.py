@@ -1,4 +1,4 @@
-"""Whether a folder for results can be made and written to, found out before a model is loaded."""
+"""A check that the output folder is writable, done before a model is loaded."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from assay.results.disk_space import build_disk_full_error
 
 NOT_WRITABLE = "STORE-011"
 _LONGEST_FILE = ".responses.jsonl.new"
-"""A name as long as any that is written into the folder."""
+"""The longest file name written into the folder."""
 
 
 def require_writable(folder: Path, flag: str = "--out") -> None:
-    """Raise StoreError unless the folder can be made and written to; leave nothing behind.
+    """Raise StoreError unless the folder can be created and written to; leave nothing behind.
 
-    `flag`: the option that names the folder.
+    `flag` is the option that names the folder.
     """
     try:
         _try_to_write(folder)
@@ -29,18 +29,16 @@ def require_writable(folder: Path, flag: str = "--out") -> None:
 
 
 def build_not_writable_error(folder: Path, error: OSError, flag: str = "--out") -> StoreError:
-    """Return the error of a folder that cannot be made or written to."""
+    """Return the error of a folder that cannot be created or written to."""
     full = build_disk_full_error(error, f"free some space, or choose another {flag}", folder)
     if full is not None:
         return full
-    what = (
-        f"the folder cannot be made or written to: {error.strerror}{_describe_blocking_path(folder, error)}"
-    )
+    what = f"cannot create or write to the folder: {error.strerror}{_describe_blocking_path(folder, error)}"
     return StoreError(Problem(NOT_WRITABLE, what, f"choose another {flag}", Origin(str(folder))))
 
 
 def _describe_blocking_path(folder: Path, error: OSError) -> str:
-    """Name the path that is in the way, where it is not the folder itself."""
+    """Name the path that blocks the folder, if it is a file or a broken link."""
     for parent in (folder, *folder.parents):
         if error.errno in (errno.ENOTDIR, errno.EEXIST) and os.path.lexists(parent) and not parent.is_dir():
             kind = "a broken link" if parent.is_symlink() else "not a folder"
@@ -50,7 +48,7 @@ def _describe_blocking_path(folder: Path, error: OSError) -> str:
 
 def _try_to_write(folder: Path) -> None:
     with suppress(FileNotFoundError):
-        # Raises for a name that is too long, and for a file where a folder should be.
+        # Raises if a name is too long, or if a parent is a file.
         os.lstat(folder / _LONGEST_FILE)
     nearest = folder.absolute()
     while not nearest.is_dir():

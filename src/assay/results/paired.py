@@ -1,8 +1,8 @@
-"""How two columns of paired numbers differ, and how sure that is. Knows numbers and clusters, not runs.
+"""Statistics of paired differences: intervals, tests and power. Knows numbers and clusters, not runs.
 
-The second column against the first: a positive difference says that the second has the larger values.
-docs/guides/compare-runs.md lists the formulas. Conventions: intervals are two-sided 95 %, tests two-sided;
-what cannot be known (one pair, no spread) is None, never 0.
+Differences are second minus first: a positive one means that the second column has larger values.
+docs/guides/compare-runs.md lists the formulas. Intervals are two-sided 95 %, tests are two-sided; an unknown
+value (one pair, no spread) is None, never 0.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from assay.scoring.statistics import (
 
 Numbers: TypeAlias = NDArray[np.float64]
 Clusters: TypeAlias = NDArray[np.int64]
-"""One number per pair; pairs of the same number are not independent. A pair alone has one of its own."""
+"""One number per pair; pairs with the same number are not independent. A single pair has its own number."""
 
 POWER = 0.8
-"""How often a difference that is there should be seen."""
+"""The probability of detecting a true difference that power calculations assume."""
 _DEVIATES = normal_quantile() + normal_quantile(2 * POWER - 1)
-"""How many standard errors a true difference must measure to be seen that often, at 5 % two-sided."""
+"""The size in standard errors of a true difference that is detected with that power, at 5 % two-sided."""
 _ROUNDING = 1e-13
-"""An error so small beside the values it is of is rounding: the values do not spread."""
+"""A standard error smaller than this, relative to the values, is rounding noise: the values are constant."""
 
 
 def compare_shares(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> PairedDifference:
-    """Compare right and wrong answers, 1 and 0.
+    """Compare right (1) and wrong (0) answers.
 
     Independent pairs: Tango's score interval and McNemar's exact test. With clusters: mean difference ± t ·
-    clustered error, and its test. Where that error is 0 or unknown it says nothing, so each cluster then
-    counts as one pair.
+    clustered error, and its test. If that error is 0 or unknown, each cluster counts as one pair instead.
     """
     n = len(a)
     table = Fourfold(*(int(np.sum(cell)) for cell in (a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b))))
@@ -74,7 +73,7 @@ def compare_shares(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> 
 
 
 def compare_means(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> PairedDifference:
-    """Compare means of any numbers: mean difference ± t · error, one degree of freedom fewer than units."""
+    """Compare means: mean difference ± t · error, with one degree of freedom fewer than units."""
     size = max(_find_largest_magnitude(a), _find_largest_magnitude(b))
     return _compare_by_student(a, b, _count_units(len(a), clusters), _stderr(b - a, clusters, size))
 
@@ -88,8 +87,8 @@ def compare_ratios(
 ) -> PairedDifference:
     """Compare ratios of sums, given as numerators and denominators, by the delta method.
 
-    With R = sum y / sum x, what a pair adds to the error of R_b - R_a is (y_b - R_b x_b) / sum x_b - (y_a -
-    R_a x_a) / sum x_a. Where the value is e to the power of R, the difference is the factor between both.
+    With R = sum y / sum x, a pair contributes (y_b - R_b x_b) / sum x_b - (y_a - R_a x_a) / sum x_a to the
+    error of R_b - R_a. If the value is e to the power of R, the difference is the ratio of both values.
     """
     n = len(a[0])
     n_units = _count_units(n, clusters)
@@ -101,7 +100,7 @@ def compare_ratios(
         (y - ratio * x) / total for (y, x), ratio, (_, total) in zip((a, b), ratios, totals, strict=True)
     ]
     gap = ratios[1] - ratios[0]
-    # The sum of n parts is n times their mean, so its error is n times that of the mean.
+    # The sum of n parts is n times their mean, so its error is n times the error of the mean.
     size = max(_find_largest_magnitude(y) / total for (y, _), (_, total) in zip((a, b), totals, strict=True))
     error = _stderr(parts[1] - parts[0], clusters, size)
     stderr = None if error is None else n * error
@@ -126,11 +125,11 @@ def compare_ratios(
 
 
 def average_differences(parts: Sequence[PairedDifference]) -> PairedDifference | None:
-    """Return the mean of differences of independent parts, each counting alike; None if a part has none.
+    """Return the unweighted mean of differences of independent parts; None if a part has no difference.
 
     Its error is sqrt(sum of squared errors) / parts, its interval and test those of a normal mean. A part's
-    error is at least the one that McNemar's test goes by, sqrt(D / n) with D the share of pairs that differ:
-    three pairs that all differ alike have no spread, and are no proof.
+    error is at least the one that McNemar's test assumes, sqrt(D / n) with D the share of discordant pairs:
+    three pairs with the same difference have no spread, but prove nothing.
     """
     known = [(one.a, one.b, one.difference) for one in parts]
     values = [(a, b, gap) for a, b, gap in known if a is not None and b is not None and gap is not None]
@@ -170,13 +169,13 @@ def _compute_part_error(part: PairedDifference) -> float | None:
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
-    """Return the exact two-sided p: how often a coin, thrown for each pair that differs, is as uneven."""
+    """Return the exact two-sided p-value of McNemar's test: a binomial test on the discordant pairs."""
     tail, _ = _binomial_tail(min(only_a, only_b), only_a + only_b)
     return min(1.0, 2 * tail)
 
 
 def mcnemar_mid_p(only_a: int, only_b: int) -> float:
-    """Return the exact p with what is as likely as the outcome itself counted half."""
+    """Return the mid-p-value: the exact one, with the observed outcome counted half."""
     tail, last = _binomial_tail(min(only_a, only_b), only_a + only_b)
     return 1 - last / 2 if only_a == only_b else 2 * tail - last
 
@@ -184,9 +183,9 @@ def mcnemar_mid_p(only_a: int, only_b: int) -> float:
 def tango(only_a: float, only_b: float, n: float) -> Interval:
     """Return Tango's score interval for the difference of two paired shares.
 
-    It holds the differences d that a score test does not refuse: those with (only_b - only_a - n d)^2 <= z^2
-    n (2 q + d (1 - d)), q being the likeliest probability of only_a when the difference is d. So it is never
-    empty, never outside [-1, 1], and leaves 0 out when McNemar's score test does.
+    It contains the differences d that a score test does not reject: those with (only_b - only_a - n d)^2 <=
+    z^2 n (2 q + d (1 - d)), where q is the maximum-likelihood probability of only_a given d. It is never
+    empty, never outside [-1, 1], and excludes 0 exactly when McNemar's score test rejects 0.
     """
     z = normal_quantile()
     gap = (only_b - only_a) / n
@@ -209,11 +208,11 @@ def tango(only_a: float, only_b: float, n: float) -> Interval:
 
 
 def find_smallest_share_difference(discordance: float, n: float) -> float | None:
-    """Return the smallest true difference d of shares that n pairs show with 80 % power, at 5 % two-sided.
+    """Return the smallest difference d of shares that n pairs detect with 80 % power, at 5 % two-sided.
 
-    d = (z_0.975 sqrt(D) + z_0.8 sqrt(D - d^2)) / sqrt(n), D being the share of pairs that differ. A
-    difference of d needs that many at least, so D is taken as d where fewer were seen. None when even the
-    largest difference, 1, would not be shown.
+    d = (z_0.975 sqrt(D) + z_0.8 sqrt(D - d^2)) / sqrt(n), where D is the share of discordant pairs. A
+    difference of d needs at least that share, so D is at least d. None if n pairs cannot detect even the
+    largest difference, 1.
     """
     if count_pairs_for_share_difference(discordance, 1.0) > n:
         return None
@@ -227,7 +226,7 @@ def find_smallest_share_difference(discordance: float, n: float) -> float | None
 
 
 def count_pairs_for_share_difference(discordance: float, difference: float) -> float:
-    """Return the pairs that show a true difference of shares with 80 % power; see the smallest difference."""
+    """Return the pairs needed to detect a difference of shares with 80 % power."""
     if difference <= 0:
         return math.inf
     apart = max(discordance, difference)
@@ -237,7 +236,7 @@ def count_pairs_for_share_difference(discordance: float, difference: float) -> f
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Return p-values corrected for how many they are, by Holm's method, in the order given."""
+    """Return p-values with Holm's correction for multiple tests, in the order given."""
     corrected = [0.0] * len(ps)
     largest = 0.0
     for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
@@ -249,7 +248,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 def _compare_by_student(
     a: Numbers, b: Numbers, n_units: int, stderr: float | None, low: float = -math.inf, high: float = math.inf
 ) -> PairedDifference:
-    """Compare means by their error; the interval is cut to what is possible."""
+    """Compare means by their standard error; clip the interval to the possible range."""
     n, gap = len(a), _mean(b - a)
     half = student_quantile(n_units - 1) * stderr if stderr else None
     smallest = _DEVIATES * stderr if stderr else None
@@ -270,7 +269,7 @@ def _compare_by_student(
 
 
 def _student_test(gap: float, stderr: float | None, n_units: int) -> float | None:
-    """Return the p of a difference; without any spread only that of no difference is known."""
+    """Return the p-value of a difference; without any spread, it is known only for a difference of 0."""
     if stderr is None:
         return None
     if stderr == 0:
@@ -279,9 +278,9 @@ def _student_test(gap: float, stderr: float | None, n_units: int) -> float | Non
 
 
 def _stderr(values: Numbers, clusters: Clusters | None, size: float) -> float | None:
-    """Return the standard error of a mean, clustered where a cluster holds more than one value.
+    """Return the standard error of a mean, clustered if any cluster contains more than one value.
 
-    `size` is that of the numbers that the values were computed from; what is rounding beside it is 0.
+    `size` is the magnitude of the numbers that the values were computed from; rounding noise becomes 0.
     """
     n, n_units = len(values), _count_units(len(values), clusters)
     if n_units < 2:
@@ -297,7 +296,7 @@ def _stderr(values: Numbers, clusters: Clusters | None, size: float) -> float | 
 
 
 def _find_largest_magnitude(values: Numbers) -> float:
-    """Return the largest value there is, without its sign."""
+    """Return the largest absolute value."""
     return float(np.abs(values).max()) if len(values) else 0.0
 
 
@@ -306,7 +305,7 @@ def _count_units(n: int, clusters: Clusters | None) -> int:
 
 
 def _convert_to_pairs(units: float, weight: float) -> int:
-    """Return how many pairs so many independent ones are, with clusters as large as here."""
+    """Convert a number of independent units to pairs, with clusters of the same average size."""
     return math.ceil(units / weight)
 
 
@@ -315,7 +314,7 @@ def _mean(values: Numbers) -> float | None:
 
 
 def _binomial_tail(k: int, n: int) -> tuple[float, float]:
-    """Return P(X <= k) and P(X = k) for n throws of a fair coin; terms too small to matter are left out."""
+    """Return P(X <= k) and P(X = k) for n tosses of a fair coin; negligible terms are omitted."""
     logarithm = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
     last = term = total = math.exp(logarithm)
     while k > 0 and term > total * 1e-18:
@@ -326,7 +325,7 @@ def _binomial_tail(k: int, n: int) -> tuple[float, float]:
 
 
 def _exponential(value: float) -> float | None:
-    """Return e to the power of a value; None where that is too large for a number."""
+    """Return e to the power of a value; None if that overflows."""
     try:
         return math.exp(value)
     except OverflowError:

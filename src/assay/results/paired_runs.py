@@ -1,4 +1,4 @@
-"""The scores of several runs, held as columns and paired by task, method and sample id."""
+"""Comparison of several runs: scores as columns, paired by task, method and sample id."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from assay.results.subset_families import group_by_family
 
 
 class _Cell:
-    """The scores of one task by one method, of each side that has them."""
+    """The scores of one task by one method, for each side that has them."""
 
     def __init__(self, task: str) -> None:
         self.task = task
@@ -41,15 +41,15 @@ class _Cell:
 
     @property
     def method(self) -> str:
-        """Return the method; where the sides are methods, all of them."""
+        """Return the method; if the sides are methods, all of them."""
         return " / ".join(self.tracks)
 
 
 class PairedRuns:
-    """Several sides, and the questions that can be put to them."""
+    """Several runs, or methods of runs, loaded for comparison."""
 
     def __init__(self, runs: Sequence[StoredRun], methods: Sequence[str | None]) -> None:
-        """Read the scores of each run; `methods` names for each the one to look at, None: all."""
+        """Read the scores of each run; `methods` has the method to compare for each, None for all."""
         for run in runs:
             _require_scores(run)
         self.runs = runs
@@ -83,7 +83,7 @@ class PairedRuns:
         for cell in self._cells:
             pairs = [self._pair(cell, *two) for two in combinations(sorted(cell.columns), 2)]
             measures = dict.fromkeys(one for pair in pairs for one in pair.measures(headlines_only))
-            # Scorings that are judged by different metrics are one question, as runs by one metric are.
+            # Scorings with different headline metrics are one comparison, as runs with the same metric are.
             joint = [(pair, one) for pair in pairs for one in measures if one == pair.main_measure]
             found += self._compared(cell, joint)
             for one in measures:
@@ -97,7 +97,7 @@ class PairedRuns:
     def flips(
         self, compared: MetricComparison, at_most: int
     ) -> tuple[list[tuple[Score, Score]], list[tuple[Score, Score]]]:
-        """Return the first samples that the first side alone has right, and those that the second has."""
+        """Return the first samples that only the first side has right, and those that only the second has."""
         cell = next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
         pair = self._pair(cell, compared.first, compared.second)
         measure = next(one for one in pair.measures(headlines_only=False) if str(one) == compared.metric)
@@ -112,7 +112,7 @@ class PairedRuns:
         return both_ways[0], both_ways[1]
 
     def _compared(self, cell: _Cell, pairs: Sequence[tuple[_SidePair, _Measure]]) -> list[MetricComparison]:
-        """Compare pairs of sides that answer one question, with their p corrected for how many they are."""
+        """Compare pairs of sides in one metric, with p-values corrected for the number of pairs."""
         return _correct_p_values(
             [
                 pair.compared(one, self._facts.get((cell.task, one.first), _MetricFacts()))
@@ -124,9 +124,10 @@ class PairedRuns:
         return _SidePair(cell, first, second, self._across(cell, first, second))
 
     def _across(self, cell: _Cell, first: int, second: int) -> _Measure | None:
-        """Return what two scorings of the same answers are judged by, where that is not one metric.
+        """Return the headline metrics of two scorings of the same answers, if they are comparable.
 
-        Their difference is all the scorings': of other runs it would be anything. Both must be shares.
+        Only scorings of one run: between different runs, a difference could have any cause. Both metrics must
+        be shares.
         """
         folders = {
             find_parent_run(self.runs[side].path) or self.runs[side].path.resolve()
@@ -139,7 +140,7 @@ class PairedRuns:
         return measure if facts == {_MetricFacts(is_share=True)} or facts == {_LOWER_IS_BETTER} else None
 
     def _note_unshared_metrics(self, found: Sequence[MetricComparison]) -> Iterator[str]:
-        """Say which tasks are judged by metrics that others do not have."""
+        """Yield a note for each pair of sides without a shared headline metric."""
         for cell in self._cells:
             compared = {
                 (one.first, one.second)
@@ -154,21 +155,21 @@ class PairedRuns:
                     yield f"{cell.task} {cell.method}: no metric to compare by: {', '.join(has)}"
 
     def _means(self, found: Sequence[MetricComparison]) -> list[MetricComparison]:
-        """Compare datasets of several subsets as they are judged: by the mean over the subsets."""
+        """Compare datasets with subsets by the mean over the subsets."""
         means: list[MetricComparison] = []
         for family in group_by_family(self.runs[0].manifest.tasks):
             names = {task.name for task in family.tasks}
-            # Each subset counts with its own headline, as in the mean over subsets of a run.
+            # Each subset contributes its own headline metric, as in a run's mean over subsets.
             parts: dict[tuple[str, bool, bool], dict[tuple[int, int], list[MetricComparison]]] = {}
             for one in found:
                 if one.task in names and one.is_headline and not one.is_factor:
                     pairs = parts.setdefault((one.method, one.is_share, one.higher_is_better), {})
                     pairs.setdefault((one.first, one.second), []).append(one)
             for pairs in parts.values():
-                made = [
+                averages = [
                     _average_subsets(family.name, members) for members in pairs.values() if len(members) > 1
                 ]
-                means += _correct_p_values([one for one in made if one is not None])
+                means += _correct_p_values([one for one in averages if one is not None])
         return means
 
     def _notes(self) -> Iterator[str]:
@@ -191,14 +192,14 @@ class PairedRuns:
         raise UsageError(
             Problem(
                 "COMPARE-002",
-                f"nothing was measured in more than one of them: {has}",
-                "name runs of one dataset, or say which method of each: --methods ppl,gen",
+                f"the runs have no task and method in common: {has}",
+                "name runs of the same dataset, or choose the method of each run: --methods ppl,gen",
             )
         )
 
 
 class _MetricFacts(msgspec.Struct, frozen=True):
-    """How a metric is read."""
+    """How to interpret a metric."""
 
     is_share: bool = True
     higher_is_better: bool = True
@@ -208,7 +209,7 @@ _LOWER_IS_BETTER = _MetricFacts(is_share=True, higher_is_better=False)
 
 
 class _Measure(NamedTuple):
-    """What one side is measured by, and the other."""
+    """The metric of each of two sides; usually the same."""
 
     first: str
     second: str
@@ -218,10 +219,10 @@ class _Measure(NamedTuple):
 
 
 class _SidePair:
-    """Two sides of a cell, with the samples that both have."""
+    """Two sides of a cell, with their shared samples."""
 
     def __init__(self, cell: _Cell, first: int, second: int, across: _Measure | None = None) -> None:
-        """`across`: what to compare by where no metric decides on both sides."""
+        """Match the samples; `across` is the measure to use if both sides have different headline metrics."""
         self.cell = cell
         self._across = across
         self.first, self.second = first, second
@@ -231,7 +232,7 @@ class _SidePair:
         self.n_failed = int(np.sum(next(failed)[self.rows_a] | next(failed)[self.rows_b]))
 
     def measures(self, headlines_only: bool) -> Iterator[_Measure]:
-        """Yield what both have, what decides first."""
+        """Yield the measures that both sides have, headlines first."""
         others = () if headlines_only else (*self.a.means, *self.a.ratios)
         found = [_Measure(name, name) for name in dict.fromkeys((*self.a.deciding, *others))]
         shared = [one for one in found if self.has_measure(one)]
@@ -242,11 +243,11 @@ class _SidePair:
 
     @property
     def main_measure(self) -> _Measure | None:
-        """What decides on both sides, the first of it."""
+        """The first headline measure that both sides have."""
         return next(self.measures(headlines_only=True), None)
 
     def has_measure(self, measure: _Measure) -> bool:
-        """Whether both have it, as a mean or as a ratio; of two metrics, whether they may be compared."""
+        """Whether both sides have a measure, as a mean or as a ratio; two metrics must be comparable."""
         if measure.first != measure.second and measure != self._across:
             return False
         return (measure.first in self.a.means and measure.second in self.b.means) or (
@@ -254,7 +255,7 @@ class _SidePair:
         )
 
     def compared(self, measure: _Measure, facts: _MetricFacts) -> MetricComparison:
-        """Compare one metric over the samples that have it on both sides."""
+        """Compare one metric over the samples that have a value on both sides."""
         metric = measure.first
         values_a = _values(self.a, metric)[self.rows_a]
         values_b = _values(self.b, measure.second)[self.rows_b]
@@ -291,24 +292,24 @@ class _SidePair:
         )
 
     def flips(self, measure: _Measure) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the rows of both sides that the first alone has right, then those that the second has."""
+        """Yield the rows that only the first side has right, then those that only the second has."""
         a, b = _values(self.a, measure.first)[self.rows_a], _values(self.b, measure.second)[self.rows_b]
         for chosen in ((a == 1) & (b == 0), (a == 0) & (b == 1)):
             yield self.rows_a[chosen], self.rows_b[chosen]
 
     def _clusters(self, known: NDArray[np.bool_]) -> Clusters | None:
-        """Return the clusters of the samples that are known on both sides; None where there are none."""
+        """Return the clusters of samples with a value on both sides; None if no sample has a cluster."""
         clusters = np.frombuffer(self.a.clusters, dtype=np.int64)[self.rows_a][known]
         alone = np.flatnonzero(clusters < 0)
         if len(alone) == len(clusters):
             return None
-        # Who stands alone is a cluster by itself; hashes of names are not negative.
+        # A sample without a cluster is its own cluster; hashes of names are not negative.
         clusters[alone] = -1 - alone
         return clusters
 
 
 def pair_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
-    """Return the first's task for each of the other's: that of its name; if each has one left, that one."""
+    """Map each task of the other run to the first run's task of the same name; then pair single leftovers."""
     names = {task: task for task in other if task in first}
     left, left_other = ([task for task in tasks if task not in names] for tasks in (first, other))
     if len(left) == len(left_other) == 1:
@@ -319,17 +320,17 @@ def pair_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
 def _require_scores(run: StoredRun) -> None:
     if not run.metrics():
         status = run.manifest.status
-        what = f"the run {run.path.name!r} has no scores to compare: it is {status}"
+        what = f"the run {run.path.name!r} has no scores to compare: its status is {status}"
         if status is RunStatus.ANSWERED:
             what += ", not scored yet"
-            fix = "score its answers: the same `assay run` with --stage score"
+            fix = "score its answers: repeat the `assay run` command with --stage score"
         else:
-            fix = "let it end: the same `assay run` goes on where it stopped"
+            fix = "complete it: the same `assay run` command resumes where it stopped"
         raise UsageError(Problem("COMPARE-001", what, fix))
 
 
 def _name_sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
-    """Name the sides by the first of these that tells them apart: models, methods, both, folders."""
+    """Name the sides by the first of these that is unique: models, methods, both, folders."""
     models = [run.manifest.model.name for run in runs]
     folders = [run.path.resolve().name for run in runs]
     chosen = [method or "" for method in methods]
@@ -345,7 +346,7 @@ def _name_sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tup
 
 
 def _collect_metric_facts(runs: Sequence[StoredRun]) -> dict[tuple[str, str], _MetricFacts]:
-    """Return how each metric of a task is read; the first run decides."""
+    """Return how to interpret each metric of a task; the first run decides."""
     every = [metric for run in runs for metric in run.metrics()]
     return {
         (metric.task, metric.metric): _MetricFacts(metric.is_share, metric.higher_is_better)
@@ -354,7 +355,7 @@ def _collect_metric_facts(runs: Sequence[StoredRun]) -> dict[tuple[str, str], _M
 
 
 def _values(columns: ScoreColumns, metric: str) -> Numbers:
-    """Return a metric's values; of a ratio, its numerators."""
+    """Return a metric's values; for a ratio, its numerators."""
     column = columns.ratios[metric].numerators if metric in columns.ratios else columns.means[metric]
     return np.frombuffer(column, dtype=np.float64)
 
@@ -386,7 +387,7 @@ def _average_subsets(family: str, members: Sequence[MetricComparison]) -> Metric
 
 
 def _correct_p_values(pairs: list[MetricComparison]) -> list[MetricComparison]:
-    """Return the pairs of one metric with their p corrected for how many they are."""
+    """Return comparisons of one metric with p-values corrected for their number."""
     known = [one.result.p for one in pairs if one.result.p is not None]
     if len(pairs) < 2:
         return pairs
@@ -398,22 +399,22 @@ def _correct_p_values(pairs: list[MetricComparison]) -> list[MetricComparison]:
 
 
 def _note_non_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator[str]:
-    """Say where a metric is more than its samples' values, such as a corpus's BLEU."""
+    """Yield a note if a metric is not a mean over samples, such as corpus BLEU."""
     if metric.value is None:
         return
     what = f"{metric.task} {metric.method}: {metric.metric} of {side}"
     if metric.metric not in columns.means and metric.metric not in columns.ratios:
-        yield f"{what} is no sum over samples, so it cannot be compared by them"
+        yield f"{what} has no values per sample, so it cannot be compared"
     elif metric.metric in columns.means:
         values = _values(columns, metric.metric)
         known = values[~np.isnan(values)]
         mean = float(known.mean()) if len(known) else 0.0
         if not _is_rounded(metric.value, mean):
-            yield (f"{what} is no mean over samples; compared are their own values, whose mean is {mean:.4g}")
+            yield f"{what} is not a mean over samples; compared are the samples' values, with mean {mean:.4g}"
 
 
 def _is_rounded(value: float, exact: float) -> bool:
-    """Whether a value is an exact one, or is it with fewer decimals."""
+    """Whether a value equals the exact one, possibly rounded to fewer decimals."""
     return math.isclose(value, exact, rel_tol=1e-9, abs_tol=1e-9) or any(
         math.isclose(value, round(exact, digits), abs_tol=1e-12) for digits in range(1, 8)
     )

@@ -1,4 +1,4 @@
-"""Reading run folders back."""
+"""Reading run folders."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ T = TypeVar("T")
 
 
 class StoredRun:
-    """A run folder, read lazily."""
+    """A stored run, read lazily."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         manifest = read_manifest(path)
         if manifest is None:
             raise StoreError(
-                Problem("STORE-005", f"there is no {MANIFEST} here", "name a run folder", Origin(str(path)))
+                Problem("STORE-005", f"the folder has no {MANIFEST}", "name a run folder", Origin(str(path)))
             )
         self.manifest: RunManifest = manifest
 
     def metrics(self) -> list[Metric]:
-        """Return the numbers; empty while the run is not complete."""
+        """Return the metrics; empty while the run is not complete."""
         return read_summary(self.path)
 
     def scores(self) -> Iterator[Score]:
@@ -46,17 +46,17 @@ class StoredRun:
         return _lines(self.path / SAMPLES, SampleRecord)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the responses in the order in which they came, without those that cannot be read."""
+        """Yield the responses in order of arrival; unreadable ones are skipped."""
         read = make_skipping_reader(Response)
         responses = (read(line) for _, line in Tail(self.path / JOURNAL).lines())
         return (response for response in responses if response is not None)
 
     def response_index(self) -> ResponseIndex:
-        """Return the responses by their requests, to be used in a `with`."""
+        """Return the responses by request, for use in a `with` block."""
         return ResponseIndex(self.path / JOURNAL)
 
     def find_sample(self, wanted: str) -> SampleRecord:
-        """Return a sample by its id, by the beginning of it, or by its row number (`row:17`)."""
+        """Return a sample by its id, a prefix of its id, or its row number (`row:17`)."""
         row = int(wanted[4:]) if wanted.startswith("row:") and wanted[4:].isdecimal() else None
         near: SampleRecord | None = None
         n_near = 0
@@ -72,19 +72,23 @@ class StoredRun:
                 ids.append(sample.id)
         if near is not None and n_near == 1:
             return near
-        found = f"{n_near:,} samples begin so" if n_near else f"there is none{suggest_name(wanted, ids)}"
+        found = (
+            f"{n_near:,} samples have ids that begin with {wanted!r}"
+            if n_near
+            else f"the run has no sample {wanted!r}{suggest_name(wanted, ids)}"
+        )
         raise StoreError(
             Problem(
                 "STORE-006",
-                f"sample {wanted!r}: {found}; the first ids are {listing(ids[:5])}",
-                "give the sample's id from scores.jsonl, or its row as row:17",
+                f"{found}; the first ids are {listing(ids[:5])}",
+                "give a sample id from scores.jsonl, or a row number such as row:17",
                 Origin(str(self.path)),
             )
         )
 
 
 def find_run(name: str, root: Path) -> StoredRun:
-    """Return a run by its folder, by its id or the beginning of it under `root`, or the latest as `last`."""
+    """Return a run by its folder, by its id under `root` or a prefix of it, or the latest as `last`."""
     if (Path(name) / MANIFEST).is_file():
         return StoredRun(Path(name))
     folders = list_run_folders(root)
@@ -98,12 +102,12 @@ def find_run(name: str, root: Path) -> StoredRun:
     else:
         what = f"there is no run {name!r}{suggest_name(name, [folder.name for folder in folders])}"
     raise StoreError(
-        Problem("STORE-005", what, "`assay ls` lists the runs; `last` is the latest", Origin(str(root)))
+        Problem("STORE-005", what, "list runs with `assay ls`; `last` is the latest", Origin(str(root)))
     )
 
 
 def list_run_folders(root: Path) -> list[Path]:
-    """Return the run folders under a root, the oldest first."""
+    """Return the run folders under a root, oldest first."""
     if not root.is_dir():
         return []
     found: list[tuple[float, Path]] = []
@@ -111,7 +115,7 @@ def list_run_folders(root: Path) -> list[Path]:
         try:
             manifest = (folder / MANIFEST).stat()
         except PermissionError:
-            # It may hold a run: whoever reads its manifest reports that this is not possible.
+            # It may contain a run: reading its manifest will report the error.
             found.append((0.0, folder))
         except OSError:
             continue
@@ -122,14 +126,14 @@ def list_run_folders(root: Path) -> list[Path]:
 
 
 def list_readable_runs(root: Path) -> tuple[list[StoredRun], list[Problem]]:
-    """Return the runs under a root, the oldest first, and what is wrong with those that cannot be read."""
+    """Return the runs under a root, oldest first, and the problems of unreadable ones."""
     runs: list[StoredRun] = []
     problems: list[Problem] = []
     for folder in list_run_folders(root):
         try:
             runs.append(StoredRun(folder))
         except StoreError as error:
-            # A damaged run hides none of the others.
+            # A damaged run must not hide the others.
             problems += error.problems
     return runs, problems
 
@@ -138,6 +142,6 @@ def _lines(path: Path, kind: type[T]) -> Iterator[T]:
     if not path.is_file():
         return
     read = make_line_reader(path, kind)
-    # A run that is still going, or was killed, may have left half a line at the end.
+    # A run that is in progress or was killed may end in an incomplete line, which Tail omits.
     for place, line in Tail(path).lines():
         yield read(place, line)

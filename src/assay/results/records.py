@@ -1,8 +1,7 @@
-"""What a run folder stores about each sample, beside its responses and scores.
+"""The lines of samples.jsonl: one per sample.
 
-samples.jsonl has one line per sample: the record as it was read and every ask as it was rendered, so
-that reports, explanations and rescoring never need the dataset's file again. The options of a sample
-share one context, which is stored once.
+Each has the record as it was read and every ask as it was rendered, so that reports, explanations and
+rescoring never need the dataset's file again. The options of a sample share one context, stored once.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, S
 from assay.core.sample import Sample
 
 _LEAST = 256
-"""Shorter stretches are stored as they are."""
+"""Shorter texts are stored unchanged."""
 _BASE64 = re.compile(rf"[A-Za-z0-9+/]{{{_LEAST},}}={{0,2}}")
 
 
 def strip_media(value: Any) -> Any:
-    """Return a value with long base64 and bytes in it named by their hash and length."""
+    """Replace long base64 texts and bytes in a value by their length and hash."""
     if isinstance(value, str):
         return _BASE64.sub(lambda match: _describe_bytes(match[0].encode(), "characters of base64"), value)
     if isinstance(value, bytes | bytearray | memoryview):
@@ -54,21 +53,21 @@ class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """SPAN: the scored text, which follows the context."""
     leads: bool = True
     windows: Windows | None = None
-    """SPAN: how the text is cut."""
+    """SPAN: how the text is split into windows."""
     labels: tuple[tuple[str, ...], ...] = ()
     sampling: Sampling | None = None
     turns: tuple[str, ...] = ()
-    """GENERATE: what the user says after the first answer."""
+    """GENERATE: the user's turns after the first answer."""
     n_shots: int = 0
-    """Solved examples that the context shows."""
+    """Solved examples in the context."""
     n_shots_left_out: int = 0
     """Examples that did not fit into the model's context."""
     examples: tuple[int, int] | None = None
-    """Where in the context and the text after it the examples begin and end, where that is known."""
+    """Start and end of the examples in the context and the text after it, if known."""
 
 
 class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One sample and all that was asked about it."""
+    """One sample with all its asks."""
 
     task: str
     sample: Sample
@@ -76,7 +75,7 @@ class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     asks: tuple[AskRecord, ...]
 
     def ask(self, record: AskRecord) -> Ask:
-        """Return the ask exactly as the model was given it."""
+        """Return the ask exactly as the model received it."""
         context = self.contexts[record.context]
         if record.kind is Kind.SPAN:
             before = final_text(context)
@@ -88,7 +87,7 @@ class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def build_sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> SampleRecord:
-    """Make the stored form of a sample and its requests."""
+    """Return the stored form of a sample and its requests."""
     contexts: dict[Prompt, int] = {}
     asks: list[AskRecord] = []
     for request in requests:

@@ -1,4 +1,4 @@
-"""report.md: what a run was, what came out, and where to look."""
+"""report.md: the results of a run, samples worth a look, and the setup."""
 
 from __future__ import annotations
 
@@ -43,8 +43,10 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
 
 
 def _render_unscored(manifest: RunManifest) -> list[str]:
-    """Return what has no score, and why."""
-    return [f"**{one.task}, {one.method}: nothing could be scored.** {one.why}" for one in manifest.unscored]
+    """Return the methods without a score, and why."""
+    return [
+        f"**{one.task}, {one.method}: no sample could be scored.** {one.why}" for one in manifest.unscored
+    ]
 
 
 def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
@@ -54,20 +56,20 @@ def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
     if means:
         parts += [
             markdown_table(HEADINGS, means),
-            "A mean over subsets counts each of them once, however many rows it has.",
+            "A mean over subsets weights all subsets equally, regardless of their number of rows.",
         ]
     if shares or not texts:
         parts += [
             markdown_table(HEADINGS, shares),
-            "Unanswered rows count as not right. Failed rows and rows without a known answer are left out of "
-            "the score; `scored` says how many rows it rests on.",
+            "Unanswered rows count as wrong. Failed rows and rows without a reference answer are not part of "
+            "the score; `scored / n` shows how many rows are.",
         ]
     if texts:
         parts += [
             markdown_table(TEXT_HEADINGS, texts),
-            "A perplexity is e to the power of the negative log-likelihood of all scored text over its "
-            "tokens, words or bytes: lower is better. Perplexities compare only within one way of cutting "
-            "windows; those per token also only within one tokenizer. Failed texts are left out.",
+            "A perplexity is e to the power of the mean negative log-likelihood per token, word or byte of "
+            "all scored text: lower is better. Perplexities are comparable only with the same windows, and "
+            "perplexities per token only with the same tokenizer. Failed texts are omitted.",
         ]
     return parts
 
@@ -106,17 +108,17 @@ def _bounds(metric: Metric) -> str:
 
 
 class Highlights:
-    """The first samples of each kind that a person would look at first, picked as scores pass by."""
+    """The first wrong, unanswered and failed samples and the hardest texts, collected from scores."""
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
         self.found: dict[str, list[Score]] = {"Wrong": [], "Unanswered": [], "Failed": []}
         self.hardest: list[Score] = []
-        """The texts with the highest perplexity, the highest first."""
+        """The texts with the highest perplexity, highest first."""
         for score in scores:
             self.add(score)
 
     def add(self, score: Score) -> None:
-        """Take one score."""
+        """Add one score."""
         if score.verdict is Verdict.SCORED:
             if score.metric in score.ratios and score.ratios[score.metric].is_exponential:
                 self._add_text(score)
@@ -139,7 +141,7 @@ class Highlights:
 
 
 def _render_hardest(scores: Sequence[Score]) -> list[str]:
-    """Return the texts that a model finds hardest; one text alone is not compared with anything."""
+    """Return the table of texts with the highest perplexity; empty for a single text."""
     if len(scores) < 2:
         return []
     rows = [
@@ -172,11 +174,11 @@ def _examples(highlights: Highlights) -> list[str]:
                 for score in listed
             ]
             parts += [
-                f"## {kind}: the first {len(listed)}",
-                markdown_table(["sample", "method", "answer", "target", "by"], rows),
+                f"## {kind}: first {len(listed)}",
+                markdown_table(["sample", "method", "answer", "target", "rule or reason"], rows),
             ]
     if parts:
-        parts.append("`assay explain RUN SAMPLE` shows any of them in full.")
+        parts.append("Run `assay explain RUN SAMPLE` to see a sample in detail.")
     return parts
 
 
@@ -188,7 +190,7 @@ def _tasks(manifest: RunManifest) -> list[str]:
         facts = [
             ["dataset", f"{first.source} ({_format_row_count(first)})" if is_one else first.source],
             *([["data hash", first.data_hash]] if is_one else []),
-            ["dialect", first.dialect],
+            ["format", first.dialect],
             ["methods", ", ".join(first.methods)],
             *(
                 [name, _format_setting(value)]
@@ -204,8 +206,8 @@ def _tasks(manifest: RunManifest) -> list[str]:
         if quirks:
             rows = [[quirk.name, quirk.original, quirk.here] for quirk in quirks]
             parts += [
-                "Where the original system and this run differ or could differ:",
-                markdown_table(["quirk", "the original", "this run"], rows),
+                "Actual or possible differences between the original system and this run:",
+                markdown_table(["difference", "original", "this run"], rows),
             ]
     return parts
 
@@ -215,7 +217,7 @@ def _format_row_count(task: TaskSpec) -> str:
 
 
 def _subsets(family: Family) -> str:
-    """Return what the subsets of a dataset do not share."""
+    """Return a table of the facts and settings that differ between the subsets of a dataset."""
     first = family.tasks[0]
     own = [
         name
@@ -252,8 +254,8 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
         "## Settings",
         markdown_table(["setting", "value", "from"], settings),
         "## Run",
-        *([f"The model: {line}."] if line is not None else []),
-        *([f"The server: {speed}."] if speed is not None else []),
+        *([f"Model: {line}."] if line is not None else []),
+        *([f"Server: {speed}."] if speed is not None else []),
         markdown_table(
             ["fact", "value"],
             [

@@ -1,7 +1,7 @@
-"""Responses by request, each read when it is asked for: a run may have more than fit into memory.
+"""Responses by request id, read from disk on demand: a run may have more than fit into memory.
 
-Nor need their places fit: they are kept in a database without a name, which SQLite moves to a temporary file
-when it grows and removes with the connection.
+Their offsets need not fit either: they are in an unnamed SQLite database, which SQLite moves to a temporary
+file when it grows and removes with the connection.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from assay.results.damaged_files import make_skipping_reader
 from assay.results.growing_file import Tail, read_line_at
 
 _CACHE_KIB = 2_000
-"""Of the index that is held in memory."""
+"""Memory for the index."""
 
 
 class ResponseIndex:
-    """The responses of a journal; to be used in a `with`."""
+    """The responses of a journal; use it in a `with` block."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY)
@@ -35,12 +35,12 @@ class ResponseIndex:
             raise
 
     def get(self, request_id: str) -> Response | None:
-        """Return the response to a request; None when there is none that can be read."""
+        """Return the response to a request; None if there is no readable one."""
         found = self._places.execute("SELECT place FROM places WHERE id = ?", (request_id,)).fetchone()
         return None if found is None else self._read(read_line_at(self._file, found[0]))
 
     def close(self) -> None:
-        """Close the journal, and drop the index."""
+        """Close the journal and drop the index."""
         self._places.close()
         os.close(self._file)
 
@@ -53,13 +53,13 @@ class ResponseIndex:
         self.close()
 
     def _fill(self, path: Path) -> None:
-        # Nobody reads the index after a crash, so nothing is done to survive one.
+        # The index is useless after a crash, so trade durability for speed.
         for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHE_KIB}"):
             self._places.execute(f"PRAGMA {setting}")
         self._places.execute("CREATE TABLE places (id TEXT PRIMARY KEY, place INTEGER) WITHOUT ROWID")
         self._places.execute("BEGIN")
         try:
-            # An answer that was asked for again counts in place of the earlier one.
+            # The response to a repeated request replaces the earlier one.
             self._places.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", _addresses(path))
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_FULL:

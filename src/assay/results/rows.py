@@ -1,4 +1,4 @@
-"""The result table and the work behind it as words: what every face prints, in one place."""
+"""Result tables and their numbers as text, shared by the command line, the report and the pages."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ _TEXT_GROUP_HEADINGS = ("task", "method", "group", "scored", "perplexity / token
 
 
 def is_perplexity(metric: Metric) -> bool:
-    """Whether a metric counts from 1 upwards, so that it is no share to be shown in percent."""
+    """Whether a metric is a perplexity, which is never shown in percent."""
     return metric.metric.startswith("perplexity")
 
 
 def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
-    """Return a line for each task and method that is judged by a share: the score with all its company."""
+    """Return a row with score, interval and counts for each task and method whose headline is a share."""
     return [
         _result_row(metric, metric.task, _format_cost(metric.method, (metric.task,), manifest.costs))
         for metric in _select_listed(metrics)
@@ -89,7 +89,7 @@ def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[Result
 
 
 def mean_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
-    """Return a line for each mean over subsets of a dataset, its categories first, and for each group."""
+    """Return a row for each mean over subsets, categories first, and for each group of tasks."""
     known = {family.name: family for family in group_by_family(manifest.tasks)}
     means = [one for one in metrics if one.is_listed and is_subset_mean(one, manifest)]
     rows = []
@@ -124,14 +124,14 @@ def _result_row(metric: Metric, label: str, spent: tuple[str, str]) -> ResultRow
 
 
 def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]:
-    """Return a line for each task that is judged by a perplexity."""
+    """Return a row for each task whose headline is a perplexity."""
     schemes = {task.name: str(task.settings.get("windows", {}).get("scheme", "-")) for task in manifest.tasks}
-    beside = {(m.task, m.method, m.metric): m for m in metrics if m.group is None}
+    by_name = {(m.task, m.method, m.metric): m for m in metrics if m.group is None}
     rows = []
     for metric in _select_listed(metrics):
         if is_perplexity(metric) and not is_subset_mean(metric, manifest):
             others = [
-                beside.get((metric.task, metric.method, name))
+                by_name.get((metric.task, metric.method, name))
                 for name in ("perplexity_word", "perplexity_byte", "bits_per_byte")
             ]
             word, byte, bits = ("-" if other is None else format_number(other.value) for other in others)
@@ -155,7 +155,7 @@ def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]
 def group_rows(
     metrics: Sequence[Metric], manifest: RunManifest
 ) -> list[tuple[Sequence[str], list[list[str]]]]:
-    """Return headings and lines for the groups' scores: shares and perplexities apart, none when empty."""
+    """Return headings and rows of the group tables: shares and perplexities separately, if not empty."""
     shares: list[list[str]] = []
     texts: list[list[str]] = []
     for metric in metrics:
@@ -186,7 +186,7 @@ def _select_listed(metrics: Sequence[Metric]) -> list[Metric]:
 
 
 def _format_cost(method: str | None, tasks: Sequence[str], costs: Sequence[Cost]) -> tuple[str, str]:
-    """Return the tokens and seconds that a method of some tasks took; without a method, all of them."""
+    """Return the tokens and seconds of a method on some tasks; without a method, of all methods."""
     found = [cost for cost in costs if cost.task in tasks and method in (None, cost.method)]
     if not found:
         return "-", "-"
@@ -194,7 +194,7 @@ def _format_cost(method: str | None, tasks: Sequence[str], costs: Sequence[Cost]
 
 
 def format_metric_method(metric: Metric) -> str:
-    """Return a metric's method, with its name unless it is an accuracy."""
+    """Return the method, with the metric's name unless it is an accuracy or a perplexity."""
     name = metric.metric.removesuffix(MACRO)
     if name == NO_METRIC or name.casefold() == "accuracy" or name.startswith("perplexity"):
         return metric.method
@@ -202,40 +202,40 @@ def format_metric_method(metric: Metric) -> str:
 
 
 def format_metric_value(metric: Metric) -> str:
-    """Return a metric's value as its kind is read: a share in percent, anything else as it is."""
+    """Return a metric's value: a share in percent, anything else as it is."""
     if is_perplexity(metric) or not metric.is_share:
         return format_number(metric.value)
     return NOT_KNOWN if metric.value is None else format_percent(metric.value)
 
 
 def format_work_line(manifest: RunManifest) -> str | None:
-    """Say how much a model computed, what sharing saved and what padding cost; None if it does not count."""
+    """Return the model's computed tokens, padding and speed as one line; None if it does not count them."""
     stats = manifest.stats
     computed = stats.get("model_forward_tokens", 0)
     asked = stats.get("model_prompt_tokens", 0) + stats.get("model_generated_tokens", 0)
     seconds = sum(cost.seconds for cost in manifest.costs)
     if not computed or not seconds:
         return None
-    parts = [f"{computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1)"]
+    parts = [f"{computed:,.0f} tokens computed for {asked:,.0f} requested ({asked / computed:.1f} to 1)"]
     if "model_padding_tokens" in stats:
         parts.append(f"padding {format_percent(stats['model_padding_tokens'] / computed)} %")
-    # With answers of an earlier start, the seconds are those of that start too.
+    # With answers of an earlier start, the seconds include that start.
     if not stats.get("requests_journaled") and not stats.get("preparation_journaled"):
         parts.append(f"{computed / seconds:,.0f} tokens/s")
     return ", ".join(parts)
 
 
 def format_speed_line(manifest: RunManifest) -> str | None:
-    """Say how fast the model's server answered; None where there was none."""
+    """Return the throughput and latency of the model's server as one line; None without a server."""
     speed = manifest.speed
     if speed is None or not speed.seconds:
         return None
-    rates = {"requests/s": speed.n_requests, "tokens/s read": speed.n_input_tokens}
-    rates["tokens/s written"] = speed.n_output_tokens
+    rates = {"requests/s": speed.n_requests, "prompt tokens/s": speed.n_input_tokens}
+    rates["generated tokens/s"] = speed.n_output_tokens
     parts = [f"{_digits(n / speed.seconds)} {unit}" for unit, n in rates.items() if n]
     if speed.first_text is not None:
-        parts.append(f"first text {_times(speed.first_text)}")
-    parts.append(f"whole answer {_times(speed.latency)}")
+        parts.append(f"time to first token {_times(speed.first_text)}")
+    parts.append(f"latency {_times(speed.latency)}")
     return ", ".join(parts)
 
 
@@ -248,12 +248,12 @@ def _digits(value: float) -> str:
 
 
 def format_reuse_line(manifest: RunManifest) -> str | None:
-    """Say how many answers were not asked for again; None when all were, or none were."""
+    """Return how many answers were reused; None if none were."""
     if manifest.scoring is not None:
         return None
     stats = manifest.stats
     is_scored_alone = "stage" in manifest.settings and manifest.settings["stage"].value == "score"
-    cache = "the run that was scored" if is_scored_alone else "the cache (--no-cache asks anew)"
+    cache = "the run that was scored" if is_scored_alone else "the cache (disable it with --no-cache)"
     known = {
         cache: stats.get("requests_cached", 0),
         "an earlier start of this run": stats.get("requests_journaled", 0),
@@ -272,18 +272,18 @@ def format_metric_interval(metric: Metric) -> str:
 
 
 def format_percentage(part: int, whole: int) -> str:
-    """Return a count as a percentage of the rows."""
+    """Return a part as a percentage of the whole."""
     return NOT_KNOWN if not whole else format_percent(part / whole)
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table to paste into an issue."""
+    """Return a Markdown table."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join("| " + " | ".join(_cell(text) for text in line) + " |" for line in lines)
 
 
 def markdown_list(lines: Sequence[str]) -> str:
-    """Return a list, a line for each."""
+    """Return a Markdown list."""
     return "\n".join(f"- {line}" for line in lines)
 
 

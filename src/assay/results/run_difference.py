@@ -1,4 +1,4 @@
-"""What comes out when two runs of one thing are looked at layer by layer. `app.diff` makes it."""
+"""The result of `assay diff`: differences between two runs, layer by layer. `app.diff` computes it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ class MatchedBy(StrEnum):
 
     ID = "id"
     ROW = "row"
-    """The number of the row in the dataset's file."""
+    """The row number in the dataset's file."""
     CONTENT = "content"
-    """The longest text of the record, and the right answer."""
+    """The longest text of the record and the right answer."""
 
 
 class SampleDifference(msgspec.Struct, frozen=True):
-    """A sample that two runs part over."""
+    """A sample that differs between two runs."""
 
     task: str
     sample_id: str
     other_id: str
-    """In the second run."""
+    """The sample's id in the second run."""
     findings: tuple[LayerDifference, ...]
-    """Where they part first; of a sample that was asked for, everything."""
+    """The first difference; for a single requested sample, all differences."""
 
 
 class LayerCount(msgspec.Struct, frozen=True):
-    """Samples that part at one layer, and not before."""
+    """Samples whose first difference is at one layer."""
 
     layer: Layer
     n: int
@@ -40,21 +40,21 @@ class LayerCount(msgspec.Struct, frozen=True):
 
 
 class RunDifference(msgspec.Struct, frozen=True):
-    """What sets two runs apart."""
+    """All differences between two runs."""
 
     a: str
     b: str
     """Their folders."""
     results: tuple[FactDifference, ...]
-    """Headline numbers that differ."""
+    """Headline metrics that differ."""
     facts: tuple[FactDifference, ...]
-    """What differs before any sample is looked at."""
+    """Differences in model, data, settings and versions."""
     matched_by: MatchedBy
     methods: tuple[str, ...]
     n: int
-    """Samples that are in both."""
+    """Matched samples."""
     n_only_a: int
     n_only_b: int
     n_same: int
     layers: tuple[LayerCount, ...]
-    """In the order in which a sample goes through them."""
+    """In the order in which a sample passes through them."""

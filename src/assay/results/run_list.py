@@ -1,7 +1,7 @@
-"""The runs in some folders, as a list that is quick to bring up to date: thousands, also while they grow.
+"""The list of runs in some folders, fast to update for thousands of runs, also while they grow.
 
-Of a run that has not changed nothing is read again. A name is looked up in the list and never becomes a path;
-a link that leads out of its folder is not followed.
+Unchanged runs are not read again. A name is looked up in the list and never becomes a path; links that lead
+out of a folder are not followed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, rea
 from assay.results.subset_families import group_by_family, select_headline_metrics
 
 DAMAGED = "damaged"
-"""Stands for the status of a run whose manifest or summary cannot be read."""
+"""The status of a run whose manifest or summary cannot be read."""
 _FRESH_S = 0.5
-"""A list younger than this is not made again."""
+"""A list younger than this is not rebuilt."""
 _PIECE = 1 << 20
 _FILES = (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL)
 
@@ -39,11 +39,11 @@ class ListedRun(msgspec.Struct, frozen=True):
     """A run as a list shows it."""
 
     name: str
-    """By which it is asked for: its folder's name, and a number where two folders share one."""
+    """The folder's name, with a number if two folders have the same name."""
     status: str
     """As in the manifest, or `damaged`."""
     changed: float
-    """When something was last written, in seconds since 1970."""
+    """The time of the last write, in seconds since 1970."""
     model: str = ""
     judge: str | None = None
     datasets: tuple[str, ...] = ()
@@ -54,47 +54,47 @@ class ListedRun(msgspec.Struct, frozen=True):
     """Samples that the run will have."""
     n_done: int = 0
     rows: tuple[ScoreRow, ...] = ()
-    """What each dataset is judged by; none while the run is not complete."""
+    """The headline metrics; empty while the run is not complete."""
     fault: str | None = None
     """Why it cannot be read."""
 
 
 class UnreadFolder(msgspec.Struct, frozen=True):
-    """A folder of runs that cannot be read now; what it holds is not in the list."""
+    """A folder of runs that cannot be read; the list does not contain its runs."""
 
     folder: str
-    """Its name; where it lies on this machine is no part of what is told."""
+    """Its name without the path, which visitors of the server must not see."""
     fault: str
 
 
 class RunListing(NamedTuple):
-    """The list at one moment."""
+    """A snapshot of the list."""
 
     revision: str
-    """Another one: something changed."""
+    """Changes whenever the list changes."""
     folders: dict[str, Path]
     """Each run's folder, by its name."""
     json: bytes
-    """`{"revision": ..., "unread": [...], "runs": [...]}`, the latest run first."""
+    """`{"revision": ..., "unread": [...], "runs": [...]}`, latest run first."""
 
 
 class RunList:
-    """The runs in some folders. Threads may share it."""
+    """The runs in some folders. Thread-safe."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        """Take folders of runs, and folders that are runs themselves."""
+        """List folders of runs, and folders that are runs themselves."""
         for root in roots:
             if not root.is_dir():
                 raise StoreError(
                     Problem(
                         "STORE-005",
-                        "there is no such folder of runs",
-                        "name a folder of runs or a run; `assay run data.csv` makes both",
+                        "the folder does not exist",
+                        "name a folder of runs or a run; `assay run data.csv` creates both",
                         Origin(str(root)),
                     )
                 )
             if not is_run_folder(root):
-                next(_iter_folders(root), None)  # Raises where it cannot be read.
+                next(_iter_folders(root), None)  # Raises if it cannot be read.
         self._roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._entries: dict[str, _FolderState] = {}
         self._lock = threading.Lock()
@@ -102,7 +102,7 @@ class RunList:
         self._looked = float("-inf")
 
     def listing(self) -> RunListing:
-        """Return the list, half a second old at most; who comes while another looks gets the last one."""
+        """Return the list, at most half a second old; while another thread updates it, the last one."""
         if self._lock.acquire(blocking=not self._listing.revision):
             try:
                 if time.monotonic() - self._looked > _FRESH_S:
@@ -113,7 +113,7 @@ class RunList:
         return self._listing
 
     def folder(self, name: str) -> Path | None:
-        """Return the folder of a run; None when there is none of this name."""
+        """Return the folder of a run by name; None if there is none."""
         folder = self._listing.folders.get(name) or self.listing().folders.get(name)
         return folder if folder is not None and is_run_folder(folder) else None
 
@@ -121,25 +121,26 @@ class RunList:
         entries: dict[str, _FolderState] = {}
         names: dict[str, str] = {}
         unread: list[UnreadFolder] = []
-        for place in self._found(unread):
+        for place in self._iter_candidates(unread):
             entry = self._entries.get(place) or _FolderState(place)
             if entry.look():
                 entries[place] = entry
                 names[_make_unique_name(entry.name, names)] = place
         self._entries = entries
-        told = msgspec.json.encode(unread)
-        revision = digest([told.decode(), *((name, entries[place].stamp) for name, place in names.items())])
+        unread_json = msgspec.json.encode(unread)
+        stamps = ((name, entries[place].stamp) for name, place in names.items())
+        revision = digest([unread_json.decode(), *stamps])
         if revision == self._listing.revision:
             return self._listing
         latest = sorted(names.items(), key=lambda item: entries[item[1]].started, reverse=True)
         rows = b",".join(entries[place].row(name) for name, place in latest)
-        content = b'{"revision":"%b","unread":%b,"runs":[%b]}' % (revision.encode(), told, rows)
+        content = b'{"revision":"%b","unread":%b,"runs":[%b]}' % (revision.encode(), unread_json, rows)
         return RunListing(revision, {name: Path(place) for name, place in names.items()}, content)
 
-    def _found(self, unread: list[UnreadFolder]) -> Iterator[str]:
-        """Yield the folders that may be runs, each once, and note those of runs that cannot be read.
+    def _iter_candidates(self, unread: list[UnreadFolder]) -> Iterator[str]:
+        """Yield each folder that may be a run once; add unreadable folders of runs to `unread`.
 
-        As texts: there are thousands, twice a second.
+        Yields strings and not paths for speed: there are thousands, twice a second.
         """
         seen: set[str] = set()
         for root in self._roots:
@@ -155,9 +156,9 @@ class RunList:
 
 
 def is_run_folder(folder: Path) -> bool:
-    """Whether a folder holds a run, and none of its files leads out of it.
+    """Whether a folder contains a run, and none of its files is a link out of it.
 
-    A run whose answers were scored again has links to the scoring that it shows.
+    A rescored run has links to its current scoring.
     """
     try:
         found = os.stat(folder / MANIFEST)
@@ -178,19 +179,19 @@ def _is_outside_link(path: Path) -> bool:
 
 
 def build_unreadable_error(folder: Path, error: OSError) -> StoreError:
-    """Return the error of a folder that the system does not let anybody look into."""
+    """Return the error of a folder that cannot be listed."""
     return StoreError(
         Problem(
             "STORE-013",
             f"the folder cannot be read: {error.strerror}",
-            "see that it is there and that you may read it: `ls -l` shows its owner and its rights",
+            "check that it exists and that you may read it: `ls -l` shows its owner and permissions",
             Origin(str(folder)),
         )
     )
 
 
 def _iter_folders(root: Path) -> Iterator[str]:
-    """Yield what lies in a folder and not elsewhere; raise StoreError where it cannot be read."""
+    """Yield the entries of a folder, without links out of it; raise StoreError if it cannot be read."""
     try:
         with os.scandir(root) as found:
             entries = sorted(found, key=lambda entry: entry.name)
@@ -202,14 +203,14 @@ def _iter_folders(root: Path) -> Iterator[str]:
 
 
 def _resolve_path(path: str | Path) -> Path:
-    """Return where a path leads. `Path.resolve` would raise where links lead to each other."""
+    """Resolve links in a path. `Path.resolve` would raise for links that form a loop."""
     return Path(os.path.realpath(path))
 
 
 def iter_run_folders(root: Path) -> Iterator[Path]:
-    """Yield the runs that lie in a folder, by name, and the folders that nobody may look into.
+    """Yield the runs in a folder by name, and subfolders that cannot be accessed.
 
-    Raise StoreError where the folder itself cannot be read.
+    Raise StoreError if the folder itself cannot be read.
     """
     return (
         folder
@@ -219,7 +220,7 @@ def iter_run_folders(root: Path) -> Iterator[Path]:
 
 
 def _find_access_error(path: str) -> str | None:
-    """Return why nobody may see whether a file is there; None where it can be seen."""
+    """Return the reason if access to a file is denied; None if it is not."""
     try:
         os.stat(path)
     except PermissionError as error:
@@ -241,11 +242,11 @@ _NO_FILE: _Stamp = (0, 0, 0)
 
 
 class _FolderState:
-    """What is known of one folder that may be a run."""
+    """The last known state of a folder that may be a run."""
 
     def __init__(self, place: str) -> None:
         self._folder = Path(place)
-        # A name in another encoding cannot be written into an address as it is.
+        # A name that is not UTF-8 cannot be part of an address.
         self.name = os.fsencode(self._folder.name).decode("utf-8", "replace")
         self.stamp: tuple[_Stamp, ...] = ()
         self.started = ""
@@ -258,7 +259,7 @@ class _FolderState:
         self._count = _LineCount(self._folder / SAMPLES)
 
     def look(self) -> bool:
-        """Bring it up to date; return whether it is a run."""
+        """Update the state; return whether the folder is a run."""
         manifest = _stamp(self._manifest)
         if manifest == _NO_FILE:
             return self._is_unreadable()
@@ -283,22 +284,22 @@ class _FolderState:
         return True
 
     def _is_unreadable(self) -> bool:
-        """Whether it is a folder that may not be looked into: it may be a run, and is not kept silent."""
+        """Whether access to the folder is denied: it may be a run, so the list shows it as damaged."""
         why = _find_access_error(self._manifest)
         self._head = ()
         if why is None:
             return False
-        self._run = self._build_damaged_run(f"its folder cannot be read: {why}")
+        self._run = self._build_damaged_run(f"the folder cannot be read: {why}")
         self.stamp, self.started, self._encoded = (_NO_FILE,), "", b""
         return True
 
     def _read_growth(self) -> tuple[_Stamp, ...]:
-        """Return how far a run that goes on is; one that has ended changes by its manifest and summary."""
-        is_going_on = self._run.status == RunStatus.RUNNING
-        return (_stamp(self._samples), _stamp(self._journal)) if is_going_on else ()
+        """Return stamps of the growing files of a run in progress; a finished run changes only its head."""
+        is_running = self._run.status == RunStatus.RUNNING
+        return (_stamp(self._samples), _stamp(self._journal)) if is_running else ()
 
     def row(self, name: str) -> bytes:
-        """Return it as JSON."""
+        """Return the run as JSON."""
         if name != self._run.name or not self._encoded:
             self._run = msgspec.structs.replace(self._run, name=name)
             self._encoded = msgspec.json.encode(self._run)
@@ -309,12 +310,12 @@ class _FolderState:
             manifest = read_manifest(self._folder)
             metrics = read_summary(self._folder)
         except StoreError as error:
-            # The place on this machine is no part of what is told.
+            # The message without the path, which visitors of the server must not see.
             return self._build_damaged_run(error.problems[0].what)
         except OSError as error:
-            return self._build_damaged_run(f"its files cannot be read: {error.strerror}")
+            return self._build_damaged_run(f"the files cannot be read: {error.strerror}")
         if manifest is None:
-            return self._build_damaged_run(f"{MANIFEST} is gone")
+            return self._build_damaged_run(f"{MANIFEST} is missing")
         return _build_listed_run(self.name, manifest, metrics)
 
     def _build_damaged_run(self, fault: str) -> ListedRun:
@@ -339,7 +340,7 @@ def _build_listed_run(name: str, manifest: RunManifest, metrics: Sequence[Metric
 
 
 class _LineCount:
-    """How many lines a growing file has."""
+    """Counts the lines of a growing file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -348,7 +349,7 @@ class _LineCount:
         self._n = 0
 
     def now(self, begun: str) -> int:
-        """Return the number of whole lines that can be read; a run that began anew is counted anew."""
+        """Return the number of complete lines; start over if the run was restarted."""
         try:
             with open(self._path, "rb") as file:
                 if begun != self._begun or os.fstat(file.fileno()).st_size < self._place:
@@ -358,13 +359,13 @@ class _LineCount:
                     self._place += len(piece)
                     self._n += piece.count(b"\n")
         except OSError:
-            # Not written yet, or out of reach: the run's page says which, and the list goes on.
+            # Not written yet, or not accessible: the page of the run reports which.
             return 0
         return self._n
 
 
 def _stamp(path: str) -> _Stamp:
-    """Return what changes when a file does, or a link leads to another; one out of reach is none."""
+    """Return a stamp that changes with the file or its link target; _NO_FILE if it is inaccessible."""
     try:
         found = os.stat(path)
     except OSError:

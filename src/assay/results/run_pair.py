@@ -1,4 +1,4 @@
-"""Two runs of one thing side by side: each sample of both in full, read from disk one by one."""
+"""Two runs with matched samples, for `assay diff`. Reads complete samples from disk one by one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.score import Score
+from assay.results.damaged_files import make_line_reader
 from assay.results.growing_file import Tail, read_line_at
 from assay.results.matched_samples import SampleList, SampleMatch
 from assay.results.paired_runs import pair_tasks
@@ -28,15 +29,15 @@ class RunPair:
     """Two runs with their samples matched; to be used in a `with`."""
 
     def __init__(self, a: StoredRun, b: StoredRun, methods: Sequence[str] = ()) -> None:
-        """Match the samples of two runs; of the methods named, or all that both have."""
+        """Match the samples of two runs, for the given methods or all that both have."""
         self.names = pair_tasks(*([task.name for task in run.manifest.tasks] for run in (a, b)))
-        """What the second's tasks are called in the first."""
+        """Maps the second run's task names to the first run's."""
         self.methods = _find_shared_methods(a, b, methods)
         own = {name: name for name in self.names.values()}
         self._sides = [_RunFiles(run, names) for run, names in ((a, own), (b, self.names))]
         self.match = _match_samples(*self._sides)
         self.n_only = [len(side.samples) - len(self.match.a) for side in self._sides]
-        """Samples that the other does not have."""
+        """For each run, the number of samples that the other does not have."""
         self._closing = ExitStack()
 
     def __len__(self) -> int:
@@ -59,14 +60,14 @@ class RunPair:
 
 
 class _RunFiles:
-    """One run's files, open for reading at any place."""
+    """The files of one run, opened for random access."""
 
     def __init__(self, run: StoredRun, names: Mapping[str, str]) -> None:
         self.run = run
         self._names = names
         self.samples = SampleList(run.path, names)
-        self._record = msgspec.json.Decoder(SampleRecord)
-        self._score = msgspec.json.Decoder(Score)
+        self._read_record = make_line_reader(run.path / SAMPLES, SampleRecord)
+        self._read_score = make_line_reader(run.path / SCORES, Score)
 
     def open(self, methods: Sequence[str], closing: ExitStack) -> None:
         """Open the files until the stack is closed."""
@@ -79,37 +80,39 @@ class _RunFiles:
         self._responses = closing.enter_context(ResponseIndex(self.run.path / JOURNAL))
 
     def seen(self, row: int) -> RunSample:
-        """Return a sample with its answers and scores."""
-        record = self._record.decode(read_line_at(self._files[0], self.samples.at[row]))
-        found = ((ask.id, self._responses.get(ask.id)) for ask in record.asks)
-        scores = {
-            method: self._score.decode(read_line_at(self._files[1], int(places[row])))
-            for method, places in self._score_rows.items()
-            if places[row] >= 0
-        }
-        return RunSample(record, {id_: response for id_, response in found if response is not None}, scores)
+        """Return a sample with its responses and scores."""
+        place = self.samples.at[row]
+        record = self._read_record(place, read_line_at(self._files[0], place))
+        responses = ((ask.id, self._responses.get(ask.id)) for ask in record.asks)
+        scores = {}
+        for method, places in self._score_rows.items():
+            if (place := int(places[row])) >= 0:
+                scores[method] = self._read_score(place, read_line_at(self._files[1], place))
+        return RunSample(
+            record, {id_: response for id_, response in responses if response is not None}, scores
+        )
 
     def _places_of_scores(self, methods: Sequence[str]) -> dict[str, Places]:
-        """Return for each method where the score of each sample begins; -1: it has none."""
+        """Return for each method the offset of each sample's score; -1 for a sample without one."""
         keys = {method: Keys() for method in methods}
-        at = {method: array("q") for method in methods}
-        decode = msgspec.json.Decoder(_ScoreAddress).decode
-        for place, raw in Tail(self.run.path / SCORES).lines():
-            score = decode(raw)
+        offsets = {method: array("q") for method in methods}
+        read = make_line_reader(self.run.path / SCORES, _ScoreAddress)
+        for place, line in Tail(self.run.path / SCORES).lines():
+            score = read(place, line)
             if score.track in keys and score.task in self._names:
                 keys[score.track].append(f"{self._names[score.task]}\n{score.sample_id}")
-                at[score.track].append(place)
+                offsets[score.track].append(place)
         found = {}
         for method in methods:
             mine, theirs = self.samples.ids.match(keys[method])
             places = np.full(len(self.samples), -1, dtype=np.int64)
-            places[mine] = np.frombuffer(at[method], dtype=np.int64)[theirs] if len(theirs) else -1
+            places[mine] = np.frombuffer(offsets[method], dtype=np.int64)[theirs] if len(theirs) else -1
             found[method] = places
         return found
 
 
 class _ScoreAddress(msgspec.Struct, frozen=True):
-    """Whose score it is."""
+    """The sample and method of a score."""
 
     task: str
     sample_id: str
@@ -126,8 +129,8 @@ def _match_samples(a: _RunFiles, b: _RunFiles) -> SampleMatch:
         raise UsageError(
             Problem(
                 "COMPARE-005",
-                f"the samples of {names[0]!r} ({counts[0]:,}) are not those of {names[1]!r} ({counts[1]:,}): "
-                "they fit neither by id, nor by row, nor by content",
+                f"the samples of {names[0]!r} ({counts[0]:,}) and {names[1]!r} ({counts[1]:,}) do not match, "
+                "neither by id, nor by row, nor by content",
                 "name two runs of the same data",
             )
         )
@@ -135,7 +138,7 @@ def _match_samples(a: _RunFiles, b: _RunFiles) -> SampleMatch:
 
 
 def _find_shared_methods(a: StoredRun, b: StoredRun, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the methods that are looked at: those of both runs."""
+    """Return the methods to compare: those that both runs have."""
     tracks = [
         dict.fromkeys(method for task in run.manifest.tasks for method in task.methods) for run in (a, b)
     ]
@@ -145,10 +148,13 @@ def _find_shared_methods(a: StoredRun, b: StoredRun, wanted: Sequence[str]) -> t
         has = "; ".join(
             f"{run.path.name} has {listing(one)}" for run, one in zip((a, b), tracks, strict=True)
         )
-        what = f"no method {missing[0]!r}{suggest_name(missing[0], shared)}" if missing else "no method"
+        method = f"the method {missing[0]!r}" if missing else "a common method"
+        guess = suggest_name(missing[0], shared) if missing else ""
         raise UsageError(
             Problem(
-                "COMPARE-006", f"{what} is in both runs: {has}", "name methods that both have: --methods gen"
+                "COMPARE-006",
+                f"the runs do not share {method}{guess}: {has}",
+                "name methods that both runs have: --methods gen",
             )
         )
     return tuple(wanted or shared)

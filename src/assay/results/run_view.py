@@ -1,7 +1,7 @@
-"""A run folder as pages look at it: its samples by columns, and each of them in full, also while it grows.
+"""A run folder as pages show it: samples as columns, and each in full, also while the run grows.
 
-A view reads what was added since it last looked, keeps short columns in memory and the places of long lines.
-It never changes the folder.
+A view reads what was added since the last refresh. It keeps short columns and the offsets of long lines in
+memory. It never changes the folder.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from assay.results.scoring_folders import find_parent_run
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
 
 MOST_ROWS = 200_000
-"""Samples that a view keeps unless it is told otherwise: about as many as a browser shows at once."""
+"""Default maximum of samples in a view: about as many as a browser can handle."""
 
 
 class RunView:
-    """One run folder. `refresh` first; not for several threads at once.
+    """One run folder. Call `refresh` first; not thread-safe.
 
-    Of a run with more than `most` samples the first are kept; scores so far count all. `look` tells this view
-    from others of the same run, for who remembers what another one said.
+    Of a run with more than `most` samples, only the first are in the table; partial scores count all. `look`
+    distinguishes this view from others of the same run, for clients that cache their content.
     """
 
     def __init__(self, path: Path, most: int = MOST_ROWS, *, look: str = "") -> None:
@@ -60,10 +60,10 @@ class RunView:
         )
         self._identities = self._files()
         self._n_begun += 1
-        # A file that was only cut is still the same: how often it was begun tells that it was.
+        # A truncated file keeps its identity, so the number of restarts is part of the revision.
         self.revision = digest((self.manifest.started, self._identities, self._look, self._n_begun))
         self._first_changed: list[int] = []
-        """For each time that something was new, the first sample that was."""
+        """For each refresh with changes, the first sample that changed."""
         self._stamp: tuple[tuple[int, int], ...] = ()
         self.metrics: list[Metric] = []
         self.columns = SampleColumns()
@@ -72,17 +72,17 @@ class RunView:
         self._sample_at = array("q")
         self._response_at: dict[int, int] = {}
         self._owed: dict[int, tuple[int, str]] = {}
-        """Hashes of asks of samples whose answers were not read yet, with their places and methods."""
+        """Hashes of asks whose responses were not read yet, with the sample's place and the method."""
         self._early: list[tuple[ScoreLine, int]] = []
-        """Scores of samples that were not read yet, with their places."""
+        """Scores of samples that were not read yet, with their offsets."""
 
     @property
     def n_rows(self) -> int:
-        """Return how many samples can be shown."""
+        """Return the number of samples in the table."""
         return len(self._sample_at)
 
     def refresh(self) -> bool:
-        """Read what was added since; return whether there was anything."""
+        """Read what was added since the last call; return whether anything changed."""
         stamp = tuple(_stamp(self.path / name) for name in (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL))
         if stamp == self._stamp:
             return False
@@ -94,7 +94,7 @@ class RunView:
         try:
             self._read()
         except StoreError:
-            # What was read of it is part of a whole that is none: who asks again is told again.
+            # Discard the partial state, so that the next call reports the error again.
             self._begin()
             raise
         self._first_changed.append(self.columns.first_changed)
@@ -104,7 +104,7 @@ class RunView:
     def _read(self) -> None:
         self.columns.first_changed = len(self.columns)
         self._read_summary()
-        # The three files are written side by side: what is in one may come before what it belongs to.
+        # The three files are written concurrently: a line may appear before the one it refers to.
         self._read_samples()
         self._read_journal()
         self._read_scores()
@@ -136,7 +136,7 @@ class RunView:
             if self._is_full:
                 break
         if self._is_full:
-            # Those that are not kept are only counted.
+            # Count the samples beyond the limit.
             self.n_samples += self._samples.skip()
 
     def _read_journal(self) -> None:
@@ -146,8 +146,8 @@ class RunView:
             with closing(PreadLineReader(self.path / JOURNAL)) as journal:
                 for id_ in before:
                     at = self._response_at[id_]
-                    if (kept := read(journal.at(at))) is not None:
-                        self._take(id_, kept)
+                    if (response := read(journal.at(at))) is not None:
+                        self._take(id_, response)
         for at, line in () if self._has_all_answers else self._journal.lines():
             if (response := read(line)) is None:
                 continue
@@ -164,13 +164,13 @@ class RunView:
 
     @property
     def _has_all_answers(self) -> bool:
-        """Whether further answers are about samples that are not kept."""
+        """Whether all further responses belong to samples beyond the limit."""
         return self._is_full and not self._owed
 
     def _take(self, id_: int, response: ResponseLine) -> None:
         place, track = self._owed[id_]
         if not response.is_failure:
-            # What failed may be asked again, what was answered is not.
+            # A failed request may be repeated, an answered one is not.
             del self._owed[id_]
         n = response.n_tokens
         self.facts.add_answer(track, response, n)
@@ -184,12 +184,12 @@ class RunView:
         for score, at in waiting:
             self._place(score, at)
         read_address = make_line_reader(self._scores.path, ScoreAddress)
-        # Of a run that is complete the numbers are known, and only samples that are kept need their scores.
-        passes_others = bool(self.metrics) and self._is_full
+        # A complete run has its metrics, so skip the scores of samples beyond the limit.
+        skips_others = bool(self.metrics) and self._is_full
         for at, line in self._scores.lines():
-            if passes_others:
-                whose = read_address(at, line)
-                if self.columns.place_of(whose.task, whose.sample_id) is None:
+            if skips_others:
+                address = read_address(at, line)
+                if self.columns.place_of(address.task, address.sample_id) is None:
                     continue
             score = read(at, line)
             self.facts.count(score)
@@ -224,27 +224,27 @@ class RunView:
         )
 
     def table(self, first: int = 0, n: int | None = None) -> SampleTable:
-        """Return the samples by columns from a place on."""
+        """Return the samples as columns, starting at a place."""
         return self.columns.table(first, n, self.revision, len(self._first_changed))
 
     def find_first_changed(self, n: int, revision: str, changes: int) -> int:
-        """Return from where on a table of n samples, as it was after some changes, is another one now."""
+        """Return the first place that changed in a table of n samples, as it was after some changes."""
         if revision != self.revision or not 0 < changes <= len(self._first_changed):
             return 0
         return min([n, self.n_rows, *self._first_changed[changes:]])
 
     def place_of(self, task: str, sample_id: str) -> int | None:
-        """Return where a sample stands in the table."""
+        """Return the place of a sample in the table."""
         return self.columns.place_of(task, sample_id)
 
     def details(self) -> SampleDetails:
-        """Return the samples in full, to be used in a `with`."""
+        """Return access to complete samples, for use in a `with` block."""
         return SampleDetails(self, PreadLineReader, _join_responses)
 
     def all_details(self, shorten: Callable[[Sequence[bytes]], bytes]) -> SampleDetails:
-        """Return the same for who goes through all samples of a run that nobody writes any more.
+        """Return faster access for reading all samples of a finished run.
 
-        `shorten` joins the responses of one.
+        `shorten` joins the responses of one sample.
         """
         return SampleDetails(self, MappedLineReader, shorten)
 
@@ -253,7 +253,7 @@ class RunView:
         if manifest is None:
             raise StoreError(
                 Problem(
-                    "STORE-005", f"there is no {MANIFEST} here", "name a run folder", Origin(str(self.path))
+                    "STORE-005", f"the folder has no {MANIFEST}", "name a run folder", Origin(str(self.path))
                 )
             )
         return manifest
@@ -263,7 +263,7 @@ class RunView:
 
 
 class SampleDetails:
-    """Samples in full, each as JSON: `{"record": ..., "scores": [...], "responses": [...]}`, as stored."""
+    """Complete samples as stored JSON: `{"record": ..., "scores": [...], "responses": [...]}`."""
 
     def __init__(
         self, view: RunView, opened: type[LineReader], join: Callable[[Sequence[bytes]], bytes]
@@ -276,7 +276,7 @@ class SampleDetails:
         self._asks = msgspec.json.Decoder(SampleLine)
 
     def json(self, place: int) -> bytes:
-        """Return a sample of the table with its scores and all answers about it."""
+        """Return a sample of the table with its scores and responses."""
         view = self._view
         line = self._samples.at(view._sample_at[place])
         scores = [self._scores.at(at) for at in view.columns.iter_score_places(place)]
@@ -299,7 +299,7 @@ class SampleDetails:
 
 
 def _name(path: Path) -> str:
-    """Return what a run is called; a scoring of one by both names."""
+    """Return the name of a run; for a scoring, the names of run and scoring."""
     owner = find_parent_run(path)
     return path.name if owner is None else f"{owner.name}, {path.name}"
 

@@ -1,8 +1,7 @@
-"""Why two runs of one thing give one sample different scores: the first layer at which they part.
+"""Why two runs score a sample differently: the first layer at which they diverge.
 
-Layers follow the way of a sample: the row it is made of, the prompt, its tokens, the parameters, what the
-model gave back, what was read out of that, and what it was worth. What differs early explains what differs
-later, so only the first is looked for.
+Layers follow a sample through a run: its row, the prompt, the tokens, the parameters, the output, the
+extracted answer and the score. An early difference explains later ones, so only the first is reported.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ class Divergence(NamedTuple):
     """The first place at which two things differ."""
 
     where: str
-    """In words, such as `character 143`."""
+    """A description such as `character 143`."""
     a: str
     b: str
-    """What each has there, quoted, with some of what stands before."""
+    """The content of each at that place, quoted, with some text before it."""
 
 
 def find_text_divergence(a: str, b: str) -> Divergence | None:
-    """Return the first character, counted from 0, at which texts differ; None if they are equal."""
+    """Return the first character, counted from 0, at which two texts differ; None if they are equal."""
     if a == b:
         return None
-    # Halving finds the place in a book as quickly as in a line.
+    # A binary search is fast even for very long texts.
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2
@@ -50,33 +49,31 @@ def _quote_around(text: str, place: int) -> str:
     start = max(0, place - _BEFORE)
     before = ("…" if start else "") + repr(text[start:place])[1:-1]
     after = repr(text[place : place + _AFTER])[1:-1] + ("…" if place + _AFTER < len(text) else "")
-    return f"{before}⟪{after}⟫" if after else f"{before}⟪⟫ (it ends here)"
+    return f"{before}⟪{after}⟫" if after else f"{before}⟪⟫ (end of text)"
 
 
 def find_prompt_divergence(a: Prompt, b: Prompt) -> Divergence | None:
-    """Return where prompts differ first: a character of a text, or of which message."""
+    """Return the first difference of two prompts: a character of the text or of a message."""
     if isinstance(a, str) and isinstance(b, str):
         return find_text_divergence(a, b)
     if isinstance(a, str) or isinstance(b, str):
         kinds = ["a text" if isinstance(one, str) else f"{len(one)} messages" for one in (a, b)]
-        return Divergence("the form of the prompt", *kinds)
+        return Divergence("type of the prompt", *kinds)
     for nth, (one, other) in enumerate(zip(a, b, strict=False), 1):
         apart = _find_message_divergence(one, other)
         if apart is not None:
             return apart._replace(where=f"message {nth} ({other.role}), {apart.where}")
     if len(a) != len(b):
-        return Divergence(
-            "the number of messages", *(f"{len(one)}, the last by {one[-1].role}" for one in (a, b))
-        )
+        return Divergence("number of messages", *(f"{len(one)}, last role {one[-1].role}" for one in (a, b)))
     return None
 
 
 def _find_message_divergence(a: Message, b: Message) -> Divergence | None:
     if a.role != b.role:
-        return Divergence("who speaks", a.role, b.role)
+        return Divergence("role", a.role, b.role)
     apart = find_text_divergence(a.shown, b.shown)
     if apart is None and a.content != b.content:
-        return Divergence("how it is parted", *(f"{_count_parts(one)} parts" for one in (a, b)))
+        return Divergence("number of content parts", *(f"{_count_parts(one)} parts" for one in (a, b)))
     return apart
 
 
@@ -85,31 +82,31 @@ def _count_parts(message: Message) -> int:
 
 
 TOLERANCE = 1e-4
-"""Log-likelihoods per token, and probabilities, that are no farther apart are the same."""
+"""Log-likelihoods per token and probabilities that differ by less count as equal."""
 _SHOWN_CHARS = 120
 
 
 class Layer(StrEnum):
-    """How far two runs go together."""
+    """The steps of a sample through a run."""
 
     ROW = "row"
     """The dataset's record: its fields, options and right answers."""
     PROMPT = "prompt"
-    """What the model was shown, and what of it was scored."""
+    """The text sent to the model, and the part of it that is scored."""
     TOKENS = "tokens"
-    """How the model read it."""
+    """The tokens of the prompt."""
     PARAMETERS = "parameters"
-    """How it was asked: sampling, labels, windows, further turns."""
+    """Sampling, labels, windows, further turns."""
     OUTPUT = "output"
-    """What came back."""
+    """The model's output."""
     EXTRACTION = "extraction"
-    """What was read out of it, and by which rule."""
+    """The extracted answer and its rule."""
     SCORE = "score"
-    """What that was worth."""
+    """The metric values."""
 
 
 class LayerDifference(msgspec.Struct, frozen=True):
-    """The place at which two runs part."""
+    """A difference between two runs at one layer."""
 
     layer: Layer
     where: str
@@ -118,11 +115,11 @@ class LayerDifference(msgspec.Struct, frozen=True):
 
 
 class RunSample(msgspec.Struct, frozen=True):
-    """All that one run knows of a sample."""
+    """A sample with its responses and scores in one run."""
 
     record: SampleRecord
     responses: Mapping[str, Response]
-    """By request."""
+    """By request id."""
     scores: Mapping[str, Score]
     """By method."""
 
@@ -133,15 +130,15 @@ class RunSample(msgspec.Struct, frozen=True):
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        """Return what came back, by request."""
+        """Return the outcomes by request id."""
         return {id_: response.outcome for id_, response in self.responses.items()}
 
 
 def find_first_difference(
     a: RunSample, b: RunSample, methods: Sequence[str], tolerance: float = TOLERANCE
 ) -> LayerDifference | None:
-    """Return where a sample of two runs parts first, over some methods; None if nowhere."""
-    # Of a million samples nearly all are the same in everything, which is seen without looking at the parts.
+    """Return the first difference of a sample between two runs, for some methods; None if there is none."""
+    # Nearly all samples are equal, which is cheap to check as a whole.
     if a.record == b.record and a.scores == b.scores and a.outcomes == b.outcomes:
         return None
     return next(iter_differences(a, b, methods, tolerance), None)
@@ -191,7 +188,7 @@ def _build_differences(
 
 
 def _rows(a: Sample, b: Sample) -> Iterator[Divergence]:
-    # Another dialect may name columns otherwise; then options and answers alone can be compared.
+    # Another dataset format may name columns differently; then only options and answers are comparable.
     if a.fields.keys() == b.fields.keys():
         for name in a.fields:
             yield from _values(f"field {name!r}", a.fields[name], b.fields[name])
@@ -205,21 +202,21 @@ def _find_unshared_asks(
     for key in dict.fromkeys((*asks[0], *asks[1])):
         is_there = [key in one for one in asks]
         if key[0] in methods and not all(is_there):
-            a, b = ("asked" if there else "not asked" for there in is_there)
+            a, b = ("request sent" if there else "no request" for there in is_there)
             yield LayerDifference(Layer.PROMPT, f"{key[0]} {key[1]} {key[2]}", a, b)
 
 
 def _prompts(pair: _AskPair) -> Iterator[Divergence]:
     asks = pair.a.record.ask(pair.ask_a), pair.b.record.ask(pair.ask_b)
-    # Media are what is in them, wherever the files lay.
+    # Media are compared by content, not by path.
     apart = find_prompt_divergence(*(canonicalize_prompt(ask.prompt) for ask in asks))
     if apart is not None:
         yield apart
     elif isinstance(asks[0], Span) and isinstance(asks[1], Span) and asks[0].start != asks[1].start:
         starts = (f"scored from character {ask.start:,} on" for ask in asks if isinstance(ask, Span))
-        yield Divergence("the join", *starts)
+        yield Divergence("prompt/answer boundary", *starts)
     elif asks[0].kind is not asks[1].kind:
-        yield Divergence("the kind of ask", asks[0].kind, asks[1].kind)
+        yield Divergence("kind of request", asks[0].kind, asks[1].kind)
 
 
 def _tokens(pair: _AskPair) -> Iterator[Divergence]:
@@ -236,9 +233,9 @@ def _tokens(pair: _AskPair) -> Iterator[Divergence]:
             return
     if a is None or b is None or isinstance(a, Failure) or isinstance(b, Failure):
         return
-    # A server that does not count says 0.
+    # A server that does not count tokens reports 0.
     if a.n_prompt_tokens and b.n_prompt_tokens and a.n_prompt_tokens != b.n_prompt_tokens:
-        yield Divergence("tokens of the prompt", f"{a.n_prompt_tokens:,}", f"{b.n_prompt_tokens:,}")
+        yield Divergence("prompt tokens", f"{a.n_prompt_tokens:,}", f"{b.n_prompt_tokens:,}")
 
 
 def _ids(ids: Sequence[int], nth: int) -> str:
@@ -268,7 +265,7 @@ def _outputs(pair: _AskPair) -> Iterator[Divergence]:
                 yield Divergence(f"probability of label {nth}", f"{one:.6f}", f"{other:.6f}")
                 return
     elif a != b:
-        yield Divergence("the answer", _describe_outcome(a), _describe_outcome(b))
+        yield Divergence("answer", _describe_outcome(a), _describe_outcome(b))
 
 
 def _completions(a: Completion, b: Completion) -> Iterator[Divergence]:
@@ -283,10 +280,10 @@ def _completions(a: Completion, b: Completion) -> Iterator[Divergence]:
             if apart is not None:
                 yield apart._replace(where=f"{name}{what}{apart.where}")
                 return
-        yield from _values(f"{name}how it ended", str(one.finish), str(other.finish))
-        yield from _values(f"{name}called tools", one.calls, other.calls)
+        yield from _values(f"{name}finish reason", str(one.finish), str(other.finish))
+        yield from _values(f"{name}tool calls", one.calls, other.calls)
     if len(a.outputs) != len(b.outputs):
-        yield Divergence("the number of outputs", *(str(len(one.outputs)) for one in (a, b)))
+        yield Divergence("number of outputs", *(str(len(one.outputs)) for one in (a, b)))
 
 
 def _likelihood(outcome: Likelihood) -> str:
@@ -295,7 +292,7 @@ def _likelihood(outcome: Likelihood) -> str:
 
 def _describe_outcome(outcome: Outcome | None) -> str:
     if outcome is None:
-        return "none is stored"
+        return "not stored"
     if isinstance(outcome, Failure):
         return f"failed: {outcome.kind}: {outcome.message}"[:_SHOWN_CHARS]
     return type(outcome).__name__
@@ -309,9 +306,7 @@ def _extractions(a: Score, b: Score) -> Iterator[Divergence]:
 def _compare_scores(a: Score | None, b: Score | None, tolerance: float) -> Iterator[Divergence]:
     if a is None or b is None:
         if a is not b:
-            yield Divergence(
-                "the score", *("there is none" if one is None else "there is one" for one in (a, b))
-            )
+            yield Divergence("score", *("missing" if one is None else "present" for one in (a, b)))
         return
     for name in ("metric", "verdict", "target"):
         yield from _values(name, getattr(a, name), getattr(b, name))

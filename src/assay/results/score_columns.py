@@ -1,6 +1,6 @@
-"""The scores of a run as columns of numbers, so that a million samples of two runs can be paired in memory.
+"""The scores of a run as columns of numbers, compact enough to pair a million samples of two runs in memory.
 
-Texts stay in the file: a column keeps where each line begins, and a hash of each sample's id.
+Texts stay in the file: a column has the offset of each line and a hash of each sample id.
 """
 
 from __future__ import annotations
@@ -17,41 +17,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.score import Ratio, Score, Verdict
+from assay.results.damaged_files import make_line_reader
 from assay.results.store import SCORES
 
 Places: TypeAlias = NDArray[np.int64]
 _ABSENT = math.nan
 _HASH_BYTES = 16
-"""Enough that no two ids of any dataset share one."""
+"""Long enough that two ids never collide."""
 
 
 class Keys:
-    """Hashes of names, to be matched with those of another list."""
+    """A list of hashed names that can be matched with another list."""
 
     def __init__(self) -> None:
         self._hashes = bytearray()
 
     def append(self, name: str) -> None:
-        """Take one more name."""
+        """Add a name."""
         self._hashes += hashlib.blake2b(name.encode(), digest_size=_HASH_BYTES).digest()
 
     def __len__(self) -> int:
         return len(self._hashes) // _HASH_BYTES
 
     def digests(self) -> NDArray[np.uint64]:
-        """Return eight bytes of each hash, the same on every machine."""
+        """Return the first eight bytes of each hash, the same on every machine."""
         return np.frombuffer(bytes(self._hashes), dtype="<u8")[::2].astype(np.uint64)
 
     def match(self, other: Keys) -> tuple[Places, Places]:
-        """Return the places of the names that both have, in this list and in the other, in this one's order.
+        """Return the places of shared names in this list and in the other, in this list's order.
 
-        Names of one list differ, as the ids of a task's samples do.
+        The names of one list must be unique, as sample ids are.
         """
         if self._hashes == other._hashes:
             every = np.arange(len(self), dtype=np.int64)
             return every, every
         both = np.concatenate([self._numbers(), other._numbers()])
-        # The sort is stable: where both lists have a name, that of this list stands right before the other's.
+        # The sort is stable: a shared name of this list comes right before that of the other list.
         order = np.lexsort((both[:, 1], both[:, 0]))
         is_same = np.all(both[order[:-1]] == both[order[1:]], axis=1)
         mine, theirs = order[:-1][is_same], order[1:][is_same] - len(self)
@@ -61,7 +62,7 @@ class Keys:
         return mine[in_order].astype(np.int64), theirs[in_order].astype(np.int64)
 
     def n_equal(self, other: Keys, here: Places, there: Places) -> int:
-        """Return how many of the names at these places are those at the other's places."""
+        """Return how many names at these places equal those at the other list's places."""
         return int(np.sum(np.all(self._numbers()[here] == other._numbers()[there], axis=1)))
 
     def _numbers(self) -> NDArray[np.uint64]:
@@ -69,7 +70,7 @@ class Keys:
 
 
 class RatioColumn:
-    """The parts of a ratio of sums."""
+    """The numerators and denominators of a ratio of sums."""
 
     def __init__(self, *, is_exponential: bool) -> None:
         self.is_exponential = is_exponential
@@ -77,7 +78,7 @@ class RatioColumn:
         self.denominators = array("d")
 
     def reach(self, n: int) -> None:
-        """Have a row for each of n samples."""
+        """Extend the column to n samples."""
         missing = n - len(self.numerators)
         self.numerators.extend([_ABSENT] * missing)
         self.denominators.extend([_ABSENT] * missing)
@@ -89,21 +90,21 @@ class ScoreColumns:
     def __init__(self) -> None:
         self.keys = Keys()
         self.places = array("q")
-        """Where each score's line begins."""
+        """The offset of each score's line."""
         self.verdicts = bytearray()
         self.clusters = array("q")
-        """Hashes of the clusters' names; -1: the sample stands alone."""
+        """Hashes of the clusters' names; -1 for a sample without a cluster."""
         self.means: dict[str, array[float]] = {}
-        """Values of metrics that are means over samples; NaN where a sample has none."""
+        """Values of metrics that are means over samples; NaN for samples without a value."""
         self.ratios: dict[str, RatioColumn] = {}
         self.deciding: dict[str, None] = {}
-        """The metrics that samples are judged by, in order."""
+        """The headline metrics of the samples, in order."""
 
     def __len__(self) -> int:
         return len(self.places)
 
     def add(self, line: _ScoreLine, place: int) -> None:
-        """Take a score that is stored at a place of its file."""
+        """Add a score that is stored at an offset of its file."""
         n = len(self)
         self.keys.append(line.sample_id)
         self.places.append(place)
@@ -135,16 +136,16 @@ class ScoreColumns:
         column.append(value)
 
     def finish(self) -> None:
-        """Fill up the columns, when all scores are there."""
+        """Extend all columns to the same length, after the last score."""
         for column in self.means.values():
             column.extend([_ABSENT] * (len(self) - len(column)))
         for ratio in self.ratios.values():
             ratio.reach(len(self))
 
     def mask_verdict(self, verdict: Verdict) -> NDArray[np.bool_]:
-        """Return which samples ended so."""
-        found: NDArray[np.bool_] = np.frombuffer(bytes(self.verdicts), dtype=np.uint8) == _VERDICTS[verdict]
-        return found
+        """Return which samples have a verdict."""
+        mask: NDArray[np.bool_] = np.frombuffer(bytes(self.verdicts), dtype=np.uint8) == _VERDICTS[verdict]
+        return mask
 
 
 class RunColumns:
@@ -153,12 +154,13 @@ class RunColumns:
     def __init__(self, folder: Path, methods: Collection[str] | None = None) -> None:
         self.path = folder / SCORES
         self.by_method: dict[tuple[str, str], ScoreColumns] = {}
-        decode = msgspec.json.Decoder(_ScoreLine).decode
+        self._read_score = make_line_reader(self.path, Score)
+        read = make_line_reader(self.path, _ScoreLine)
         place = 0
         with open(self.path, "rb") as lines:
             for line in lines:
                 if line.endswith(b"\n"):
-                    score = decode(line)
+                    score = read(place, line)
                     if methods is None or score.track in methods:
                         self._columns(score.task, score.track).add(score, place)
                 place += len(line)
@@ -172,17 +174,18 @@ class RunColumns:
         return columns
 
     def scores(self, columns: ScoreColumns, rows: Collection[int]) -> list[Score]:
-        """Return some scores whole."""
-        found = []
+        """Return complete scores by their rows."""
+        scores = []
         with open(self.path, "rb") as file:
             for row in rows:
-                file.seek(columns.places[row])
-                found.append(msgspec.json.decode(file.readline(), type=Score))
-        return found
+                place = columns.places[row]
+                file.seek(place)
+                scores.append(self._read_score(place, file.readline()))
+        return scores
 
 
 class _ScoreLine(msgspec.Struct, frozen=True):
-    """A line of scores.jsonl, as far as numbers are concerned."""
+    """The numeric part of a line of scores.jsonl."""
 
     task: str
     sample_id: str
@@ -199,5 +202,5 @@ _VERDICTS = {verdict: number for number, verdict in enumerate(Verdict)}
 
 
 def _hash_cluster(cluster: str) -> int:
-    """Return a number for a cluster's name that is the same in every run; never -1."""
+    """Return a non-negative number for a cluster's name, the same in every run."""
     return int.from_bytes(hashlib.blake2b(cluster.encode(), digest_size=8).digest()) >> 1

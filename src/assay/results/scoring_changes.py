@@ -1,4 +1,4 @@
-"""What became of each sample when the same answers were scored in another way."""
+"""Changes between two scorings of the same answers, sample by sample, and the list of scorings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_EXAMPLES = 10
 
 
 class ScoreChange(msgspec.Struct, frozen=True):
-    """One sample that two scorings do not score alike."""
+    """One sample that two scorings score differently."""
 
     task: str
     sample_id: str
@@ -28,17 +28,17 @@ class ScoreChange(msgspec.Struct, frozen=True):
 
 
 class ScoringChanges(msgspec.Struct, frozen=True):
-    """All that changed from one scoring to another."""
+    """All changes from one scoring to another."""
 
     n: int
-    """Scores that were compared."""
+    """Number of compared scores."""
     n_changed: int
-    """Those of which the verdict, the value of any metric or what decides is another one."""
+    """Scores with a different verdict, headline metric or value of any metric."""
     n_gained: int
-    """Those that are worth more now; what is not scored is worth nothing."""
+    """Scores with a higher value now; a sample that is not scored counts as 0."""
     n_lost: int
     first: tuple[ScoreChange, ...]
-    """The first ten that changed, in the dataset's order."""
+    """The first ten changes, in the dataset's order."""
 
 
 def compare_scorings(before: StoredRun, after: StoredRun) -> ScoringChanges:
@@ -61,27 +61,27 @@ _ScoreKey: TypeAlias = tuple[str, str, str]
 
 
 def _pair_scores(before: Iterator[Score], after: Iterator[Score]) -> Iterator[tuple[_ScoreKey, Score, Score]]:
-    """Yield the scores of one sample by one method in both, in the order of the later ones.
+    """Yield pairs of scores of the same sample and method, in the order of the later scoring.
 
-    Both are in the dataset's order, so that hardly any waits for its like; where a method was scored with
-    each sample and is now scored at the end, its scores do.
+    Both are in the dataset's order, so few scores wait in memory. The exception is a method that was scored
+    with each sample and is now scored at the end.
     """
     waiting: dict[_ScoreKey, Score] = {}
     for now in after:
         place = (now.task, now.sample_id, now.track)
         then = waiting.pop(place, None)
         while then is None and (earlier := next(before, None)) is not None:
-            found = (earlier.task, earlier.sample_id, earlier.track)
-            if found == place:
+            earlier_place = (earlier.task, earlier.sample_id, earlier.track)
+            if earlier_place == place:
                 then = earlier
             else:
-                waiting[found] = earlier
+                waiting[earlier_place] = earlier
         if then is not None:
             yield place, then, now
 
 
 def _values(score: Score) -> tuple[Verdict, dict[str, object]]:
-    """Return the verdict, and the value of every metric that both scorings of a run may have."""
+    """Return the verdict and the value of every metric."""
     return score.verdict, {**score.also, **score.ratios, score.metric: score.value}
 
 
@@ -90,31 +90,31 @@ def _get_worth(score: Score) -> float:
 
 
 class ListedScoring(NamedTuple):
-    """One scoring of a run, with what it came to."""
+    """One scoring of a run with its results."""
 
     name: str
     manifest: RunManifest
     heads: tuple[Metric, ...]
-    """What each task and method is judged by."""
+    """The headline metrics."""
     differences: tuple[float | None, ...]
-    """Of each head to the same task and method in the first scoring; None where it is another metric."""
+    """The difference of each headline from the first scoring; None if that has another metric."""
     is_shown: bool
     is_of_older_answers: bool
-    """Whether the run went on since it was made."""
+    """Whether the run was resumed after this scoring."""
 
 
 def iter_scorings(run: StoredRun) -> Iterator[ListedScoring]:
-    """Yield the scorings of a run, the run's own first; of a run that was never scored again, that alone."""
+    """Yield the scorings of a run, the run's own first."""
     history = ScoringHistory(run.path)
     current = history.current
-    kept = [(one.name, one.path, one == current) for one in history.entries()]
+    scorings = [(one.name, one.path, one == current) for one in history.entries()]
     if current is None:
-        # What lies at the top may be kept already, from before the run went on.
-        kept = [("run", run.path, True), *((name, path, False) for name, path, _ in kept)]
+        # A resumed run shows its own files; its earlier scorings stay in the list.
+        scorings = [("run", run.path, True), *((name, path, False) for name, path, _ in scorings)]
     journal = run.path / JOURNAL
     journal_bytes = journal.stat().st_size if journal.is_file() else 0
     first: dict[tuple[str, str, str], float | None] = {}
-    for number, (name, path, is_shown) in enumerate(kept):
+    for number, (name, path, is_shown) in enumerate(scorings):
         stored = StoredRun(path)
         heads = tuple(select_headline_metrics(stored.metrics(), stored.manifest))
         if number == 0:

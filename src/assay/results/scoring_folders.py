@@ -1,4 +1,4 @@
-"""Where scorings of a run lie, for those who look for what a scoring shares with its run."""
+"""Names of the folders that store scorings, and the way from a scoring to its run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 SCORINGS = "scorings"
 DRAFTS = ".scorings"
-"""Beside the scorings, so that links lead to the same place before and after a draft becomes one."""
+"""Next to the scorings, so that relative links stay valid when a draft is moved."""
 SCORING_NAME = re.compile(r"(?P<number>\d{3,})-(?P<label>.+)")
 
 
 def find_parent_run(folder: Path) -> Path | None:
-    """Return the run that a folder is a scoring of, or the draft of one; None where it is neither."""
-    found = folder.resolve()
-    if found.parent.name in (SCORINGS, DRAFTS) and SCORING_NAME.fullmatch(found.name):
-        return found.parent.parent
+    """Return the run of a scoring or of a draft of one; None for any other folder."""
+    path = folder.resolve()
+    if path.parent.name in (SCORINGS, DRAFTS) and SCORING_NAME.fullmatch(path.name):
+        return path.parent.parent
     return None

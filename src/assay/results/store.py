@@ -1,4 +1,4 @@
-"""Writing a run folder, and refusing to mix two runs in one."""
+"""Writing a run folder, with a lock and a check that it never mixes two runs."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _encoder = msgspec.json.Encoder()
 
 
 class RunFolder:
-    """The folder of one run, held by one process at a time."""
+    """The folder of one run, locked by one process at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock: int | None = None
 
     def claim(self, manifest: RunManifest, own: Path | None = None) -> RunManifest | None:
-        """Take the folder for this run; return the manifest of its earlier start, if there was one.
+        """Lock the folder for this run; return the manifest of its earlier start, if there was one.
 
-        A folder that holds something else is left untouched. `own`: where the manifest of the run itself
-        lies, if its answers were scored again since.
+        A folder with other content stays untouched. `own` is the folder of the run's own manifest, if the run
+        was rescored.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -61,9 +61,9 @@ class RunFolder:
             raise
 
     def archive(self) -> Path | None:
-        """Rename the folder of a run, so that a fresh start loses nothing; return its new place.
+        """Rename the folder of a run, so that a fresh start loses nothing; return its new path.
 
-        A folder without a run stays, and the result is None.
+        Return None and leave the folder if it contains no run.
         """
         if not (self.path / MANIFEST).is_file():
             return None
@@ -83,19 +83,19 @@ class RunFolder:
                 raise StoreError(
                     Problem(
                         "STORE-001",
-                        f"the folder holds another run: {_describe_difference(earlier, manifest)}",
-                        "choose another --out, or leave it away: each run then has a folder of its own",
+                        f"the folder contains another run: {_describe_difference(earlier, manifest)}",
+                        "choose another --out, or omit it: each run then gets its own folder",
                         Origin(str(self.path)),
                     )
                 )
             return earlier
-        # A process that was killed, or found no room, while it wrote the first manifest left its draft.
+        # A process that was killed while writing the first manifest left its draft.
         draft = draft_path(self.path / MANIFEST).name
         if others := sorted(found.name for found in self.path.iterdir() if found.name != draft):
             raise StoreError(
                 Problem(
                     "STORE-002",
-                    f"the folder is not empty and holds no run: it has {listing(others[:3])}",
+                    f"the folder is not empty and contains no run: it has {listing(others[:3])}",
                     "choose another --out, or an empty folder",
                     Origin(str(self.path)),
                 )
@@ -103,26 +103,26 @@ class RunFolder:
         return None
 
     def write_manifest(self, manifest: RunManifest) -> None:
-        """Store the manifest; a reader sees the old one or the new one, never half."""
+        """Write the manifest; a reader sees the old one or the new one, never a part."""
         self._replace(MANIFEST, msgspec.json.format(_encoder.encode(manifest), indent=1) + b"\n")
 
     def write_summary(self, metrics: Sequence[Metric]) -> None:
-        """Store the numbers as a list of rows."""
+        """Write the metrics."""
         self._replace(SUMMARY, msgspec.json.format(_encoder.encode(metrics), indent=1) + b"\n")
 
     def write_report(self, text: str) -> None:
-        """Store the report."""
+        """Write the report."""
         self._replace(REPORT, text.encode())
 
     def drop_results(self) -> None:
-        """Take away what an earlier start came to, where answers are not scored now."""
+        """Remove the results of an earlier start, when the answers are not scored now."""
         for name in (SUMMARY, REPORT, HTML_REPORT):
             (self.path / name).unlink(missing_ok=True)
 
     def delete(self, forget: Callable[[], object]) -> None:
-        """Remove the run and all that was kept with it, unless a process is writing it.
+        """Delete the run folder, unless a process is writing it.
 
-        `forget` is called first, while the folder is held; where it raises, the run stays.
+        `forget` is called first, while the folder is locked; if it raises, the folder stays.
         """
         if not self.path.is_dir():
             forget()
@@ -135,13 +135,13 @@ class RunFolder:
             self.release()
 
     def release(self) -> None:
-        """Let another process take the folder."""
+        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def lock(self) -> None:
-        """Keep other processes from writing here until `release`."""
+        """Lock the folder against other processes until `release`."""
         self._lock = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -151,7 +151,7 @@ class RunFolder:
                 Problem(
                     "STORE-003",
                     "another process is writing this run",
-                    "wait for it, end it, or choose another --out",
+                    "wait for it, stop it, or choose another --out",
                     Origin(str(self.path)),
                 )
             ) from error
@@ -162,11 +162,11 @@ class RunFolder:
 
 
 _FLUSH_EVERY_S = 1.0
-"""Who looks on while a run goes on sees samples so late at most, as long as others end."""
+"""Maximum delay until a viewer sees a finished sample, while further samples finish."""
 
 
 class ScoreWriter:
-    """Scores of finished samples, streamed into scores.jsonl."""
+    """Streams the scores of finished samples into scores.jsonl."""
 
     def __init__(self, folder: Path) -> None:
         self._scores = begin_file(folder / SCORES)
@@ -177,7 +177,7 @@ class ScoreWriter:
         self.write_scores(scores)
 
     def write_scores(self, scores: Sequence[Score]) -> None:
-        """Append scores of a sample that was written before, or is being written."""
+        """Append scores."""
         for score in scores:
             self._scores.write(_encoder.encode(score) + b"\n")
         now = time.monotonic()
@@ -186,11 +186,11 @@ class ScoreWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Show what was written to those who look on."""
+        """Flush the files, so that viewers see what was written."""
         self._scores.flush()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Close the files."""
         self._scores.close()
 
     def __enter__(self) -> Self:
@@ -203,10 +203,10 @@ class ScoreWriter:
 
 
 class SampleWriter(ScoreWriter):
-    """Finished samples, streamed into samples.jsonl and scores.jsonl."""
+    """Streams finished samples into samples.jsonl and scores.jsonl."""
 
     def __init__(self, folder: Path, media: MediaStore | None = None) -> None:
-        """Write into a folder; without `media`, what prompts show beside text is named there and not kept."""
+        """Write into a folder; without `media`, images, audio and video are named but not stored."""
         super().__init__(folder)
         self._media = media
         self._samples = begin_file(folder / SAMPLES)
@@ -219,18 +219,18 @@ class SampleWriter(ScoreWriter):
         self.write_scores(scores)
 
     def flush(self) -> None:
-        """Show what was written to those who look on."""
+        """Flush the files, so that viewers see what was written."""
         self._samples.flush()
         super().flush()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Close the files."""
         self._samples.close()
         super().close()
 
 
 def read_manifest(folder: Path) -> RunManifest | None:
-    """Return a folder's manifest, or None when it has none."""
+    """Return a folder's manifest, or None if it has none."""
     path = folder / MANIFEST
     try:
         if not path.is_file():
@@ -242,7 +242,7 @@ def read_manifest(folder: Path) -> RunManifest | None:
             Problem(
                 "STORE-004",
                 f"the manifest cannot be read: {why}",
-                "it is damaged, or comes from another version of Assay: choose another folder, "
+                "it is damaged or from another version of Assay: choose another folder, "
                 "or archive this one and start over with `assay run ... --fresh`",
                 Origin(str(path)),
             )
@@ -250,7 +250,7 @@ def read_manifest(folder: Path) -> RunManifest | None:
 
 
 def read_summary(folder: Path) -> list[Metric]:
-    """Return a folder's numbers; none where it has none yet."""
+    """Return a folder's metrics; empty if it has none yet."""
     path = folder / SUMMARY
     if not path.is_file():
         return []
@@ -261,7 +261,7 @@ def read_summary(folder: Path) -> list[Metric]:
 
 
 def _is_same_run(earlier: RunManifest, now: RunManifest) -> bool:
-    """Whether one run may go on as the other; answers that are not scored yet were given to no judge."""
+    """Whether one run may resume the other; answers that are not scored yet do not depend on the judge."""
     if earlier.fingerprint == now.fingerprint:
         return True
     return earlier.status is RunStatus.ANSWERED and earlier.fingerprint == run_fingerprint(
@@ -270,7 +270,7 @@ def _is_same_run(earlier: RunManifest, now: RunManifest) -> bool:
 
 
 def _describe_difference(earlier: RunManifest, now: RunManifest) -> str:
-    """Say in words what sets two runs apart."""
+    """Describe the first difference between two runs."""
     if earlier.model.deciding != now.model.deciding:
         if earlier.model.name != now.model.name:
             return f"its model is {earlier.model.name!r}, not {now.model.name!r}"
@@ -281,7 +281,7 @@ def _describe_difference(earlier: RunManifest, now: RunManifest) -> str:
         ]
         if changed == ["reported"]:
             then, since = earlier.model.reported, now.model.reported
-            return f"the server reported {then or 'no model'}, and reports {since or 'no model'} now"
+            return f"the server reported {then or 'no model'} and now reports {since or 'no model'}"
         return f"its model {earlier.model.name!r} differs in {', '.join(changed)}"
     for before, after in zip(earlier.tasks, now.tasks, strict=False):
         if before.source != after.source and before.data_hash != after.data_hash:
@@ -292,5 +292,5 @@ def _describe_difference(earlier: RunManifest, now: RunManifest) -> str:
             if before.settings.get(name) != after.settings.get(name):
                 return f"setting {name!r} was {before.settings.get(name)!r}, not {after.settings.get(name)!r}"
         if before != after:
-            return f"its task {before.name!r} was set up in another way (methods {', '.join(before.methods)})"
+            return f"its task {before.name!r} has another setup (methods {', '.join(before.methods)})"
     return f"it has {len(earlier.tasks)} tasks, not {len(now.tasks)}"

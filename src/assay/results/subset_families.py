@@ -1,4 +1,4 @@
-"""Subsets of one dataset, told together: fifty-seven of them are one dataset to a person."""
+"""Datasets with subsets: grouping tasks by dataset, and metrics over all subsets."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from assay.core.task import TaskSpec
 
 
 class Family(NamedTuple):
-    """The tasks of one dataset: its subsets, or a task by itself."""
+    """The tasks of one dataset: its subsets, or a single task."""
 
     name: str
     tasks: tuple[TaskSpec, ...]
 
     @property
     def title(self) -> str:
-        """The name, and how many subsets there are."""
+        """The name with the number of subsets."""
         return self.name if len(self.tasks) == 1 else f"{self.name} ({len(self.tasks)} subsets)"
 
     def members(self, category: str | None) -> tuple[TaskSpec, ...]:
-        """Return the tasks of a category; of none, all."""
+        """Return the tasks of a category; all tasks for None."""
         return tuple(task for task in self.tasks if category is None or category in task.categories)
 
 
 def group_by_family(tasks: Sequence[TaskSpec]) -> list[Family]:
-    """Return the datasets of a run, in order, each with its tasks."""
+    """Return the datasets of a run in order, each with its tasks."""
     found: dict[str, list[TaskSpec]] = {}
     for task in tasks:
         found.setdefault(task.family or task.name, []).append(task)
@@ -40,28 +40,28 @@ def map_task_families(manifest: RunManifest) -> dict[str, Family]:
 
 
 def is_subset_mean(metric: Metric, manifest: RunManifest) -> bool:
-    """Whether a metric is a mean over a dataset's subsets, which no task has by itself."""
+    """Whether a metric is a mean over a dataset's subsets and not of a single task."""
     return metric.task not in {task.name for task in manifest.tasks}
 
 
 class DisagreementShare(NamedTuple):
-    """The part of a dataset's samples on which methods disagree."""
+    """The number of a dataset's samples on which methods disagree."""
 
     name: str
     n: int
     n_samples: int
     n_untold: int = 0
-    """Samples of which that cannot be told."""
+    """Samples whose agreement is unknown."""
 
     def __str__(self) -> str:
         if self.n_untold == self.n_samples:
-            return "whether the methods agree cannot be told: they do not name answers of one kind"
-        rest = f"; of {self.n_untold:,} it cannot be told" if self.n_untold else ""
+            return "agreement is unknown: the methods do not return comparable answers"
+        rest = f"; agreement is unknown for {self.n_untold:,}" if self.n_untold else ""
         return f"the methods disagree on {self.n:,} of {self.n_samples:,} samples{rest}"
 
 
 def count_disagreements(manifest: RunManifest) -> list[DisagreementShare]:
-    """Return on how many samples of each dataset the methods disagree."""
+    """Return the number of disagreements of each dataset."""
     shares = []
     for family in group_by_family(manifest.tasks):
         counted = [task for task in family.tasks if task.name in manifest.disagreements]
@@ -77,7 +77,7 @@ def count_disagreements(manifest: RunManifest) -> list[DisagreementShare]:
 def average_over_subsets(
     metrics: Sequence[Metric], name: str, manifest: RunManifest
 ) -> Iterator[tuple[str, str, float]]:
-    """Yield dataset, method and value of a metric of tasks, over all samples of all subsets."""
+    """Yield dataset, method and value of a metric, averaged over all samples of all subsets."""
     owner = map_task_families(manifest)
     sums: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for metric in metrics:
@@ -89,9 +89,9 @@ def average_over_subsets(
 
 
 def select_headline_metrics(metrics: Sequence[Metric], manifest: RunManifest) -> list[Metric]:
-    """Return what a dataset is judged by: the mean over its subsets where there is one, else each task.
+    """Return the headline metrics: the mean over a dataset's subsets if there is one, otherwise each task's.
 
-    Runs of earlier versions may have several headlines; the first of them decides.
+    Runs of earlier versions may have several headlines; the first one decides.
     """
     heads = [metric for metric in metrics if metric.is_headline and metric.group is None]
     owner = map_task_families(manifest)

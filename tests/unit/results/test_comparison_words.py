@@ -81,15 +81,15 @@ SENTENCES = [
     (
         compared(0.0, stderr=0.0, is_share=False, n=1_000),
         "A and B score the same; the 1,000 pairs show no spread, so the minimum detectable "
-        "difference is not known",
+        "difference is unknown",
     ),
     (
         compared(0.5, p=None, stderr=0.0, is_share=False),
         "no significant difference: B scores 0.5 higher than A (B - A = +0.5, every pair differs by the same "
         "amount, so there is no interval); the 100 pairs show no spread, so the minimum detectable "
-        "difference is not known",
+        "difference is unknown",
     ),
-    (compared(None), "no sample was scored in both of them"),
+    (compared(None), "no sample was scored on both sides"),
     (
         compared(0.5, p=None, n=1),
         "no significant difference: B scores 50.0 points higher than A (B - A = +50.0, too few pairs for an "
@@ -114,7 +114,7 @@ def test_a_p_is_not_said_with_more_digits_than_it_is_worth() -> None:
         "= 0.00012",
         "= 0.042",
         "= 1",
-        "is not known",
+        "is unknown",
     ]
 
 
@@ -154,7 +154,8 @@ def test_what_is_left_out_is_told() -> None:
     assert describe_left_out(compared(0.1)) is None
     one = compared(0.1, n_only_first=1200, n_failed=3, n_ungraded=2)
     assert describe_left_out(one) == (
-        "t gen, A B: left out are samples 1,200 only in A, 3 failed in one of them, 2 without a score in both"
+        "t gen, A B: omitted samples: 1,200 only in A, 3 failed on at least one side, "
+        "2 not scored on both sides"
     )
 
 
@@ -163,10 +164,10 @@ def test_markdown_has_sides_sentences_table_and_notes() -> None:
         (side("x|y"), side("z")), (compared(0.1, 0.05, 0.15, n_failed=3),), ("shots differ",)
     )
     text = render_comparison(found)
-    assert text.startswith("# x|y against z\n")
+    assert text.startswith("# x|y vs z\n")
     assert "| A | x\\|y | run-x\\|y | x\\|y |" in text
     assert "- **t gen**: B scores 10.0 points higher than A" in text
-    assert "- shots differ\n- t gen, A B: left out" in text
+    assert "- shots differ\n- t gen, A B: omitted samples" in text
 
 
 def test_letters_go_on_as_numbers() -> None:
@@ -181,8 +182,8 @@ def test_of_many_tasks_what_is_real_is_told_and_the_others_are_counted() -> None
     real = [compared(0.2), compared(-0.2), compared(0.3)]
     many = RunComparison((side("x"), side("z")), (mean, *real, *([compared(0.1, p=0.5)] * 27)), ())
     assert summarize_comparison(many) == (
-        "of 30 comparisons: A is better in 1, B is better in 2, no significant difference in 27; chance "
-        "alone would make about 2 look significant"
+        "of 30 comparisons: A is better in 1, B is better in 2, no significant difference in 27; "
+        "about 2 would look significant by chance alone"
     )
     assert select_notable_comparisons(many) == [mean, *real]
 

@@ -145,8 +145,23 @@ def test_a_scoring_that_a_person_took_away_while_it_was_shown_is_told(tmp_path: 
     run = make_run(tmp_path / "run")
     score_again(run)
     shutil.rmtree(run / "scorings" / "002-other")
-    with pytest.raises(StoreError, match=r"RESCORE-007.*'002-other', is gone"):
+    with pytest.raises(StoreError, match=r"RESCORE-007.*the current scoring '002-other' does not exist"):
         _ = ScoringHistory(run).current
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_missing_link_to_the_current_scoring_is_an_error_with_a_fix(tmp_path: Path, is_file: bool) -> None:
+    run = make_run(tmp_path / "run")
+    score_again(run)
+    link = run / "scorings" / "current"
+    link.unlink()
+    if is_file:
+        link.write_text("002-other", encoding="utf-8")
+    with pytest.raises(
+        StoreError, match=r"RESCORE-007.*link to the current scoring cannot be read"
+    ) as raised:
+        _ = ScoringHistory(run).current
+    assert "'002-other'" in raised.value.problems[0].fix
 
 
 class Killed(BaseException):

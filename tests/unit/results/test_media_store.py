@@ -136,7 +136,9 @@ def test_what_a_browser_would_run_or_cannot_show_is_never_kept(
     kept = store(run)
     kept.keep(asked(unexamined(content, medium)))
     assert not (run / MEDIA_FOLDER).exists()
-    assert kept.notes() == ("1 of 1 media are not kept with the run: 1 of a type that browsers do not show",)
+    assert kept.notes() == (
+        "1 of 1 media are not stored with the run: 1 of a type that browsers do not show",
+    )
 
 
 def test_addresses_and_films_in_frames_are_counted_and_nothing_is_fetched(run: Path) -> None:
@@ -145,7 +147,8 @@ def test_addresses_and_films_in_frames_are_counted_and_nothing_is_fetched(run: P
     kept = store(run)
     kept.keep(asked(Image(url="http://127.0.0.1:9/a.png"), Video(url="http://127.0.0.1:9/a.mp4"), frames))
     assert kept.notes() == (
-        "3 of 3 media are not kept with the run: 2 known by their address alone, 1 films in single frames",
+        "3 of 3 media are not stored with the run: "
+        "2 known only by their address, 1 videos given as single frames",
     )
 
 
@@ -176,7 +179,7 @@ def test_there_is_no_more_than_there_is_room_for(run: Path, tmp_path: Path) -> N
     kept.keep(asked(small[0], large, small[1], small[2]))
     assert sorted(names(run)) == sorted(f"{part.sha256}.png" for part in small[:2])
     assert kept.notes() == (
-        f"2 of 4 media are not kept with the run: 2 more than --keep-media {room} B holds",
+        f"2 of 4 media are not stored with the run: 2 over the limit of --keep-media {room} B",
     )
 
 
@@ -228,7 +231,7 @@ def test_a_file_that_is_not_what_it_was_is_told_and_fails_nothing(
     kept = store(run)
     kept.keep(asked(part, other))
     assert names(run) == [f"{other.sha256}.png"]
-    assert kept.notes() == ("1 of 2 media are not kept with the run: 1 not there any more, or changed since",)
+    assert kept.notes() == ("1 of 2 media are not stored with the run: 1 missing or changed since",)
 
 
 def test_a_disk_that_cannot_be_read_is_told_and_one_that_is_full_is_an_error(

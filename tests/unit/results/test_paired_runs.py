@@ -209,7 +209,7 @@ def test_notes_say_what_is_not_fair(tmp_path: Path) -> None:
     )
     assert compared(a, b).notes == (
         "only in a: 'u'",
-        "t: the data differ; paired are the samples that have one id in both",
+        "t: the data differ; only samples with the same id in both runs are paired",
         "t: said differs: a {'k': 1}, b {'k': 2}",
         "t: shots differs: a 0, b 5",
     )
@@ -225,8 +225,8 @@ def test_a_metric_that_is_no_mean_is_told(tmp_path: Path) -> None:
     a = written(tmp_path / "a", head, scores, metrics=[corpus_metric(0.4), corpus_metric(0.3, "bleu")])
     b = written(tmp_path / "b", head, scores, metrics=[corpus_metric(0.8)])
     notes = compared(a, b).notes
-    assert any("accuracy of a is no mean over samples" in note and "0.75" in note for note in notes)
-    assert any("bleu of a is no sum over samples" in note for note in notes)
+    assert any("accuracy of a is not a mean over samples" in note and "0.75" in note for note in notes)
+    assert any("bleu of a has no values per sample" in note for note in notes)
     # 0.8 is 0.75, rounded to one decimal.
     assert not any("of b" in note for note in notes)
 
@@ -271,10 +271,10 @@ def test_answers_that_were_scored_in_two_ways_are_told(tmp_path: Path) -> None:
     )
     authors = run(tmp_path, "authors", scores, scorers={"t": ()})
     unknown = run(tmp_path, "unknown", scores)
-    told = "t: gen is not scored alike: auto {'extract': 'auto'}, whole {'extract': 'whole'}"
+    told = "t: gen is scored differently: auto {'extract': 'auto'}, whole {'extract': 'whole'}"
     assert compared(auto, whole).notes == (told,)
     (note,) = compared(auto, authors).notes
-    assert note.endswith("authors by its author's code")
+    assert note.endswith("authors the dataset author's code")
     for other in (again, unknown):
         assert compared(auto, other).notes == ()
         assert compared(other, auto).notes == ()

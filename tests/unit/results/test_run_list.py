@@ -131,7 +131,7 @@ def test_a_run_whose_files_are_not_given_is_damaged(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(run_list, "read_manifest", refuse)
     (run,) = shown(RunList([tmp_path]))
-    assert (run["status"], run["fault"]) == ("damaged", "its files cannot be read: Permission denied")
+    assert (run["status"], run["fault"]) == ("damaged", "the files cannot be read: Permission denied")
 
 
 def test_deleted_runs_go_and_new_ones_come(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_run_that_cannot_be_read_is_listed_and_told(
         listed = {run["name"]: (run["status"], run["fault"]) for run in shown(runs)}
         assert listed == {
             "fine": ("complete", None),
-            "shut": ("damaged", "its folder cannot be read: Permission denied"),
+            "shut": ("damaged", "the folder cannot be read: Permission denied"),
         }
         assert runs.folder("shut") is None
     assert {run["status"] for run in shown(runs)} == {"complete"}

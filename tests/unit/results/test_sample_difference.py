@@ -71,7 +71,7 @@ def test_the_place_is_shown_with_what_stands_around_it() -> None:
     assert apart.b == "…" + "x" * 40 + "⟪two⟫"
     ended = find_text_divergence("ab", "abc")
     assert ended is not None
-    assert ended.a == "ab⟪⟫ (it ends here)"
+    assert ended.a == "ab⟪⟫ (end of text)"
 
 
 def test_conversations_part_at_a_message() -> None:
@@ -82,9 +82,9 @@ def test_conversations_part_at_a_message() -> None:
     assert apart.where == "message 2 (user), character 6"
     assert find_prompt_divergence(a, a) is None
     for other, where in (
-        (a[:1], "the number of messages"),
-        ((Message("user", "be brief"), a[1]), "message 1 (user), who speaks"),
-        ("be brief", "the form of the prompt"),
+        (a[:1], "number of messages"),
+        ((Message("user", "be brief"), a[1]), "message 1 (user), role"),
+        ("be brief", "type of the prompt"),
     ):
         found = find_prompt_divergence(a, other)
         assert found is not None
@@ -143,7 +143,7 @@ PARTINGS: list[tuple[Layer, str, RunSample, RunSample]] = [
     ),
     (
         Layer.PROMPT,
-        "ppl r 0: the join",
+        "ppl r 0: prompt/answer boundary",
         seen([(SPAN, likelihood())]),
         seen([(Span("Q: 1\nA: x", 7), likelihood())]),
     ),
@@ -162,7 +162,7 @@ PARTINGS: list[tuple[Layer, str, RunSample, RunSample]] = [
     ),
     (
         Layer.TOKENS,
-        "prob r 0: tokens of the prompt",
+        "prob r 0: prompt tokens",
         seen([(LABELS, LabelProbs((0.2, 0.3), 0.5, 7))]),
         seen([(LABELS, LabelProbs((0.2, 0.3), 0.5, 8))]),
     ),
@@ -192,7 +192,7 @@ PARTINGS: list[tuple[Layer, str, RunSample, RunSample]] = [
     ),
     (
         Layer.OUTPUT,
-        "gen r 0: how it ended",
+        "gen r 0: finish reason",
         seen([(GEN, SAID)]),
         seen([(GEN, completion("The answer is B", Finish.LENGTH))]),
     ),
@@ -208,8 +208,8 @@ PARTINGS: list[tuple[Layer, str, RunSample, RunSample]] = [
         seen([(LABELS, LabelProbs((0.2, 0.3), 0.5, 7))]),
         seen([(LABELS, LabelProbs((0.2, 0.3002), 0.5, 7))]),
     ),
-    (Layer.OUTPUT, "gen r 0: the answer", seen([(GEN, SAID)]), seen([(GEN, Failure("timeout", "no"))])),
-    (Layer.OUTPUT, "gen r 0: the answer", seen([(GEN, None)]), seen([(GEN, SAID)])),
+    (Layer.OUTPUT, "gen r 0: answer", seen([(GEN, SAID)]), seen([(GEN, Failure("timeout", "no"))])),
+    (Layer.OUTPUT, "gen r 0: answer", seen([(GEN, None)]), seen([(GEN, SAID)])),
     (
         Layer.EXTRACTION,
         "gen: rule",
@@ -240,7 +240,7 @@ PARTINGS: list[tuple[Layer, str, RunSample, RunSample]] = [
         seen([(GEN, SAID)], None, score("s", 1, also={"f1": 0.5})),
         seen([(GEN, SAID)], None, score("s", 1, also={"f1": 0.6})),
     ),
-    (Layer.SCORE, "gen: the score", seen([(GEN, SAID)], None, score("s", 1)), seen([(GEN, SAID)])),
+    (Layer.SCORE, "gen: score", seen([(GEN, SAID)], None, score("s", 1)), seen([(GEN, SAID)])),
 ]
 METHODS = ("ppl", "prob", "gen")
 

@@ -28,28 +28,29 @@ COUNTED = {
 
 
 def test_sharing_padding_and_speed_stand_side_by_side() -> None:
-    expected = "2,000 tokens computed for 6,000 asked (3.0 to 1), padding 12.5 %, 1,000 tokens/s"
+    expected = "2,000 tokens computed for 6,000 requested (3.0 to 1), padding 12.5 %, 1,000 tokens/s"
     assert format_work_line(manifest(**COUNTED)) == expected
-    assert f"The model: {expected}." in render_report(manifest(**COUNTED), (), Highlights(()))
+    assert f"Model: {expected}." in render_report(manifest(**COUNTED), (), Highlights(()))
 
 
 def test_what_was_not_counted_is_not_claimed() -> None:
     older = {name: n for name, n in COUNTED.items() if name != "model_padding_tokens"}
     assert (
         format_work_line(manifest(**older))
-        == "2,000 tokens computed for 6,000 asked (3.0 to 1), 1,000 tokens/s"
+        == "2,000 tokens computed for 6,000 requested (3.0 to 1), 1,000 tokens/s"
     )
     assert format_work_line(manifest()) is None
-    assert "The model:" not in render_report(manifest(), (), Highlights(()))
+    assert "Model:" not in render_report(manifest(), (), Highlights(()))
 
 
 def test_answers_that_were_not_asked_for_again_are_named() -> None:
     assert format_reuse_line(manifest(requests=90.0, requests_cached=0.0)) is None
     assert format_reuse_line(manifest(requests=90.0, requests_cached=60.0)) == (
-        "of 90 answers, 60 from the cache (--no-cache asks anew)"
+        "of 90 answers, 60 from the cache (disable it with --no-cache)"
     )
     assert format_reuse_line(manifest(requests=90.0, requests_cached=60.0, requests_journaled=30.0)) == (
-        "of 90 answers, 60 from the cache (--no-cache asks anew) and 30 from an earlier start of this run"
+        "of 90 answers, 60 from the cache (disable it with --no-cache) "
+        "and 30 from an earlier start of this run"
     )
 
 

@@ -1,8 +1,7 @@
 """The JSON that commands print with --json. These types are the schema; tests decode every answer with them.
 
-docs/reference/json.md describes them.
-
-`kind` names the answer. Values that later versions may add are no break; a field that is here stays.
+docs/reference/json.md describes them. `kind` names the type of an answer. Later versions may add fields and
+values, but never remove a field.
 """
 
 from __future__ import annotations
@@ -47,14 +46,14 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     n_samples: int
     n_failed: int
     failures: dict[str, int]
-    """Failed samples by their first trouble."""
+    """Failed samples by the reason of their first failure."""
     is_failed: bool
-    """Whether more samples failed than `--allow-failures` lets pass, scoring a task failed, or no task has a
+    """Whether more samples failed than `--allow-failures` permits, scoring a task failed, or no task has a
     score: then the exit status of a run is 3."""
     unscored: tuple[UnscoredTask, ...]
     """The tasks and methods without a score, and why."""
     notes: tuple[str, ...]
-    """What a person should know, in words."""
+    """Notes and warnings about the run."""
     started: str
     finished: str | None
     seconds: float | None
@@ -64,23 +63,23 @@ class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
     """`assay ls`."""
 
     runs: tuple[RunAnswer, ...]
-    """The latest last, each with the metrics that its datasets are judged by."""
+    """Latest last, each with its headline metrics."""
     benchmarks: tuple[str, ...]
     """Folders of serving benchmarks."""
     problems: tuple[Problem, ...] = ()
-    """Of runs that cannot be read, and are not listed."""
+    """Problems of runs that cannot be read and are not listed."""
 
 
 class ScoringAnswer(msgspec.Struct, frozen=True, tag="scoring", tag_field="kind"):
     """`assay score`."""
 
     run: str
-    """Folder of the run, which shows the scoring now."""
+    """Folder of the run; the new scoring is its current one."""
     scoring: Scoring | None
     judge: ModelIdentity | None
     metrics: tuple[Metric, ...]
     changes: ScoringChanges
-    """What is other than in the run's own scoring."""
+    """Changes from the run's own scoring."""
     n_failed: int
     failures: dict[str, int]
     notes: tuple[str, ...]
@@ -93,12 +92,12 @@ class ListedScoringAnswer(msgspec.Struct, frozen=True):
     is_shown: bool
     is_of_older_answers: bool
     scoring: Scoring | None
-    """None: the run's own."""
+    """None for the run's own scoring."""
     judge: ModelIdentity | None
     metrics: tuple[Metric, ...]
-    """What each task and method is judged by."""
+    """The headline metric of each task and method."""
     differences: tuple[float | None, ...]
-    """Of each of them to the run's own."""
+    """The difference of each from the run's own scoring."""
 
 
 class ScoringsAnswer(msgspec.Struct, frozen=True, tag="scorings", tag_field="kind"):
@@ -119,11 +118,11 @@ class DatasetsAnswer(msgspec.Struct, frozen=True, tag="datasets", tag_field="kin
 
     datasets: tuple[ListedDataset, ...]
     hub: tuple[ListedHubDataset, ...] = ()
-    """Datasets on the hub that were named."""
+    """The named datasets on the hub."""
 
 
 class FindingAnswer(msgspec.Struct, frozen=True):
-    """Something to know about a dataset."""
+    """A finding about a dataset."""
 
     is_warning: bool
     text: str
@@ -138,31 +137,31 @@ class PromptAnswer(msgspec.Struct, frozen=True):
 
 
 class TaskAnswer(msgspec.Struct, frozen=True):
-    """How a dataset, or one subset of it, was understood."""
+    """How Assay interprets a dataset or one subset of it."""
 
     name: str
     dialect: str
     type: str
-    """What kind of dataset it is, in a word."""
+    """The type of dataset, in one word."""
     methods: tuple[str, ...]
     n_rows: int
     n_samples: int
     facts: dict[str, str]
-    """Names and what they stand for, in words."""
+    """Facts by name."""
     notes: tuple[str, ...]
     findings: tuple[FindingAnswer, ...]
     prompts: tuple[PromptAnswer, ...]
 
 
 class CheckedAnswer(msgspec.Struct, frozen=True):
-    """One dataset that was looked at."""
+    """The result of checking one dataset."""
 
     name: str
     state: DatasetState
     methods: tuple[str, ...]
     n_rows: int
     problems: tuple[Problem, ...]
-    """The first things that are wrong, or the data that is needed; of many datasets the first of each."""
+    """The first problems, or the missing data; when checking many datasets, only the first of each."""
     n_problems: int
 
 
@@ -171,23 +170,23 @@ class CheckAnswer(msgspec.Struct, frozen=True, tag="check", tag_field="kind"):
 
     datasets: tuple[CheckedAnswer, ...]
     tasks: tuple[TaskAnswer, ...]
-    """All that was found out about one dataset; empty where many were looked at, or it has errors."""
+    """Details of a single dataset; empty when checking many, or if it has errors."""
     findings: tuple[FindingAnswer, ...]
-    """About the files themselves."""
+    """Findings about the files themselves."""
     skipped: tuple[str, ...]
-    """Files of a folder that are no datasets."""
+    """Files of a folder that are not datasets."""
     n_warnings: int
 
 
 class AskAnswer(msgspec.Struct, frozen=True):
-    """One ask with everything about it."""
+    """One ask with its tokens, response and extraction."""
 
     ask: AskRecord
     tokens: tuple[Token, ...]
-    """How the model reads it; empty with --no-tokens."""
+    """The tokens of the prompt; empty with --no-tokens."""
     response: Response | None
     attempts: tuple[Attempt, ...]
-    """Every extraction rule tried on what the model wrote."""
+    """Every extraction rule tried on the output."""
 
 
 class ExplainAnswer(msgspec.Struct, frozen=True, tag="explanation", tag_field="kind"):
@@ -196,7 +195,7 @@ class ExplainAnswer(msgspec.Struct, frozen=True, tag="explanation", tag_field="k
     task: str
     sample: Sample
     contexts: tuple[Prompt, ...]
-    """The prompts, each once; asks name them by their place."""
+    """The distinct prompts; asks refer to them by index."""
     asks: tuple[AskAnswer, ...]
     scores: tuple[Score, ...]
 
@@ -211,13 +210,13 @@ class FileAnswer(msgspec.Struct, frozen=True):
 
 
 class PreparedAnswer(msgspec.Struct, frozen=True):
-    """One dataset folder, and what its script did."""
+    """One dataset folder and the result of its script."""
 
     folder: str
     state: DatasetState
     files: tuple[FileAnswer, ...]
     n_left_out: int
-    """Raw rows that the script left out, as far as is known."""
+    """Raw rows that the script omitted, if known."""
     problem: Problem | None
 
 
@@ -234,9 +233,9 @@ class NewAnswer(msgspec.Struct, frozen=True, tag="new", tag_field="kind"):
     """What `assay run` takes."""
     files: tuple[str, ...]
     lacks: str | None
-    """A package that has to be installed first."""
+    """A package that must be installed first."""
     to_change: str
-    """What makes it a person's own, in words."""
+    """What to change to adapt it to your data."""
 
 
 class InitAnswer(msgspec.Struct, frozen=True, tag="init", tag_field="kind"):
@@ -245,13 +244,13 @@ class InitAnswer(msgspec.Struct, frozen=True, tag="init", tag_field="kind"):
     dataset: str
     """What `assay run` takes."""
     meta_file: str
-    """The file that was written."""
+    """The written file."""
     meta: dict[str, Any]
-    """What it says, by the keys of a meta file."""
+    """Its content."""
 
 
 class PageAnswer(msgspec.Struct, frozen=True):
-    """A README and where it disagreed with its configs."""
+    """A README and its disagreements with the configs."""
 
     path: str
     state: str
@@ -264,7 +263,7 @@ class DocsAnswer(msgspec.Struct, frozen=True, tag="docs", tag_field="kind"):
 
     pages: tuple[PageAnswer, ...]
     problems: tuple[Problem, ...]
-    """Of configs that do not load."""
+    """Problems of configs that do not load."""
 
 
 class LeaderboardAnswer(msgspec.Struct, frozen=True, tag="leaderboard", tag_field="kind"):
@@ -272,16 +271,16 @@ class LeaderboardAnswer(msgspec.Struct, frozen=True, tag="leaderboard", tag_fiel
 
     board: Board
     problems: tuple[Problem, ...]
-    """Of runs that cannot be read, and are not on the board."""
+    """Problems of runs that cannot be read and are not on the board."""
 
 
 class ComparisonAnswer(msgspec.Struct, frozen=True, tag="comparison", tag_field="kind"):
     """`assay compare`."""
 
     comparison: RunComparison
-    """Of every metric that two sides have."""
+    """All metrics that two sides share."""
     flips: tuple[Flips, ...]
-    """As many as `--flips` says, each way."""
+    """At most `--flips` samples in each direction."""
 
 
 class DiffAnswer(msgspec.Struct, frozen=True, tag="diff", tag_field="kind"):
@@ -317,7 +316,7 @@ CommandAnswer: TypeAlias = (
 
 
 def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metric]) -> RunAnswer:
-    """Return a run as programs are told of it."""
+    """Return the JSON answer of a run."""
     return RunAnswer(
         id=manifest.id,
         folder=str(folder),
@@ -338,7 +337,7 @@ def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metr
 
 
 def build_explain_answer(explanation: Explanation) -> ExplainAnswer:
-    """Return a sample in full; the asks are not said twice."""
+    """Return the JSON answer of an explained sample."""
     record = explanation.sample
     return ExplainAnswer(
         record.task,

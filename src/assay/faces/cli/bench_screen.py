@@ -1,4 +1,4 @@
-"""A benchmark on the screen: how it goes, and its tables."""
+"""Progress and result tables of a benchmark on the terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LINE_EVERY_S = 10.0
 
 
 class BenchScreen(BenchObserver):
-    """Shows a benchmark that goes on: one line that changes on a terminal, now and then a line elsewhere."""
+    """Shows a benchmark in progress: a live line on a terminal, otherwise a line from time to time."""
 
     def __init__(self, *, is_quiet: bool = False) -> None:
         self._is_quiet = is_quiet
@@ -51,7 +51,7 @@ class BenchScreen(BenchObserver):
             self._live.stop()
 
     def started(self, manifest: BenchManifest, folder: Path) -> None:
-        """Say what is measured."""
+        """Print the server and the requests."""
         if not self._is_quiet:
             items = manifest.items
             out.print(f"[bold]server[/]   {escape(manifest.model)}")
@@ -60,18 +60,18 @@ class BenchScreen(BenchObserver):
             )
 
     def warmed_up(self, driven: LoadResult) -> None:
-        """Nothing is shown of a warm-up that went well; one that did not is an error."""
+        """Print nothing: a failed warm-up raises an error."""
 
     def load_began(self, load: Load, level: float | None) -> None:
-        """Note the level."""
+        """Remember the level."""
         self._level = "" if level is None else f"level {level:g}: "
 
     def progress(self, progress: LoadProgress) -> None:
-        """Show how far the load is."""
+        """Show the progress of the load."""
         now = time.monotonic()
         line = (
-            f"{self._level}{progress.n_done:,} of {progress.n_sent:,} sent are done, "
-            f"{progress.n_under_way:,} under way, {progress.per_s:,.1f}/s, {progress.seconds:,.0f} s"
+            f"{self._level}{progress.n_done:,} of {progress.n_sent:,} sent requests done, "
+            f"{progress.n_under_way:,} in progress, {progress.per_s:,.1f}/s, {progress.seconds:,.0f} s"
         )
         if progress.n_failed:
             line += f", {progress.n_failed:,} failed"
@@ -82,18 +82,18 @@ class BenchScreen(BenchObserver):
             err.print(line)
 
     def tried(self, trial: LoadTrial) -> None:
-        """Say what a level came to."""
+        """Print the results of a level."""
         if not self._is_quiet:
             err.print(Text("  ".join(_level_row(trial))))
 
 
 def read_bench_answer(folder: Path, status: int = 0) -> Answer:
-    """Return what a benchmark came to, for programs: its summary.json."""
+    """Return the JSON answer of a benchmark: its summary.json."""
     return Answer(msgspec.Raw((folder / SUMMARY).read_bytes()), status)
 
 
 def show_bench(finished: StoredBench, *, profile: Profile) -> None:
-    """Print what a benchmark came to."""
+    """Print the results of a benchmark."""
     result = finished.result
     if profile == "aisbench":
         _show_aisbench(finished)
@@ -109,14 +109,14 @@ def show_bench(finished: StoredBench, *, profile: Profile) -> None:
     for note in dict.fromkeys(notes):
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
     if result.is_partial:
-        out.print("[yellow]it was ended early: the numbers are of what was complete by then[/]")
+        out.print("[yellow]stopped early: the numbers cover only requests completed by then[/]")
     out.print(f"[dim]page[/]  {escape(str(finished.folder / PAGE))}", soft_wrap=True)
 
 
 def _show_aisbench(finished: StoredBench) -> None:
     numbers = compute_aisbench_numbers(finished)
     if isinstance(numbers, NoResult):
-        out.print(f"[yellow]no numbers by AISBench's formulas: {escape(numbers.reason)}[/]")
+        out.print(f"[yellow]no results by AISBench's formulas: {escape(numbers.reason)}[/]")
         return
     for table in numbers.tables():
         _show_table(TextTable("", table.headings, table.rows))
@@ -165,22 +165,22 @@ def _level_row(trial: LoadTrial) -> tuple[str, ...]:
 
 def _verdict(swept: SweepResult) -> str:
     if swept.best is None:
-        return f"no level was good enough: {swept.ended}"
+        return f"no level meets the limits: {swept.ended}"
     best = (
         f"{swept.best:g} keeps the limits"
         if swept.limits
         else f"{swept.best:g} let the most requests through"
     )
-    # Why a search went no further often says which level it found.
-    said = swept.ended if swept.ended.startswith(best) else f"{best}; {swept.ended}"
-    return f"{swept.of} {said}"
+    # The reason why a search ended often names the level already.
+    text = swept.ended if swept.ended.startswith(best) else f"{best}; {swept.ended}"
+    return f"{swept.of} {text}"
 
 
 def _show_table(table: TextTable) -> None:
     grid = Grid(title=table.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for number, heading in enumerate(table.headings):
         is_text = heading in ("", "for example")
-        # A column of numbers is as wide as its widest cell: "21.7 token/s" must not become "21.7 to…".
+        # Never truncate numbers: "21.7 token/s" must not become "21.7 to…".
         least = None if is_text else max(map(cell_len, (heading, *(row[number] for row in table.rows))))
         justify: JustifyMethod = "right" if number and not is_text else "left"
         grid.add_column(heading, justify=justify, no_wrap=not is_text, min_width=least)

@@ -1,4 +1,4 @@
-"""A leaderboard on a terminal: in blocks of as many columns as fit beside the models' names."""
+"""The leaderboard on a terminal, in blocks of as many columns as fit next to the models' names."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.grid import CellText, Grid, GroupBy, build_grid
 
 _NAME_WIDTH = 32
-"""Longer names of models and columns are folded."""
+"""Longer names of models and columns are wrapped."""
 _HEADING_WIDTH = 16
 _GAP = 2
 
 
 def show_board(board: Board, by: GroupBy, output: Path | None = None) -> None:
-    """Print the board, or write it to a file, and what to know of it."""
+    """Print the board with its notes, or write it to a file."""
     if output is not None:
         with output.open("w", encoding="utf-8") as file:
             _print(Console(file=file, width=out.width, highlight=False), board, by)
@@ -34,24 +34,24 @@ def show_board(board: Board, by: GroupBy, output: Path | None = None) -> None:
 def _print(console: Console, board: Board, by: GroupBy) -> None:
     table = build_grid(board, by)
     if not table.models:
-        console.print("no complete runs: `assay run data.csv` makes one")
+        console.print("no complete runs; create one with `assay run data.csv`")
         return
     if not table.headings:
-        console.print("no dataset names an ability; --abilities FILE says which there are")
+        console.print("no dataset names an ability; define abilities with --abilities FILE")
         return
     for columns in _blocks(table, console.width):
         console.print(_block(table, columns), soft_wrap=not console.is_terminal, crop=False)
         console.print()
     console.print(
-        "[dim]percent with 95 % intervals; # the ranks a model may have: only those really better are sure "
-        f"to stand above it (paired tests, Holm over a column, {100 * board.level:g} %); bold: none is "
-        "really better[/]",
+        "[dim]percent with 95 % intervals; #: range of possible ranks, only significantly better models rank "
+        f"above it for certain (paired tests, Holm's correction per column, {100 * board.level:g} %); bold: "
+        "no model is significantly better[/]",
         soft_wrap=True,
     )
 
 
 def _blocks(table: Grid, width: int) -> Iterator[list[int]]:
-    """Yield the places of columns that fit side by side; each block has one at least."""
+    """Yield the places of columns that fit side by side; each block has at least one."""
     names = min(_NAME_WIDTH, max(map(cell_len, table.models)))
     block: list[int] = []
     left = width - names
@@ -75,17 +75,17 @@ def _width(table: Grid, at: int) -> int:
 
 
 def _block(table: Grid, columns: list[int]) -> Table:
-    made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-    made.add_column("model", overflow="fold", max_width=_NAME_WIDTH, vertical="top")
+    block = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    block.add_column("model", overflow="fold", max_width=_NAME_WIDTH, vertical="top")
     for at in columns:
         heading = table.headings[at]
         name = Text(heading.name)
         name.append(f"\n{heading.about}", style="not bold dim")
         width = _width(table, at)
-        made.add_column(name, justify="right", overflow="fold", width=width, vertical="top")
+        block.add_column(name, justify="right", overflow="fold", width=width, vertical="top")
     for model, row in zip(table.models, table.rows, strict=True):
-        made.add_row(Text(model), *(_cell(row[at]) for at in columns))
-    return made
+        block.add_row(Text(model), *(_cell(row[at]) for at in columns))
+    return block
 
 
 def _lines(words: CellText) -> tuple[str, str]:

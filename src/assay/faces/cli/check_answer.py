@@ -1,4 +1,4 @@
-"""What `assay check --json` tells programs."""
+"""The JSON answer of `assay check --json`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assay.sources.dataset_folder import DatasetMissing
 def check_one(
     datasets: tuple[str, ...], settings: Settings, *, with_model: bool, n_prompts: int
 ) -> CheckAnswer:
-    """Look at every row of a dataset and return all that was found out."""
+    """Check every row of a dataset and return all findings."""
     (name,) = datasets
     try:
         checked = check(datasets, settings, with_model=with_model)
@@ -35,7 +35,7 @@ def check_one(
 def check_several(
     datasets: Sequence[str], skipped: Sequence[str], settings: Settings, *, with_model: bool
 ) -> CheckAnswer:
-    """Look at the beginning of each dataset and return what was found out."""
+    """Check the beginning of each dataset and return the findings."""
     found = [_build_file_answer(one) for one in check_files(datasets, settings, with_model=with_model)]
     return _answer(found, (), skipped, settings)
 

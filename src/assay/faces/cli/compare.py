@@ -19,9 +19,9 @@ _ANSWER_CHARS = 60
 _NAME_CHARS = 16
 _NARROW_HEADINGS = (
     *("task", "method", "\nsides", "\nfirst", "\nsecond", "second\n- first", "95 %\ninterval", "\np"),
-    *("right in\nfirst alone", "in second\nalone", "\npairs", "detectable\nfrom"),
+    *("only first\nright", "only second\nright", "\npairs", "min.\ndetectable"),
 )
-"""Those of `comparison_words`, in two lines each."""
+"""The headings of `comparison_words` on two lines each."""
 
 
 @click.command()
@@ -31,33 +31,31 @@ _NARROW_HEADINGS = (
     "--methods",
     metavar="NAME,...",
     default="",
-    help="One method for all runs; one for each run; or the methods of one run, against each other.",
+    help="One method for all runs, one for each run, or several methods of one run to compare.",
 )
 @click.option(
     "--scorings",
     metavar="NUMBER|NAME,...",
     default="",
-    help="Scorings of the one run that is named, against each other: `assay score RUN --list-scorings`.",
+    help="Compare scorings of a single run; list them with `assay score RUN --list-scorings`.",
 )
-@click.option("--metric", metavar="NAME", help="Compare by this metric, not by what the tasks are judged by.")
+@click.option("--metric", metavar="NAME", help="Compare by this metric. [headline metric]")
 @click.option(
     "--flips",
     "n_flips",
     type=click.IntRange(min=0),
     default=5,
     show_default=True,
-    help="Samples to show, each way, that one has right and the other wrong.",
+    help="Samples to show in each direction that one run has right and the other wrong.",
 )
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a page of one file, with every sample side by side.",
+    help="Write a self-contained HTML page with every sample side by side.",
 )
-@click.option("--markdown", is_flag=True, help="Print it to paste into an issue.")
-@click.option(
-    "--json", "is_json", is_flag=True, help="Print everything for a program, every metric included."
-)
+@click.option("--markdown", is_flag=True, help="Print Markdown, for example for an issue.")
+@click.option("--json", "is_json", is_flag=True, help="Print one JSON value with all metrics.")
 def compare(
     runs: tuple[str, ...],
     runs_dir: str | None,
@@ -69,10 +67,10 @@ def compare(
     markdown: bool,
     is_json: bool,
 ) -> Answer | None:
-    """Say which of several runs is better, sample by sample, and whether the difference is real.
+    """Compare runs sample by sample, and test whether differences are significant.
 
-    RUN is a folder, an id or the beginning of one; `last` is the latest. The first is what the others are
-    compared with. One run with --methods ppl,gen compares its methods, with --scorings 1,2 its scorings.
+    RUN is a folder, an id or a prefix of one; `last` is the latest. All runs are compared with the first. For
+    a single run, --methods ppl,gen compares its methods and --scorings 1,2 its scorings.
     """
     from assay.app.compare import compare as compare_runs
     from assay.app.compare import find_scorings
@@ -137,10 +135,8 @@ def _show(found: ComparisonWithFlips) -> None:
         out.print(escape(overall), soft_wrap=True)
     for one in select_notable_comparisons(comparison):
         style = "bold" if one.is_real else "default"
-        out.print(
-            f"[{style}]{escape(format_compared_label(one))} {escape(format_compared_method(one))}:[/] {escape(describe_difference(one))}",
-            soft_wrap=True,
-        )
+        name = f"{escape(format_compared_label(one))} {escape(format_compared_method(one))}"
+        out.print(f"[{style}]{name}:[/] {escape(describe_difference(one))}", soft_wrap=True)
     out.print()
     _show_tables(comparison)
     for flips in (one for one in found.flips if one.sides[0] == 0):
@@ -148,7 +144,7 @@ def _show(found: ComparisonWithFlips) -> None:
         for right, wrong, ways in ((a, b, flips.only_first), (b, a, flips.only_second)):
             if ways:
                 what = f"[bold]{escape(flips.task)} {escape(flips.method)}[/]"
-                out.print(f"\n{what}: right in {right}, not in {wrong}", soft_wrap=True)
+                out.print(f"\n{what}: right in {right}, wrong in {wrong}", soft_wrap=True)
             for flip in ways:
                 _show_flip(flip, flips.sides)
     for note in (*comparison.notes, *filter(None, map(describe_left_out, heads))):
@@ -189,7 +185,7 @@ def _show_tables(comparison: RunComparison) -> None:
 
 
 def _break_name(name: str) -> str:
-    """Return the name of two methods, or of two metrics, in as many lines where it is long."""
+    """Break a long name of two methods or two metrics into two lines."""
     return name if len(name) <= _NAME_CHARS else name.replace(" / ", " /\n")
 
 
@@ -200,7 +196,8 @@ def _show_flip(flip: Flip, sides: tuple[int, int]) -> None:
     from assay.results.comparison_words import format_side_letter
 
     answers = "  ".join(
-        f"[dim]{format_side_letter(side)}:[/] [{'green' if score.value == 1 else 'red'}]{escape(_answer(score))}[/]"
+        f"[dim]{format_side_letter(side)}:[/] "
+        f"[{'green' if score.value == 1 else 'red'}]{escape(_answer(score))}[/]"
         for side, score in zip(sides, (flip.first, flip.second), strict=True)
     )
     target = f"  [dim]right:[/] {escape(_shorten(flip.first.target))}" if flip.first.target else ""

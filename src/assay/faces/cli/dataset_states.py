@@ -1,4 +1,4 @@
-"""Many datasets on a terminal: a line for each, and how many are of each state."""
+"""The states of many datasets on a terminal: a line for each, and totals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STYLES = {DatasetState.OK: "green", DatasetState.NEEDS_DATA: "yellow", DatasetS
 
 
 def show_states(names: Sequence[str], found: Iterable[tuple[DatasetState, str]]) -> Counter[DatasetState]:
-    """Print the state of each dataset and what was found, as it becomes known; return the counts."""
+    """Print the state of each dataset as it becomes known; return the counts."""
     counts: Counter[DatasetState] = Counter()
     for name, (state, text) in zip(pad_texts(names), found, strict=True):
         counts[state] += 1
@@ -23,7 +23,7 @@ def show_states(names: Sequence[str], found: Iterable[tuple[DatasetState, str]])
 
 
 def show_counts(counts: Counter[DatasetState], hint: str) -> None:
-    """Print how many there are of each state; with errors, also where to read more."""
+    """Print the number of datasets in each state; with errors, also a hint."""
     total = "1 dataset" if counts.total() == 1 else f"{counts.total()} datasets"
     out.print(
         f"[bold]{total}[/]: {counts[DatasetState.OK]} ok, {counts[DatasetState.NEEDS_DATA]} need data, "

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @offline_option
 @json_option
 def datasets(names: tuple[str, ...], offline: bool | None, is_json: bool) -> Answer | None:
-    """List the datasets in folders, in every language, or what datasets on the Hugging Face hub hold.
+    """List the datasets in folders, in all formats, or the contents of datasets on the Hugging Face hub.
 
-    Without arguments, lists the datasets in this folder. Of several metrics the one that a leaderboard shows
-    is marked by a star. Files of Task classes are run, since only they know their names. For a dataset on the
-    hub (ORG/NAME or hf://ORG/NAME[:config][@revision]), lists configs, splits, rows and columns.
+    Without arguments, lists the datasets in this folder. A star marks the metric that a leaderboard shows.
+    Files with Task classes are executed, since only they know their names. For a dataset on the hub (ORG/NAME
+    or hf://ORG/NAME[:config][@revision]), lists configs, splits, rows and columns.
     """
     from pathlib import Path
 
@@ -60,10 +60,10 @@ def _print_datasets(listed: list[ListedDataset]) -> None:
     from assay.faces.cli.render import out, print_table
 
     if not listed:
-        out.print("no datasets here; `assay new NAME --like llmbox` writes one to start from")
+        out.print("no datasets here; create one with `assay new NAME --like llmbox`")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("dataset", "language", "metrics", "about"):
+    for heading in ("dataset", "format", "metrics", "about"):
         table.add_column(heading, overflow="fold")
     for one in listed:
         metrics = ", ".join(f"{metric}*" if metric == one.headline else metric for metric in one.metrics)

@@ -16,24 +16,26 @@ if TYPE_CHECKING:
 _FACTS_SHOWN = 20
 _LAYERS = ("row", "prompt", "tokens", "parameters", "output", "extraction", "score")
 _WORDS = {
-    "row": "have another row in the dataset",
-    "prompt": "have another prompt",
-    "tokens": "are read as other tokens",
-    "parameters": "are asked with other parameters",
-    "output": "have another output",
-    "extraction": "have another answer read out of the output",
-    "score": "have another score for the answer",
+    "row": "differ in the row of the dataset",
+    "prompt": "differ in the prompt",
+    "tokens": "differ in the tokens of the prompt",
+    "parameters": "differ in the request parameters",
+    "output": "differ in the output",
+    "extraction": "differ in the extracted answer",
+    "score": "differ in the score",
 }
-"""What is said of samples that part at a layer."""
+"""Descriptions of samples whose first difference is at a layer."""
 
 
 @click.command()
 @click.argument("a")
 @click.argument("b")
 @runs_option
-@click.option("--methods", metavar="NAME,...", default="", help="Look at these methods. [all that both have]")
-@click.option("--layer", type=click.Choice(_LAYERS), help="Show samples that part at this layer alone.")
-@click.option("--sample", metavar="ID|row:N", help="Show everything in which one sample differs.")
+@click.option("--methods", metavar="NAME,...", default="", help="Methods to compare. [all that both have]")
+@click.option(
+    "--layer", type=click.Choice(_LAYERS), help="Show only samples whose first difference is at this layer."
+)
+@click.option("--sample", metavar="ID|row:N", help="Show all differences of one sample.")
 @click.option(
     "--examples",
     "n_examples",
@@ -47,7 +49,7 @@ _WORDS = {
     type=click.FloatRange(min=0),
     default=1e-4,
     show_default=True,
-    help="Log-likelihoods per token, and probabilities, so near to each other are the same.",
+    help="Log-likelihoods per token and probabilities that differ by less count as equal.",
 )
 @json_option
 def diff(
@@ -61,10 +63,10 @@ def diff(
     tolerance: float,
     is_json: bool,
 ) -> Answer | None:
-    """Say why two runs of the same thing do not have the same number.
+    """Show why two runs of the same dataset have different scores.
 
-    For each sample the first layer at which they part is found: the row, the prompt, its tokens, the
-    parameters, the output, what was read out of it, the score. A and B are folders, ids, or `last`.
+    Finds the first layer at which each sample differs: row, prompt, tokens, parameters, output, extracted
+    answer or score. A and B are folders, ids or `last`.
     """
     from assay.app.diff import diff as diff_runs
     from assay.app.diff import diff_sample
@@ -96,7 +98,7 @@ def _show_sample(one: SampleDifference) -> None:
     if one.findings:
         _show_example(one)
     else:
-        out.print("nothing differs over this sample")
+        out.print("this sample is the same in both runs")
 
 
 def _show(found: RunDifference, layer: str | None) -> None:
@@ -106,17 +108,17 @@ def _show(found: RunDifference, layer: str | None) -> None:
 
     out.print(f"[bold]A[/]  {escape(found.a)}\n[bold]B[/]  {escape(found.b)}", soft_wrap=True)
     _show_facts("results", found.results)
-    _show_facts("what differs before any sample is looked at", found.facts)
+    _show_facts("model, data, settings and versions", found.facts)
     if not found.facts:
         out.print("\nmodel, data, settings and versions are the same")
-    other = {"id": "", "row": ", matched by the row of the file", "content": ", matched by their content"}
+    matched = {"id": "", "row": ", matched by row number", "content": ", matched by content"}
     out.print(
-        f"\nof [bold]{found.n:,}[/] samples that are in both{other[found.matched_by]}, "
+        f"\nof [bold]{found.n:,}[/] samples in both runs{matched[found.matched_by]}, "
         f"by {escape(', '.join(found.methods))}:"
     )
     for n, side in ((found.n_only_a, "A"), (found.n_only_b, "B")):
         if n:
-            out.print(f"  [yellow]({n:,} more are only in {side})[/]")
+            out.print(f"  [yellow]({n:,} more only in {side})[/]")
     width = len(f"{found.n:,}")
     for count in found.layers:
         if count.n:
@@ -143,7 +145,7 @@ def _show_facts(title: str, facts: tuple[FactDifference, ...]) -> None:
             f"  {escape(fact.what)}: [dim]A[/] {escape(fact.a)}  [dim]B[/] {escape(fact.b)}", soft_wrap=True
         )
     if len(facts) > _FACTS_SHOWN:
-        out.print(f"  ... and {len(facts) - _FACTS_SHOWN:,} more; --json has all")
+        out.print(f"  ... and {len(facts) - _FACTS_SHOWN:,} more; use --json to see all")
 
 
 def _show_example(example: SampleDifference) -> None:
@@ -151,7 +153,7 @@ def _show_example(example: SampleDifference) -> None:
 
     from assay.faces.cli.render import out
 
-    other = "" if example.other_id == example.sample_id else f", in B {example.other_id}"
+    other = "" if example.other_id == example.sample_id else f", in B: {example.other_id}"
     out.print(
         f"  [bold]{escape(example.sample_id)}[/]{escape(other)}  {escape(example.task)}", soft_wrap=True
     )

@@ -15,26 +15,25 @@ if TYPE_CHECKING:
     from assay.core.errors import AssayError
 
 WOULD_CHANGE = 1
-"""Exit status of --check when a page is not up to date, and when a config does not load."""
+"""Exit status of --check if a page is outdated, and if a config does not load."""
 
 
 @click.command()
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
-@click.option("--check", "is_dry", is_flag=True, help="Change nothing; exit status 1 if something would.")
+@click.option("--check", "is_dry", is_flag=True, help="Change nothing; exit status 1 if a page is outdated.")
 @click.option(
     "--openicl-root",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Checkout whose evaluators configs name. [the one above them]",
+    help="Checkout with the evaluators that configs name. [the one that contains them]",
 )
 @json_option
 def docs(datasets: tuple[str, ...], is_dry: bool, openicl_root: Path | None, is_json: bool) -> int | Answer:
-    """Bring the table of tasks in a dataset's README up to date with its configs.
+    """Update the table of tasks in a dataset's README from its configs.
 
-    DATASET is the folder of a config dataset, one of its configs, or a folder of many. Of each task the table
-    says its name, an introduction, the metrics, the number of examples, the form of the prompt and where its
-    config is. An introduction that somebody wrote is kept, and so are words that mean the same and all of the
-    page beside the table.
+    DATASET is the folder of a config dataset, one of its configs, or a folder of many. For each task, the
+    table lists name, introduction, metrics, number of examples, prompt form and config path. Introductions
+    that you wrote, equivalent wording and the rest of the page are kept.
     """
     from assay.app.dataset_docs import Documentation, find_documented_folders, write_readme
     from assay.faces.cli.render import show_error
@@ -70,15 +69,15 @@ def _show(page: DocumentedPage, *, is_dry: bool) -> None:
 def _answer(
     pages: Sequence[DocumentedPage], errors: Sequence[AssayError], status: int, *, is_dry: bool
 ) -> Answer:
-    """Return what became of the pages, for programs."""
+    """Return the JSON answer."""
     from assay.faces.cli.answers import DocsAnswer, PageAnswer
 
-    told = (
+    answers = (
         PageAnswer(str(page.path), _verb(page, is_dry=is_dry), tuple(one.text for one in page.disagreements))
         for page in pages
     )
     problems = (problem for error in errors for problem in error.problems)
-    return Answer(DocsAnswer(tuple(told), tuple(problems)), status)
+    return Answer(DocsAnswer(tuple(answers), tuple(problems)), status)
 
 
 def _verb(page: DocumentedPage, *, is_dry: bool) -> str:

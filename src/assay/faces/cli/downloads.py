@@ -1,4 +1,4 @@
-"""Downloads from the hub on standard error: the size before the first byte, a bar or lines, JSON lines."""
+"""Progress of downloads from the hub on standard error: a bar, lines or JSON lines."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _EVENT_EVERY_S = 1.0
 
 
 class DownloadEvent(msgspec.Struct, frozen=True, tag="download", tag_field="kind"):
-    """One line of `--progress json` while files of the hub are downloaded."""
+    """One line of `--progress json` during a download from the hub."""
 
     download: Download
 
 
 class DownloadScreen:
-    """Shows downloads, in the way that was chosen for the progress of a run."""
+    """Shows downloads, in the same mode as the progress of a run."""
 
     def __init__(self, way: ProgressMode, draw: Callable[[Text | None], bool] | None = None) -> None:
-        """`draw` puts the line into a panel that is on the screen already; False: there is none."""
+        """`draw` puts the line into an existing panel; it returns False if there is none."""
         self._way = way
         self._draw = draw
         self._live: Live | None = None
         self._written = 0.0
 
     def show(self, download: Download) -> None:
-        """Show how far a download is."""
+        """Show the progress of a download."""
         if self._way == "json":
             self._write_event(download)
         elif self._way != "none":
@@ -89,10 +89,10 @@ class DownloadScreen:
 
 
 def first_line(download: Download) -> str:
-    """Return what is said before the first byte: what is downloaded, how much, and where to."""
+    """Return the line before the first byte: name, size and folder."""
     n = f"{download.n_files:,} file" + ("" if download.n_files == 1 else "s")
     size = f"({format_size(download.n_bytes)}, {n})"
-    here = f"; {format_size(download.n_done)} of it are here already" if download.n_done else ""
+    here = f"; {format_size(download.n_done)} already downloaded" if download.n_done else ""
     if download.what:
         later = f"; the weights are {format_size(download.later)}" if download.later else ""
         return f"Downloading {download.repository}: {download.what} {size}{here}{later}"
@@ -101,9 +101,9 @@ def first_line(download: Download) -> str:
 
 
 def format_stopped_line(download: Download) -> str:
-    """Return what remains of a download that was stopped."""
+    """Return the line after a stopped download."""
     part = f"{format_size(download.n_done)} of {format_size(download.n_bytes)}"
-    return f"{part} of {download.repository} are here: the same command resumes the download"
+    return f"{part} of {download.repository} downloaded: the same command resumes the download"
 
 
 def list_download_facts(download: Download) -> list[str]:
@@ -136,5 +136,5 @@ def bar_line(download: Download, width: int) -> Text:
 
 @cache
 def default_screen() -> DownloadScreen:
-    """Return what shows the downloads of commands that have no other progress."""
+    """Return the screen for commands without other progress output."""
     return DownloadScreen("auto")

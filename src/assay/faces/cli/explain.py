@@ -18,7 +18,7 @@ from assay.faces.cli.options import is_offline, offline_option, resolve_runs_fol
 _HARDEST_TOKENS = 20
 _TOKENS_BEFORE = 8
 _SHOWN_CHARS = 300
-"""How much of a long text is shown."""
+"""Characters of a long text to show."""
 
 
 @click.command()
@@ -26,10 +26,10 @@ _SHOWN_CHARS = 300
 @click.argument("sample")
 @runs_option
 @click.option(
-    "--tokens/--no-tokens", default=True, help="Ask the model's tokenizer how it reads the prompts."
+    "--tokens/--no-tokens", default=True, help="Show the tokens of the prompts, from the model's tokenizer."
 )
 @click.option(
-    "--all-tokens", is_flag=True, help="Show every token of a prompt, not only those near the answer."
+    "--all-tokens", is_flag=True, help="Show all tokens of a prompt, not only those near the answer."
 )
 @offline_option
 @json_option
@@ -42,9 +42,9 @@ def explain(
     offline: bool | None,
     is_json: bool,
 ) -> Answer | None:
-    """Show one sample in full: prompt, tokens with the join drawn, numbers, extraction rules.
+    """Show one sample in detail: prompt, tokens with the prompt/answer boundary, numbers, extraction rules.
 
-    RUN is a folder, an id or `last`; SAMPLE is an id, the beginning of one, or row:17.
+    RUN is a folder, an id or `last`; SAMPLE is an id, a prefix of one, or row:17.
     """
     from assay.app.explain import explain as explain_sample
     from assay.results.read import find_run
@@ -73,13 +73,13 @@ def _show(explanation: Explanation, all_tokens: bool) -> None:
         out.print(f"  right: [green]{escape(' | '.join(sample.targets))}[/]", soft_wrap=True)
     for index, context in enumerate(explanation.sample.contexts):
         if context:
-            out.print(prompt_panel(context, f"context {index}: exactly this text"))
+            out.print(prompt_panel(context, f"context {index}: exact text"))
     for score in explanation.scores:
         _show_score(score, [ask for ask in explanation.asks if ask.record.track == score.track], all_tokens)
 
 
 def _show_score(score: Score, asks: Sequence[ExplainedAsk], all_tokens: bool) -> None:
-    """Print what one method asked, got and made of it."""
+    """Print the requests, responses and score of one method."""
     from rich.markup import escape
 
     from assay.faces.cli.render import out
@@ -94,9 +94,9 @@ def _show_score(score: Score, asks: Sequence[ExplainedAsk], all_tokens: bool) ->
     if score.options:
         out.print(_option_table(score))
     if score.mass is not None:
-        out.print(f"  [dim]probability that fell on the labels[/] {score.mass:.4f}")
+        out.print(f"  [dim]probability of the labels[/] {score.mass:.4f}")
     if score.margin is not None:
-        out.print(f"  [dim]lead over the runner-up[/] {score.margin:.4f}")
+        out.print(f"  [dim]margin over the runner-up[/] {score.margin:.4f}")
     for ask in asks:
         _show_ask(ask, all_tokens)
     for reply in score.judged:
@@ -118,14 +118,14 @@ def _verdict(score: Score) -> str:
 
 
 def _shots(asks: Sequence[ExplainedAsk]) -> str | None:
-    """Say how many examples a method's prompts showed; None when there were none to show."""
+    """Return the number of examples in a method's prompts; None for zero-shot."""
     record = max((ask.record for ask in asks), key=lambda r: r.n_shots + r.n_shots_left_out, default=None)
     if record is None or not record.n_shots + record.n_shots_left_out:
         return None
     if not record.n_shots_left_out:
         return f"[dim]examples shown[/] {record.n_shots}"
-    asked_for = record.n_shots + record.n_shots_left_out
-    return f"[yellow]examples shown: {record.n_shots} of {asked_for}; the others did not fit[/]"
+    requested = record.n_shots + record.n_shots_left_out
+    return f"[yellow]examples shown: {record.n_shots} of {requested}; the others do not fit[/]"
 
 
 def _option_table(score: Score) -> object:
@@ -189,7 +189,7 @@ def _show_ask(ask: ExplainedAsk, all_tokens: bool) -> None:
     elif isinstance(outcome, Likelihood):
         out.print(f"  [bold]{name}[/] {escape(repr(record.text))}: {outcome.sum_logprob:.4f}", soft_wrap=True)
         if outcome.straddles:
-            out.print("  [yellow]the first scored token begins before the join[/]")
+            out.print("  [yellow]the first scored token starts in the prompt[/]")
     elif isinstance(outcome, LabelProbs):
         spelled = ", ".join("/".join(map(repr, spellings)) for spellings in record.labels)
         out.print(f"  [bold]{name}[/] {escape(spelled)}", soft_wrap=True)
@@ -202,7 +202,7 @@ def _show_ask(ask: ExplainedAsk, all_tokens: bool) -> None:
 
 
 def _show_text(ask: ExplainedAsk, outcome: Likelihood, all_tokens: bool) -> None:
-    """Print how likely a long text is and which of its tokens surprised the model most."""
+    """Print the likelihood of a long text and its least likely tokens."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -221,10 +221,10 @@ def _show_text(ask: ExplainedAsk, outcome: Likelihood, all_tokens: bool) -> None
     order: Sequence[int] = range(outcome.n_tokens)
     if not all_tokens:
         order = sorted(order, key=outcome.token_logprobs.__getitem__)[:_HARDEST_TOKENS]
-        out.print(f"  the {len(order)} tokens the model expected least; --all-tokens shows every one")
+        out.print(f"  the {len(order)} least likely tokens; --all-tokens shows all")
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 2))
-    for heading in ("place", "log-probability", "token", "after"):
-        table.add_column(heading, justify="right" if heading in ("place", "log-probability") else "left")
+    for heading in ("position", "log-probability", "token", "after"):
+        table.add_column(heading, justify="right" if heading in ("position", "log-probability") else "left")
     for nth in order:
         at = places[nth] if nth < len(places) else None
         shown = "" if at is None else repr(texts[at])
@@ -245,7 +245,7 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
     for output in outcome.outputs:
         length = f"{output.n_tokens} tokens, " if output.n_tokens else ""
         title = f"output: {length}ended by {output.finish}"
-        # Of a conversation, the first turn is the prompt above.
+        # The first turn of a conversation is the prompt above.
         later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
         answers = [escape(shorten_text(text, SHOWN_PROMPT)) for text in output.turns or (output.text,)]
         spoken = [answers[0], *(line for pair in zip(later, answers[1:], strict=False) for line in pair)]
@@ -261,16 +261,16 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
 
 
 def _show_reply(reply: JudgeReply) -> None:
-    """Print what a judge was asked, what it replied and how that was read."""
+    """Print a judge's prompt, its reply and the verdict."""
     from rich.markup import escape
     from rich.panel import Panel
 
     from assay.core.text_preview import shorten_text
     from assay.faces.cli.render import SHOWN_PROMPT, out, prompt_panel
 
-    out.print(prompt_panel(reply.prompt, f"asked of the judge: {reply.about}"))
+    out.print(prompt_panel(reply.prompt, f"judge prompt: {reply.about}"))
     if reply.verdict is not Verdict.FAILED:
-        title = f"the judge's reply on {escape(reply.about)}"
+        title = f"judge reply: {escape(reply.about)}"
         out.print(
             Panel(
                 escape(shorten_text(reply.text, SHOWN_PROMPT)),
@@ -282,8 +282,9 @@ def _show_reply(reply: JudgeReply) -> None:
         )
     if reply.value is not None:
         span = "" if reply.span is None else f" [dim]at {reply.span[0]}..{reply.span[1]}[/]"
-        said, rule = escape(reply.said or ""), escape(reply.rule or "no rule")
-        out.print(f"  [green]{said}[/], worth {format_number(reply.value)}, by {rule}{span}", soft_wrap=True)
+        verdict, rule = escape(reply.said or ""), escape(reply.rule or "no rule")
+        value = format_number(reply.value)
+        out.print(f"  [green]{verdict}[/], score {value}, by {rule}{span}", soft_wrap=True)
     else:
         out.print(f"  [red]{escape(reply.why or '')}[/]", soft_wrap=True)
 

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from assay.app.init import MetaDraft, MetaQuestion
     from assay.dialects.table.compile import CompiledTable
 
-_OTHER = "none of these: name the columns"
+_OTHER = "none of these; name the columns"
 
 
 @click.command()
 @click.argument("file")
 @dataset_options
-@click.option("--yes", "accepts", is_flag=True, help="Accept the reading without asking.")
+@click.option("--yes", "accepts", is_flag=True, help="Accept the interpretation without asking.")
 @click.option("--force", "overwrites", is_flag=True, help="Overwrite an existing meta file.")
 @json_option
 def init(file: str, accepts: bool, overwrites: bool, is_json: bool, **flags: Any) -> Answer | int:
-    """Describe a table: answer what its file does not say, and write FILE.meta.json.
+    """Describe a table interactively, and write FILE.meta.json.
 
-    Shows how the file is read and one prompt with its right answer, after each choice. Without a terminal,
-    use --yes: it writes the meta file where the reading is certain. Otherwise it ends with exit status 2 and
-    the commands that settle the question.
+    After each choice, shows how Assay interprets the file and one prompt with its right answer. Without a
+    terminal, use --yes: it writes the meta file if the interpretation is certain. Otherwise it ends with exit
+    status 2 and prints the commands that resolve the question.
     """
     from rich.markup import escape
 
@@ -60,7 +60,7 @@ def init(file: str, accepts: bool, overwrites: bool, is_json: bool, **flags: Any
 
 
 def _read_certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> CompiledTable:
-    """Return the reading of a file that leaves no question; raise the question as commands."""
+    """Return the interpretation of an unambiguous file; otherwise raise an error with the choices."""
     from assay.app.init import MetaQuestion
     from assay.core.errors import Problem, UsageError
     from assay.core.origin import Origin
@@ -71,13 +71,14 @@ def _read_certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> Compiled
     if not is_json:
         _show(reading)
     if not accepts:
-        what = "assay init asks questions, and there is no terminal to ask them on"
-        raise UsageError(Problem("USAGE-022", what, "add --yes to accept this reading", Origin(draft.path)))
+        what = "assay init asks questions, but standard input or output is not a terminal"
+        fix = "add --yes to accept this interpretation"
+        raise UsageError(Problem("USAGE-022", what, fix, Origin(draft.path)))
     return reading
 
 
 def _settle_reading(draft: MetaDraft) -> CompiledTable | None:
-    """Ask until the person accepts a reading; None where they stop."""
+    """Ask until the person accepts an interpretation; return None if they quit."""
     from assay.app.init import MetaQuestion
     from assay.core.errors import AssayError
     from assay.faces.cli.render import show_error
@@ -86,7 +87,7 @@ def _settle_reading(draft: MetaDraft) -> CompiledTable | None:
         try:
             reading = draft.read()
         except AssayError as error:
-            # What the person said last does not fit the file; what they said before did.
+            # The last answer does not fit the file; go back to the one before.
             if not draft.undo():
                 raise
             show_error(error)
@@ -113,7 +114,7 @@ def _show(reading: CompiledTable) -> None:
 
 
 def _ask(draft: MetaDraft, question: MetaQuestion) -> None:
-    """Ask a question of the file, and settle its answer."""
+    """Ask a question about the file and apply the answer."""
     from rich.markup import escape
 
     from assay.faces.cli.render import out
@@ -133,7 +134,7 @@ def _ask(draft: MetaDraft, question: MetaQuestion) -> None:
 
 
 def _change(draft: MetaDraft, reading: CompiledTable | MetaQuestion) -> None:
-    """Ask which part to change and how; an error of what is written is shown, and nothing changes."""
+    """Ask which part to change and how; show an error if the new value is invalid."""
     from rich.markup import escape
 
     from assay.app.init import list_meta_parts

@@ -1,7 +1,7 @@
-"""Answers to programs: with --json a command prints one JSON value on standard output, and nothing beside it.
+"""JSON output: with --json a command prints one JSON value on standard output, and nothing else.
 
-A command returns an `Answer`; `main` writes it. What else would be printed goes to standard error, whoever
-prints it: code of a dataset's author too. docs/reference/json.md says what each command answers.
+A command returns an `Answer`; `main` writes it. All other output goes to standard error, including that of
+dataset authors' code. docs/reference/json.md describes the answer of each command.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ FAULT = 2
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True, tag="error", tag_field="kind"):
-    """What a person can mend, in the place of a command's answer."""
+    """The problems that ended a command, instead of its answer."""
 
     problems: tuple[Problem, ...]
-    """The first of them, each with code, place, what is wrong and the fix."""
+    """The first problems, each with code, place, what is wrong and the fix."""
     n_problems: int
-    """All of them."""
+    """The number of all problems."""
 
 
 class Answer(NamedTuple):
-    """What a command tells a program."""
+    """The JSON answer of a command."""
 
     value: msgspec.Struct | msgspec.Raw
-    """The JSON value; raw where a file has it already."""
+    """The JSON value; raw if it comes from a file."""
     status: int = 0
     """Exit status."""
 
 
 def json_option(command: F) -> F:
-    """Give a command the option --json, with which it returns an `Answer`; stands next to the function.
+    """Add the option --json, with which a command returns an `Answer`. Must be the innermost decorator.
 
-    What the command prints meanwhile goes to standard error.
+    Everything that the command prints goes to standard error.
     """
 
     @wraps(command)
@@ -57,25 +57,25 @@ def json_option(command: F) -> F:
         with redirect_stdout(sys.stderr):
             return command(*args, is_json=True, **more)
 
-    option = click.option("--json", "is_json", is_flag=True, help="Print one JSON value for programs.")
+    option = click.option("--json", "is_json", is_flag=True, help="Print one JSON value.")
     return cast(F, option(answering))
 
 
 def write_answer(answer: Answer) -> None:
-    """Print the value; characters that would steer a terminal are escaped, which JSON reads the same."""
-    written = msgspec.json.format(msgspec.json.encode(answer.value), indent=1)
-    click.echo(written.decode().translate(_ESCAPES))
+    """Print the value; escape characters that would control a terminal."""
+    text = msgspec.json.format(msgspec.json.encode(answer.value), indent=1)
+    click.echo(text.decode().translate(_ESCAPES))
 
 
 def build_error_answer(error: AssayError) -> Answer:
-    """Return what a program is told of an error."""
+    """Return the JSON answer of an error."""
     return Answer(ErrorAnswer(error.problems, error.total), FAULT)
 
 
 def build_usage_answer(error: click.ClickException) -> Answer:
-    """Return what a program is told of a command line that cannot be understood."""
+    """Return the JSON answer of an invalid command line."""
     command = "assay"
     if isinstance(error, click.UsageError) and error.ctx is not None:
         command = error.ctx.command_path
-    problem = Problem("USAGE-021", error.format_message(), f"`{command} --help` lists what it takes")
+    problem = Problem("USAGE-021", error.format_message(), f"see `{command} --help`")
     return Answer(ErrorAnswer((problem,), 1), error.exit_code)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--database",
     metavar="PLACE",
-    help="Index runs there and show all that it holds: a file, or postgresql://USER@HOST/NAME. "
+    help="Index the runs in this database and show all its runs: a file or postgresql://USER@HOST/NAME. "
     "[RUNS_DIR/.assay.db]",
 )
 @click.option(
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     "metrics",
     multiple=True,
     metavar="DATASET=METRIC",
-    help="Tell a dataset by this metric in the place of its headline.",
+    help="Metric to show for a dataset instead of its headline.",
 )
 @click.option(
     "--abilities",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help='A TOML file: ability = ["dataset", ...].',
+    help='TOML file that defines abilities: ability = ["dataset", ...].',
 )
 @click.option("--by", type=click.Choice(["dataset", "ability"]), default="dataset", show_default=True)
 @click.option(
@@ -47,9 +47,14 @@ if TYPE_CHECKING:
     default="table",
     show_default=True,
 )
-@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, do not print.")
 @click.option(
-    "--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write the page, as one file."
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to this file instead of printing.",
+)
+@click.option(
+    "--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write a self-contained HTML page."
 )
 @json_option
 def leaderboard(
@@ -64,10 +69,10 @@ def leaderboard(
     html: Path | None,
     is_json: bool,
 ) -> Answer | None:
-    """Rank models by datasets, and say which differences are real.
+    """Rank models over datasets, with statistical significance.
 
-    The latest complete run of each model stands for it. Each dataset is told by its headline metric. Values
-    under other shots, samples, data or judges have columns of their own.
+    Shows the latest complete run of each model and the headline metric of each dataset. Results with
+    different shots, samples, data or judges are in separate columns.
     """
     from assay.app.leaderboard import IndexedRuns
     from assay.core.errors import AssayError
@@ -106,6 +111,6 @@ def leaderboard(
 
 
 def _default_folders(runs_dir: str | None, database: str | None) -> tuple[Path, ...]:
-    """Return where runs are kept; a machine that only looks into a shared database may have none."""
+    """Return the folders of runs; empty if a machine only reads a shared database."""
     folder = resolve_runs_folder(runs_dir)
     return () if database is not None and runs_dir is None and not folder.is_dir() else (folder,)

@@ -14,13 +14,13 @@ from assay.faces.cli.json_output import Answer, json_option
     "dialect",
     required=True,
     metavar="DIALECT",
-    help="The language it is written in: llmbox, ultraeval, leap, aisbench, opencompass.",
+    help="Dataset format: llmbox, ultraeval, leap, aisbench, opencompass.",
 )
 @json_option
 def new(name: str, dialect: str, is_json: bool) -> Answer | None:
-    """Write a working dataset to start from: its code, a few rows, its tests and a README.
+    """Create a working dataset to start from: code, a few rows, tests and a README.
 
-    NAME is the folder that is made, and the dataset's name. Nothing is ever written over.
+    NAME is the new folder and the dataset's name. Existing files are never overwritten.
     """
     from rich.markup import escape
 
@@ -36,13 +36,13 @@ def new(name: str, dialect: str, is_json: bool) -> Answer | None:
     for path in written.files:
         out.print(f"wrote  {escape(str(path))}", soft_wrap=True)
     dataset = escape(str(written.dataset))
-    lacking = {f"pip install {written.lacks}": "its rows are read by that package"} if written.lacks else {}
+    lacking = {f"pip install {written.lacks}": "the package that reads its rows"} if written.lacks else {}
     keeping = (
-        {f"assay docs {escape(name)}": "keeps the README's table of tasks"} if written.keeps_readme else {}
+        {f"assay docs {escape(name)}": "updates the README's table of tasks"} if written.keeps_readme else {}
     )
     steps = {
         **lacking,
-        f"assay check {dataset}": "shows how it was understood, and its prompts",
+        f"assay check {dataset}": "shows how Assay interprets it, and its prompts",
         f"assay run {dataset}": "evaluates the embedded model on it",
         **keeping,
         f"pytest {escape(name)}": "runs its tests",

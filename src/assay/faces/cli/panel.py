@@ -1,7 +1,7 @@
-"""The panel of a run on a terminal, as lines: from 60 columns on, and as tall as the screen allows.
+"""The progress panel of a run: for terminals of at least 60 columns, as tall as the screen allows.
 
-Drawn from a `RunProgress` alone. The lines are laid out here and not by a table of rich's: they are drawn
-several times a second beside a model that computes, and this takes a fifth of the time.
+It is drawn only from a `RunProgress`. The lines are laid out here and not by a rich table: they are drawn
+several times a second while a model computes, and this takes a fifth of the time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from assay.faces.cli.progress_words import (
 
 _MOST_ROWS = 30
 _LINES_AROUND = 9
-"""Lines of the panel that are no rows, at most, and the line of the prompt."""
+"""Maximum lines of the panel other than rows, plus the line of the shell prompt."""
 _GAP = "  "
 _SMALL_BAR = 16
 _NARROWEST_NAME = 12
@@ -40,7 +40,7 @@ _ASCII = str.maketrans({"━": "#", "─": "-", "–": "-", "…": "~"})
 
 
 class _Column(NamedTuple):
-    """One column of the rows; the first is as wide as is left for it."""
+    """One column of the rows; the first one takes the remaining width."""
 
     heading: str
     cell: Callable[[TrackProgress], str]
@@ -69,17 +69,17 @@ _LAYOUTS = (
     (_TASK, _METHOD, _SAMPLES, _SCORE, _INTERVAL),
     (_TASK, _METHOD, _SAMPLES, _SCORE),
 )
-"""The first that leaves room for the names is taken."""
+"""The panel uses the first layout that leaves enough width for the names."""
 
 
 class ProgressPanel:
-    """A run that goes on."""
+    """The panel of a run in progress."""
 
     def __init__(self, progress: RunProgress) -> None:
         self._progress = progress
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines as they fit into the terminal."""
+        """Yield the lines that fit into the terminal."""
         lines = self._lines(options.max_width, console.size.height)
         for segment in console.render(Text("\n").join(lines), options):
             is_changed = options.ascii_only and not segment.control
@@ -92,8 +92,8 @@ class ProgressPanel:
         lines += _table(rows, width) if rows else []
         if n_hidden:
             lines.append(Text(_format_hidden_rows(progress.tracks, n_hidden), style="dim"))
-        so_far = f"{format_duration(progress.seconds)} so far"
-        lines += _wrap_facts([*list_pace_facts(progress), *list_reuse_facts(progress), so_far], width, "dim")
+        elapsed = f"{format_duration(progress.seconds)} so far"
+        lines += _wrap_facts([*list_pace_facts(progress), *list_reuse_facts(progress), elapsed], width, "dim")
         lines += _wrap_facts(list_judge_facts(progress), width, "cyan")
         lines += _wrap_facts(list_count_facts(progress), width, "yellow")
         if progress.last_failure is not None:
@@ -104,16 +104,16 @@ class ProgressPanel:
         return lines[: max(1, height - 1)]
 
     def _head(self, width: int) -> Text:
-        """Return the bar over all samples, with what is said of it."""
+        """Return the progress bar over all samples with counts and time left."""
         progress = self._progress
-        said = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{format_percent(progress.share_done, 0)} %"
+        counts = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{format_percent(progress.share_done, 0)} %"
         if progress.phase in ("samples", "beforehand"):
-            said += f"{_GAP}{format_time_left(progress)}"
-        room = width - cell_len(PHASES[progress.phase]) - cell_len(said) - 2 * len(_GAP)
+            counts += f"{_GAP}{format_time_left(progress)}"
+        room = width - cell_len(PHASES[progress.phase]) - cell_len(counts) - 2 * len(_GAP)
         head = Text(PHASES[progress.phase], style="bold")
         if room > 0:
             head.append(f"{_GAP}{render_bar(progress.share_done, room)}", style="not bold green")
-        return head.append(f"{_GAP}{said}", style="not bold")
+        return head.append(f"{_GAP}{counts}", style="not bold")
 
 
 def render_bar(share: float, width: int) -> str:
@@ -123,7 +123,7 @@ def render_bar(share: float, width: int) -> str:
 
 
 def shorten_name(name: str, width: int) -> str:
-    """Return a name in so many cells at most: subsets of a dataset differ at the end of their names."""
+    """Shorten a name in the middle, since names of subsets differ at the end."""
     if cell_len(name) <= width:
         return name
     head = set_cell_size(name, (width - 1) // 3).rstrip()
@@ -134,9 +134,9 @@ def shorten_name(name: str, width: int) -> str:
 
 
 def choose_rows(tracks: Sequence[TrackProgress], most: int) -> tuple[list[TrackProgress], int]:
-    """Return the methods to show, in the plan's order, and how many are not shown.
+    """Return the methods to show, in the plan's order, and the number of hidden ones.
 
-    What is asked about now comes first, then what ended last, then what comes next.
+    Active methods have priority, then those that ended last, then those that come next.
     """
     if len(tracks) <= most:
         return list(tracks), 0
@@ -144,18 +144,18 @@ def choose_rows(tracks: Sequence[TrackProgress], most: int) -> tuple[list[TrackP
     active = [at for at in places if is_active(tracks[at])]
     ended = [at for at in reversed(places) if tracks[at].n_done >= tracks[at].n_samples]
     waiting = [at for at in places if not tracks[at].n_done and tracks[at].n_samples]
-    # One of two places goes to what comes next, as long as there is something.
+    # Every other place goes to methods that come next, if there are any.
     n_ended = max(most - len(active) - len(waiting), (most - len(active)) // 2, 0)
-    kept = sorted([*active, *ended[:n_ended], *waiting][:most])
-    return [tracks[at] for at in kept], len(tracks) - len(kept)
+    chosen = sorted([*active, *ended[:n_ended], *waiting][:most])
+    return [tracks[at] for at in chosen], len(tracks) - len(chosen)
 
 
 def _format_hidden_rows(tracks: Sequence[TrackProgress], n_hidden: int) -> str:
     n_ended = sum(track.n_done >= track.n_samples for track in tracks)
     n_active = sum(map(is_active, tracks))
     return (
-        f"{n_hidden:,} more rows; of all {len(tracks):,}, {n_ended:,} are done, {n_active:,} under way, "
-        f"{len(tracks) - n_ended - n_active:,} to come"
+        f"{n_hidden:,} more rows; of all {len(tracks):,}, {n_ended:,} done, {n_active:,} in progress, "
+        f"{len(tracks) - n_ended - n_active:,} waiting"
     )
 
 
@@ -166,7 +166,7 @@ def _table(rows: Sequence[TrackProgress], width: int) -> list[Text]:
 
 
 class _Grid:
-    """Rows in columns; the names take what the numbers leave."""
+    """Rows in columns; the names take the width that the numbers leave."""
 
     def __init__(self, columns: Sequence[_Column], rows: Sequence[TrackProgress], width: int) -> None:
         self._columns = columns
@@ -180,13 +180,13 @@ class _Grid:
         self._widths[0] = max(1, min(self._widths[0], room))
 
     def lines(self) -> list[Text]:
-        """Return the heading and the rows; of one task with several methods the name stands once."""
+        """Return the heading and the rows; a task with several methods is named once."""
         lines = [self._line([column.heading for column in self._columns], is_heading=True)]
         before = None
         for cells in self._cells:
-            shown = ["" if cells[0] == before else cells[0], *cells[1:]]
+            name = "" if cells[0] == before else cells[0]
             before = cells[0]
-            lines.append(self._line(shown))
+            lines.append(self._line([name, *cells[1:]]))
         return lines
 
     def _line(self, cells: Sequence[str], *, is_heading: bool = False) -> Text:
@@ -202,7 +202,7 @@ class _Grid:
 
 
 def _wrap_facts(facts: Sequence[str], width: int, style: str) -> list[Text]:
-    """Return facts with commas between them, in as many lines as they need."""
+    """Join facts with commas, in as many lines as needed."""
     lines: list[str] = []
     for fact in facts:
         if lines and cell_len(f"{lines[-1]}, {fact}") <= width - 1:

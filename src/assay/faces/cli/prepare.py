@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from assay.app.prepare import PreparedDataset
 
 FAILED = 2
-"""Exit status when data could not be made."""
+"""Exit status if data could not be created."""
 
 
 @click.command()
@@ -23,12 +23,12 @@ FAILED = 2
 @offline_option
 @json_option
 def prepare(folders: tuple[str, ...], offline: bool | None, is_json: bool) -> int | Answer:
-    """Run the make_dataset.py of UltraEval dataset folders, which makes their data from raw files.
+    """Run make_dataset.py in UltraEval dataset folders, which creates their data from raw files.
 
-    FOLDER is a dataset folder, a `datasets` folder or a whole checkout. The scripts are programs, run as they
-    are: read them first if they are not yours. One dataset shows each file written, with its rows; several
-    get one line each: ok, the raw file that is missing, or the error. Exit status 2 when a script failed;
-    among several, missing raw files alone are no failure.
+    FOLDER is a dataset folder, a `datasets` folder or a whole checkout. The scripts are executed as they are:
+    read them first if they are not yours. For one dataset, lists each written file with its rows; for
+    several, prints one line each: ok, the missing raw file, or the error. Exit status 2 if a script failed;
+    among several datasets, a missing raw file is not a failure.
     """
     from assay.app.prepare import disable_network, find_script_folders
 
@@ -44,7 +44,7 @@ def prepare(folders: tuple[str, ...], offline: bool | None, is_json: bool) -> in
 
 
 def _answer(folders: Sequence[Path], *, is_one: bool) -> Answer:
-    """Prepare datasets and return what came of each, for programs."""
+    """Prepare datasets and return the JSON answer."""
     from assay.app.dataset_state import DatasetState
     from assay.app.prepare import prepare
     from assay.faces.cli.answers import FileAnswer, PrepareAnswer, PreparedAnswer
@@ -85,22 +85,22 @@ def show_preparation(folder: Path) -> int:
 
 
 def show_preparations(folders: Sequence[Path]) -> int:
-    """Prepare datasets and print a line for each, and how many are of each kind; return the exit status."""
+    """Prepare datasets, print a line for each and the totals; return the exit status."""
     from assay.app.dataset_state import DatasetState
     from assay.app.prepare import prepare
     from assay.faces.cli.dataset_states import show_counts, show_states
 
     names = [folder.resolve().name for folder in folders]
     counts = show_states(names, ((one.state, _format_result(one)) for one in prepare(folders)))
-    show_counts(counts, "`assay prepare FOLDER` shows the problem of one, with its fix")
+    show_counts(counts, "run `assay prepare FOLDER` to see the problem of one dataset and its fix")
     return FAILED if counts[DatasetState.ERROR] else 0
 
 
 def _format_result(one: PreparedDataset) -> str:
     if one.problem is not None:
         head, *lines = one.problem.what.splitlines()
-        said = f"{head} {lines[-1].strip()}" if lines else head
-        return f"{said} ({one.problem.code})"
+        text = f"{head} {lines[-1].strip()}" if lines else head
+        return f"{text} ({one.problem.code})"
     return _format_written(one)
 
 
@@ -110,7 +110,7 @@ def _format_written(one: PreparedDataset) -> str:
     n_files = "" if len(one.files) == 1 else f" in {len(one.files)} files"
     changed = sum(file.change is Change.CHANGED for file in one.files)
     left_out = (
-        f"; the script left out {one.n_left_out:,} of the {one.n_raw_rows:,} raw rows"
+        f"; the script omitted {one.n_left_out:,} of the {one.n_raw_rows:,} raw rows"
         if one.n_left_out
         else ""
     )

@@ -1,4 +1,4 @@
-"""A run on a terminal, while it goes on: how the datasets were understood, and how far it is."""
+"""Terminal output of a run in progress: how Assay interprets the datasets, and the progress."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from assay.faces.cli.render import err, out, show_all_compiled
 from assay.hub.downloads import Download
 
 _NOTE_EVERY_S = 0.5
-"""How often its pace is noted, where it is shown less often."""
+"""Interval for recording the speed if it is shown less often."""
 
 
 class TerminalObserver(Observer):
-    """Shows a run while it goes on."""
+    """Shows a run in progress."""
 
     def __init__(self, way: ProgressMode = "auto", *, shows_plan: bool = True) -> None:
-        """`shows_plan`: whether to print how the datasets were understood, on standard output."""
+        """`shows_plan`: print how Assay interprets the datasets on standard output."""
         self._way = way
         self._shows_plan = shows_plan
         self._view: View | None = None
@@ -41,8 +41,8 @@ class TerminalObserver(Observer):
         self._looking = Budget(0.0)
         self._noting = Budget(_NOTE_EVERY_S)
         self._wakes = math.inf
-        """When there is something to do: this is asked with each answer."""
-        self._has_told_last = False
+        """The time of the next update; checked with each answer."""
+        self._has_shown_last = False
         self._downloads = DownloadScreen(way, self._draw_download)
 
     def __enter__(self) -> TerminalObserver:
@@ -54,7 +54,7 @@ class TerminalObserver(Observer):
         self._stop()
 
     def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
-        """Show how the datasets were understood."""
+        """Show how Assay interprets the datasets."""
         if not self._shows_plan:
             return
         form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
@@ -65,7 +65,7 @@ class TerminalObserver(Observer):
         show_all_compiled(compiled, tasks)
 
     def downloading(self, download: Download) -> None:
-        """Show how far a download from the hub is."""
+        """Show the progress of a download from the hub."""
         self._downloads.show(download)
 
     def _draw_download(self, line: Text | None) -> bool:
@@ -75,25 +75,25 @@ class TerminalObserver(Observer):
         return True
 
     def starting_over(self, why: str) -> None:
-        """Say why a finished run of the same command is not reused."""
+        """Print why a finished run of the same command is not reused."""
         if self._way in ("auto", "lines"):
             err.print(f"[yellow]{escape(why)}[/]", soft_wrap=True)
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
     ) -> None:
-        """Say where the run is kept, and what an earlier start has already done."""
+        """Print what an earlier start of the run has already done."""
         if earlier is not None and self._way in ("auto", "lines"):
             is_done = earlier.status is not RunStatus.RUNNING
-            state = str(earlier.status) if is_done else "begun before"
-            err.print(f"[dim]{folder} is {state}: {n_journaled:,} responses are kept[/]", soft_wrap=True)
+            state = f"{folder} is {earlier.status}" if is_done else f"resuming {folder}"
+            err.print(f"[dim]{state}: {n_journaled:,} stored responses[/]", soft_wrap=True)
         self._view = open_view(self._way, manifest, folder)
         if self._view is not None:
             self._looking = Budget(self._view.every_s)
             self._wakes = self._looking.next
 
     def preparing(self, tally: Tally) -> None:
-        """Show how far the questions are that come before the samples."""
+        """Show the progress of requests that come before the samples."""
         if tally is not self._rehearsal:
             self._rehearsal = tally
             self._gauge = ProgressGauge(is_beforehand=True)
@@ -101,14 +101,14 @@ class TerminalObserver(Observer):
             self._look(tally)
 
     def asking(self, gauge: ProgressGauge) -> None:
-        """Take the gauge of the samples."""
+        """Use the gauge of the samples."""
         self._gauge = gauge
 
     def progress(self, tally: Tally) -> None:
-        """Show how far the run is, and once that all samples are answered: scoring may take long."""
-        is_last = tally.n_done >= tally.n_samples and not self._has_told_last
+        """Show the progress, and once that all samples are answered, since scoring may take long."""
+        is_last = tally.n_done >= tally.n_samples and not self._has_shown_last
         if is_last or time.monotonic() >= self._wakes:
-            self._has_told_last |= is_last
+            self._has_shown_last |= is_last
             self._look(tally, is_last=is_last)
 
     def _look(self, tally: Tally, *, is_last: bool = False) -> None:
@@ -123,7 +123,7 @@ class TerminalObserver(Observer):
         self._wakes = min(self._looking.next, self._noting.next)
 
     def finished(self, run: FinishedRun) -> None:
-        """Take the panel away."""
+        """Remove the panel."""
         self._stop()
 
     def _stop(self) -> None:

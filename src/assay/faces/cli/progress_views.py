@@ -1,4 +1,4 @@
-"""Ways to show how a run goes on standard error: a panel, a line now and then, or JSON lines."""
+"""Progress of a run on standard error: a panel, lines or JSON lines."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from assay.faces.cli.render import err
 from assay.sources.datasets_library import showing_downloads
 
 SHARE = 0.004
-"""Of the run's time, what looking at it may take, and drawing as much again: less than a hundredth in all."""
+"""Maximum share of the run's time for computing the progress, and again for drawing it: below 1 % in all."""
 
 
 class Budget:
-    """When a thing may be done again: so often at most, and for a small share of the time at most.
+    """Limits how often an action runs: by an interval, and by its share of the time.
 
-    What it takes is this thread's own computing, since a thread also waits for others.
+    The cost is the CPU time of this thread, since a thread also waits for others.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Budget:
         computed: Callable[[], float] = time.thread_time,
     ) -> None:
         self.pause_s = every_s
-        """How long to wait until it is done again."""
+        """Seconds until the next time."""
         self.next = clock()
-        """When it is done again; at once, at first."""
+        """The time at which the action may run again; initially at once."""
         self._every_s = every_s
         self._clock = clock
         self._computed = computed
@@ -60,11 +60,11 @@ class Budget:
 
 
 ProgressMode: TypeAlias = Literal["auto", "lines", "json", "none"]
-"""What a person may choose between; `auto` is the panel where it can be drawn."""
+"""The values of --progress; `auto` is the panel if the terminal supports it."""
 
 
 def download_bars(way: ProgressMode = "auto") -> AbstractContextManager[None]:
-    """Show how far downloads are, where a person can see it."""
+    """Show the progress of downloads if standard error is a terminal."""
     return showing_downloads(way in ("auto", "lines") and sys.stderr.isatty())
 
 
@@ -83,20 +83,20 @@ class ProgressEvent(msgspec.Struct, frozen=True, tag="progress", tag_field="kind
 
 
 class View(Protocol):
-    """Shows how a run goes."""
+    """Shows the progress of a run."""
 
     every_s: float
-    """How often it has something to show, at most."""
+    """Minimum seconds between updates."""
 
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
-        """Look at the run, and show how it goes."""
+        """Show the current progress."""
 
     def close(self) -> None:
-        """Leave nothing behind that would stand in the way of the result."""
+        """Remove what was drawn."""
 
 
 def open_view(way: ProgressMode, manifest: RunManifest, folder: Path) -> View | None:
-    """Return the way that was chosen; None: nothing is shown."""
+    """Return the view for a mode; None to show nothing."""
     if way == "none":
         return None
     if way == "json":
@@ -105,14 +105,14 @@ def open_view(way: ProgressMode, manifest: RunManifest, folder: Path) -> View | 
 
 
 def can_draw(way: ProgressMode) -> bool:
-    """Whether something that moves is drawn: a dumb terminal cannot go back to what was drawn before."""
+    """Whether to draw a live display; a dumb terminal cannot overwrite earlier output."""
     return way == "auto" and err.is_terminal and not err.is_dumb_terminal
 
 
 class _RepeatedWriter:
-    """Something that is printed now and then, on another thread too while no answer comes.
+    """Prints at an interval, also from another thread while no answer arrives.
 
-    A model may load for minutes, and a cluster may have no room for just as long.
+    Loading a model, or waiting for a free node of a cluster, may take minutes.
     """
 
     def __init__(self, every_s: float, write: Callable[[RunProgress], None]) -> None:
@@ -126,14 +126,14 @@ class _RepeatedWriter:
         self._thread.start()
 
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
-        """Write how the run goes; on the run's own thread."""
+        """Write the progress, on the run's own thread."""
         progress = gauge.look(tally)
         with self._writing:
             self._seen, self._is_new = (gauge, tally, progress), True
             self._write(progress)
 
     def close(self) -> None:
-        """Write nothing more."""
+        """Stop writing."""
         self._has_ended.set()
         self._thread.join()
 
@@ -147,7 +147,7 @@ class _RepeatedWriter:
 
 
 class _LineView:
-    """Prints a line now and then."""
+    """Prints a line at an interval."""
 
     every_s = _LINE_EVERY_S
 
@@ -161,13 +161,13 @@ class _LineView:
         self._written.close()
 
     def _write(self, progress: RunProgress) -> None:
-        # What is done by the time of the first line needs none.
+        # A run that ends before the first interval prints no line.
         if progress.seconds >= self.every_s:
             err.print(Text(format_progress_line(progress)), soft_wrap=True)
 
 
 class _EventView:
-    """Prints a JSON object a line."""
+    """Prints one JSON object per line."""
 
     every_s = _EVENT_EVERY_S
 
@@ -189,7 +189,7 @@ class _EventView:
 
 
 class PanelView:
-    """Draws the panel on a thread of its own, so that it goes on while the model computes."""
+    """Draws the panel on its own thread, so that it stays live while the model computes."""
 
     every_s = _DRAW_EVERY_S
 
@@ -203,7 +203,7 @@ class PanelView:
         self._thread.start()
 
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
-        """Draw how the run goes from now on."""
+        """Draw this progress from now on."""
         self._seen = gauge, tally, gauge.look(tally)
 
     def show_download(self, line: Text | None) -> None:

@@ -1,4 +1,4 @@
-"""How a run goes, in words: what the panel and the plain lines both say."""
+"""Progress of a run as text, shared by the panel and the plain lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from assay.results.rows import format_metric_interval, format_metric_value
 
 PHASES: dict[Phase, str] = {
     "loading": "waiting for the model",
-    "beforehand": "asking beforehand",
+    "beforehand": "preparing",
     "samples": "samples",
     "scoring": "scoring",
 }
@@ -16,7 +16,7 @@ _SCORES_IN_A_LINE = 3
 
 
 def format_duration(seconds: float | None) -> str:
-    """Return a length of time: `2:03`, `1:02:03`, or `?` where it is not known."""
+    """Return a duration such as `2:03` or `1:02:03`; `?` if unknown."""
     if seconds is None:
         return "?"
     minutes, rest = divmod(round(seconds), 60)
@@ -25,18 +25,18 @@ def format_duration(seconds: float | None) -> str:
 
 
 def format_time_left(progress: RunProgress) -> str:
-    """Return how long it takes still: `2:03 left`, `at least 2:03 left`."""
+    """Return the remaining time: `2:03 left`, `at least 2:03 left`."""
     least = "at least " if progress.is_left_at_least and progress.seconds_left is not None else ""
     return f"{least}{format_duration(progress.seconds_left)} left"
 
 
 def format_rate(number: float) -> str:
-    """Return a rate with as many digits as a person reads while it changes."""
+    """Return a rate with few digits, readable while it changes."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
 
 
 def format_score(track: TrackProgress) -> str:
-    """Return a method's score so far, or when there will be one."""
+    """Return a method's score so far, or when it will be available."""
     if track.score is not None:
         return format_metric_value(track.score)
     return "at the end" if track.is_scored_late else "-"
@@ -48,14 +48,14 @@ def format_interval(track: TrackProgress) -> str:
 
 
 def format_failures(progress: RunProgress) -> str:
-    """Return how many samples failed, and of what: `3 failed (2 timeout, 1 too_long)`."""
+    """Return the failed samples by reason: `3 failed (2 timeout, 1 too_long)`."""
     reasons = sorted(progress.failures.items(), key=lambda item: -item[1])
     listed = ", ".join(f"{n:,} {reason}" for reason, n in reasons)
     return f"{progress.n_failed:,} failed ({listed})"
 
 
 def list_pace_facts(progress: RunProgress) -> list[str]:
-    """Return what is known of the speed."""
+    """Return the speed, workers and concurrency."""
     rates = {
         "samples/s": progress.samples_per_s,
         "requests/s": progress.requests_per_s,
@@ -65,7 +65,7 @@ def list_pace_facts(progress: RunProgress) -> list[str]:
     if progress.workers is not None:
         facts.append(_format_workers(progress.workers))
     if progress.concurrency is not None:
-        facts.append(f"{progress.concurrency:,} calls at once")
+        facts.append(f"{progress.concurrency:,} concurrent requests")
     if progress.n_retries:
         facts.append(f"{progress.n_retries:,} retries")
     if progress.seconds_silent > _SILENT_S and progress.phase == "samples":
@@ -74,7 +74,7 @@ def list_pace_facts(progress: RunProgress) -> list[str]:
 
 
 def _format_workers(workers: WorkersProgress) -> str:
-    """Return who answers: `3 workers on 2 nodes, 1 more awaited, 2 lost`."""
+    """Return the workers: `3 workers on 2 nodes, 1 more awaited, 2 lost`."""
     words = _format_count(workers.n_up, "worker")
     if workers.n_nodes:
         words += f" on {_format_count(workers.n_nodes, 'node')}"
@@ -88,7 +88,7 @@ def _format_count(n: int, noun: str) -> str:
 
 
 def list_judge_facts(progress: RunProgress) -> list[str]:
-    """Return how far a judge is with what it was given."""
+    """Return the progress of the judge."""
     judge = progress.judge
     if judge is None:
         return []
@@ -102,13 +102,13 @@ def list_judge_facts(progress: RunProgress) -> list[str]:
 
 
 def list_reuse_facts(progress: RunProgress) -> list[str]:
-    """Return how many answers were not asked for."""
-    known = {"kept from before": progress.n_journaled, "from the cache": progress.n_cached}
+    """Return the number of reused answers."""
+    known = {"from an earlier start": progress.n_journaled, "from the cache": progress.n_cached}
     return [f"{n:,} answers {where}" for where, n in known.items() if n]
 
 
 def list_count_facts(progress: RunProgress) -> list[str]:
-    """Return what became of samples that are not simply right or wrong, over all methods."""
+    """Return the numbers of unanswered, truncated and failed samples over all methods."""
     scores = [track.score for track in progress.tracks if track.score is not None]
     counts = {
         "unanswered": sum(score.n_unanswered for score in scores),
@@ -119,13 +119,13 @@ def list_count_facts(progress: RunProgress) -> list[str]:
 
 
 def is_active(track: TrackProgress) -> bool:
-    """Whether a method is asked about now."""
+    """Whether a method is in progress."""
     return 0 < track.n_done < track.n_samples
 
 
 def format_progress_line(progress: RunProgress) -> str:
-    """Return all of it as one line, for where nothing can be drawn."""
-    things = {"beforehand": "questions asked beforehand"}.get(progress.phase, "samples")
+    """Return the progress as one line, for output that is not a terminal."""
+    things = {"beforehand": "preparatory requests"}.get(progress.phase, "samples")
     parts = [f"{progress.n_done:,} of {progress.n_samples:,} {things}"]
     if progress.phase in ("loading", "scoring"):
         parts.append(PHASES[progress.phase])
@@ -145,6 +145,6 @@ def format_progress_line(progress: RunProgress) -> str:
 
 
 def flatten_line(text: str, at_most: int = 200) -> str:
-    """Return what a model or a server said in one line, cut where it is long."""
+    """Return a message of a model or server as one line, truncated."""
     flat = " ".join(text.split())
     return flat if len(flat) <= at_most else flat[: at_most - 3] + "..."

@@ -1,4 +1,4 @@
-"""How things look on a terminal."""
+"""Terminal output: errors, datasets, prompts and result tables."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from assay.results.subset_families import (
 
 _PIPE_WIDTH = 120
 SHOWN_PROMPT = 20_000
-"""Characters of one message of a prompt: a terminal lays out no millions of them."""
+"""Maximum characters of a prompt's message: a terminal cannot lay out millions."""
 _WIDEST = 1_000
 RETRY = "--retry-failed"
 _MOST = 100_000
@@ -61,33 +61,33 @@ _NOTES_SHOWN = 12
 _ANSWERS_SHOWN = 4
 _SHOWN_ANSWER = 200
 _FACTS_SHOWN = 8
-"""Different values of one fact that are shown of a dataset's subsets."""
+"""Maximum values of one fact to show for a dataset's subsets."""
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
 
 
 class Screen(Console):
-    """A terminal that texts cannot steer: they come from models, servers and files of others."""
+    """A console that replaces control characters, since texts come from models, servers and files."""
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """Print; the end of a text of more than 100,000 characters is left out."""
+        """Print; a text of more than 100,000 characters is truncated."""
         super().print(*(_cut(one) if isinstance(one, str) else one for one in objects), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Yield what is written, with signs in the place of characters that would be obeyed."""
+        """Yield the segments with visible symbols instead of control characters."""
         for segment in super().render(renderable, options):
             is_own = bool(segment.control)
             yield segment if is_own else segment._replace(text=segment.text.translate(_SIGNS))
 
 
 def _cut(text: str) -> str:
-    # Its end, and not its middle: what closes a tag must not stand without what opens it.
+    # Cut the end and not the middle: a closing tag must not lose its opening tag.
     return text if len(text) <= _MOST else f"{text[:_MOST]} ... ({len(text):,} characters in all)"
 
 
 def _console(*, stderr: bool = False) -> Console:
     console = Screen(stderr=stderr, highlight=False)
-    # A pipe or a file has no width of its own; a table cut to 80 columns there would lose its numbers.
+    # A pipe or a file has no width; a table truncated to 80 columns would lose its numbers.
     return console if console.is_terminal else Screen(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
 
 
@@ -96,13 +96,13 @@ err = _console(stderr=True)
 
 
 def pad_texts(texts: Sequence[str]) -> list[str]:
-    """Return texts filled up to one width on the terminal, where an East Asian character takes two cells."""
+    """Pad texts to one width in terminal cells; an East Asian character takes two."""
     width = max(map(cell_len, texts), default=0)
     return [text + " " * (width - cell_len(text)) for text in texts]
 
 
 def print_table(table: Table) -> None:
-    """Print a table whole: a terminal too narrow for it breaks the lines; nothing is left away."""
+    """Print a complete table; on a narrow terminal, lines wrap and nothing is omitted."""
     needed = out.measure(table, options=out.options.update(width=_WIDEST)).minimum
     if needed > out.width:
         table.width = needed
@@ -121,7 +121,7 @@ def simple_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, n_le
 
 
 def show_error(error: AssayError) -> None:
-    """Print every problem: code, place, what is wrong, and the fix on a line of its own."""
+    """Print every problem: code, place, what is wrong, and the fix on its own line."""
     for problem in error.problems[:MAX_SHOWN_PROBLEMS]:
         place = f" [bold]{escape(_relativize_origin(problem.where))}[/]" if problem.where else ""
         err.print(f"[bold red]{problem.code}[/]{place}", soft_wrap=True)
@@ -132,28 +132,28 @@ def show_error(error: AssayError) -> None:
 
 
 def _expand_fix(problem: Problem) -> str:
-    """Return a fix whose commands repeat what the person typed, so that they can be pasted."""
+    """Return a fix whose commands repeat the typed command line, ready to paste."""
     path = "" if problem.where is None else problem.where.path
-    # Commands of these errors add flags; others change flags that were given.
+    # The fixes of these errors add flags; others change given flags.
     if path not in sys.argv[1:] or not problem.code.startswith(("TABLE-", "SOURCE-")):
         return problem.fix
     return problem.fix.replace(f"assay run {shlex.quote(path)}", shlex.join(["assay", *sys.argv[1:]]))
 
 
 def _relativize_origin(where: Origin) -> str:
-    """Return a place as a person would write it: a file below the working folder by its path from there."""
+    """Return a place with the path relative to the working folder."""
     return str(where).removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def _relativize_text(text: str) -> str:
-    """Return a text in which files below the working folder are named by their paths from there."""
+    """Return a text with paths relative to the working folder."""
     return text.replace(f"{Path.cwd()}{os.sep}", "")
 
 
 def show_compiled(
     one: CompiledDataset, task: Task, *, n_prompts: int = 1, every_method: bool = False
 ) -> None:
-    """Print how a dataset was understood, and prompts of the samples that will be evaluated."""
+    """Print how Assay interprets a dataset, and prompts of its first samples."""
     spec = one.task.spec
     out.print(f"[bold]{escape(spec.name)}[/]  {spec.n_rows:,} rows, {one.kind} by {', '.join(spec.methods)}")
     _show_facts(one.facts(), one.notes)
@@ -169,7 +169,7 @@ def show_subsets(
     n_prompts: int = 1,
     every_method: bool = False,
 ) -> None:
-    """Print how the subsets of a dataset were understood: what they share, and prompts of the first one."""
+    """Print how Assay interprets the subsets of a dataset, and prompts of the first one."""
     first = compiled[0]
     n_rows = sum(one.task.spec.n_rows for one in compiled)
     kinds = ", ".join(dict.fromkeys(one.kind for one in compiled))
@@ -185,7 +185,7 @@ def show_subsets(
 
 
 def _merge_facts(compiled: Sequence[CompiledDataset]) -> list[tuple[str, str]]:
-    """Return the facts of subsets: once where all share a value, else how many subsets have which."""
+    """Merge the facts of subsets: a shared value once, otherwise the values with their counts."""
     found: dict[str, Counter[str]] = {}
     for one in compiled:
         for name, value in one.facts():
@@ -215,7 +215,7 @@ def _show_facts(facts: Sequence[tuple[str, str]], notes: Sequence[str]) -> None:
     for note in notes[:_NOTES_SHOWN]:
         out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
     if len(notes) > _NOTES_SHOWN:
-        out.print(f"  [yellow]note[/]      and {len(notes) - _NOTES_SHOWN:,} more; report.md has all")
+        out.print(f"  [yellow]note[/]      and {len(notes) - _NOTES_SHOWN:,} more in report.md")
 
 
 def show_all_compiled(
@@ -225,7 +225,7 @@ def show_all_compiled(
     n_prompts: int = 1,
     every_method: bool = False,
 ) -> None:
-    """Print how datasets were understood, the subsets of one together."""
+    """Print how Assay interprets datasets, with the subsets of a dataset together."""
     for family in group_by_family([task.spec for task in tasks]):
         names = {task.name for task in family.tasks}
         members = [pair for pair in zip(compiled, tasks, strict=True) if pair[1].spec.name in names]
@@ -261,7 +261,7 @@ def _right_answer(sample: Sample) -> str:
 
 
 def prompt_panel(prompt: Prompt, title: str) -> Panel:
-    """Return a prompt in a frame; the turns of a chat are named."""
+    """Return a prompt in a frame, with the roles of chat messages."""
     text = Text()
     if isinstance(prompt, str):
         text.append(shorten_text(prompt, SHOWN_PROMPT))
@@ -273,7 +273,7 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
     return Panel(text, title=escape(title), title_align="left", border_style="dim", expand=False)
 
 
-# Ten columns fit into 80 characters when their headings take two lines.
+# Ten columns fit into 80 characters if their headings take two lines.
 _NARROW_HEADINGS = ResultRow(
     "task",
     "method",
@@ -304,7 +304,7 @@ _NARROW_TEXT_HEADINGS = TextRow(
 
 
 def result_tables(manifest: RunManifest, metrics: Sequence[Metric]) -> list[Table]:
-    """Return the tables of scores with their company: shares of right answers, and perplexities."""
+    """Return the tables of scores with error bars and counts: shares of right answers, and perplexities."""
     tables = []
     shares, means = result_rows(metrics, manifest), mean_rows(metrics, manifest)
     if shares:
@@ -335,7 +335,7 @@ def _table(
 
 
 def group_tables(metrics: Sequence[Metric], manifest: RunManifest) -> list[Table]:
-    """Return the scores per group, shares and perplexities apart; none when there are no groups."""
+    """Return the tables of scores per group: shares and perplexities separately."""
     tables = []
     for headings, rows in group_rows(metrics, manifest):
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -350,13 +350,13 @@ def group_tables(metrics: Sequence[Metric], manifest: RunManifest) -> list[Table
 
 
 def _reorder_group_row(cells: Sequence[str], *, is_one_task: bool) -> list[str]:
-    """Return a line of groups as a terminal shows it: the group in front, the only task left away."""
+    """Return the cells of a group with the group first, and without the task if there is only one."""
     task, method, group, *rest = cells
     return [group, method, *rest] if is_one_task else [task, group, method, *rest]
 
 
 def show_result(run: FinishedRun, retry: str = RETRY) -> None:
-    """Print what came out and where it lies; `retry`: the flag that sends failed requests again."""
+    """Print the results and the path of the report; `retry` is the flag that repeats failed requests."""
     out.print()
     if run.manifest.status is RunStatus.ANSWERED:
         show_notes(run.came_up)
@@ -368,15 +368,15 @@ def show_result(run: FinishedRun, retry: str = RETRY) -> None:
 
 
 def _show_answer_counts(run: FinishedRun) -> None:
-    """Print what the model was asked, where nothing is scored yet."""
+    """Print the number of answers of a run that is not scored yet."""
     tally = run.tally
     failed = f", {tally.n_failed:,} samples failed" if tally.n_failed else ""
-    out.print(f"answers to {tally.n_requests:,} requests about {tally.n_samples:,} samples are kept{failed}")
+    out.print(f"stored answers to {tally.n_requests:,} requests for {tally.n_samples:,} samples{failed}")
     out.print(f"[dim]answers[/] {escape(str(run.folder))}", soft_wrap=True)
 
 
 def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = RETRY) -> None:
-    """Print the tables of a run, and what a person must not overlook."""
+    """Print the tables of a run, and warnings."""
     for table in result_tables(manifest, metrics):
         print_table(table)
     for groups in group_tables(metrics, manifest):
@@ -384,29 +384,29 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = 
         print_table(groups)
     for task, method, mass in average_over_subsets(metrics, "mass", manifest):
         out.print(
-            f"[dim]{escape(task)} {method}: {format_percent(mass)} % of the next-token probability fell on the "
-            "labels[/]"
+            f"[dim]{escape(task)} {method}: {format_percent(mass)} % of the next-token probability fell on "
+            "the labels[/]"
         )
     for share in count_disagreements(manifest):
         out.print(f"[dim]{escape(f'{share.name}: {share}')}[/]")
     for metric in select_headline_metrics(metrics, manifest):
-        # What a group lacks is told of its tasks.
+        # The warnings of a group appear at its tasks.
         for line in () if metric.task in manifest.groups else _warnings(metric, retry):
             style = "yellow" if metric.value is not None else "red"
-            said = escape(_relativize_text(f"{metric.task} {metric.method}: {line}"))
-            out.print(f"[{style}]{said}[/]", soft_wrap=True)
+            text = escape(_relativize_text(f"{metric.task} {metric.method}: {line}"))
+            out.print(f"[{style}]{text}[/]", soft_wrap=True)
     if (work := format_work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
     if (speed := format_speed_line(manifest)) is not None:
         out.print(f"[dim]server: {speed}[/]", soft_wrap=True)
-    if (recalled := format_reuse_line(manifest)) is not None:
-        out.print(f"[dim]{recalled}[/]", soft_wrap=True)
+    if (reuse := format_reuse_line(manifest)) is not None:
+        out.print(f"[dim]{reuse}[/]", soft_wrap=True)
 
 
 def show_failures(manifest: RunManifest, allowed: AllowedFailures, retry: str = RETRY) -> None:
-    """Print how many samples of a run failed, and which tasks have no score, with the exit status.
+    """Print the number of failed samples, the tasks without a score, and the exit status.
 
-    `retry`: the flag of the command that sends failed requests again.
+    `retry` is the flag of the command that repeats failed requests.
     """
     n_failed = sum(manifest.failures.values())
     if n_failed:
@@ -415,7 +415,7 @@ def show_failures(manifest: RunManifest, allowed: AllowedFailures, retry: str = 
     ends = ": exit status 3" if is_failed(manifest) else ""
     if manifest.status is RunStatus.UNSCORED:
         hint = "" if faults else "; --stage infer collects answers without scoring"
-        err.print(f"[red]nothing could be scored{ends}{hint}[/]", soft_wrap=True)
+        err.print(f"[red]no sample could be scored{ends}{hint}[/]", soft_wrap=True)
     elif faults:
         err.print(f"[red]no score for {escape(', '.join(faults))}{ends}[/]", soft_wrap=True)
 
@@ -423,16 +423,16 @@ def show_failures(manifest: RunManifest, allowed: AllowedFailures, retry: str = 
 def _show_failed_samples(manifest: RunManifest, allowed: AllowedFailures, n_failed: int, retry: str) -> None:
     n_samples = sum(task.n_samples for task in manifest.tasks)
     reasons = ", ".join(f"{n:,} {escape(reason)}" for reason, n in manifest.failures.items())
-    passes = f"which --allow-failures {allowed} lets pass"
+    verdict = f"within --allow-failures {allowed}"
     if allowed.are_exceeded(n_failed, n_samples):
-        passes = f"more than --allow-failures {allowed} lets pass: exit status 3"
-        # What was answered and could not be scored is not asked again.
-        passes += f"; {retry} asks them again" if manifest.failures.keys() - {SCORING} else ""
-    err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {passes}[/]", soft_wrap=True)
+        verdict = f"more than --allow-failures {allowed} permits: exit status 3"
+        # A retry does not repeat requests that were answered but could not be scored.
+        verdict += f"; repeat them with {retry}" if manifest.failures.keys() - {SCORING} else ""
+    err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {verdict}[/]", soft_wrap=True)
 
 
 def show_notes(notes: Sequence[str]) -> None:
-    """Print what a person should know about how a run went."""
+    """Print the notes of a run."""
     for note in notes[:_NOTES_SHOWN]:
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
     if len(notes) > _NOTES_SHOWN:
@@ -444,15 +444,17 @@ def _warnings(metric: Metric, retry: str) -> list[str]:
     if metric.n_failed and metric.value is not None:
         first = "" if metric.why is None else f"; {metric.why}"
         lines.append(
-            f"rows that failed and are not in the score: {metric.n_failed:,}{first}; "
-            f"`assay explain` says why, {retry} asks the model again"
+            f"failed rows, not part of the score: {metric.n_failed:,}{first}; "
+            f"see the reasons with `assay explain`, repeat them with {retry}"
         )
     if metric.n_unanswered > 0.02 * metric.n:
         lines.append(
-            f"outputs without an answer: {metric.n_unanswered:,}; `assay explain` shows why for each"
+            f"outputs without an answer: {metric.n_unanswered:,}; `assay explain` shows the rules tried"
         )
     if metric.n_truncated > 0.02 * metric.n:
-        lines.append(f"{metric.n_truncated:,} outputs were cut off; more --max-tokens may change the score")
+        lines.append(
+            f"{metric.n_truncated:,} outputs were truncated; a larger --max-tokens may change the score"
+        )
     if metric.value is None:
-        lines.append(f"nothing could be scored: {metric.why or NO_RIGHT_ANSWERS}")
+        lines.append(f"no sample could be scored: {metric.why or NO_RIGHT_ANSWERS}")
     return lines

@@ -18,19 +18,21 @@ if TYPE_CHECKING:
     from assay.results.read import StoredRun
 
 _LISTS = {
-    "datasets": Command("assay.faces.cli.datasets:datasets", "List the datasets in folders, not the runs.")
+    "datasets": Command(
+        "assay.faces.cli.datasets:datasets", "List datasets in folders or on the hub instead of runs."
+    )
 }
 
 
 @click.command()
 @click.argument("run", default="last")
 @runs_option
-@click.option("--markdown", is_flag=True, help="Print report.md as it is.")
+@click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 @json_option
 def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Answer | None:
-    """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest.
+    """Print the results of a run. RUN is a folder, an id or a prefix of one; `last` is the latest.
 
-    The folder of a benchmark is shown as `assay bench FOLDER` shows it.
+    For the folder of a benchmark, prints the same as `assay bench FOLDER`.
     """
     from assay.app.bench_page import is_bench, read_bench
     from assay.core.run import RunStatus
@@ -58,11 +60,11 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
         f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.model.name}"
     )
     if manifest.status is RunStatus.ANSWERED:
-        out.print("[yellow]answered, not scored yet: the same `assay run` with --stage score does that[/]")
+        out.print("[yellow]answered, not scored yet: score it with the same `assay run` and --stage score[/]")
         return None
     if not manifest.status.is_finished:
         n = sum(1 for _ in stored.responses())
-        out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` goes on from there[/]")
+        out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` resumes it[/]")
         return None
     show_metrics(manifest, stored.metrics())
     show_notes(manifest.notes)
@@ -74,11 +76,11 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
 @json_option
 @click.pass_context
 def ls(context: click.Context, runs_dir: str | None, is_json: bool) -> Answer | None:
-    """List the runs, the latest last; or datasets."""
+    """List runs, latest last; or datasets."""
     if context.invoked_subcommand is not None:
         if is_json:
             raise click.UsageError(
-                f"--json goes behind: assay ls {context.invoked_subcommand} --json", context
+                f"put --json at the end: assay ls {context.invoked_subcommand} --json", context
             )
         return None
     root = resolve_runs_folder(runs_dir)
@@ -89,7 +91,7 @@ def ls(context: click.Context, runs_dir: str | None, is_json: bool) -> Answer | 
 
 
 def _build_runs_answer(root: Path) -> RunsAnswer:
-    """Return the runs and the benchmarks in a folder, for programs."""
+    """Return the JSON answer: the runs and benchmarks in a folder."""
     from assay.app.bench_page import bench_folders
     from assay.faces.cli.answers import RunsAnswer, build_run_answer
 
@@ -99,7 +101,7 @@ def _build_runs_answer(root: Path) -> RunsAnswer:
 
 
 def _read_runs(root: Path) -> tuple[list[tuple[StoredRun, list[Metric]]], list[Problem]]:
-    """Return the runs in a folder with what they are judged by, and what is wrong with those left out."""
+    """Return the runs in a folder with their headline metrics, and the problems of unreadable ones."""
     from assay.core.errors import StoreError
     from assay.results.read import list_readable_runs
     from assay.results.subset_families import select_headline_metrics
@@ -129,7 +131,7 @@ def _show_list(root: Path) -> None:
     if problems:
         show_error(StoreError(problems))
     if not runs and not benches and not problems:
-        out.print(f"no runs under {root}/; `assay run data.csv` makes one")
+        out.print(f"no runs under {root}/; create one with `assay run data.csv`")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("run", "status", "started", "model", "task", "method", "score", "95 % interval"):

@@ -33,41 +33,41 @@ _SHOWN_CHARS = 40
 
 @click.command()
 @click.argument("run", default="last")
-@click.option("--extract", metavar="NAME|regex:PATTERN", help="How the answer is found in what was written.")
+@click.option(
+    "--extract", metavar="NAME|regex:PATTERN", help="Extractor that finds the answer in the output."
+)
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
     metavar="NAME[,NAME]",
-    help="The first decides. own:NAME is one that the dataset's own code reports.",
+    help="Metrics; the first is the headline. own:NAME is a metric of the dataset's own code.",
 )
 @click.option(
     "--metric-arg",
     "metric_args",
     multiple=True,
     metavar="KEY=VALUE",
-    help="An argument of the metrics; METRIC.KEY=VALUE of one of them.",
+    help="Argument of all metrics; METRIC.KEY=VALUE for one of them.",
 )
 @click.option(
     "--score-by",
     type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),
-    help="The normalisation that decides in ppl.",
+    help="Normalisation that decides for the method ppl.",
 )
 @match_option
 @several_right_option
-@click.option("--judge", metavar="MODEL", help="A model that says whether answers are right.")
-@click.option(
-    "--judge-arg", "judge_args", multiple=True, metavar="KEY=VALUE", help="An argument of the judge."
-)
+@click.option("--judge", metavar="MODEL", help="Model that grades the answers.")
+@click.option("--judge-arg", "judge_args", multiple=True, metavar="KEY=VALUE", help="Argument of the judge.")
 @click.option(
     "--judge-prompt",
     metavar="FILE",
-    help="What the judge is asked: a text with {answer}, {reference} and fields of the row.",
+    help="Prompt template of the judge, with {answer}, {reference} and fields of the row.",
 )
-@click.option("--method", "methods", multiple=True, help="Only this method is scored in another way.")
-@click.option("--task", "tasks", multiple=True, help="Only this task is.")
-@click.option("--name", metavar="LABEL", help="What the scoring is called. [what was chosen]")
-@click.option("--use", metavar="SCORING", help="Show an earlier scoring again: its number or its name.")
+@click.option("--method", "methods", multiple=True, help="Rescore only this method.")
+@click.option("--task", "tasks", multiple=True, help="Rescore only this task.")
+@click.option("--name", metavar="LABEL", help="Name of the scoring. [derived from the options]")
+@click.option("--use", metavar="SCORING", help="Make an earlier scoring current, by number or name.")
 @click.option("--list-scorings", is_flag=True, help="List the scorings of the run with their numbers.")
 @click.option("--list", "list_names", is_flag=True, help="List the extractors and metrics by name.")
 @allow_failures_option
@@ -86,10 +86,10 @@ def score(
     offline: bool | None,
     **chosen: Any,
 ) -> int | Answer:
-    """Score the answers of a run again, without its model. RUN is a folder, an id or `last`.
+    """Rescore the answers of a run without its model. RUN is a folder, an id or `last`.
 
-    The run's own score is kept, and so is every other. Without options, answers are scored as the run
-    was, by this version of Assay.
+    All scorings are kept, including the run's own. Without options, answers are scored in the same way as in
+    the run, by this version of Assay.
     """
     if list_names:
         return _build_names_answer() if is_json else _show_names()
@@ -104,21 +104,21 @@ def score(
         entry = show(stored.path, use)
         if is_json:
             return _build_scorings_answer(stored)
-        click.echo(f"shown now: {entry.name}")
+        click.echo(f"current scoring: {entry.name}")
         return 0
     from assay.app.allowed_failures import AllowedFailures, is_failed, read_allowed_failures
     from assay.app.rescore import rescore
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_failures
 
-    said = None if allow_failures is None else AllowedFailures.parse(allow_failures)
+    allowed = None if allow_failures is None else AllowedFailures.parse(allow_failures)
     with TerminalObserver(shows_plan=False) as observer:
         done = rescore(
             stored.path,
             _choices(**chosen),
             label=name,
             offline=is_offline(offline),
-            allowed=said,
+            allowed=allowed,
             observer=observer,
         )
     status = FAILED_SAMPLES if is_failed(done.manifest) else 0
@@ -195,7 +195,7 @@ def _show_names() -> int:
     out.print("[bold]metrics[/]")
     for name in METRICS:
         out.print(f"  {name:<20} {', '.join(list_metric_arguments(name))}".rstrip(), markup=False)
-    out.print("  own:NAME             any that the dataset's own code reports", markup=False)
+    out.print("  own:NAME             any metric of the dataset's own code", markup=False)
     return 0
 
 
@@ -223,7 +223,7 @@ def _show_rescored(done: RescoreResult) -> None:
     show_notes(done.came_up)
     _show_changes(done.changes)
     out.print(
-        f"[dim]scoring[/] {escape(str(done.folder))}, shown as {escape(done.entry.name)}", soft_wrap=True
+        f"[dim]scoring[/] {escape(str(done.folder))}, stored as {escape(done.entry.name)}", soft_wrap=True
     )
 
 
@@ -234,14 +234,14 @@ def _show_changes(changes: ScoringChanges) -> None:
     from assay.faces.cli.render import out, print_table
 
     if not changes.n_changed:
-        out.print(f"none of {changes.n:,} scores changed")
+        out.print(f"no changes in {changes.n:,} scores")
         return
     out.print(
-        f"{changes.n_changed:,} of {changes.n:,} scores changed: {changes.n_gained:,} are worth more, "
-        f"{changes.n_lost:,} less"
+        f"{changes.n_changed:,} of {changes.n:,} scores changed: {changes.n_gained:,} higher, "
+        f"{changes.n_lost:,} lower"
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("sample", "method", "target", "the run said", "this scoring says"):
+    for heading in ("sample", "method", "target", "original scoring", "new scoring"):
         table.add_column(heading, overflow="fold")
     for one in changes.first:
         cells = (
@@ -256,13 +256,13 @@ def _show_changes(changes: ScoringChanges) -> None:
 
 
 def _format_score(score: Score) -> str:
-    """Return what a scoring found and what that is worth, in a few words."""
-    worth = str(score.verdict) if score.value is None else f"{score.value:g}"
+    """Return the answer, value and rule of a score, shortened."""
+    value = str(score.verdict) if score.value is None else f"{score.value:g}"
     answer = score.answer
     if answer is None:
-        return worth
+        return value
     short = answer if len(answer) <= _SHOWN_CHARS else answer[: _SHOWN_CHARS - 3] + "..."
-    return f"{short!r} {worth} ({score.rule or '-'})"
+    return f"{short!r} {value} ({score.rule or '-'})"
 
 
 def _build_scorings_answer(stored: StoredRun) -> Answer:
@@ -294,11 +294,11 @@ def _show_scorings(stored: StoredRun) -> int:
     from assay.results.scoring_changes import iter_scorings
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("scoring", "task", "method", "metric", "score", "95 % interval", "to the first", ""):
+    for heading in ("scoring", "task", "method", "metric", "score", "95 % interval", "difference", ""):
         table.add_column(heading, overflow="fold")
     for one in iter_scorings(stored):
         marks = [
-            *(["shown"] if one.is_shown else []),
+            *(["current"] if one.is_shown else []),
             *(["older answers"] if one.is_of_older_answers else []),
         ]
         head, mark = one.name, ", ".join(marks)
@@ -318,5 +318,5 @@ def _show_scorings(stored: StoredRun) -> int:
         if not one.heads:
             table.add_row(escape(head), "not scored", *[""] * 5, mark)
     print_table(table)
-    out.print("[dim]`assay score RUN --use NUMBER` shows another[/]")
+    out.print("[dim]switch with `assay score RUN --use NUMBER`[/]")
     return 0

@@ -13,43 +13,48 @@ from assay.faces.cli.lazy import Command, LazyGroup
 if TYPE_CHECKING:
     from assay.app.team.team import Team
 
-_PARTS = {"token": Command("assay.faces.cli.serve_token:token", "Make, list and revoke tokens.")}
+_PARTS = {"token": Command("assay.faces.cli.serve_token:token", "Create, list and revoke access tokens.")}
 _FIRST_TOKEN = "owner"
 _TAKEN = "TEAM-020"
 
 
 @click.command(cls=LazyGroup, table=_PARTS, invoke_without_command=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), help="[8422, or a free one where that is taken]")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name by which a proxy calls it.")
-@click.option("--home", metavar="DIR", help="The server's own folder: database, uploads, logs. [assay-team]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port. [8422, or a free one if that is taken]")
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Additional host name to accept, such as that of a proxy.",
+)
+@click.option("--home", metavar="DIR", help="Folder of the server: database, uploads, logs. [assay-team]")
 @click.option(
     "--database",
     metavar="FILE|URL",
     envvar="ASSAY_TEAM_DATABASE",
-    help="A file, or postgresql://... [team.db in --home]",
+    help="Database: a file or postgresql://... [team.db in --home]",
 )
-@click.option("--runs-dir", metavar="DIR", help="Where runs are kept. [runs]")
-@click.option("--workers", type=int, metavar="N", help="Evaluations done at a time on this machine. [1]")
-@click.option("--datasets", multiple=True, metavar="DIR", help="A folder whose tables are registered.")
+@click.option("--runs-dir", metavar="DIR", help="Folder of runs. [runs]")
+@click.option("--workers", type=int, metavar="N", help="Concurrent evaluations on this machine. [1]")
+@click.option("--datasets", multiple=True, metavar="DIR", help="Folder of tables to register.")
 @click.option(
     "--allow-python",
     multiple=True,
     metavar="DIR",
-    help="A folder whose datasets are registered, those in Python too: their code is run.",
+    help="Folder of datasets to register, including Python code, which the server will execute.",
 )
-@click.option("--data-root", metavar="DIR", help="The folder that holds data by name.")
-@click.option("--max-upload-mb", type=int, metavar="N", help="The largest dataset that may be uploaded. [64]")
-@click.option("--offline", is_flag=True, default=None, help="Connect to nothing but the models' endpoints.")
+@click.option("--data-root", metavar="DIR", help="Folder with data files referenced by name.")
+@click.option("--max-upload-mb", type=int, metavar="N", help="Maximum size of an uploaded dataset. [64]")
+@click.option("--offline", is_flag=True, default=None, help="Block all connections except to model servers.")
 @click.pass_context
 def serve(
     context: click.Context, /, host: str, port: int | None, allow_host: tuple[str, ...], **flags: Any
 ) -> None:
-    """Serve a team: datasets, models, a queue of evaluations and their results, over HTTP.
+    """Start a team server over HTTP: datasets, models, a queue of evaluations and their results.
 
-    What is not given here is taken from assay-team.toml in the working folder. The first start prints a
-    token for the owner. On this machine anybody may look without one; to start something needs a token, and
-    so does everything when --host names another address.
+    Options that are not given are read from assay-team.toml in the working folder. The first start prints a
+    token for the owner. From this machine, reading needs no token; starting evaluations does. With another
+    --host address, everything needs a token.
 
     \b
     assay serve --datasets data --workers 2
@@ -82,12 +87,12 @@ def serve(
             f"{settings.workers} workers, database {team.database.place}"
         )
         print_first_token(team)
-        click.echo(f"serving at {server.address}  (Ctrl-C ends)")
+        click.echo(f"serving at {server.address}  (Ctrl-C to stop)")
         server.serve()
 
 
 def print_first_token(team: Team) -> None:
-    """Print a token for the owner when nobody has one: who starts the server may do everything."""
+    """Create and print a token for the owner if there is none."""
     from assay.core.roles import Role
 
     tokens = team.tokens.every()
@@ -98,6 +103,6 @@ def print_first_token(team: Team) -> None:
         except StoreError as error:
             if error.problems[0].code != _TAKEN:
                 raise
-            # Another server on the same database was quicker, and has printed it.
+            # Another server on the same database has created and printed it meanwhile.
             return
-        click.echo(f"the owner's token, shown this once: {token}")
+        click.echo(f"owner token, shown only once: {token}")

@@ -17,7 +17,7 @@ _MOST_DAYS = 36_500
 
 
 def _check_days(_context: click.Context, _parameter: click.Parameter, days: float | None) -> float | None:
-    """Refuse what is no time: a token until `nan` would be kept as one for ever."""
+    """Reject values that are not a time: `nan` would make a token that never expires."""
     if days is not None and not 0 < days <= _MOST_DAYS:
         raise click.BadParameter(f"{days:g} is not between 0 and {_MOST_DAYS}")
     return days
@@ -27,10 +27,12 @@ _P = ParamSpec("_P")
 
 
 def _add_database_options(command: Callable[Concatenate[TeamSettings, _P], None]) -> Callable[..., None]:
-    """Let a command take --home and --database itself; `assay serve --home DIR token ...` works too."""
+    """Add --home and --database to a command; `assay serve --home DIR token ...` works too."""
 
-    @click.option("--home", metavar="DIR", help="The server's folder. [assay-team]")
-    @click.option("--database", metavar="PLACE", help="A file, or postgresql://... [team.db in --home]")
+    @click.option("--home", metavar="DIR", help="Folder of the server. [assay-team]")
+    @click.option(
+        "--database", metavar="PLACE", help="Database: a file or postgresql://... [team.db in --home]"
+    )
     @click.pass_obj
     @wraps(command)
     def placed(
@@ -47,7 +49,7 @@ def _add_database_options(command: Callable[Concatenate[TeamSettings, _P], None]
 
 @click.group()
 def token() -> None:
-    """Make, list and revoke the tokens of a team's server. They count at once, also while it runs.
+    """Create, list and revoke access tokens of a team server. Changes apply at once, also while it runs.
 
     \b
     assay serve token add ann --role runner --days 90
@@ -62,12 +64,12 @@ def token() -> None:
     "--role",
     type=click.Choice(["reader", "runner", "owner"]),
     required=True,
-    help="reader looks; runner starts evaluations and stops their own; owner may do everything.",
+    help="reader: read only; runner: also start evaluations and stop their own; owner: everything.",
 )
-@click.option("--days", type=float, callback=_check_days, metavar="N", help="How long it counts. [for ever]")
+@click.option("--days", type=float, callback=_check_days, metavar="N", help="Days until it expires. [never]")
 @_add_database_options
 def add(settings: TeamSettings, name: str, role: str, days: float | None) -> None:
-    """Make a token and print it: it is not kept, and never shown again."""
+    """Create a token and print it. It is not stored and cannot be shown again."""
     from assay.app.team.registering import check_name
     from assay.app.team.team import open_team
     from assay.core.roles import Role
@@ -92,20 +94,20 @@ def list_tokens(settings: TeamSettings, as_json: bool) -> None:
         click.echo(msgspec.json.encode(tokens).decode())
         return
     for one in tokens:
-        until = "for ever" if one.expires_at is None else f"until {_day(one.expires_at)}"
-        click.echo(f"{one.name}  {one.role}  made {_day(one.created_at)}, counts {until}")
+        expiry = "never expires" if one.expires_at is None else f"expires {_day(one.expires_at)}"
+        click.echo(f"{one.name}  {one.role}  created {_day(one.created_at)}, {expiry}")
 
 
 @token.command()
 @click.argument("name")
 @_add_database_options
 def revoke(settings: TeamSettings, name: str) -> None:
-    """Make a token worthless."""
+    """Revoke a token."""
     from assay.app.team.team import open_team
 
     with open_team(settings) as team:
         team.tokens.revoke(name)
-    click.echo(f"the token {name!r} no longer counts")
+    click.echo(f"revoked the token {name!r}")
 
 
 def _day(seconds: float) -> str:

@@ -1,8 +1,8 @@
 """Standard output and error that never stop a command.
 
-`assay run data.csv | head -1` closes the pipe after a line; the run must still complete. So output that
-nobody reads is discarded, and the exit status stays that of the command. Output that cannot be written for
-another reason, such as a full disk, is reported when the command is done.
+`assay run data.csv | head -1` closes the pipe after one line, and the run must still complete. So output to a
+closed pipe is discarded, and the exit status stays that of the command. Output that cannot be written for
+another reason, such as a full disk, is reported at the end of the command.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class LastingFile(FileIO):
-    """A file descriptor that takes everything: what cannot be written is discarded."""
+    """A file descriptor that accepts everything: output that cannot be written is discarded."""
 
     fault: OSError | None = None
-    """Why output was lost, other than that its reader went away."""
+    """Why output was lost, other than a closed pipe."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "wb", closefd=False)
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write data, or discard it and all that follows."""
+        """Write data, or discard it and all further data."""
         try:
             while (n_written := super().write(data)) is None:
-                # The descriptor does not block, and is full.
+                # The descriptor is non-blocking and full.
                 select.select((), (self,), ())
         except OSError as error:
             if not isinstance(error, BrokenPipeError):
@@ -46,21 +46,21 @@ class LastingFile(FileIO):
 
 
 def install_streams() -> None:
-    """Make standard output and error such files; descriptors that are closed lead nowhere."""
+    """Replace standard output and error by such files; connect closed descriptors to the null device."""
     _reserve_descriptors()
     sys.stdout = _wrap_stream(sys.stdout, 1)
     sys.stderr = _wrap_stream(sys.stderr, 2)
 
 
 def find_output_error() -> OSError | None:
-    """Return why standard output could not be written; None where it was, or its reader went away."""
+    """Return why standard output could not be written; None if it was, or if its pipe was closed."""
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.fault if isinstance(raw, LastingFile) else None
 
 
 def _reserve_descriptors() -> None:
-    """Open the null device where a standard descriptor is closed: a file of the run would take its number."""
+    """Open the null device for closed standard descriptors, so that no file of the run takes their number."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -70,7 +70,7 @@ def _reserve_descriptors() -> None:
 
 def _wrap_stream(stream: TextIO | None, descriptor: int) -> TextIOWrapper:
     file = BufferedWriter(LastingFile(descriptor))
-    # Shows the code of a character that output cannot hold: an ASCII terminal must not end a Korean run.
+    # Write unencodable characters as escapes: an ASCII terminal must not end a run with Korean text.
     errors = "backslashreplace"
     if not isinstance(stream, TextIOWrapper):
         return TextIOWrapper(file, encoding="utf-8", errors=errors)

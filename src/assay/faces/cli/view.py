@@ -16,14 +16,19 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
 @click.argument("runs", nargs=-1, metavar="[RUNS]...")
 @runs_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), help="[8421, or a free one where that is taken]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port. [8421, or a free one if that is taken]")
 @click.option(
     "--token",
     envvar="ASSAY_VIEW_TOKEN",
-    help="What a visitor must show; `new` makes one. [none here, a new one beyond this machine]",
+    help="Access token for visitors; `new` creates one. [none on this machine, otherwise a new one]",
 )
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name by which a proxy calls it.")
-@click.option("--open/--no-open", "opens", default=None, help="Open a browser. [where there is a screen]")
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Additional host name to accept, such as that of a proxy.",
+)
+@click.option("--open/--no-open", "opens", default=None, help="Open a browser. [if there is a screen]")
 def view(
     runs: tuple[str, ...],
     runs_dir: str | None,
@@ -33,10 +38,10 @@ def view(
     allow_host: tuple[str, ...],
     opens: bool | None,
 ) -> None:
-    """Show runs in a browser, also while they go on. RUNS are folders of runs, or runs.
+    """Show runs in a browser, also while they are in progress. RUNS are folders of runs, or runs.
 
-    Only this machine can look, unless --host names another address: then a visitor needs the token that is
-    printed. Nothing is changed by looking.
+    The page is only reachable from this machine, unless --host names another address: then visitors need the
+    printed token. The viewer never changes a run.
 
     \b
     assay view
@@ -57,7 +62,7 @@ def view(
         ) from error
 
     def started(address: str) -> None:
-        click.echo(f"runs are shown at {address}  (Ctrl-C ends)")
+        click.echo(f"showing runs at {address}  (Ctrl-C to stop)")
         if opens if opens is not None else _has_screen():
             import webbrowser
 

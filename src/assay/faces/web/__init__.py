@@ -1,1 +1,1 @@
-"""The web face: the viewer and the team server. Knows Litestar; the rest of the house does not."""
+"""The viewer and the team server. Only this package uses Litestar."""

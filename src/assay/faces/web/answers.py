@@ -1,4 +1,4 @@
-"""Bodies of answers: compressed where that pays, and not sent to whoever has them already."""
+"""Bodies of responses: compressed if worthwhile, and not sent again to clients that have them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from litestar import MediaType, Request, Response
 
 _WORTH = 16 << 10
-"""Shorter bodies are sent as they are."""
+"""Shorter bodies are not compressed."""
 _QUICK = 3
 
 
 class ResponseBody:
-    """Bytes with a tag that changes when they do."""
+    """Bytes with a tag that changes with the content."""
 
     def __init__(self, content: bytes, tag: str, media_type: str = MediaType.JSON) -> None:
         self.content = content
@@ -31,7 +31,7 @@ class ResponseBody:
 def build_response(
     request: Request[Any, Any, Any], body: ResponseBody, *, keep: str = "private, no-cache"
 ) -> Response[bytes]:
-    """Return the answer that holds a body; `no-cache` has the browser ask whether it is still the same."""
+    """Return the response with a body; `no-cache` makes the browser revalidate it."""
     tag = f'"{body.tag}"'
     headers = {"etag": tag, "cache-control": keep, "vary": "accept-encoding"}
     if tag in request.headers.get("if-none-match", ""):
@@ -44,7 +44,7 @@ def build_response(
 
 
 def _can_compress_for(request: Request[Any, Any, Any]) -> bool:
-    """Whether to compress: within one machine it only takes time. A proxy there does it for others."""
+    """Whether to compress: not for clients on this machine, where it only costs time."""
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return False
     try:

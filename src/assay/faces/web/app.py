@@ -1,4 +1,4 @@
-"""The application that `assay view` and `assay serve` are made of: routers behind one gate."""
+"""The ASGI application of `assay view` and `assay serve`: routers behind one gate."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _WRONG = re.compile(r"Invalid enum value '?(?P<value>[^']*)'?")
 
 
 def describe_expected(annotation: Any, place: str, message: str) -> str:
-    """Return what is expected at a place of an annotated value; empty where the message says it already.
+    """Return what is expected at a place of an annotated value; empty if the message already says it.
 
-    `place` is written as msgspec writes it: `settings.method[0]`.
+    `place` has the syntax of msgspec: `settings.method[0]`.
     """
     try:
         found = list(_find_types(types.type_info(annotation), _STEP.findall(place)))
@@ -100,14 +100,14 @@ _NOT_FOUND = (404, _NOT_BY_THIS_METHOD)
 
 
 class WebSettings(msgspec.Struct, frozen=True):
-    """How a server lets itself be reached."""
+    """Hosts, authentication and limits of a server."""
 
     hosts: Hosts
-    """The names under which it answers."""
+    """The host names that it accepts."""
     sessions: Sessions
-    """Who is who."""
+    """The tokens and sessions of visitors."""
     without_token: Role | None = None
-    """What a visitor without a token may do; None: nothing but open pages."""
+    """The role of a visitor without a token; None: only public pages."""
     bounds: Bounds = Bounds()
 
 
@@ -118,7 +118,7 @@ def make_app(
     openapi: OpenAPIConfig | None = None,
     on_shutdown: Sequence[Callable[[], None]] = (),
 ) -> Gate:
-    """Return the application. Every handler needs a reader at least, unless it is `PUBLIC`."""
+    """Return the application. Every handler requires at least the role reader, unless it is `PUBLIC`."""
     app = Litestar(
         list(routers),
         guards=[require_role(Role.READER)],
@@ -130,7 +130,7 @@ def make_app(
             Exception: handle_unexpected_error,
         },
         openapi_config=openapi,
-        # The gate bounds bodies, and knows who may send more.
+        # The gate limits bodies, depending on the path.
         request_max_body_size=None,
         logging_config=None,
         before_send=[_set_allow_header],
@@ -141,14 +141,14 @@ def make_app(
     )
 
 
-def build_error_response(refusal: HttpError) -> Response[bytes]:
-    """Return a refusal as an answer."""
-    headers = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
-    return Response(refusal.body(), status_code=refusal.status, media_type=MediaType.JSON, headers=headers)
+def build_error_response(error: HttpError) -> Response[bytes]:
+    """Return the response of an error."""
+    headers = {"www-authenticate": "Bearer"} if error.status == 401 else None
+    return Response(error.body(), status_code=error.status, media_type=MediaType.JSON, headers=headers)
 
 
-def _handle_http_error(_: Request[Any, Any, Any], refusal: HttpError) -> Response[bytes]:
-    return build_error_response(refusal)
+def _handle_http_error(_: Request[Any, Any, Any], error: HttpError) -> Response[bytes]:
+    return build_error_response(error)
 
 
 def _handle_assay_error(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
@@ -156,7 +156,7 @@ def _handle_assay_error(_: Request[Any, Any, Any], error: AssayError) -> Respons
 
 
 def _handle_litestar_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
-    """Say what Litestar found wrong. Its own words repeat the address, which may be anything."""
+    """Describe an error of Litestar, without its own message, which repeats the untrusted address."""
     if error.status_code in _NOT_FOUND:
         return build_error_response(unknown_address_error(error.status_code))
     if error.status_code >= 500:
@@ -167,20 +167,18 @@ def _handle_litestar_error(request: Request[Any, Any, Any], error: HTTPException
 
 
 def _handle_recursion_error(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
-    """Refuse a body of brackets within brackets. Litestar lets this error of its decoder out."""
+    """Reject a body with deeply nested brackets; Litestar does not catch this error of its decoder."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None or trace.tb_frame.f_code is not decode_json.__code__:
-        # Our own, and no word on the body.
+        # An error of our own code, not about the body.
         return handle_unexpected_error(request, error)
-    return build_error_response(
-        malformed_request_error("the body is nested too deeply: brackets within brackets, hundreds of them")
-    )
+    return build_error_response(malformed_request_error("the body is nested too deeply"))
 
 
 def _describe_fault(request: Request[Any, Any, Any], fault: dict[str, Any]) -> str:
-    """Return what is wrong at one place of a request, and what is expected there."""
+    """Describe what is wrong at one place of a request and what is expected there."""
     place, message = str(fault.get("key", "body")), str(fault.get("message", ""))
     parameters = request.route_handler.parsed_fn_signature.parameters
     name = place.partition("[")[0]
@@ -192,13 +190,13 @@ def _describe_fault(request: Request[Any, Any, Any], fault: dict[str, Any]) -> s
 
 
 async def _set_allow_header(message: Message, scope: Scope) -> None:
-    """Name all methods of an address: Litestar names those of the first handler that was registered."""
+    """List all methods of an address: Litestar lists only those of the first registered handler."""
     if message["type"] != "http.response.start":
         return
     if scope.get("method") == "OPTIONS" or message["status"] == _NOT_BY_THIS_METHOD:
         path = scope["path"].rstrip("/") or "/"
         routes = scope["litestar_app"].routes
-        # An address that is spelled out hides those with a part to be filled in.
+        # A literal path takes precedence over paths with parameters.
         found = [route for route in routes if route.path == path] or [
             route for route in routes if re.fullmatch(re.sub(r"{[^}]+}", "[^/]+", route.path_format), path)
         ]
@@ -207,6 +205,6 @@ async def _set_allow_header(message: Message, scope: Scope) -> None:
 
 
 def handle_unexpected_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Log an error that nobody foresaw, and say no more than that there was one."""
+    """Log an unexpected error, and answer without details."""
     _log.error("%s %s", request.method, request.url.path, exc_info=error)
     return build_error_response(internal_error())

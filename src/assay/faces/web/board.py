@@ -1,4 +1,4 @@
-"""What the leaderboard's page fetches: the board of the runs, made again when one of them changes."""
+"""The data of the leaderboard page: the board of the runs, rebuilt when a run changes."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ _AnyRequest = Request[Any, Any, Any]
 
 
 class BoardCache:
-    """The board, kept as long as no run changes. Called from threads."""
+    """The board, cached until a run changes. Thread-safe."""
 
     def __init__(
         self,
         runs: RunList,
         open_indexes: Callable[[], IndexedRuns],
-        wishes_of: Callable[[IndexedRuns], BoardOptions] = lambda _: BoardOptions({}, None),
+        read_options: Callable[[IndexedRuns], BoardOptions] = lambda _: BoardOptions({}, None),
     ) -> None:
         self._runs = runs
         self._open = open_indexes
-        self._wishes_of = wishes_of
+        self._read_options = read_options
         self._indexed: IndexedRuns | None = None
         self._lock = threading.Lock()
-        self._made_of: object = None
+        self._board_key: object = None
         self._body = ResponseBody(b"", "")
 
     def board(self) -> ResponseBody:
-        """Return the board as it is now."""
+        """Return the current board."""
         with self._lock:
             if self._indexed is None:
                 self._indexed = self._open()
             notes = tuple(_format_problem(problem) for problem in self._indexed.refresh())
             folders = self._runs.listing().folders
-            wishes = self._wishes_of(self._indexed)
-            made_of = (self._indexed.revision, tuple(folders), notes, wishes)
-            if made_of != self._made_of:
-                board = build_board(self._indexed, wishes)
+            options = self._read_options(self._indexed)
+            board_key = (self._indexed.revision, tuple(folders), notes, options)
+            if board_key != self._board_key:
+                board = build_board(self._indexed, options)
                 self._body = _build_body(board, folders, notes)
-                self._made_of = made_of
+                self._board_key = board_key
             return self._body
 
     def close(self) -> None:
-        """Let go of the databases."""
+        """Close the databases."""
         with self._lock:
             if self._indexed is not None:
                 self._indexed.close()
@@ -65,7 +65,7 @@ class BoardCache:
 
 
 def _format_problem(problem: Problem) -> str:
-    """Return a problem for whoever reads the page: a run by its name, not by where it lies."""
+    """Return a problem for readers of the page: with the name of the run, not its path."""
     if problem.where is None:
         return f"{problem.code}: {problem.what}"
     path = Path(problem.where.path)
@@ -84,12 +84,12 @@ def _build_body(board: Board, folders: Mapping[str, Path], notes: Sequence[str])
     return ResponseBody(content, digest(content.decode()))
 
 
-def board_router(shelf: BoardCache) -> Router:
+def board_router(cache: BoardCache) -> Router:
     """Return the handler of the board, under /data."""
 
     @get("/leaderboard", sync_to_thread=True)
     def leaderboard(request: _AnyRequest) -> Response[bytes]:
         """Show models by datasets."""
-        return build_response(request, shelf.board())
+        return build_response(request, cache.board())
 
     return Router("/data", route_handlers=[leaderboard])

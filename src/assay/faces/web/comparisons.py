@@ -1,4 +1,4 @@
-"""What the page of a comparison fetches. JSON, for readers."""
+"""The data of the comparison page, as JSON."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _Runs = Annotated[list[str] | None, QueryParameter(name="run")]
 _Methods = Annotated[str, QueryParameter(max_length=200)]
 _MOST_SIDES = 8
 _MOST_KEPT = 4
-"""Comparisons that are kept: a page asks for two parts of one, and again when it is reloaded."""
+"""Number of cached comparisons: a page requests two parts of one, and again after a reload."""
 
 _encode = msgspec.json.Encoder().encode
 
 
-def comparisons_router(shelf: RunCache) -> Router:
+def comparisons_router(cache: RunCache) -> Router:
     """Return the handlers under /data/compare."""
-    comparisons = _ComparisonCache(shelf)
+    comparisons = _ComparisonCache(cache)
 
     @get("/", sync_to_thread=True)
     def comparison(request: _AnyRequest, run: _Runs = None, methods: _Methods = "") -> Response[bytes]:
@@ -42,44 +42,44 @@ def comparisons_router(shelf: RunCache) -> Router:
 
     @get("/samples", sync_to_thread=True)
     def samples(request: _AnyRequest, run: _Runs = None, methods: _Methods = "") -> Response[bytes]:
-        """List the samples of runs side by side, by columns."""
+        """List the samples of runs side by side, as columns."""
         return build_response(request, comparisons.of(run or (), methods).table)
 
     return Router("/data/compare", route_handlers=[comparison, samples])
 
 
 class _ComparisonBodies(NamedTuple):
-    """The parts of a comparison as they are sent."""
+    """The bodies of a comparison."""
 
     page: ResponseBody
     table: ResponseBody
 
 
 class _ComparisonCache:
-    """Comparisons that were made, until a run in them changes. Called from threads, made one at a time."""
+    """Comparisons, cached until one of their runs changes. Thread-safe; built one at a time."""
 
-    def __init__(self, shelf: RunCache) -> None:
-        self._shelf = shelf
-        self._kept: OrderedDict[str, _ComparisonBodies] = OrderedDict()
+    def __init__(self, cache: RunCache) -> None:
+        self._cache = cache
+        self._bodies: OrderedDict[str, _ComparisonBodies] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, names: Sequence[str], methods: str) -> _ComparisonBodies:
         """Return the comparison of some runs."""
         if not 1 <= len(names) <= _MOST_SIDES:
             raise malformed_request_error(
-                f"{len(names)} runs are named in the address: it takes two to {_MOST_SIDES}, as ?run=A&run=B,"
-                " or one with ?run=A&methods=M,N"
+                f"the address names {len(names)} runs: name two to {_MOST_SIDES}, as ?run=A&run=B, "
+                "or one with ?run=A&methods=M,N"
             )
-        folders = [self._shelf.folder(name) for name in names]
+        folders = [self._cache.folder(name) for name in names]
         tag = digest([list(names), methods, [_stamp(folder) for folder in folders]])
         with self._lock:
-            made = self._kept.get(tag)
-            if made is None:
-                made = self._kept[tag] = _build_bodies(folders, names, methods, tag)
-            self._kept.move_to_end(tag)
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-            return made
+            bodies = self._bodies.get(tag)
+            if bodies is None:
+                bodies = self._bodies[tag] = _build_bodies(folders, names, methods, tag)
+            self._bodies.move_to_end(tag)
+            while len(self._bodies) > _MOST_KEPT:
+                self._bodies.popitem(last=False)
+            return bodies
 
 
 def _build_bodies(folders: Sequence[Path], names: Sequence[str], methods: str, tag: str) -> _ComparisonBodies:
@@ -91,7 +91,7 @@ def _build_bodies(folders: Sequence[Path], names: Sequence[str], methods: str, t
 
 
 def _stamp(folder: Path) -> list[tuple[int, int]]:
-    """Return what changes when a run does."""
+    """Return a stamp that changes with the run."""
     found = []
     for name in (MANIFEST, SUMMARY, SAMPLES, SCORES):
         try:

@@ -1,4 +1,4 @@
-"""What pages fetch: the list of runs, a run, its samples, and news of them. JSON, for readers."""
+"""The data of pages: the list of runs, a run, its samples, and change events."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _Revision = Annotated[str | None, QueryParameter(max_length=64)]
 _GROWING = (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL)
 
 
-def data_router(shelf: RunCache, streams: Streams) -> Router:
+def data_router(cache: RunCache, streams: Streams) -> Router:
     """Return the handlers under /data."""
 
     @get("/runs", sync_to_thread=True)
     def runs(request: _AnyRequest) -> Response[bytes]:
         """List the runs."""
-        return build_response(request, shelf.listing())
+        return build_response(request, cache.listing())
 
     @get("/events")
     async def list_events() -> Stream:
-        """Tell when the list of runs changes."""
-        return streams.open(lambda: shelf.runs.listing().revision)
+        """Send an event when the list of runs changes."""
+        return streams.open(lambda: cache.runs.listing().revision)
 
     @get("/runs/{name:str}", sync_to_thread=True)
     def run(request: _AnyRequest, name: FromPath[str]) -> Response[bytes]:
         """Show a run without its samples."""
-        return build_response(request, shelf.page(name))
+        return build_response(request, cache.page(name))
 
     @get("/runs/{name:str}/samples", sync_to_thread=True)
     def samples(
@@ -47,27 +47,27 @@ def data_router(shelf: RunCache, streams: Streams) -> Router:
         revision: _Revision = None,
         changes: _Number = 0,
     ) -> Response[bytes]:
-        """List samples by columns, from a place on; for who says what is known, from what is other now."""
+        """List samples as columns from a place on; with a revision, only new and changed samples."""
         had = None if revision is None else (revision, changes)
-        return build_response(request, shelf.table(name, first, had))
+        return build_response(request, cache.table(name, first, had))
 
     @get("/runs/{name:str}/samples/{place:int}", sync_to_thread=True)
     def sample(request: _AnyRequest, name: FromPath[str], place: FromPath[int]) -> Response[bytes]:
-        """Show a sample in full."""
-        return build_response(request, shelf.detail(name, place))
+        """Show a complete sample."""
+        return build_response(request, cache.detail(name, place))
 
     @get("/runs/{name:str}/media/{sha256:str}", sync_to_thread=True)
     def media(request: _AnyRequest, name: FromPath[str], sha256: FromPath[str]) -> Response[bytes] | Stream:
-        """Show a picture, a sound or a film that the run keeps."""
-        return build_media_response(request, shelf.folder(name), sha256)
+        """Send an image, audio or video stored with the run."""
+        return build_media_response(request, cache.folder(name), sha256)
 
     @get("/runs/{name:str}/events", sync_to_thread=True)
     def run_events(name: FromPath[str]) -> Stream:
-        """Tell when a run grows."""
-        shelf.folder(name)
+        """Send an event when a run grows."""
+        cache.folder(name)
 
         def stamp() -> object:
-            folder = shelf.folder(name)
+            folder = cache.folder(name)
             return [_stamp(folder / file) for file in _GROWING]
 
         return streams.open(stamp)

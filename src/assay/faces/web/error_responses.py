@@ -1,4 +1,4 @@
-"""What a server says instead of an answer: one shape, `{"code", "what", "fix"}`, without traces and paths."""
+"""Error responses of the server: `{"code", "what", "fix"}`, without traces and paths."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from assay.core.errors import AssayError, AuthorError, BackendError, PlanError, 
 from assay.results.disk_space import DISK_FULL
 
 _NOT_NOW = ("STORE-023", DISK_FULL)
-"""The database cannot be used now, or the disk is full; later it may be otherwise."""
+"""Temporary errors: the database is not available, or the disk is full."""
 
 
 class ErrorResponseBody(msgspec.Struct, frozen=True):
-    """The body of every refusal."""
+    """The body of every error response."""
 
     code: str
-    """A name that docs/reference/errors.md explains."""
+    """An error code; see docs/reference/errors.md."""
     what: str
     fix: str
 
 
 class HttpError(Exception):
-    """A request that is not answered, and why."""
+    """An error that is sent as the response to a request."""
 
     def __init__(self, status: int, problem: Problem) -> None:
         super().__init__(problem.code)
@@ -29,12 +29,12 @@ class HttpError(Exception):
         self.problem = problem
 
     def body(self) -> bytes:
-        """Return what is sent. Where the problem lies on this machine is left out."""
+        """Return the body, without the path of the problem on this machine."""
         return msgspec.json.encode(ErrorResponseBody(self.problem.code, self.problem.what, self.problem.fix))
 
 
 def to_http_error(error: AssayError) -> HttpError:
-    """Return an error of the house as a refusal; of several problems, the first is told."""
+    """Convert an AssayError; only its first problem is sent."""
     if isinstance(error, UsageError | AuthorError | PlanError):
         status = 400
     elif isinstance(error, BackendError):
@@ -47,74 +47,74 @@ def to_http_error(error: AssayError) -> HttpError:
 
 
 def unknown_host_error() -> HttpError:
-    """Refuse a request under a name that is not this server's."""
+    """Return the error for a request with an unknown Host header."""
     return HttpError(
         421,
         Problem(
             "WEB-010",
-            "the request came under a name or a port that is not this server's",
+            "the Host header of the request is not a name and port of this server",
             "open the address that the server printed, or start it with --allow-host NAME",
         ),
     )
 
 
 def cross_site_error() -> HttpError:
-    """Refuse a request that a page of another site made."""
+    """Return the error for a request from a page of another site."""
     return HttpError(
         403,
         Problem(
             "WEB-011",
             "the request comes from a page of another site",
-            "open the server's own pages; a program sends no Origin, or a token: Authorization: Bearer TOKEN",
+            "use the server's own pages; from a program, send no Origin, or send Authorization: Bearer TOKEN",
         ),
     )
 
 
 def missing_token_error(role: str = "") -> HttpError:
-    """Refuse who shows no token, or none that counts; `role` is what the token must have."""
+    """Return the error for a missing or invalid token; `role` is the required role."""
     what = f"this needs a token with the role {role}" if role else "this needs a token"
     return HttpError(
         401,
         Problem(
             "WEB-012",
-            f"{what}, and none that counts was shown",
+            f"{what}, and the request has no valid one",
             "open the address with ?token=TOKEN once, or send Authorization: Bearer TOKEN",
         ),
     )
 
 
 def insufficient_role_error(has: str, needed: str) -> HttpError:
-    """Refuse what a role may not do."""
-    what = f"this needs the role {needed}, the token has {has}"
+    """Return the error for an insufficient role."""
+    what = f"this needs the role {needed}; the token has the role {has}"
     return HttpError(403, Problem("WEB-013", what, "ask the owner for a token"))
 
 
 def body_too_large_error(at_most: int) -> HttpError:
-    """Refuse a body beyond the bound."""
+    """Return the error for a body over the limit."""
     return HttpError(
         413,
-        Problem("WEB-014", f"the request has more than {at_most:,} bytes", "send less at once"),
+        Problem("WEB-014", f"the request has more than {at_most:,} bytes", "send a smaller request"),
     )
 
 
 def body_timeout_error(seconds: float) -> HttpError:
-    """Refuse a body that does not come."""
+    """Return the error for a body that does not arrive in time."""
     return HttpError(
         408,
-        Problem("WEB-015", f"the request was not there after {seconds:.3g} s", "send it again"),
+        Problem("WEB-015", f"the request was not complete after {seconds:.3g} s", "send it again"),
     )
 
 
 def unknown_address_error(status: int = 404) -> HttpError:
-    """Say that there is nothing under an address, or not by the method that was used."""
+    """Return the error for an unknown address or method."""
     return HttpError(
         status,
-        Problem("WEB-016", "there is nothing under this address, or not by this method", "begin at /"),
+        Problem("WEB-016", "this address does not exist or does not support this method", "start at /"),
     )
 
 
 def not_found_error(noun: str) -> HttpError:
-    """Say that a run, a sample or a file is not there, or not any more."""
+    """Return the error for a run, sample or file that does not exist."""
     return HttpError(
         404,
         Problem("WEB-017", f"there is no such {noun}", "see the list of runs; it may have been deleted"),
@@ -122,25 +122,25 @@ def not_found_error(noun: str) -> HttpError:
 
 
 def malformed_request_error(what: str) -> HttpError:
-    """Refuse a request that cannot be read."""
+    """Return the error for a malformed request."""
     return HttpError(400, Problem("WEB-018", what, "correct the request"))
 
 
 def stream_limit_error(at_most: int) -> HttpError:
-    """Refuse one more stream of events."""
+    """Return the error for too many event streams."""
     return HttpError(
         503,
-        Problem("WEB-019", f"{at_most} pages are being kept up to date already", "close some, and reload"),
+        Problem("WEB-019", f"{at_most} pages are already receiving live updates", "close some and reload"),
     )
 
 
 def internal_error() -> HttpError:
-    """Say that the server itself is wrong, and no more than that."""
+    """Return the error for a bug in the server, without details."""
     return HttpError(
         500,
         Problem(
             "WEB-020",
-            "the server could not answer: the fault is its own",
-            "what went wrong is printed where the server runs",
+            "internal server error",
+            "see the output of the server for details",
         ),
     )

@@ -1,4 +1,4 @@
-"""Server-sent events: a page is told that what it shows has changed, and asks for it itself."""
+"""Server-sent events: they notify a page of changes, and the page fetches the data itself."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from assay.faces.web.error_responses import HttpError, stream_limit_error
 
 _LOOK_EVERY_S = 0.5
 _SIGN_EVERY_S = 15.0
-"""A connection that says nothing for long is cut by what lies between."""
+"""Proxies close connections that are silent for long."""
 _MOST = 128
 GONE = b"event: gone\ndata: \n\n"
-"""Tells that what was watched is not there any more."""
+"""The watched resource no longer exists."""
 
 
 class StreamUpdate(NamedTuple):
-    """What a stream has to tell now."""
+    """The next message of a stream."""
 
     message: bytes | None
-    """A whole event; None: nothing."""
+    """A complete event; None without news."""
     is_last: bool = False
 
 
 class Streams:
-    """The streams that are open. They end with their clients, and all of them with the server."""
+    """The open streams. They end with their clients, and all of them with the server."""
 
     def __init__(self) -> None:
         self._ending = asyncio.Event()
         self._n = 0
 
     def end(self) -> None:
-        """End every stream; called in the loop's own thread."""
+        """End every stream; call it in the thread of the event loop."""
         self._ending.set()
 
     def open(self, stamp: Callable[[], object]) -> Stream:
         """Return a stream with an event `changed` whenever the stamp changes, at most twice a second.
 
-        `stamp` is called in a thread; where it raises a refusal, the stream ends with the event `gone`.
+        `stamp` is called in a thread; if it raises HttpError, the stream ends with the event `gone`.
         """
         if self._n >= _MOST:
             raise stream_limit_error(_MOST)
         return Stream(self._events(stamp), media_type="text/event-stream")
 
     def follow(self, look: Callable[[], StreamUpdate]) -> Stream:
-        """Return a stream of what `look` has to tell, asked in a thread, until nothing more will come."""
+        """Return a stream of the updates of `look`, called in a thread, until the last one."""
         if self._n >= _MOST:
             raise stream_limit_error(_MOST)
         return Stream(self._news(look), media_type="text/event-stream")
@@ -70,7 +70,7 @@ class Streams:
                     return
                 silent_s += _LOOK_EVERY_S
         except AssayError:
-            # Such as a database that is away: the stream ends, and the browser asks for it again.
+            # For example the database is not available: the stream ends, and the browser reconnects.
             return
         finally:
             self._n -= 1
@@ -79,8 +79,8 @@ class Streams:
         self._n += 1
         try:
             seen = await asyncio.to_thread(stamp)
-            # Sent after the first look: what a page fetches from now on is not older than that.
-            # The number says how soon the browser tries again when the server is gone.
+            # Sent after the first stamp, so that a page fetches nothing older from now on. The number is
+            # the delay in ms before the browser reconnects.
             yield b"retry: 2000\n\n"
             silent_s = 0.0
             while not await self._ends_within(_LOOK_EVERY_S):
@@ -96,7 +96,7 @@ class Streams:
         except HttpError:
             yield GONE
         except AssayError:
-            # As above: the stream ends, and the browser asks for it again.
+            # As above: the stream ends, and the browser reconnects.
             return
         finally:
             self._n -= 1

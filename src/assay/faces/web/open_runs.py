@@ -1,6 +1,6 @@
-"""Runs that are being looked at, kept open: what was read of them, and the answers that were made of it.
+"""A cache of the viewed runs: their data and response bodies.
 
-Called from threads. A run that was deleted, or whose files cannot be read, is refused and forgotten.
+Thread-safe. A run that was deleted or cannot be read is removed from the cache.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from assay.results.run_view import RunView
 
 _MOST_RUNS = 32
 _MOST_ROWS = 500_000
-"""Of all runs that are kept together; the one that is looked at is kept, however large."""
+"""Maximum samples of all cached runs; the current run stays, regardless of its size."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 class _OpenRun:
-    """One run that is kept, used by one thread at a time."""
+    """One cached run, used by one thread at a time."""
 
     def __init__(self, view: RunView) -> None:
         self.view = view
@@ -39,13 +39,13 @@ class _OpenRun:
 
 
 class RunCache:
-    """The runs of a list, by name, as the bodies of answers."""
+    """The runs of a list by name, as response bodies."""
 
     def __init__(self, runs: RunList) -> None:
         self.runs = runs
-        self._held: OrderedDict[Path, _OpenRun] = OrderedDict()
+        self._open_runs: OrderedDict[Path, _OpenRun] = OrderedDict()
         self._lock = threading.Lock()
-        # Tags of an earlier process, or of a view that was put away, mean nothing here.
+        # Tags of an earlier process or of an evicted view are not valid here.
         self._process = secrets.token_hex(4)
         self._changes = itertools.count()
 
@@ -62,10 +62,10 @@ class RunCache:
             )
 
     def table(self, name: str, first: int, had: tuple[str, int] | None = None) -> ResponseBody:
-        """Return a run's samples by columns, from a place on.
+        """Return a run's samples as columns, starting at a place.
 
-        `had` is the revision and the changes of what is known of the samples before; where one of them is
-        another now, it begins there.
+        `had` is the revision and the number of changes that the client has; if a sample changed since, the
+        result starts there.
         """
         with self._looking(name) as held:
             first = min(first, held.view.n_rows) if had is None else held.view.find_first_changed(first, *had)
@@ -74,7 +74,7 @@ class RunCache:
             return ResponseBody(_encode(held.view.table(first)), f"{held.tag}.{first}")
 
     def detail(self, name: str, place: int) -> ResponseBody:
-        """Return a sample in full."""
+        """Return a complete sample."""
         with self._looking(name) as held:
             if not 0 <= place < held.view.n_rows:
                 raise not_found_error("sample")
@@ -90,7 +90,7 @@ class RunCache:
 
     @contextmanager
     def _looking(self, name: str) -> Iterator[_OpenRun]:
-        """Hold a run that is up to date."""
+        """Yield a refreshed run, locked."""
         folder = self.folder(name)
         try:
             held = self._open(folder)
@@ -103,25 +103,25 @@ class RunCache:
             if self.runs.folder(name) is not None:
                 raise
             with self._lock:
-                self._held.pop(folder, None)
+                self._open_runs.pop(folder, None)
             raise not_found_error("run") from None
 
     def _open(self, folder: Path) -> _OpenRun:
         with self._lock:
-            held = self._held.get(folder)
+            held = self._open_runs.get(folder)
             if held is None:
-                held = self._held[folder] = _OpenRun(
+                held = self._open_runs[folder] = _OpenRun(
                     RunView(folder, look=f"{self._process}.{next(self._changes)}")
                 )
-            self._held.move_to_end(folder)
+            self._open_runs.move_to_end(folder)
             self._evict_oldest()
             return held
 
     def _evict_oldest(self) -> None:
-        """Forget the runs that were looked at longest ago, when there are too many."""
-        n_rows = sum(held.view.n_rows for held in self._held.values())
-        while len(self._held) > 1 and (len(self._held) > _MOST_RUNS or n_rows > _MOST_ROWS):
-            _, oldest = self._held.popitem(last=False)
+        """Evict the least recently used runs if there are too many."""
+        n_rows = sum(held.view.n_rows for held in self._open_runs.values())
+        while len(self._open_runs) > 1 and (len(self._open_runs) > _MOST_RUNS or n_rows > _MOST_ROWS):
+            _, oldest = self._open_runs.popitem(last=False)
             n_rows -= oldest.view.n_rows
 
 

@@ -1,7 +1,7 @@
 """Pages, their script and style, and signing in.
 
-A page is a shell without any data: what it shows it fetches, and that needs a role. So pages are public, and
-a link that was shared opens wherever it stands; a browser does not send our cookie along such links.
+A page is a shell without data; it fetches its data, which requires a role. So pages are public, and a shared
+link opens from anywhere, even though a browser does not send our cookie with links on other sites.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class Page(NamedTuple):
-    """A page of the server: where it lies, and what the script is told to show there."""
+    """A page of the server: its path, and the name that the script shows it by."""
 
     path: str
     name: str
@@ -45,15 +45,15 @@ VIEW_PAGES = (
 
 
 class SignIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a person shows."""
+    """The body of a sign-in request."""
 
     token: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 
 def pages_router(sessions: Sessions, pages: Sequence[Page] = VIEW_PAGES, *, is_team: bool = False) -> Router:
-    """Return the handlers of pages, of what they are made of, and of signing in and out.
+    """Return the handlers of pages, assets, signing in and signing out.
 
-    `is_team`: there is an API beside them, which pages may ask who looks at them.
+    `is_team`: the server also has an API, from which pages get the visitor.
     """
 
     @get("/assets/app.js", opt=PUBLIC)
@@ -76,7 +76,7 @@ def pages_router(sessions: Sessions, pages: Sequence[Page] = VIEW_PAGES, *, is_t
 
     @delete("/session", opt=PUBLIC, status_code=204)
     async def sign_out(request: _AnyRequest) -> Response[None]:
-        """Forget the cookie."""
+        """Delete the cookie."""
         header = sessions.end(request.headers.get("cookie", ""))
         return Response(None, status_code=204, headers={"set-cookie": header})
 
@@ -126,7 +126,7 @@ def _address(name: str) -> str:
 
 
 def _choose_cache_control(request: _AnyRequest, name: str) -> str:
-    """Return how long an asset may be kept: for ever under an address that names what is in it."""
+    """Return how long an asset may be cached: forever if the address contains its hash."""
     return _FOR_EVER if request.query_params.get("v") == _asset(name).tag else "no-cache"
 
 

@@ -1,4 +1,4 @@
-"""`assay serve` as a server: the pages of `assay view`, the API, and the workers that do what is asked."""
+"""The server of `assay serve`: the pages of `assay view`, the API, and the workers."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ SERVE_PAGES = (
 )
 _MB = 1_000_000
 _FORM_BYTES = 100_000
-"""What an upload's form has beside the dataset."""
+"""Size of an upload form without the dataset."""
 
 
 class ServeSettings(msgspec.Struct, frozen=True):
-    """Where the server lets itself be reached; the rest are the team's settings."""
+    """The address of the server; everything else is in the team's settings."""
 
     host: str = "127.0.0.1"
     port: int | None = None
@@ -53,7 +53,7 @@ class ServeSettings(msgspec.Struct, frozen=True):
 
 
 class TeamServer:
-    """A team's server that listens; `serve` answers, and has evaluations done, until it is told to end."""
+    """A listening team server; `serve` answers requests and runs evaluations until it is stopped."""
 
     def __init__(self, team: Team, settings: ServeSettings) -> None:
         Path(team.settings.runs_dir).mkdir(parents=True, exist_ok=True)
@@ -68,20 +68,20 @@ class TeamServer:
             runs, lambda: open_team_runs(team), lambda opened: read_board_options(team, opened)
         )
         sessions = Sessions(team.tokens.bearer, cookie=f"assay_{self.port}")
-        shelf = RunCache(runs)
+        cache = RunCache(runs)
         self.app = make_app(
             WebSettings(
                 hosts=Hosts(settings.host, self.port, settings.also_hosts),
                 sessions=sessions,
-                # Who is on this machine could read the folder of runs as well; to change it needs a token.
+                # Users of this machine can read the run folders anyway; changes need a token.
                 without_token=Role.READER if is_loopback(settings.host) else None,
                 bounds=_bounds(team.settings),
             ),
             [
                 pages_router(sessions, SERVE_PAGES, is_team=True),
-                data_router(shelf, streams),
+                data_router(cache, streams),
                 board_router(self._boards),
-                comparisons_router(shelf),
+                comparisons_router(cache),
                 api_router(team, streams, SlowWork()),
             ],
             openapi=openapi_config(),
@@ -90,16 +90,16 @@ class TeamServer:
 
     @property
     def address(self) -> str:
-        """Return where the pages are."""
+        """Return the address of the pages."""
         name = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
         return f"http://{f'[{name}]' if ':' in name else name}:{self.port}/"
 
     def close(self) -> None:
-        """Listen no more; `serve` does so by itself."""
+        """Stop listening; `serve` does so itself."""
         self._listener.close()
 
     def serve(self) -> None:
-        """Answer until Ctrl-C; evaluations that are under way then go back into the queue."""
+        """Serve until Ctrl-C; running evaluations then go back into the queue."""
         self.supervisor.start()
         try:
             self.server.run(sockets=[self._listener])

@@ -1,4 +1,4 @@
-"""A running server: one process, bounds on what clients may do to it, and an end without noise."""
+"""The HTTP server: one process, limits against slow clients, and a clean shutdown."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from assay.core.errors import Problem, UsageError
 
 _HEAD_BYTES = 32 << 10
 _HEAD_S = 10.0
-"""How long a client may take to say what it wants."""
+"""Maximum time for a client to send the head of a request."""
 _UNREAD_S = 60.0
-"""How long a client may leave an answer unread that does not fit into the buffers between."""
+"""Maximum time for a client to leave a response unread."""
 _KEEP_ALIVE_S = 15
 _MOST_CONNECTIONS = 1000
 _LAST_ANSWERS_S = 2
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP of clients that may be slow on purpose: who neither asks nor reads in time is let go."""
+    """HTTP with timeouts against slow clients: it closes connections that do not send or read in time."""
 
     _patience: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start the timer for a request."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; while it is no whole head, the time goes on that began with its first byte."""
+        """Process data; until the head is complete, the timer of its first byte continues."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._cancel_head_timer()
@@ -46,23 +46,23 @@ class BoundedProtocol(H11Protocol):
             self._wait()
 
     def pause_writing(self) -> None:
-        """Begin to wait for the client to read."""
+        """Start the timer for the client to read."""
         super().pause_writing()
         self._unread = self.loop.call_later(_UNREAD_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on, as the client reads."""
+        """Stop the timer: the client reads again."""
         self._cancel_unread_timer()
         super().resume_writing()
 
     def on_response_complete(self) -> None:
-        """Let go of who was answered before all of the request had come: the rest could come for ever."""
+        """Close the connection if the response was sent before the whole request arrived."""
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop the timers."""
         self._cancel_head_timer()
         self._cancel_unread_timer()
         super().connection_lost(exc)
@@ -82,7 +82,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Uvicorn that tells when it is told to end, so that streams end by themselves."""
+    """Uvicorn with a callback at shutdown, so that streams can end."""
 
     def __init__(self, app: ASGIApp, ending: Callable[[], None]) -> None:
         bounds: dict[str, Any] = {
@@ -91,10 +91,10 @@ class Server(uvicorn.Server):
             "lifespan": "on",
             "server_header": False,
             "date_header": False,
-            # Addresses may hold what others should not see.
+            # Addresses may contain secrets.
             "log_config": None,
             "access_log": False,
-            # What a proxy says of its clients is not believed: hosts and origins are checked as they come.
+            # Do not trust headers of proxies: hosts and origins are checked as they arrive.
             "proxy_headers": False,
             "h11_max_incomplete_event_size": _HEAD_BYTES,
             "limit_concurrency": _MOST_CONNECTIONS,
@@ -106,17 +106,17 @@ class Server(uvicorn.Server):
         self._ending = ending
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take Ctrl-C: end the streams and then the server, which is no failure."""
+        """Handle Ctrl-C: end the streams and then the server, which is not a failure."""
         self.stop()
 
     def stop(self) -> None:
-        """End, in the loop's own thread; it takes two seconds at most, so asking again hastens nothing."""
+        """Stop the server within two seconds; call it in the thread of the event loop."""
         self._ending()
         self.should_exit = True
 
 
 def listen(host: str, port: int | None, usual: int) -> socket.socket:
-    """Return a socket that listens; without a port the usual one, or another where that is taken."""
+    """Return a listening socket; without a port, use the usual one, or a free one if that is taken."""
     try:
         return _bind_socket(host, usual if port is None else port)
     except OSError as error:
@@ -125,8 +125,8 @@ def listen(host: str, port: int | None, usual: int) -> socket.socket:
         raise UsageError(
             Problem(
                 "WEB-003",
-                f"nothing can listen on {host}, port {port}: {error.strerror or error}",
-                "choose another --host or --port; without --port a free one is taken",
+                f"cannot listen on {host}, port {port}: {error.strerror or error}",
+                "choose another --host or --port, or omit --port to use a free one",
             )
         ) from error
 

@@ -1,4 +1,4 @@
-"""`assay view` as a server: runs are read, nothing is changed."""
+"""The server of `assay view`, which only reads runs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from assay.results.run_list import RunList
 
 USUAL_PORT = 8421
 NEW = "new"
-"""Stands for a token that is made up."""
+"""The value of --token that creates a token."""
 _SHORTEST_TOKEN = 16
 
 
 class ViewSettings(msgspec.Struct, frozen=True):
-    """What `assay view` was asked."""
+    """The options of `assay view`."""
 
     runs: tuple[Path, ...]
     host: str = "127.0.0.1"
@@ -40,7 +40,7 @@ class ViewSettings(msgspec.Struct, frozen=True):
 
 
 class Viewer:
-    """A viewer that listens; `serve` answers until it is told to end."""
+    """A listening viewer; `serve` answers requests until it is stopped."""
 
     def __init__(self, settings: ViewSettings) -> None:
         self._token = _token(settings)
@@ -48,10 +48,10 @@ class Viewer:
         self._listener = listen(settings.host, settings.port, USUAL_PORT)
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host
-        streams, shelf = Streams(), RunCache(runs)
+        streams, cache = Streams(), RunCache(runs)
         self._boards = BoardCache(runs, lambda: IndexedRuns(settings.runs))
         who = accept_one_token(self._token, Role.READER) if self._token else _reject_token
-        # Browsers keep one set of cookies for all ports of a machine.
+        # Browsers share cookies between all ports of a machine.
         sessions = Sessions(who, cookie=f"assay_{self.port}")
         app = make_app(
             WebSettings(
@@ -61,48 +61,48 @@ class Viewer:
             ),
             [
                 pages_router(sessions),
-                data_router(shelf, streams),
+                data_router(cache, streams),
                 board_router(self._boards),
-                comparisons_router(shelf),
+                comparisons_router(cache),
             ],
         )
         self.server = Server(app, streams.end)
 
     @property
     def address(self) -> str:
-        """Return where the pages are, with the token that opens them."""
+        """Return the address of the pages, with the token."""
         name = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
         name = f"[{name}]" if ":" in name else name
         return f"http://{name}:{self.port}/" + (f"?token={self._token}" if self._token else "")
 
     def serve(self) -> None:
-        """Answer until Ctrl-C."""
+        """Serve until Ctrl-C."""
         try:
             self.server.run(sockets=[self._listener])
         finally:
             self.close()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._listener.close()
         self._boards.close()
 
 
 def show_runs(settings: ViewSettings, started: Callable[[str], None]) -> None:
-    """Show runs; `started` is told the address."""
+    """Serve the pages; call `started` with the address."""
     viewer = Viewer(settings)
     started(viewer.address)
     viewer.serve()
 
 
 def _token(settings: ViewSettings) -> str | None:
-    """Return the token that is needed: always beyond this machine, else where one is asked for."""
+    """Return the required token: always if other machines can connect, otherwise if one was requested."""
     if settings.token not in (None, NEW) and len(settings.token or "") < _SHORTEST_TOKEN:
         raise UsageError(
             Problem(
                 "WEB-002",
-                f"the token has {len(settings.token or '')} characters; others could guess it",
-                f"give {_SHORTEST_TOKEN} or more, or --token {NEW}, which makes one",
+                f"the token has only {len(settings.token or '')} characters and could be guessed",
+                f"use at least {_SHORTEST_TOKEN} characters, or create one with --token {NEW}",
             )
         )
     if settings.token == NEW or (settings.token is None and not is_loopback(settings.host)):

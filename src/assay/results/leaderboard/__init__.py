@@ -1,1 +1,1 @@
-"""Models by datasets: one headline each, with intervals, and ranks that say which differences are real."""
+"""The leaderboard: models by datasets, with intervals and ranks based on statistical significance."""

@@ -1,4 +1,4 @@
-"""Which columns belong to which ability: by a person's file, else by what the datasets say of themselves."""
+"""Grouping columns by ability: from a file, otherwise from the datasets' own metadata."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.core.origin import Origin
 from assay.results.leaderboard.columns import ComputedColumn
 
 Abilities: TypeAlias = Mapping[str, Sequence[str]]
-"""By an ability's name: datasets, `dataset`, or categories of their subsets, `dataset:[category]`."""
+"""By ability: datasets (`dataset`) or categories of their subsets (`dataset:[category]`)."""
 
 
 def read_abilities(path: Path) -> dict[str, list[str]]:
@@ -26,7 +26,7 @@ def read_abilities(path: Path) -> dict[str, list[str]]:
         what, fix = f"the file cannot be read: {error.strerror}", "check the path"
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         what = f"not valid TOML: {error}"
-        fix = 'correct the file; a name that is not plain ASCII stands in quotes: "추론" = ["nli"]'
+        fix = 'correct the file; put a name that is not plain ASCII in quotes: "추론" = ["nli"]'
     except msgspec.ValidationError as error:
         what = f"{error}; expected a list of datasets for each ability"
         fix = 'write: reasoning = ["gsm8k", "mmlu:[STEM]"]'
@@ -34,7 +34,7 @@ def read_abilities(path: Path) -> dict[str, list[str]]:
 
 
 def find_abilities(columns: Sequence[ComputedColumn]) -> dict[str, list[str]]:
-    """Return the abilities that the datasets name: their categories, their registry's words, their groups."""
+    """Return the abilities that datasets name: categories, descriptions in their registry, groups."""
     found: dict[str, dict[str, None]] = {}
 
     def add(ability: str, member: str) -> None:
@@ -62,7 +62,7 @@ def find_abilities(columns: Sequence[ComputedColumn]) -> dict[str, list[str]]:
 def group_columns_by_ability(
     abilities: Abilities, columns: Sequence[ComputedColumn], *, is_from_file: bool
 ) -> tuple[dict[str, tuple[int, ...]], list[str]]:
-    """Return the places of each ability's columns, and notes on what has no place in any mean."""
+    """Return the places of each ability's columns, and notes on unknown datasets."""
     places = {
         _format_column_name(column): place for place, column in enumerate(columns) if column.shown.counts
     }
@@ -76,14 +76,14 @@ def group_columns_by_ability(
                 f"{suggest_name(unknown[0], places)}"
             )
         known = [places[name] for name in dict.fromkeys(members) if name in places]
-        told = tuple(place for place in known if is_averaged(columns[place]))
-        if told:
-            found[ability] = told
+        averaged = tuple(place for place in known if is_averaged(columns[place]))
+        if averaged:
+            found[ability] = averaged
     return found, notes
 
 
 def is_averaged(column: ComputedColumn) -> bool:
-    """Whether a column's values can be averaged with others: shares of which more is better."""
+    """Whether a column can be part of a mean: a share for which higher is better."""
     return column.shown.counts and column.shown.is_share and column.shown.higher_is_better
 
 

@@ -1,6 +1,6 @@
-"""What a leaderboard is made of: states that are stored, sent and exported as they are.
+"""The data of a leaderboard, as it is sent and exported.
 
-Rows are models, columns are datasets, and means over columns stand beside them. Nothing here computes.
+Rows are models, columns are datasets, plus means over columns. Nothing here computes.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ class BoardModel(msgspec.Struct, frozen=True):
     """A row: one model, exactly."""
 
     name: str
-    """As it was called; with what sets it apart where several are called so."""
+    """Its name; with distinguishing facts if several models have the same name."""
     digest: str
-    """Of all that decides what it answers."""
+    """Of everything that determines its answers."""
     facts: dict[str, str]
-    """Its identity in words: backend, weights, dtype, template, arguments."""
+    """Its identity: backend, weights, dtype, template, arguments."""
 
 
 class Rank(msgspec.Struct, frozen=True):
-    """Where a value stands among those beside it."""
+    """The range of ranks that a value may have in its column."""
 
     best: int
-    """One more than the number of models that are really better."""
+    """One more than the number of models that are significantly better."""
     worst: int
-    """All models, less those that are really worse."""
+    """The number of models minus those that are significantly worse."""
 
     def __str__(self) -> str:
         return str(self.best) if self.best == self.worst else f"{self.best}–{self.worst}"
 
 
 class BoardCell(msgspec.Struct, frozen=True):
-    """One model on one dataset: a value with its company."""
+    """One model on one dataset: a value with error bars and counts."""
 
     value: float
     low: float | None
@@ -45,48 +45,48 @@ class BoardCell(msgspec.Struct, frozen=True):
     n_failed: int
     rank: Rank
     beats: tuple[int, ...]
-    """Rows of the models that are really worse."""
+    """Rows of the models that are significantly worse."""
     run: str
-    """The run's folder, by its name."""
+    """The name of the run's folder."""
     host: str
     root: str
     started: str
     n_earlier: int
-    """Earlier runs of the same, which the latest stands for."""
+    """Earlier runs with the same conditions, replaced by the latest."""
 
 
 class BoardColumn(msgspec.Struct, frozen=True):
-    """A dataset under one set of conditions; a value under others is in another column."""
+    """A dataset under one set of conditions; values under other conditions are in another column."""
 
     dataset: str
     part: str | None
-    """A category of the dataset's subsets; None: all of it."""
+    """A category of the dataset's subsets; None: the whole dataset."""
     label: str
-    """The dataset, with what sets the column apart: no two columns have the same."""
+    """The dataset with distinguishing conditions; unique among columns."""
     apart: tuple[str, ...]
-    """What that is: the method, shots, samples, whatever other columns of the dataset do not share."""
+    """Those conditions: method, shots, samples and others that differ between the dataset's columns."""
     method: str
     metric: str
     conditions: dict[str, str]
-    """In words: shots, samples, fidelity, data, windows, judge."""
+    """Shots, samples, fidelity, data, windows, judge."""
     about: str
-    """The ability that it evaluates, in its registry's words."""
+    """The ability that it evaluates, as described in its registry."""
     is_share: bool
     higher_is_better: bool
     counts: bool
-    """Whether it stands for its dataset in means: one column of a dataset does."""
+    """Whether it represents its dataset in means: exactly one column of a dataset does."""
     n_models: int
     n_paired: int
-    """Pairs of models that were compared sample by sample."""
+    """Pairs of models compared sample by sample."""
     n_unpaired: int
-    """Pairs that were compared by their standard errors, as they share no samples."""
+    """Pairs compared by their standard errors, since they share no samples."""
     n_untested: int
-    """Pairs of which nothing can be said: the metric has no values of samples and no standard error."""
+    """Pairs that cannot be compared: the metric has no sample values and no standard error."""
     notes: tuple[str, ...]
 
 
 class BoardMean(msgspec.Struct, frozen=True):
-    """A mean over columns, each counting once."""
+    """An unweighted mean over columns."""
 
     name: str
     kind: str
@@ -95,7 +95,7 @@ class BoardMean(msgspec.Struct, frozen=True):
 
 
 class MeanCell(msgspec.Struct, frozen=True):
-    """One model's mean over those of the columns that it has."""
+    """One model's mean over the columns that it has values in."""
 
     value: float
     low: float | None
@@ -103,37 +103,40 @@ class MeanCell(msgspec.Struct, frozen=True):
     stderr: float | None
     n_columns: int
     lacks: tuple[int, ...]
-    """Columns that it has no value in. A mean that lacks some is not ranked with those that lack none."""
+    """Columns without a value. An incomplete mean is not ranked."""
     rank: Rank | None
     beats: tuple[int, ...]
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """One model against each of the others, over the datasets that both have."""
+    """One model against all others, over the datasets that both have."""
 
     mean_rank: float | None
-    """The mean of its ranks by value over the datasets that every model has, 1 being best."""
+    """The mean of its ranks by value over the datasets that every model has; 1 is best."""
     win_rate: float | None
-    """The share of duels won by value, a draw counting half; a duel is one other model on one dataset."""
+    """The share of pairwise comparisons won by value, ties counting half.
+
+    A pairwise comparison is one other model on one dataset.
+    """
     n_duels: int
     n_won: int
-    """Duels with a real difference in its favour."""
+    """Pairwise comparisons with a significant difference in its favour."""
     n_lost: int
 
 
 class Board(msgspec.Struct, frozen=True):
-    """The leaderboard; the best models first."""
+    """The leaderboard, best models first."""
 
     models: tuple[BoardModel, ...]
     columns: tuple[BoardColumn, ...]
     cells: tuple[tuple[BoardCell | None, ...], ...]
-    """By model, then column; None: the model has no value there."""
+    """By model, then column; None without a value."""
     means: tuple[BoardMean, ...]
     mean_cells: tuple[tuple[MeanCell | None, ...], ...]
-    """By model, then mean; None: it has none of the columns."""
+    """By model, then mean; None without a value in any of the columns."""
     standings: tuple[Standing, ...]
     """By model."""
     notes: tuple[str, ...]
-    """What a reader must know before comparing numbers."""
+    """Caveats for comparing the numbers."""
     level: float = 0.05
-    """How often chance alone may make any difference of a column real (Holm's correction over its pairs)."""
+    """The significance level of each column, with Holm's correction over its pairs."""

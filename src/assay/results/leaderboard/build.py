@@ -1,4 +1,4 @@
-"""Making a leaderboard of runs: pure, from what the index knows."""
+"""Building a leaderboard from indexed runs, without I/O."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def make_board(
 ) -> Board:
     """Return models by datasets: the latest complete run of each model under each set of conditions.
 
-    `headlines` names the metric of a dataset, and `registered` that of datasets that no run may have;
-    `abilities`, where given, replaces what the datasets say of themselves. `model_names`, where given, names
-    the rows by what is registered; the address of a server that is not among them is left out.
+    `headlines` maps datasets to metrics; `registered` does the same for registered datasets. `abilities`, if
+    given, replaces the abilities that the datasets name. `model_names`, if given, maps models to their
+    registered names; the server address of an unregistered model is omitted.
     """
     found = collect_entries(runs, headlines or {}, registered)
     columns = build_columns(found.entries, values_of)
@@ -58,7 +58,7 @@ def make_board(
 def _rank_models(known: Mapping[str, ModelIdentity], columns: Sequence[ComputedColumn]) -> list[str]:
     """Return the models by their mean over the datasets that all of them have.
 
-    Then come those that have every dataset, by their mean over all; then others, by the duels they won.
+    Ties: models with all datasets come first, by their mean over all; then the others, by pairwise wins.
     """
     models = list(known)
     every = [columns[at] for at in _find_averaged_columns(columns)]
@@ -93,19 +93,19 @@ def _find_shared_columns(columns: Sequence[ComputedColumn], n_models: int) -> li
 def _means(
     columns: Sequence[ComputedColumn], n_models: int, abilities: Abilities | None
 ) -> tuple[list[BoardMean], list[str]]:
-    """Return the means that are told, and what a reader must know of them."""
+    """Return the means of the board, and notes about them."""
     every, shared = _find_averaged_columns(columns), _find_shared_columns(columns, n_models)
     means, notes = [], []
     if len(every) > 1:
         if shared:
             means.append(BoardMean(f"mean of {_format_dataset_count(len(shared))}", "shared", tuple(shared)))
         else:
-            notes.append("no dataset was evaluated on every model: there is no mean that ranks them all")
+            notes.append("no dataset has results for every model, so no mean ranks all models")
         if shared != every:
             means.append(BoardMean(f"mean of all {_format_dataset_count(len(every))}", "all", tuple(every)))
             notes.append(
-                f"{len(every) - len(shared)} of {_format_dataset_count(len(every))} lack a model; a mean over other "
-                "datasets is another number, so only models with all of a mean's datasets are ranked by it"
+                f"{len(every) - len(shared)} of {_format_dataset_count(len(every))} do not have results for "
+                "every model; a mean ranks only models with all of its datasets"
             )
     left_out = [
         column.shown.label
@@ -114,24 +114,26 @@ def _means(
     ]
     if left_out and means:
         notes.append(
-            f"in no mean, as their values are no shares of which more is better: {listing(left_out)}"
+            f"not part of any mean, because the metric is not a higher-is-better share: {listing(left_out)}"
         )
     others = [column.shown.label for column in columns if not column.shown.counts and not column.shown.part]
     if others and means:
-        notes.append(f"in no mean, as another column stands for the dataset: {listing(others)}")
-    told = find_abilities(columns) if abilities is None else abilities
-    places, said = group_columns_by_ability(told, columns, is_from_file=abilities is not None)
+        notes.append(
+            f"not part of any mean, because another column represents the dataset: {listing(others)}"
+        )
+    known = find_abilities(columns) if abilities is None else abilities
+    places, ability_notes = group_columns_by_ability(known, columns, is_from_file=abilities is not None)
     means += [BoardMean(name, "ability", found) for name, found in places.items()]
-    return means, [*notes, *said]
+    return means, [*notes, *ability_notes]
 
 
 def _column_notes(columns: Sequence[ComputedColumn]) -> list[str]:
-    """Return what is to be known of columns; what is the same for several is said once."""
-    said: dict[str, list[str]] = {}
+    """Return the notes of all columns; a note that applies to several appears once."""
+    labels: dict[str, list[str]] = {}
     for column in columns:
         for note in column.shown.notes:
-            said.setdefault(note, []).append(column.shown.label)
-    return [f"{note}: {listing(labels, at_most=5)}" for note, labels in said.items()]
+            labels.setdefault(note, []).append(column.shown.label)
+    return [f"{note}: {listing(names, at_most=5)}" for note, names in labels.items()]
 
 
 def _format_dataset_count(n: int) -> str:
@@ -174,7 +176,7 @@ def _cell(
 def _build_model_rows(
     models: Sequence[ModelIdentity], registered: Mapping[str, str] | None
 ) -> tuple[BoardModel, ...]:
-    """Return the rows' names; models that are called alike are told apart by what differs."""
+    """Return the rows; models with the same name are distinguished by what differs."""
     facts = [_build_model_facts(model) for model in models]
     called = [_get_model_name(model, registered) for model in models]
     rows = []
@@ -200,11 +202,11 @@ def _get_model_name(model: ModelIdentity, registered: Mapping[str, str] | None) 
 
 
 def _build_model_facts(model: ModelIdentity) -> dict[str, str]:
-    said = {
+    facts = {
         "backend": model.backend,
         "weights": model.weights,
         "dtype": model.dtype,
         "template": model.template,
         **{name: str(value) for name, value in model.args.items()},
     }
-    return {name: text for name, text in said.items() if text}
+    return {name: text for name, text in facts.items() if text}

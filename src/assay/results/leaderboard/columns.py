@@ -1,4 +1,4 @@
-"""Entries become columns: which values stand together, which column stands for its dataset, and its name."""
+"""Grouping entries into columns, choosing the column that represents a dataset, and naming columns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from assay.results.leaderboard.pairwise_tests import (
 )
 
 _SHORT = 6
-"""Characters of a hash that tell two apart for a person."""
+"""Characters of a hash in a name."""
 
 
 class ComputedColumn(NamedTuple):
-    """A column with all that it was made of."""
+    """A column with its entries and comparisons."""
 
     shown: BoardColumn
     entries: dict[str, BoardEntry]
@@ -32,7 +32,7 @@ class ComputedColumn(NamedTuple):
 
 
 def build_columns(entries: Sequence[BoardEntry], values_of: ValuesOf) -> list[ComputedColumn]:
-    """Return the columns by dataset: that which counts first, then those of other conditions; parts last."""
+    """Return the columns by dataset: first the one that counts, then other conditions; categories last."""
     by_conditions: dict[Conditions, dict[str, BoardEntry]] = {}
     for entry in entries:
         by_conditions.setdefault(entry.conditions, {})[entry.model.digest] = entry
@@ -40,13 +40,13 @@ def build_columns(entries: Sequence[BoardEntry], values_of: ValuesOf) -> list[Co
     for conditions in by_conditions:
         by_dataset.setdefault((conditions.dataset, conditions.part), []).append(conditions)
     n_by_method = Counter(entry.conditions.method for entry in entries)
-    made = []
+    columns = []
     for _, variants in sorted(by_dataset.items(), key=lambda one: _order(*one[0])):
         variants.sort(key=lambda one: _weight(by_conditions[one], n_by_method), reverse=True)
         for place, conditions in enumerate(variants):
             apart = _describe_distinction(conditions, variants)
-            made.append(_column(by_conditions[conditions], apart, values_of, counts=place == 0))
-    return made
+            columns.append(_column(by_conditions[conditions], apart, values_of, counts=place == 0))
+    return columns
 
 
 def _order(dataset: str, part: str | None) -> tuple[bool, str, str]:
@@ -56,8 +56,10 @@ def _order(dataset: str, part: str | None) -> tuple[bool, str, str]:
 def _weight(
     entries: Mapping[str, BoardEntry], n_by_method: Mapping[str, int]
 ) -> tuple[int, int, int, str, str]:
-    """Return what makes a column stand for its dataset: models, then samples, then the board's usual method,
-    so that a mean mixes methods only where it must, then the latest run.
+    """Return the sort key of the column that represents a dataset.
+
+    Number of models, then samples, then the board's most common method, so that a mean mixes methods only if
+    it must, then the latest run.
     """
     latest = max(entry.source.run.started for entry in entries.values())
     one = next(iter(entries.values()))
@@ -78,16 +80,16 @@ def _column(
     ways = [one.how for one in compared.values()]
     notes = []
     if differing := find_differing_settings(members):
-        notes.append(f"runs also differ in {', '.join(differing)}")
+        notes.append(f"runs with different settings: {', '.join(differing)}")
     if "untested" in ways:
         n = ways.count("untested")
         notes.append(
             f"{n} of {len(ways)} pairs of models cannot be compared: {conditions.metric} has no "
-            "values of samples and no error"
+            "sample values and no standard error"
         )
     if "unpaired" in ways:
         n = ways.count("unpaired")
-        notes.append(f"{n} of {len(ways)} pairs of models are compared without pairing their samples")
+        notes.append(f"{n} of {len(ways)} pairs of models are compared by an unpaired test")
     about = dict.fromkeys(task.about for entry in members for task in entry.tasks if task.about)
     shown = BoardColumn(
         dataset=conditions.dataset,
@@ -112,7 +114,7 @@ def _column(
 
 
 def _format_conditions(conditions: Conditions) -> dict[str, str]:
-    said = {
+    texts = {
         "shots": conditions.shots,
         "samples": conditions.samples,
         "data": conditions.data,
@@ -120,11 +122,11 @@ def _format_conditions(conditions: Conditions) -> dict[str, str]:
         "windows": conditions.windows,
         "judge": conditions.judge,
     }
-    return {name: text for name, text in said.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _describe_distinction(conditions: Conditions, variants: Sequence[Conditions]) -> tuple[str, ...]:
-    """Return in words what sets a column apart from the others of its dataset."""
+    """Return the conditions in which a column differs from the others of its dataset."""
     words = {
         "method": conditions.method,
         "metric": conditions.metric,

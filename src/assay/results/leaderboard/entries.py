@@ -1,6 +1,6 @@
-"""From runs to entries: which metric of which run is a model's value on a dataset, and under what conditions.
+"""From runs to entries: the metric that is a model's value on a dataset, and its conditions.
 
-A dataset with subsets is one dataset: the mean over its subsets. Values meet in one column only when their
+A dataset with subsets is represented by the mean over its subsets. Values share a column only if their
 conditions are the same: data, samples, shots, fidelity, windows, metric, judge.
 """
 
@@ -19,14 +19,14 @@ from assay.scoring.statistics import normal_quantile
 
 MIXED = "mixed"
 _DISTINGUISHING_SETTINGS = ("limit", "limit_seed", "fidelity", "windows")
-"""Settings that set columns apart; of all others it is said when they differ."""
+"""Settings that separate columns; differences in all others become notes."""
 
 _WHICH = ("drawn", "first", "last")
-"""The words for which samples a limit takes."""
+"""How a limit selects samples."""
 
 
 class BoardRun(NamedTuple):
-    """A run with its metrics, and the key that its samples' values are found by."""
+    """A run with its metrics, and the key of its sample values."""
 
     key: Hashable
     run: IndexedRun
@@ -34,7 +34,7 @@ class BoardRun(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What must be the same for two values to stand in one column."""
+    """The conditions that all values of a column share."""
 
     dataset: str
     part: str | None
@@ -55,16 +55,16 @@ class BoardEntry(NamedTuple):
     source: BoardRun
     metric: Metric
     tasks: tuple[IndexedTask, ...]
-    """The task, or the subsets that the value is a mean of."""
+    """The task, or the subsets averaged."""
 
     @property
     def model(self) -> ModelIdentity:
-        """Return whose value it is."""
+        """Return the model of the run."""
         return self.source.run.model
 
     @property
     def sample_metric(self) -> str:
-        """Return the metric by which samples have values: a mean over subsets is made of theirs."""
+        """Return the name of the metric on single samples: without the suffix of a mean over subsets."""
         return self.metric.metric.removesuffix(MACRO) if self.is_mean else self.metric.metric
 
     @property
@@ -74,7 +74,7 @@ class BoardEntry(NamedTuple):
 
     @property
     def stderr(self) -> float | None:
-        """Return the standard error; where only an interval is known, as of a bootstrap, from its width."""
+        """Return the standard error; derived from the interval's width if only that is known (bootstrap)."""
         metric = self.metric
         if metric.stderr is not None or metric.low is None or metric.high is None:
             return metric.stderr
@@ -82,7 +82,7 @@ class BoardEntry(NamedTuple):
 
     @property
     def n_samples(self) -> int:
-        """Return how many samples it is about."""
+        """Return the number of samples."""
         return sum(task.n_samples for task in self.tasks)
 
 
@@ -91,16 +91,16 @@ class BoardEntries(NamedTuple):
 
     entries: list[BoardEntry]
     n_earlier: Mapping[tuple[str, Conditions], int]
-    """Runs that a later one stands for, by the model's digest and the conditions."""
+    """Number of earlier runs replaced by a later one, by the model's digest and the conditions."""
     notes: list[str]
 
 
 def collect_entries(
     runs: Iterable[BoardRun], headlines: Mapping[str, str], registered: Mapping[str, str] | None = None
 ) -> BoardEntries:
-    """Return what each model has on each dataset; `headlines` says by which metric a dataset is told.
+    """Return each model's values on each dataset; `headlines` maps datasets to the metric to show.
 
-    `registered` says so too, for datasets that no run may have, over what runs say of themselves.
+    `registered` does the same for registered datasets, and takes precedence over the runs' own headlines.
     """
     latest: dict[tuple[str, Conditions], BoardEntry] = {}
     earlier: dict[tuple[str, Conditions], int] = {}
@@ -108,17 +108,17 @@ def collect_entries(
     choice = _MetricChoice(headlines, registered or {})
     for one in _deduplicate_runs(runs):
         if one.run.status is RunStatus.UNSCORED:
-            notes.append(f"{one.run.name}: nothing of it could be scored")
+            notes.append(f"{one.run.name}: no sample could be scored")
             continue
         if one.run.status is not RunStatus.COMPLETE:
-            notes.append(f"{one.run.name} is {one.run.status}: it is not on the board until it is complete")
+            notes.append(f"{one.run.name} has status {one.run.status}; the board shows only complete runs")
             continue
         for place in _iter_run_datasets(one):
             metric = choice.of(place)
             if metric is None:
                 continue
             if metric.value is None:
-                notes.append(f"{one.run.name}: nothing of {place.dataset} could be scored")
+                notes.append(f"{one.run.name}: no sample of {place.dataset} could be scored")
                 continue
             entry = BoardEntry(_conditions(one.run, place, metric), one, metric, place.tasks)
             key = (entry.model.digest, entry.conditions)
@@ -130,7 +130,7 @@ def collect_entries(
 
 
 def _deduplicate_runs(runs: Iterable[BoardRun]) -> list[BoardRun]:
-    """Return the runs by when they ended; copies of one run, as on several machines, are one run."""
+    """Return the runs by end time; copies of one run, as on several machines, count once."""
     distinct = {(run.run.id, run.run.fingerprint, run.run.started, run.run.finished): run for run in runs}
     return sorted(distinct.values(), key=_build_time_key)
 
@@ -150,9 +150,9 @@ class _RunDataset(NamedTuple):
 
 
 def _iter_run_datasets(one: BoardRun) -> Iterator[_RunDataset]:
-    """Yield the datasets of a run: a task by itself, or its subsets together where they have a mean.
+    """Yield the datasets of a run: single tasks, and subsets together if they have a mean.
 
-    What a registry has as datasets of their own stay so, though one file defines several.
+    Separately registered datasets stay separate, even if one file defines several.
     """
     tasks = {task.name: task for task in one.run.tasks}
     registered = {task.family for task in one.run.tasks if task.is_registered}
@@ -169,7 +169,7 @@ def _iter_run_datasets(one: BoardRun) -> Iterator[_RunDataset]:
     for (name, method, part), metrics in cells.items():
         if name not in tasks:
             members = tuple(task for task in families[name] if part is None or part in task.categories)
-            # The only subset of a category is all of it, and is shown by its own metric below.
+            # A category with a single subset is shown by that subset's own metric below.
             if part is None or len(members) > 1:
                 yield _RunDataset(name, part, metrics, members)
             continue
@@ -183,22 +183,22 @@ def _iter_run_datasets(one: BoardRun) -> Iterator[_RunDataset]:
 
 
 class _MetricChoice:
-    """Which metric a dataset is told by: the one asked for, its registry's, else the first that leads."""
+    """Chooses the metric of a dataset: the requested one, the registered one, or the first headline."""
 
-    def __init__(self, asked: Mapping[str, str], registered: Mapping[str, str]) -> None:
-        self._asked = asked
+    def __init__(self, requested: Mapping[str, str], registered: Mapping[str, str]) -> None:
+        self._requested = requested
         self._registered = registered
         self._found: set[str] = set()
         self._known: dict[str, set[str]] = {}
         self._headlines: dict[str, str] = {}
-        """What datasets are registered to be told by."""
+        """The registered metrics of datasets."""
 
     def of(self, place: _RunDataset) -> Metric | None:
-        """Return the metric; None where it is not among the place's."""
+        """Return the metric; None if the place does not have it."""
         self._known.setdefault(place.dataset, set()).update(one.metric for one in place.metrics)
-        asked = self._asked.get(place.dataset)
-        if asked is not None:
-            chosen = _find_metric(asked, place.metrics)
+        requested = self._requested.get(place.dataset)
+        if requested is not None:
+            chosen = _find_metric(requested, place.metrics)
             if chosen is not None:
                 self._found.add(place.dataset)
             return chosen
@@ -209,18 +209,18 @@ class _MetricChoice:
         return named or next((one for one in place.metrics if one.is_headline), None)
 
     def notes(self) -> list[str]:
-        """Return which datasets are not told by the metric that they are registered with."""
+        """Return a note for each dataset whose registered metric no run has."""
         return [
-            f"{dataset} is registered to be told by {headline!r}, which no run of it has: each method is "
-            f"told by its own{suggest_name(headline, self._known[dataset])}"
+            f"{dataset} is registered with the metric {headline!r}, which none of its runs has; the default "
+            f"metric of each method is shown{suggest_name(headline, self._known[dataset])}"
             for dataset, headline in self._headlines.items()
             if self._known[dataset].isdisjoint((headline, f"{headline}{MACRO}"))
         ]
 
     def check(self) -> None:
-        """Refuse what was asked for and is nowhere."""
-        for dataset in self._asked.keys() - self._found:
-            metric, names = self._asked[dataset], sorted(self._known.get(dataset, ()))
+        """Raise UsageError for a requested dataset or metric that no run has."""
+        for dataset in self._requested.keys() - self._found:
+            metric, names = self._requested[dataset], sorted(self._known.get(dataset, ()))
             if names:
                 what = f"{dataset!r} has no metric {metric!r}{suggest_name(metric, names)}"
                 fix = f"its metrics are {listing(names)}"
@@ -231,7 +231,7 @@ class _MetricChoice:
 
 
 def _find_metric(name: str, metrics: Sequence[Metric]) -> Metric | None:
-    """Return the metric of a name; a mean over subsets goes by the name of what it is a mean of, too."""
+    """Return the metric with a name; a mean over subsets also matches the name of the averaged metric."""
     return next((one for one in metrics if one.metric in (name, f"{name}{MACRO}")), None)
 
 
@@ -262,7 +262,7 @@ def _unquote_setting(text: str) -> str:
 
 
 def _samples(tasks: Sequence[IndexedTask]) -> str:
-    """Say which of the dataset's rows were evaluated."""
+    """Describe which of the dataset's rows were evaluated."""
     n, of = sum(task.n_samples for task in tasks), sum(task.n_rows for task in tasks)
     limits = {task.settings.get("limit", "null") for task in tasks}
     if n == of:
@@ -276,16 +276,14 @@ def _samples(tasks: Sequence[IndexedTask]) -> str:
 
 
 def _get_scorer(entry: BoardEntry) -> str:
-    """Return the scorer of an entry's method: a run may have been scored again in another way."""
-    return entry.tasks[0].scorers.get(entry.conditions.method, "by the dataset's own code")
+    """Return the scorer of an entry's method; rescoring may have changed it."""
+    return entry.tasks[0].scorers.get(entry.conditions.method, "the dataset's own code")
 
 
 def find_differing_settings(entries: Sequence[BoardEntry]) -> list[str]:
-    """Return in words the settings in which runs of one column are not alike, and set no column apart."""
-    # The subsets of a dataset are set up alike; its first one stands for them.
-    settings = [
-        {**entry.tasks[0].settings, "how answers are scored": _get_scorer(entry)} for entry in entries
-    ]
+    """Describe the settings that differ between runs of one column and do not separate columns."""
+    # The subsets of a dataset have the same settings, so the first one is enough.
+    settings = [{**entry.tasks[0].settings, "scorer": _get_scorer(entry)} for entry in entries]
     found = []
     for name in dict.fromkeys(name for one in settings for name in one):
         values = list(dict.fromkeys(one.get(name, "null") for one in settings))

@@ -1,4 +1,4 @@
-"""A leaderboard to take away: Markdown, csv with all numbers as they are, LaTeX."""
+"""Leaderboard exports: Markdown, CSV with exact numbers, LaTeX."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from assay.results.rows import markdown_list, markdown_table
 Format: TypeAlias = Literal["markdown", "csv", "latex"]
 
 _LEGEND = (
-    "Shares are in percent, with 95 % intervals. Behind # stands the range of ranks that a model may have: "
-    "only models that are really better are sure to stand above it. A difference is real where a test of the "
-    "two models, sample by sample, says so at 5 %, corrected for all pairs of the column (Holm). **Bold**: "
-    "none is really better."
+    "Scores are in percent, with 95 % intervals. # is the range of possible ranks: only models that are "
+    "significantly better rank above it for certain. Significance comes from a paired test over samples at "
+    "5 %, with Holm's correction over all pairs of the column. **Bold**: no model is significantly better."
 )
 
 _NUMBERS = ("value", "low", "high", "stderr")
@@ -32,7 +31,7 @@ _FIELDS = (
 
 
 def export_board(board: Board, form: Format, *, by: GroupBy = "dataset") -> str:
-    """Return the board as a file's text."""
+    """Return the board as the text of a file."""
     return _EXPORTS[form](board, by)
 
 
@@ -58,7 +57,7 @@ def _markdown_cell(words: CellText | None) -> str:
 
 
 def _csv(board: Board, by: GroupBy) -> str:
-    """Return a line for each model and column, and each model and mean: also for those it has no value in."""
+    """Return a line for each model and column and each model and mean, also for missing values."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _FIELDS, lineterminator="\n")
     writer.writeheader()
@@ -81,7 +80,7 @@ def _csv(board: Board, by: GroupBy) -> str:
 
 
 def _get_cell_numbers(cell: msgspec.Struct | None) -> dict[str, object]:
-    """Return the numbers of a cell, as exact as they are."""
+    """Return the exact numbers of a cell."""
     if cell is None:
         return {}
     names = (*_NUMBERS, *_COUNTS, "run", "host", "started")
@@ -91,7 +90,7 @@ def _get_cell_numbers(cell: msgspec.Struct | None) -> dict[str, object]:
 
 
 def _latex(board: Board, by: GroupBy) -> str:
-    """Return a booktabs table; whichever are more, models or columns, go down the page."""
+    """Return a booktabs table, transposed if there are more columns than models."""
     table = build_grid(board, by)
     if len(table.headings) > len(table.models):
         names = [heading.name for heading in table.headings]
@@ -118,10 +117,10 @@ def _latex(board: Board, by: GroupBy) -> str:
 def _preamble(table: Grid) -> list[str]:
     lines = [
         r"% \usepackage{booktabs}",
-        "% Bold: the best value. A star: none is really better (paired tests, Holm's correction).",
+        "% Bold: best value. Star: no model is significantly better (paired tests, Holm's correction).",
     ]
     if not "".join((*table.models, *(one.name for one in table.headings))).isascii():
-        lines.append("% Names beyond ASCII: compile with XeLaTeX or LuaLaTeX and a font that has them.")
+        lines.append("% Non-ASCII names: compile with XeLaTeX or LuaLaTeX and a font that has them.")
     return lines
 
 
@@ -148,7 +147,7 @@ _LATEX: Mapping[str, str] = {
 
 
 def escape_latex(text: str) -> str:
-    """Return a text that LaTeX prints as it is, whatever is in it; line ends become spaces."""
+    """Escape a text for LaTeX; line breaks become spaces."""
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 

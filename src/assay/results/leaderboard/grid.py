@@ -1,4 +1,4 @@
-"""A leaderboard as words in rows and columns: what every table of it shows, on a terminal or in a file."""
+"""The leaderboard as a table of texts, for the terminal and for files."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from assay.results.leaderboard.board import Board, BoardCell, MeanCell
 GroupBy: TypeAlias = Literal["dataset", "ability"]
 
 LOWER_IS_BETTER_SIGN = "↓"
-"""Stands behind the name of a column whose lower values are better."""
+"""Follows the name of a column in which lower values are better."""
 
 
 class CellText(NamedTuple):
-    """One value in words."""
+    """The texts of one cell."""
 
     value: str
     interval: str
-    """Empty where there is none."""
+    """Empty without an interval."""
     rank: str
-    """Empty where it is not ranked."""
+    """Empty if the value is not ranked."""
     lacks: str
-    """How many of its datasets a mean is of, where some are lacking; else empty."""
+    """For an incomplete mean, the number of its datasets; otherwise empty."""
     is_best: bool
     """Whether no other value of the column is better."""
     is_leading: bool
-    """Whether no other is really better, and some are really worse."""
+    """Whether no other value is significantly better, and some are significantly worse."""
 
 
 class Heading(NamedTuple):
-    """One column in words."""
+    """The texts of a column heading."""
 
     name: str
     about: str
-    """Method and shots, or how many datasets a mean is of."""
+    """Method and shots, or the number of datasets of a mean."""
     is_mean: bool
 
 
 class Grid(NamedTuple):
-    """Rows of models; a place without a value is None."""
+    """Rows of models; None for a missing value."""
 
     headings: list[Heading]
     models: list[str]
@@ -48,7 +48,7 @@ class Grid(NamedTuple):
 
 
 def build_grid(board: Board, by: GroupBy) -> Grid:
-    """Return the table by datasets, the means over all of them in front; or by abilities."""
+    """Return the table by datasets, means first; or by abilities."""
     headings: list[Heading] = []
     columns: list[list[CellText | None]] = []
     for heading, words in _columns(board, by):
@@ -81,13 +81,13 @@ def _columns(board: Board, by: GroupBy) -> Iterator[tuple[Heading, list[CellText
         name = column.label if column.higher_is_better else f"{column.label} {LOWER_IS_BETTER_SIGN}"
         shots = column.conditions.get("shots", "0")
         words = [_format_cell(cell, top, is_share=column.is_share) for cell in own]
-        # What sets the column apart is in its name already.
+        # The column's name already contains its distinguishing conditions.
         beside = [one for one in (column.method, f"{shots}-shot", column.metric) if one not in column.apart]
         yield Heading(name, ", ".join(beside), False), _mark_leaders(words)
 
 
 def _mark_leaders(column: list[CellText | None]) -> list[CellText | None]:
-    """Return a column in which nobody leads where nobody is really behind, nor has a rank where alone."""
+    """Remove leaders from a column without significant differences, and the rank of a single value."""
     ranked = [words for words in column if words is not None and words.rank]
     if not all(words.is_leading for words in ranked):
         return column
@@ -129,7 +129,7 @@ def _format_mean_cell(cell: MeanCell | None, n: int, top: float | None) -> CellT
 
 
 def format_board_value(value: float, *, is_share: bool) -> str:
-    """Return a value as a person compares it: a share in percent."""
+    """Return a value as text, a share in percent."""
     return format_percent(value) if is_share else format_number(value)
 
 

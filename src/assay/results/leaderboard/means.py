@@ -1,7 +1,7 @@
-"""Means over columns, and how models stand against each other.
+"""Means over columns, and pairwise wins of models.
 
-Each dataset counts once. A model that lacks one of a mean's columns keeps its mean over the others, which
-says so, and is not ranked with those that lack none: a mean over other datasets is another number.
+Each dataset counts once. A model without a value in some column of a mean still gets a mean over the others,
+marked as incomplete. It is not ranked, since means over different datasets are not comparable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assay.scoring.statistics import Estimate, clip_estimate, macro, wilson
 def build_mean_cells(
     mean: BoardMean, models: Sequence[str], columns: Sequence[ComputedColumn]
 ) -> list[MeanCell | None]:
-    """Return each model's mean; ranks are among the models that have every column of it."""
+    """Return each model's mean; ranks are among the models with a value in every column."""
     complete = [model for model in models if all(model in columns[at].entries for at in mean.columns)]
     decided = decide_ranks(len(complete), _differences(mean, complete, columns), higher_is_better=True)
     row = {model: place for place, model in enumerate(models)}
@@ -48,7 +48,7 @@ def build_mean_cells(
 
 
 def compute_standings(models: Sequence[str], columns: Sequence[ComputedColumn]) -> list[Standing]:
-    """Return how each model stands against the others, over the columns that count."""
+    """Return each model's pairwise wins over the columns that count."""
     counting = [column for column in columns if column.shown.counts and column.shown.part is None]
     shared = [column for column in counting if len(column.entries) == len(models)]
     ranks: dict[str, list[float]] = {model: [] for model in models}
@@ -56,24 +56,24 @@ def compute_standings(models: Sequence[str], columns: Sequence[ComputedColumn]) 
         for model, rank in _ranks_by_value(column).items():
             ranks[model].append(rank)
     won: dict[str, float] = dict.fromkeys(models, 0.0)
-    fought = dict.fromkeys(models, 0)
-    real_wins, real_losses = dict.fromkeys(models, 0), dict.fromkeys(models, 0)
+    n_pairs = dict.fromkeys(models, 0)
+    significant_wins, significant_losses = dict.fromkeys(models, 0), dict.fromkeys(models, 0)
     for column in counting:
         own = list(column.entries)
         for model in own:
-            fought[model] += len(own) - 1
+            n_pairs[model] += len(own) - 1
             won[model] += sum(_score_win(column, model, other) for other in own if other != model)
         for model, beaten in zip(own, column.verdicts.beats, strict=True):
-            real_wins[model] += len(beaten)
+            significant_wins[model] += len(beaten)
             for place in beaten:
-                real_losses[own[place]] += 1
+                significant_losses[own[place]] += 1
     return [
         Standing(
             sum(ranks[model]) / len(shared) if shared else None,
-            won[model] / fought[model] if fought[model] else None,
-            fought[model],
-            real_wins[model],
-            real_losses[model],
+            won[model] / n_pairs[model] if n_pairs[model] else None,
+            n_pairs[model],
+            significant_wins[model],
+            significant_losses[model],
         )
         for model in models
     ]
@@ -82,7 +82,7 @@ def compute_standings(models: Sequence[str], columns: Sequence[ComputedColumn]) 
 def _differences(
     mean: BoardMean, models: Sequence[str], columns: Sequence[ComputedColumn]
 ) -> dict[tuple[int, int], PairedDifference]:
-    """Return the differences of the models' means; none for two of which a column says nothing."""
+    """Return the differences of the models' means; a pair that some column cannot compare is omitted."""
     found = {}
     for first, second in combinations(range(len(models)), 2):
         parts = [_difference(columns[at], models[first], models[second]) for at in mean.columns]
@@ -95,7 +95,7 @@ def _differences(
 
 
 def _difference(column: ComputedColumn, model: str, other: str) -> PairedDifference | None:
-    """Return what the other has over a model, in whichever order the column compared them."""
+    """Return the other model's difference from a model, in whichever order the column compared them."""
     order = list(column.entries)
     a, b = order.index(model), order.index(other)
     found = column.compared[min(a, b), max(a, b)].difference
@@ -118,7 +118,7 @@ def _difference(column: ComputedColumn, model: str, other: str) -> PairedDiffere
 
 
 def _mean(entries: Iterable[BoardEntry]) -> Estimate:
-    """Return the mean of values that each count once, and its interval; all are shares."""
+    """Return the unweighted mean of shares with its interval."""
     parts = [
         Estimate(one.metric.value, one.metric.low, one.metric.high, one.stderr, one.metric.n)
         for one in entries
@@ -128,13 +128,13 @@ def _mean(entries: Iterable[BoardEntry]) -> Estimate:
     estimate = macro(parts)
     if estimate.value is None or estimate.stderr != 0:
         return clip_estimate(estimate)
-    # Datasets all right or all wrong have no spread to build on; the counts still have an interval.
+    # Datasets that are all right or all wrong have no spread; use the interval of the counts.
     low, high = wilson(estimate.value * estimate.n, estimate.n)
     return estimate._replace(low=low, high=high)
 
 
 def _score_win(column: ComputedColumn, model: str, other: str) -> float:
-    """Return 1 where a model's value is the better one, 0.5 where both are the same."""
+    """Return 1 if a model's value is better, 0.5 if both are equal, otherwise 0."""
     mine, theirs = column.entries[model].metric.value, column.entries[other].metric.value
     if mine is None or theirs is None or mine == theirs:
         return 0.5
@@ -142,7 +142,7 @@ def _score_win(column: ComputedColumn, model: str, other: str) -> float:
 
 
 def _ranks_by_value(column: ComputedColumn) -> dict[str, float]:
-    """Return the ranks by value alone, 1 being best; equal values share the mean of their ranks."""
+    """Return the ranks by value, 1 is best; equal values share the mean of their ranks."""
     return {
         model: 1 + sum(1 - _score_win(column, model, other) for other in column.entries if other != model)
         for model in column.entries

@@ -1,4 +1,4 @@
-"""The leaderboard's page: what it is made of, and the page as one file that opens from a disk."""
+"""The leaderboard page: its data, and the page as a single HTML file."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from assay.results.pages.file_blocks import render_block
 
 
 class BoardPage(msgspec.Struct, frozen=True):
-    """What the page shows, and what can be taken away from it."""
+    """The data of the page, and its exports."""
 
     board: Board
     files: dict[str, str]
-    """By format: the board as a file's text."""
+    """By format: the board as the text of a file."""
     links: tuple[tuple[str | None, ...], ...]
-    """By model, then column: where the page of the cell's run is; None: nowhere that is known."""
+    """By model, then column: the address of the run's page; None if unknown."""
 
 
 def build_board_page(board: Board, link_of: Callable[[BoardCell], str | None]) -> BoardPage:
-    """Return the page of a board. Where folders lie on a machine is nothing that its readers are told."""
+    """Return the page of a board, without the paths of run folders."""
     links = tuple(tuple(None if cell is None else link_of(cell) for cell in row) for row in board.cells)
     cells = tuple(
         tuple(None if cell is None else msgspec.structs.replace(cell, root="") for cell in row)
@@ -36,7 +36,7 @@ def build_board_page(board: Board, link_of: Callable[[BoardCell], str | None]) -
 
 
 def render_board_page(board: Board) -> str:
-    """Return the page as one file."""
+    """Return the page as a single HTML file."""
     content = msgspec.json.encode(build_board_page(board, lambda _: None))
     body = (tag("main", id="page"), render_block("board", content))
     return "".join(

@@ -1,9 +1,9 @@
-"""Which differences between the models of a column are real.
+"""Significance tests between the models of a column.
 
-Two models are compared sample by sample wherever the index has what their samples are worth: McNemar's exact
-test for right and wrong, Student's for other means, the delta method for ratios of sums; over subsets, the
-mean of the subsets' differences. Else by their standard errors, as if on other samples. Over the pairs of a
-column p-values are corrected by Holm's method.
+Two models are compared sample by sample if the index has their sample values: McNemar's exact test for right
+and wrong answers, Student's t-test for other means, the delta method for ratios of sums; over subsets, the
+mean of the subsets' differences. Otherwise they are compared by their standard errors, as if on other
+samples. p-values are corrected over the pairs of a column by Holm's method.
 """
 
 from __future__ import annotations
@@ -32,49 +32,49 @@ from assay.results.paired import (
 
 LEVEL = 0.05
 _LEAST_SHARED = 0.5
-"""Of the fewer samples, how many both must have to be compared sample by sample."""
+"""The share of the smaller set of samples that both must have for a paired comparison."""
 
 ValuesOf: TypeAlias = Callable[[Hashable, str, str, str], SampleValues | None]
-"""Returns the samples' values of a run, by the run's key, task, method and metric."""
+"""Returns sample values by the run's key, task, method and metric."""
 
 
 class PairwiseTest(NamedTuple):
-    """Two rows of a column, compared."""
+    """The comparison of two rows of a column."""
 
     difference: PairedDifference | None
-    """Of the second over the first; None: nothing can be said."""
+    """Second minus first; None if they cannot be compared."""
     how: Literal["paired", "unpaired", "untested"]
 
 
 class RankVerdicts(NamedTuple):
-    """What a column's comparisons come to."""
+    """The ranks that follow from a column's comparisons."""
 
     ranks: list[Rank]
     beats: list[tuple[int, ...]]
-    """For each place the places that it is really better than."""
+    """For each place, the places that it is significantly better than."""
 
 
 PairwiseTests: TypeAlias = dict[tuple[int, int], PairwiseTest]
-"""By the two places in a list, the lesser first."""
+"""By the two places in a list, smaller first."""
 
 
 class EntrySamples(NamedTuple):
-    """The samples of one task of an entry, looked at once for all its duels."""
+    """The samples of one task of an entry, prepared once for all its comparisons."""
 
     samples: SampleValues
     right: NDArray[np.bool_] | None
-    """Where every value is 0 or 1: which are 1."""
+    """If all values are 0 or 1: which are 1."""
 
     @classmethod
     def of(cls, samples: SampleValues) -> EntrySamples:
-        """Return the samples of a task, ready to be compared."""
+        """Prepare the samples of a task for comparisons."""
         right = samples.values == 1
         is_binary = samples.weights is None and bool(np.all(right | (samples.values == 0)))
         return cls(samples, right if is_binary else None)
 
 
 def run_pairwise_tests(entries: Sequence[BoardEntry], values_of: ValuesOf) -> PairwiseTests:
-    """Compare every two entries of a column."""
+    """Compare all pairs of entries of a column."""
     samples = [_samples(entry, values_of) for entry in entries]
     return {
         (a, b): _test_pair(entries[a], entries[b], samples[a], samples[b])
@@ -85,7 +85,7 @@ def run_pairwise_tests(entries: Sequence[BoardEntry], values_of: ValuesOf) -> Pa
 def decide_ranks(
     n: int, found: dict[tuple[int, int], PairedDifference], *, higher_is_better: bool
 ) -> RankVerdicts:
-    """Return the ranks of n places, of which every two may have been compared."""
+    """Return the ranks of n places from their pairwise comparisons."""
     tested = [
         (pair, one.p, one.a, one.b)
         for pair, one in found.items()
@@ -103,7 +103,7 @@ def decide_ranks(
 
 
 def _samples(entry: BoardEntry, values_of: ValuesOf) -> list[EntrySamples] | None:
-    """Return the samples of an entry by task; None where its value is not made of them."""
+    """Return the samples of an entry by task; None if its value is not an aggregate of them."""
     conditions = entry.conditions
     parts = []
     for task in entry.tasks:
@@ -130,7 +130,7 @@ def _test_pair(
 
 
 def compare_paired(one: EntrySamples, other: EntrySamples) -> PairedDifference | None:
-    """Compare two models on the samples that both have a value for; None if these are too few."""
+    """Compare two models on their shared samples; None if these are too few."""
     a, b = one.samples, other.samples
     at_a: slice | NDArray[np.intp]
     at_b: slice | NDArray[np.intp]
@@ -153,10 +153,9 @@ def compare_paired(one: EntrySamples, other: EntrySamples) -> PairedDifference |
 
 
 def combine_differences(parts: Sequence[PairedDifference]) -> PairedDifference | None:
-    """Return the mean of the differences of parts, each counting once; None where a part has none.
+    """Return the unweighted mean of the differences of parts; None if a part has no difference.
 
-    Parts whose samples all differ alike, or not at all, have no spread to go by; right and wrong answers
-    still have their counts, which are then taken together.
+    If no part has any spread, the test uses the pooled counts of right and wrong answers.
     """
     if len(parts) == 1:
         return parts[0]
@@ -175,7 +174,7 @@ def combine_differences(parts: Sequence[PairedDifference]) -> PairedDifference |
 def _compare_shares_quickly(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) -> PairedDifference:
     """Compare right and wrong answers of independent samples.
 
-    As `share_difference` does, but for the interval: it is not shown here, and takes most of its time.
+    Like `compare_shares` without the interval, which is not shown here and takes most of its time.
     """
     right_a, right_b, both = (int(np.count_nonzero(one)) for one in (x, y, x & y))
     only_a, only_b = right_a - both, right_b - both
@@ -192,7 +191,7 @@ def _compare_shares_quickly(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) 
 
 
 def compare_unpaired(a: BoardEntry, b: BoardEntry) -> PairedDifference | None:
-    """Compare two values by their standard errors, as if they were of other samples; None if one has none."""
+    """Compare two values by their standard errors, as if on other samples; None if one is unknown."""
     first, second = a.metric, b.metric
     if first.value is None or second.value is None or a.stderr is None or b.stderr is None:
         return None

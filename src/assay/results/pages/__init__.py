@@ -1,5 +1,5 @@
-"""How results look in a browser: what pages show, what shows it, and pages of one file.
+"""Results in a browser: the data of pages, their script and style, and single-file pages.
 
-The script ships as it is written, in modules of plain JavaScript that `bundle` joins. It makes elements only
-from text, never from markup, so whatever a model wrote stays text.
+The script consists of plain JavaScript modules that `bundle` joins. It creates elements only from text, never
+from markup, so the output of a model always stays text.
 """

@@ -1,8 +1,8 @@
 """The pages' script and style, each joined from its modules: one file to send, one hash to trust.
 
-Modules are written as ES modules, in the part of the language that this file reads: every import is one line,
-`import { a, b } from "./name.js";`, and every export stands before a declaration. No tool is needed to build
-them, and a browser or an editor understands them as they are.
+Modules are ES modules in the subset that this file supports: every import is one line,
+`import { a, b } from "./name.js";`, and every export precedes a declaration. They need no build tool, and
+browsers and editors understand them as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 ASSETS = Path(__file__).parent / "assets"
 EntryModule: TypeAlias = Literal["app", "run_file", "compare_file", "board_file"]
-"""The module that a script begins with: all pages of a server, or one page of one file."""
+"""The entry module of a script: all pages of a server, or one single-file page."""
 _IMPORT = re.compile(r'^import \{ (?P<names>[\w, ]+) \} from "\./(?P<module>\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (?P<name>\w+))", re.MULTILINE)
 _UNREAD = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
@@ -22,9 +22,9 @@ _UNREAD = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 
 @cache
 def build_script(entry: EntryModule) -> str:
-    """Return a module and all that it needs as one script, each in a function of its own.
+    """Return a module and its dependencies as one script, each in its own function.
 
-    A module is `$name` there, since it may export a thing of its own name.
+    A module is called `$name` there, since it may export something with its own name.
     """
     parts: dict[str, str] = {}
     _add_module(entry, parts, ())
@@ -33,7 +33,7 @@ def build_script(entry: EntryModule) -> str:
 
 @cache
 def build_style() -> str:
-    """Return all styles as one, `base.css` first."""
+    """Return all styles joined, `base.css` first."""
     files = sorted(ASSETS.glob("*.css"), key=lambda path: (path.stem != "base", path.stem))
     return "".join(path.read_text(encoding="utf-8") for path in files)
 
@@ -42,7 +42,7 @@ def _add_module(module: str, parts: dict[str, str], above: tuple[str, ...]) -> N
     if module in parts:
         return
     if module in above:
-        raise ValueError(f"the modules {' -> '.join((*above, module))} need each other")
+        raise ValueError(f"the modules {' -> '.join((*above, module))} import each other")
     text = (ASSETS / f"{module}.js").read_text(encoding="utf-8")
     for found in _IMPORT.finditer(text):
         _add_module(found["module"], parts, (*above, module))

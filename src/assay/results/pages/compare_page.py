@@ -1,4 +1,4 @@
-"""The page of a comparison: what a server sends of it, and the same in one file."""
+"""The comparison page: its data, and the page as a single HTML file."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ from assay.results.run_view import RunView
 
 
 class CompareRow(msgspec.Struct, frozen=True):
-    """One metric of two sides, and the words for it."""
+    """One metric of two sides with its texts."""
 
     task: str
     label: str
-    """What a person reads: the task, or the mean that it is."""
+    """The displayed name: the task or the mean."""
     method: str
-    """The method, as columns of samples name it."""
+    """The method, as the sample columns name it."""
     title: str
-    """The method as a person reads it, with the metric where that is no accuracy."""
+    """The displayed method, with the metric unless it is an accuracy."""
     first: int
     second: int
-    """Which of the sides."""
+    """Indexes of the sides."""
     is_mean: bool
-    """Whether it is over several subsets."""
+    """Whether it is a mean over subsets."""
     is_headline: bool
     is_real: bool
     better: int | None
     """The side with the better value."""
     unit: Literal["points", "percent", "own"]
-    """What `at`, `low` and `high` are in: points of a share, change in percent, or the metric's own."""
+    """The unit of `at`, `low` and `high`: percentage points, change in percent, or the metric's own."""
     at: float | None
-    """The second's value less the first's."""
+    """The second value minus the first."""
     low: float | None
     high: float | None
     first_value: str
@@ -62,7 +62,7 @@ class CompareRow(msgspec.Struct, frozen=True):
     difference: str
     interval: str
     p: str
-    """As it is said: `= 0.03`."""
+    """As text, such as `= 0.03`."""
     test: Literal["mcnemar", "student"]
     sentence: str
     n: int
@@ -71,24 +71,24 @@ class CompareRow(msgspec.Struct, frozen=True):
 
 
 class ComparePage(msgspec.Struct, frozen=True):
-    """A comparison as its page begins, without its samples."""
+    """A comparison without its samples."""
 
     sides: tuple[Side, ...]
     letters: tuple[str, ...]
     rows: tuple[CompareRow, ...]
     summary: str | None
-    """How many differences of many tasks are real."""
+    """With many tasks, how many differences are significant."""
     told: tuple[int, ...]
-    """The rows that are worth a sentence."""
+    """Indexes of the rows shown as sentences."""
     notes: tuple[str, ...]
-    """What makes the comparison less than fair, and what is left out of it."""
+    """Differences between the runs that make the comparison less fair, and omitted samples."""
     n_samples: int
     in_file: InFile | None = None
     """None: a server is asked for samples."""
 
 
 class SideColumns(msgspec.Struct, frozen=True):
-    """What one side made of each sample by one method; see `TrackColumns`."""
+    """The results of one side by one method on each sample; see `TrackColumns`."""
 
     outcomes: str
     values: list[float | None]
@@ -96,17 +96,17 @@ class SideColumns(msgspec.Struct, frozen=True):
 
 
 class MethodColumns(msgspec.Struct, frozen=True):
-    """One method, or those that are compared with each other, side by side."""
+    """One method, or methods compared with each other, on all sides."""
 
     name: str
     tracks: list[str]
     """For each side, the method of its run."""
     sides: list[SideColumns | None]
-    """None: the side does not have it."""
+    """None: the side does not have the method."""
 
 
 class CompareTable(msgspec.Struct, frozen=True):
-    """Samples of all sides by columns: those of the first in its order, then those that only others have."""
+    """Samples of all sides as columns: those of the first side in order, then those of others only."""
 
     n: int
     tasks: list[str]
@@ -115,12 +115,12 @@ class CompareTable(msgspec.Struct, frozen=True):
     questions: list[str]
     targets: list[str]
     places: list[list[int]]
-    """For each side, where each sample stands in its run's own table; -1: it does not have it."""
+    """For each side, the place of each sample in its run's table; -1 if it does not have it."""
     methods: list[MethodColumns]
 
 
 _encode = msgspec.json.Encoder().encode
-_NOT_ASKED = "."
+_NO_REQUEST = "."
 
 
 class CompareView:
@@ -129,9 +129,9 @@ class CompareView:
     def __init__(
         self, comparison: RunComparison, views: Sequence[RunView], names: Sequence[str] = ()
     ) -> None:
-        """Take a comparison and the runs of its sides, refreshed; a run that is two sides comes twice.
+        """Take a comparison and the refreshed views of its sides, one for each side.
 
-        `names` is how the page may ask for the runs; where they lie on this machine it is not told.
+        `names` are the names that the page requests the runs by; it never sees their paths.
         """
         self.comparison = comparison
         self.views = views
@@ -156,7 +156,7 @@ class CompareView:
         )
 
     def details(self, rows: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """Yield samples in full with their rows: `{"sides": [...]}`, null where a side does not have it."""
+        """Yield complete samples with their rows: `{"sides": [...]}`, null for a side without the sample."""
         with ExitStack() as closing:
             opened = [closing.enter_context(view.all_details(shorten_responses)) for view in self.views]
             for row in rows:
@@ -168,10 +168,10 @@ class CompareView:
                 yield row, b'{"sides":[' + b",".join(sides) + b"]}"
 
     def interest(self, row: int) -> int:
-        """Return how much a person will want to see a sample: 0 the most."""
+        """Return the priority of a sample in a page of limited size: 0 is the highest."""
         for columns in self.table.methods:
             known = [side for side in columns.sides if side is not None]
-            if len({side.outcomes[row] for side in known} - {_NOT_ASKED}) > 1:
+            if len({side.outcomes[row] for side in known} - {_NO_REQUEST}) > 1:
                 return 0
             if len({side.answers[row] for side in known}) > 1:
                 return 1
@@ -179,19 +179,19 @@ class CompareView:
 
 
 def write_compare_page(view: CompareView, path: Path) -> None:
-    """Write a comparison as one file."""
+    """Write a comparison as a single HTML file."""
     with replacing_file(path) as file:
         file.writelines(part.encode() for part in render_compare_page(view))
 
 
 def render_compare_page(view: CompareView) -> Iterator[str]:
-    """Yield a comparison as a page that opens from a disk, piece by piece."""
+    """Yield the parts of a comparison as a single HTML file."""
     media = MediaBlocks(*dict.fromkeys(one.path for one in view.views))
     order = sorted(range(view.table.n), key=view.interest)
     details = DetailBlocks(view.details(order), media)
     page = msgspec.structs.replace(view.page(), in_file=InFile(view.table.n, tuple(details.places)))
     return one_file_parts(
-        " against ".join(side.name for side in view.comparison.sides),
+        " vs ".join(side.name for side in view.comparison.sides),
         build_style(),
         build_script("compare_file"),
         (
@@ -237,14 +237,14 @@ def _row(one: MetricComparison) -> CompareRow:
 
 
 def _scale_for_plot(one: MetricComparison, value: float | None) -> float | None:
-    """Return a difference in the unit in which it is drawn."""
+    """Return a difference in the unit of the plot."""
     if value is None:
         return None
     return 100 * (value - 1) if one.is_factor else 100 * value if one.is_share else value
 
 
 def _align_samples(comparison: RunComparison, views: Sequence[RunView]) -> CompareTable:
-    """Put the samples of all runs side by side."""
+    """Align the samples of all runs."""
     tables: dict[Path, SampleTable] = {view.path: view.table() for view in views}
     sides = [tables[view.path] for view in views]
     first = [task.name for task in views[0].manifest.tasks]
@@ -289,7 +289,7 @@ def _column(table: SampleTable, track: str, places: Sequence[int]) -> SideColumn
     if columns is None:
         return None
     return SideColumns(
-        "".join(columns.outcomes[place] if place >= 0 else _NOT_ASKED for place in places),
+        "".join(columns.outcomes[place] if place >= 0 else _NO_REQUEST for place in places),
         [columns.values[place] if place >= 0 else None for place in places],
         [columns.answers[place] if place >= 0 else "" for place in places],
     )

@@ -1,7 +1,7 @@
-"""What the pages of a run show: the contract between Python, which fills it, and the pages' script.
+"""The data of a run's pages: the contract between Python, which fills it, and the pages' script.
 
-Stored nouns (manifest, records, scores, responses) travel as they are stored; what is here stands beside
-them. Long lists of samples travel by columns, as that is small and quick to read.
+Stored data (manifest, records, scores, responses) is sent as it is stored, in addition to what is defined
+here. Long lists of samples are sent as columns, which are small and fast to read.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import msgspec
 from assay.core.run import RunManifest
 
 Role: TypeAlias = Literal["task", "mean", "group"]
-"""What a number is about. `mean`: over subsets or over several tasks. `group`: a part of a task."""
+"""The scope of a number. `mean`: over subsets or several tasks. `group`: a part of a task."""
 
 
 class ScoreRow(msgspec.Struct, frozen=True):
-    """One number with its company, and the words for it."""
+    """One number with error bars, counts and texts."""
 
     label: str
-    """What a person reads: the task, or the mean that it is, or the group."""
+    """The displayed name: the task, the mean or the group."""
     task: str
     method: str
     metric: str
@@ -30,7 +30,7 @@ class ScoreRow(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
     shown: str
-    """The value as all faces write it."""
+    """The formatted value."""
     interval: str
     n: int
     n_scored: int
@@ -43,39 +43,39 @@ class ScoreRow(msgspec.Struct, frozen=True):
     is_listed: bool
     """Whether the table of results shows it."""
     why: str | None = None
-    """Why there is no value, or why the first of the failed rows failed."""
+    """Why there is no value, or why the first failed row failed."""
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """Samples of which the model was about equally sure."""
+    """Samples with similar confidence."""
 
     n: int
     confidence: float
-    """What the model gave its answer, on average."""
+    """The mean probability of the model's answers."""
     right: float
-    """How many of the answers were right."""
+    """The share of right answers."""
     low: float
     high: float
     """95 % interval of `right`."""
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """Whether the model is as often right as it says."""
+    """Confidence against accuracy."""
 
     task: str
-    """The dataset, with all of its subsets."""
+    """The dataset with all its subsets."""
     method: str
     n: int
     error: float
-    """Expected calibration error: the mean distance between confidence and truth, weighted by samples."""
+    """Expected calibration error: the mean distance between confidence and accuracy, weighted by samples."""
     bins: tuple[Bin, ...]
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """How a number is spread over requests or samples."""
+    """The distribution of a number over requests or samples."""
 
     name: str
-    """What is counted, such as `prompt tokens`."""
+    """The name of the number, such as `prompt`."""
     unit: str
     task: str | None
     """None: over all tasks."""
@@ -87,83 +87,83 @@ class Distribution(msgspec.Struct, frozen=True):
     p99: float
     greatest: float
     edges: tuple[float, ...]
-    """Borders of the bins: one more than there are counts."""
+    """Edges of the bins: one more than counts."""
     counts: tuple[int, ...]
     is_log: bool = False
 
 
 class InFile(msgspec.Struct, frozen=True):
-    """What a page of one file holds of a run that may be larger."""
+    """The part of a run that a single-file page contains."""
 
     n_rows: int
-    """Samples of the table."""
+    """Samples in the table."""
     blocks: tuple[tuple[int, ...], ...]
-    """For each block of details, the places of its samples, in order; a sample in none was left out."""
+    """For each block of details, the places of its samples in order; a sample in no block is omitted."""
 
 
 class RunPage(msgspec.Struct, frozen=True):
-    """A run as its page begins, without its samples."""
+    """A run without its samples."""
 
     name: str
-    """Of its folder."""
+    """The name of its folder."""
     manifest: RunManifest
     rows: tuple[ScoreRow, ...]
     calibrations: tuple[Calibration, ...]
     distributions: tuple[Distribution, ...]
     n_samples: int
-    """Samples that are there."""
+    """Samples written so far."""
     n_rows: int
-    """Those of them that can be shown: the first; plots count them alone."""
+    """Samples in the table: the first ones; plots include only these."""
     n_planned: int
     """Samples that the run will have."""
     revision: str
-    """Another one: what was read before no longer holds, as the run began anew or is looked at anew."""
+    """Changes when the run or the view is restarted, and earlier data is invalid."""
     work: str | None = None
-    """What the model did, in words."""
+    """The model's work as one line."""
     speed: str | None = None
-    """How fast its server was, in words."""
+    """The server's speed as one line."""
     in_file: InFile | None = None
-    """None: a server is asked for samples."""
+    """None: the page requests samples from a server."""
 
 
 class TrackColumns(msgspec.Struct, frozen=True):
-    """What one method made of each sample; every list is as long as the table."""
+    """The results of one method on each sample; every list is as long as the table."""
 
     name: str
     outcomes: str
     """A letter for each sample: R right, P partly right, W wrong, V a value on a scale of its own,
-    U unanswered, F failed, G the dataset gives no right answer, N answered and not scored, `.` not asked by
-    this method."""
+    U unanswered, F failed, G no reference answer, N answered and not scored, `.` no request by this
+    method."""
     truncated: str
-    """1 where an answer was cut off, else 0."""
+    """1 if an answer was truncated, otherwise 0."""
     values: list[float | None]
     answers: list[str]
     margins: list[float | None]
     tokens: list[int]
-    """Tokens read, scored and written."""
+    """Prompt, scored and generated tokens."""
     seconds: list[float]
 
 
 class SampleTable(msgspec.Struct, frozen=True):
-    """Samples by columns, in the dataset's order, from one place on."""
+    """Samples as columns, in the dataset's order, starting at one place."""
 
     first: int
-    """The place of the first of them."""
+    """The place of the first sample."""
     n: int
     revision: str
     """As in `RunPage`."""
     changes: int
-    """How often the run was found changed; who tells it gets only what is new or other since."""
+    """Number of changes so far; a client that sends it gets only new and changed samples."""
     tasks: list[str]
-    """Names that `task` counts in."""
+    """The names that `task` indexes."""
     groups: list[str]
     task: list[int]
     group: list[int]
-    """-1: none."""
+    """-1: no group."""
     ids: list[str]
     questions: list[str]
-    """The beginning of what was asked."""
+    """The beginning of each question."""
     targets: list[str]
     disagree: str
-    """1 where methods gave different answers, else 0."""
+    """1 if methods gave different answers, otherwise 0."""
     tracks: list[TrackColumns]

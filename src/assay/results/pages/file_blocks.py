@@ -1,6 +1,6 @@
-"""Data inside a page of one file: compressed blocks that its script opens, and pictures and sounds.
+"""Data inside a single-file page: compressed blocks that its script opens, and media.
 
-A browser keeps such a block and never runs it; base64 holds nothing that could end the element.
+A browser stores such a block and never executes it; base64 contains nothing that could end the element.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from assay.core.markup import Markup
 from assay.results.media_store import find_medium, get_media_folder
 
 MOST_ROWS = 30_000
-"""Samples of a page's table: it is held in memory while it is written, and by the browser."""
+"""Maximum samples in a page's table, which is kept in memory while writing and in the browser."""
 MOST_BYTES = 24 << 20
-"""Of all samples in full and what they show, as they lie in the file."""
+"""Maximum bytes in the file for complete samples and their media."""
 MOST_MEDIA_BYTES = 12 << 20
-"""Of them, those of pictures and sounds."""
+"""The part of them for media."""
 _SHA256 = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _KEY = re.compile(rb'"key":"[0-9a-f]*",')
 _TEXT = re.compile(rb'"type":"(?:completion|failure)"')
 _DECIMALS = re.compile(rb"(\.\d{5})\d+")
 _BLOCK_BYTES = 256 << 10
-"""Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
+"""Uncompressed size of a block of samples, which opens in a few milliseconds."""
 _LEVEL = 3
-"""Twice as quick as the usual level, and a tenth larger."""
+"""Twice as fast as the default level, with 10 % larger output."""
 
 
 def render_block(name: str, content: bytes) -> Markup:
-    """Return JSON as a block that the script finds by its name."""
+    """Return JSON as a block that the script finds by name."""
     packed = base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
     return Markup(f'<script type="application/gzip" id="{name}">{packed}</script>\n')
 
 
 def shorten_responses(responses: Sequence[bytes]) -> bytes:
-    """Return responses with commas between, without their keys, numbers with the decimals that a page shows.
+    """Join responses with commas, without their keys and with numbers rounded to what a page shows.
 
-    Inside a text of JSON a quote stands behind a backslash: no pattern is found in what a model wrote.
+    Quotes inside JSON strings are escaped, so the patterns never match a model's output.
     """
     joined = b",".join(responses)
     if _TEXT.search(joined) is None:
@@ -50,10 +50,10 @@ def shorten_responses(responses: Sequence[bytes]) -> bytes:
 
 
 class DetailBlocks:
-    """Samples in full, some at a time, as far as there is room for them."""
+    """Complete samples in blocks, up to the size limit."""
 
     def __init__(self, items: Iterable[tuple[int, bytes]], media: MediaBlocks) -> None:
-        """Take samples, those first that say most, each with its place and as JSON."""
+        """Add samples as JSON with their places, most informative first."""
         self.places: list[tuple[int, ...]] = []
         """For each block, the places of its samples."""
         self.parts: list[Markup] = []
@@ -84,7 +84,7 @@ def _group_into_blocks(items: Iterable[tuple[int, bytes]]) -> Iterator[tuple[tup
 
 
 class MediaBlocks:
-    """Pictures and sounds that samples of the page show, as far as there is room for them."""
+    """The media of the page's samples, up to the size limit."""
 
     def __init__(self, *runs: Path) -> None:
         self._runs = runs
@@ -93,13 +93,13 @@ class MediaBlocks:
         self.n_reserved = min(
             sum(_count_base64_bytes(file.stat().st_size) for file in files), MOST_MEDIA_BYTES
         )
-        """Bytes of the page that are left for them."""
+        """Bytes of the page reserved for media."""
         self._room = self.n_reserved
         self._seen: set[bytes] = set()
         self.parts: list[Markup] = []
 
     def take(self, content: bytes) -> None:
-        """Take what some samples show."""
+        """Add the media of some samples."""
         if not self.n_reserved:
             return
         for sha256 in _SHA256.findall(content):

@@ -1,8 +1,8 @@
-"""report.html: a run in one file that opens from a disk and needs nothing else.
+"""report.html: a run as a single self-contained HTML file.
 
-Its samples lie in it compressed: the table as one block, the samples in full as many, each opened when one
-of its samples is looked at. A run that is larger than the file may be keeps the samples that say most: those
-that failed, were not answered or are wrong. The page tells what is left out.
+It contains compressed samples: the table as one block, complete samples as many blocks, each opened on
+demand. For a run over the size limit, the most informative samples are kept: failed, unanswered and wrong
+ones. The page shows what is omitted.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def render_report_page(view: RunView) -> Iterator[str]:
 
 
 def _details(view: RunView, n_rows: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the samples in full with their places; what says most comes first."""
+    """Yield complete samples with their places, most informative first."""
     with view.all_details(shorten_responses) as details:
         for place in sorted(range(n_rows), key=view.columns.interest):
             yield place, details.json(place)

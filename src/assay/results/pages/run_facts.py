@@ -1,4 +1,4 @@
-"""What the scores and answers of a run say when they are taken together: the plots of its page."""
+"""Aggregates over the scores and answers of a run: the scores and plots of its page."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from assay.scoring.statistics import RunningMean
 
 
 class RunFacts:
-    """Sums and lists that grow with the run."""
+    """Aggregates that grow with the run."""
 
     def __init__(self) -> None:
         self._sure: dict[tuple[str, str], tuple[array[float], array[float]]] = {}
-        """For each task and method: how sure the model was, and whether it was right."""
+        """For each task and method: the model's confidence, and whether it was right."""
         self._numbers: dict[tuple[str, str, str], array[float]] = {}
-        """For each thing that is counted, its unit and method."""
+        """Values by name, unit and method."""
         self._running: dict[tuple[str, str, str], _PartialScore] = {}
 
     def count(self, score: ScoreLine) -> None:
-        """Take a score for the mean so far."""
+        """Add a score to the partial mean."""
         named = (score.task, score.track, score.metric)
         so_far = self._running.get(named)
         if so_far is None:
@@ -35,7 +35,7 @@ class RunFacts:
         so_far.add(score)
 
     def add_score(self, score: ScoreLine) -> None:
-        """Take a score of a sample that is shown."""
+        """Add a score of a sample in the table."""
         confidence = _confidence(score)
         if confidence is not None and score.value is not None:
             sure, right = self._sure.setdefault((score.task, score.track), (array("d"), array("d")))
@@ -45,7 +45,7 @@ class RunFacts:
             self._take("margin", "", score.track, score.margin)
 
     def add_answer(self, track: str, response: ResponseLine, n_tokens: int) -> None:
-        """Take what one answer took; `n_tokens` were scored or written."""
+        """Add the cost of one answer; `n_tokens` were scored or generated."""
         if response.outcome.n_prompt_tokens:
             self._take("prompt", "tokens", track, response.outcome.n_prompt_tokens)
         if n_tokens:
@@ -62,8 +62,8 @@ class RunFacts:
         numbers.append(number)
 
     def calibrations(self, manifest: RunManifest) -> tuple[Calibration, ...]:
-        """Return how sure the model was against how often it was right, over all subsets of each dataset."""
-        # numpy is loaded when a page is made, and not by each command that could make one.
+        """Return confidence against accuracy, over all subsets of each dataset."""
+        # Import numpy only when a page is built, not in every command.
         from assay.results.pages.spreads import compute_calibration
 
         owner = map_task_families(manifest)
@@ -77,7 +77,7 @@ class RunFacts:
         )
 
     def distributions(self) -> tuple[Distribution, ...]:
-        """Return how lengths, times and margins are spread."""
+        """Return the distributions of lengths, times and margins."""
         from assay.results.pages.spreads import compute_distribution
 
         return tuple(
@@ -86,7 +86,7 @@ class RunFacts:
         )
 
     def build_partial_rows(self, manifest: RunManifest) -> tuple[ScoreRow, ...]:
-        """Return the scores of a run that is not complete, over the samples that are."""
+        """Return the partial scores of an incomplete run."""
         planned = {task.name: task.n_samples for task in manifest.tasks}
         return tuple(
             so_far.row(task, track, metric, planned.get(task, 0))
@@ -95,12 +95,12 @@ class RunFacts:
 
 
 class _PartialScore:
-    """A score that is not complete."""
+    """A score over the samples so far."""
 
     def __init__(self) -> None:
         self.values = RunningMean()
         self.ratio: RunningRatio | None = None
-        """Of a metric that is a ratio of sums, as a perplexity is."""
+        """For a metric that is a ratio of sums, such as a perplexity."""
         self.n_unanswered = self.n_truncated = self.n_failed = 0
         self.is_share = True
 
@@ -145,7 +145,7 @@ class _PartialScore:
 
 
 def build_score_rows(metrics: Sequence[Metric], manifest: RunManifest) -> tuple[ScoreRow, ...]:
-    """Return all numbers of a complete run, each with what it is."""
+    """Return all metrics of a complete run with label and role."""
     known = {family.name: family for family in group_by_family(manifest.tasks)}
     rows = []
     for metric in metrics:
@@ -191,7 +191,7 @@ def _row(metric: Metric, label: str, role: Role) -> ScoreRow:
 
 
 def _confidence(score: ScoreLine) -> float | None:
-    """Return the share of the answer in what the model gave to all options; None where that is not known."""
+    """Return the answer's share of the probability of all options; None if unknown."""
     if score.verdict is not Verdict.SCORED or not score.options or score.value not in (0.0, 1.0):
         return None
     place = next((nth for nth, option in enumerate(score.options) if option.label == score.answer), None)

@@ -1,4 +1,4 @@
-"""The table of samples, column by column, as lines of a run folder come in."""
+"""The table of samples as columns, filled as lines of a run folder arrive."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _QUESTIONS = (
     "goal",
     "text",
 )
-"""Fields that hold what is asked, the likeliest first."""
-_NOT_ASKED, _NOT_SCORED = ord("."), ord("N")
+"""Names of fields that contain the question, most likely first."""
+_NO_REQUEST, _NOT_SCORED = ord("."), ord("N")
 _LEAST = 8
-"""A text so short is a label or a number rather than a question."""
+"""A text up to this length is a label or a number rather than a question."""
 
 
 class AskLine(msgspec.Struct, frozen=True, gc=False):
-    """Of an ask of a stored sample: what it belongs to."""
+    """The id and method of a stored ask."""
 
     id: str
     track: str
 
 
 class SampleFacts(msgspec.Struct, frozen=True):
-    """Of a stored sample: what a table shows."""
+    """The facts of a stored sample that the table needs."""
 
     id: str
     fields: dict[str, Any]
@@ -55,7 +55,7 @@ class SampleFacts(msgspec.Struct, frozen=True):
 
 
 class SampleLine(msgspec.Struct, frozen=True):
-    """A line of samples.jsonl, as far as the table needs it."""
+    """The part of a line of samples.jsonl that the table needs."""
 
     task: str
     sample: SampleFacts
@@ -64,7 +64,7 @@ class SampleLine(msgspec.Struct, frozen=True):
 
 
 class OptionLine(msgspec.Struct, frozen=True, gc=False):
-    """Of an option's numbers: how likely the model held it."""
+    """The likelihood of an option."""
 
     label: str
     sum_logprob: float | None = None
@@ -73,14 +73,14 @@ class OptionLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class ScoreAddress(msgspec.Struct, frozen=True, gc=False):
-    """Whose score a line of scores.jsonl is."""
+    """The task and sample of a line of scores.jsonl."""
 
     task: str
     sample_id: str
 
 
 class ScoreLine(msgspec.Struct, frozen=True):
-    """A line of scores.jsonl, as far as pages need it."""
+    """The part of a line of scores.jsonl that pages need."""
 
     task: str
     sample_id: str
@@ -102,7 +102,7 @@ class _WrittenTokens(msgspec.Struct, frozen=True, gc=False):
 
 
 class _OutcomeTokens(msgspec.Struct, frozen=True, gc=False):
-    """Of whatever came back: how many tokens it took. Long lists of tokens are passed over unread."""
+    """The token counts of an outcome. Long lists of tokens are skipped unread."""
 
     type: str
     n_prompt_tokens: int = 0
@@ -111,7 +111,7 @@ class _OutcomeTokens(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResponseLine(msgspec.Struct, frozen=True, gc=False):
-    """A line of the journal, as far as pages need it."""
+    """The part of a line of the journal that pages need."""
 
     request_id: str
     outcome: _OutcomeTokens
@@ -120,12 +120,12 @@ class ResponseLine(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_failure(self) -> bool:
-        """Whether no answer came."""
+        """Whether the request failed."""
         return self.outcome.type == "failure"
 
     @property
     def n_tokens(self) -> int:
-        """Return the tokens that were scored or written."""
+        """Return the number of scored or generated tokens."""
         outcome = self.outcome
         return sum(one.n_tokens for one in outcome.outputs) if outcome.outputs else outcome.n_tokens
 
@@ -146,7 +146,7 @@ class _Track:
         self.score_at = array("q")
 
     def reach(self, n: int) -> None:
-        """Have a row for each of n samples."""
+        """Extend the columns to n samples."""
         missing = n - len(self.values)
         if missing > 0:
             self.metrics += [""] * missing
@@ -166,7 +166,7 @@ class SampleColumns:
 
     def __init__(self) -> None:
         self.own_scales: set[tuple[str, str, str]] = set()
-        """Task, method and name of metrics that are no shares, as far as that is known."""
+        """Task, method and name of metrics known not to be shares."""
         self._tasks: dict[str, int] = {}
         self._groups: dict[str, int] = {}
         self._task = array("l")
@@ -176,17 +176,17 @@ class SampleColumns:
         self._targets: list[str] = []
         self._labels: list[tuple[str, ...]] = []
         self._known_labels: dict[tuple[str, ...], tuple[str, ...]] = {}
-        """Each kind of labels once: samples share them."""
+        """Each distinct tuple of labels, shared by samples to save memory."""
         self._places: dict[tuple[int, str], int] = {}
         self._tracks: dict[str, _Track] = {}
         self.first_changed = 0
-        """The first place that changed since this was set to the number of samples."""
+        """The first place that changed since the last refresh set it to the number of samples."""
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def add_sample(self, line: SampleLine) -> int:
-        """Take a sample; return its place."""
+        """Add a sample; return its place."""
         sample = line.sample
         task = self._tasks.setdefault(line.task, len(self._tasks))
         place = len(self._ids)
@@ -202,16 +202,16 @@ class SampleColumns:
         return place
 
     def add_answer(self, place: int, track_name: str, n_tokens: int, seconds: float) -> None:
-        """Take what one answer about a sample took."""
+        """Add the tokens and time of one answer."""
         track = self._track(track_name)
         self.first_changed = min(self.first_changed, place)
-        if track.outcomes[place] == _NOT_ASKED:
+        if track.outcomes[place] == _NO_REQUEST:
             track.outcomes[place] = _NOT_SCORED
         track.tokens[place] += n_tokens
         track.seconds[place] += seconds
 
     def add_score(self, score: ScoreLine, at: int) -> bool:
-        """Take a score, stored at a place of its file; return whether its sample is known."""
+        """Add a score, stored at an offset of its file; return whether its sample is known."""
         task = self._tasks.get(score.task, -1)
         place = self._places.get((task, score.sample_id))
         if place is None:
@@ -230,18 +230,18 @@ class SampleColumns:
         return True
 
     def place_of(self, task: str, sample_id: str) -> int | None:
-        """Return where a sample stands."""
+        """Return the place of a sample."""
         return self._places.get((self._tasks.get(task, -1), sample_id))
 
     def iter_score_places(self, place: int) -> Iterable[int]:
-        """Return where a sample's scores are stored."""
+        """Yield the offsets of a sample's scores."""
         for track in self._tracks.values():
             track.reach(len(self._ids))
             if track.score_at[place] >= 0:
                 yield track.score_at[place]
 
     def table(self, first: int, n: int | None, revision: str, changes: int) -> SampleTable:
-        """Return the samples from a place on, at most n of them."""
+        """Return at most n samples, starting at a place."""
         last = len(self._ids) if n is None else min(first + n, len(self._ids))
         rows = slice(first, last)
         tracks = [self._columns(name, rows) for name in self._tracks]
@@ -262,14 +262,14 @@ class SampleColumns:
         )
 
     def disagree(self, place: int) -> bool:
-        """Whether the methods gave a sample different answers; one that failed has none to give."""
+        """Whether the methods gave different answers to a sample; failed requests do not count."""
         if len(self._tracks) < 2:
             return False
         every = (track.opinions[place] for track in self._tracks.values() if place < len(track.opinions))
         return has_disagreement([one for one in every if one is not None]) is True
 
     def interest(self, place: int) -> int:
-        """Return how much a person will want to see a sample: 0 the most."""
+        """Return the priority of a sample in a page of limited size: 0 is the highest."""
         letters = {chr(track.outcomes[place]) for track in self._tracks.values() if place < len(track.values)}
         if "F" in letters:
             return 0
@@ -307,8 +307,8 @@ class SampleColumns:
 
 
 def truncate_line(text: str, n: int) -> str:
-    """Return a text in one line, its beginning where it is long."""
-    # Texts may be books: only what can be shown is looked at.
+    """Return a text as one line, truncated to n characters."""
+    # Texts may be books: process only what can be shown.
     line = " ".join(text[: 4 * n].split())
     return line if len(line) <= n and len(text) <= 4 * n else line[: n - 1] + "…"
 
@@ -322,7 +322,7 @@ def _outcome(verdict: Verdict, value: float | None, *, is_own_scale: bool) -> st
 
 
 def find_question(line: SampleLine) -> str:
-    """Return what a person would call the question of a sample."""
+    """Return the question of a sample, from its fields or its prompt."""
     texts = {name.casefold(): value for name, value in line.sample.fields.items() if isinstance(value, str)}
     for name in _QUESTIONS:
         if texts.get(name, "").strip():
@@ -342,5 +342,5 @@ def _target(sample: SampleFacts) -> str:
 
 
 def _round_number(number: float) -> float:
-    """Return a number with as many digits as a table shows: the page is half as large."""
+    """Round a number to the digits that a table shows, which halves the size of the page."""
     return float(f"{number:.5g}")

@@ -1,4 +1,4 @@
-"""Long lists of numbers made short enough to draw. Pure functions of arrays; knows no run."""
+"""Histograms and calibration bins of long lists of numbers. Pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Numbers: TypeAlias = NDArray[np.float64]
 _N_BINS = 10
 _N_BARS = 40
 _WIDE = 30.0
-"""Values whose greatest is so many times their median are shown on a logarithmic axis."""
+"""The axis is logarithmic if the maximum is more than this many times the median."""
 _LEAST_RANGE = 1e-9
-"""Values that lie closer together, as a share of their size, are the same value."""
+"""Values with a smaller relative range count as equal."""
 
 
 def compute_calibration(task: str, track: str, given: array[float], was_right: array[float]) -> Calibration:
-    """Compare what the model gave its answers with how many of them were right, in ten bins."""
+    """Compare confidence with accuracy in ten bins."""
     sure, right = np.frombuffer(given), np.frombuffer(was_right)
     bins = []
     places = np.minimum((sure * _N_BINS).astype(int), _N_BINS - 1)
@@ -40,7 +40,7 @@ def compute_calibration(task: str, track: str, given: array[float], was_right: a
 
 
 def compute_distribution(name: str, unit: str, track: str, values: array[float]) -> Distribution:
-    """Count values in bins: logarithmic where they are wide, of whole steps where they are tokens."""
+    """Count values in bins: logarithmic for a wide range, of integer width for tokens."""
     numbers = np.frombuffer(values)
     edges: Numbers
     low, greatest = float(numbers.min()), float(numbers.max())
@@ -52,7 +52,7 @@ def compute_distribution(name: str, unit: str, track: str, values: array[float])
         step = max(1, math.ceil((greatest - low + 1) / _N_BARS))
         edges = np.arange(low, greatest + step + 1, step)
     else:
-        # Equal requests of one batch share its time, and differ by rounding alone: there is no range to cut.
+        # Equal requests of one batch share its time and differ only by rounding: there is no range to split.
         is_range = greatest - low > _LEAST_RANGE * max(abs(low), abs(greatest))
         edges = np.linspace(low, greatest if is_range else low + (abs(low) or 1.0), _N_BARS + 1)
     counts, edges = np.histogram(numbers, edges)

@@ -226,7 +226,7 @@ def test_of_two_servers_that_start_together_one_makes_the_owners_token(
     monkeypatch.setattr(team.tokens, "every", list)
     for _ in range(2):
         print_first_token(team)
-    assert capsys.readouterr().out.count("shown this once") == 1
+    assert capsys.readouterr().out.count("shown only once") == 1
 
 
 class _OftenAway(JobQueue):

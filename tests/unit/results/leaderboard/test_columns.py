@@ -47,7 +47,7 @@ def test_the_latest_complete_run_stands_for_a_model() -> None:
     cell = board.cells[0][0]
     assert cell is not None
     assert (cell.run, cell.n_earlier) == ("run-1", 2)
-    assert any("run-3 is running" in note for note in board.notes)
+    assert any("run-3 has status running" in note for note in board.notes)
 
 
 def test_copies_of_one_run_on_several_machines_are_one_run() -> None:
@@ -89,7 +89,7 @@ def test_values_under_other_conditions_have_a_column_of_their_own(
     assert value(board, "three", label) == 0.6
     assert next(one for one in board.columns if one.counts).n_models == 2, "most models: it counts"
     assert value(board, "three", next(one for one in board.columns if one.counts).label) is None
-    assert any("another column stands for the dataset" in note and label in note for note in board.notes)
+    assert any("another column represents the dataset" in note and label in note for note in board.notes)
 
 
 def test_another_judge_is_another_column() -> None:
@@ -105,7 +105,7 @@ def test_settings_that_set_no_column_apart_are_told_when_they_differ() -> None:
         shelf.add(model, {"a": GOOD}, specs={"a": task("a", settings={"form": form, "seed": "0"})})
     board = board_of(shelf)
     assert labels(board) == ["a"]
-    assert board.columns[0].notes == ('runs also differ in form ("chat", "text")',)
+    assert board.columns[0].notes == ('runs with different settings: form ("chat", "text")',)
 
 
 def test_what_is_the_same_for_several_columns_is_said_once() -> None:
@@ -114,7 +114,9 @@ def test_what_is_the_same_for_several_columns_is_said_once() -> None:
         names = ("a", "b", "c")
         specs = {name: task(name, settings={"form": form}) for name in names}
         shelf.add(model, dict.fromkeys(names, GOOD), specs=specs)
-    assert board_of(shelf).notes == ("""runs also differ in form ("chat", "text"): 'a', 'b', 'c'""",)
+    assert board_of(shelf).notes == (
+        """runs with different settings: form ("chat", "text"): 'a', 'b', 'c'""",
+    )
 
 
 def test_a_note_on_many_columns_names_the_first_of_them() -> None:
@@ -168,7 +170,7 @@ def test_a_registered_headline_that_no_run_has_is_told() -> None:
     board = board_of(shelf)
     assert board.columns[0].metric == "accuracy"
     (note,) = board.notes
-    assert "'acuracy', which no run of it has" in note
+    assert "'acuracy', which none of its runs has" in note
     assert "did you mean 'accuracy'?" in note
     assert not board_of(shelf, headlines={"a": "accuracy"}).notes
 
@@ -222,7 +224,7 @@ def test_less_is_better_where_the_metric_says_so_and_is_in_no_mean() -> None:
     assert str(cells["low"].rank) == "1"
     assert board.models[0].name == "low", "the duel on texts decides, as the means are the same"
     assert [len(mean.columns) for mean in board.means] == [2]
-    assert any("no shares of which more is better: 'texts'" in note for note in board.notes)
+    assert any("not a higher-is-better share: 'texts'" in note for note in board.notes)
 
 
 def test_models_that_share_no_samples_are_compared_by_their_errors_and_it_is_said() -> None:
@@ -231,7 +233,7 @@ def test_models_that_share_no_samples_are_compared_by_their_errors_and_it_is_sai
     shelf.add("two", {"a": POOR})
     board = make_board(shelf.runs, lambda *_: None)
     assert board.columns[0].n_unpaired == 1
-    assert "without pairing" in board.columns[0].notes[0]
+    assert "by an unpaired test" in board.columns[0].notes[0]
     first = board.cells[0][0]
     assert first is not None
     assert first.beats == (1,)
@@ -253,7 +255,7 @@ def test_what_could_not_be_scored_is_told_and_no_zero() -> None:
     shelf.runs[-1] = run._replace(metrics=[nothing])
     board = board_of(shelf)
     assert [one.name for one in board.models] == ["one"]
-    assert any("nothing of b could be scored" in note for note in board.notes)
+    assert any("no sample of b could be scored" in note for note in board.notes)
 
 
 def test_no_runs_make_an_empty_board() -> None:
@@ -273,7 +275,7 @@ def test_a_mean_that_lacks_a_dataset_says_so_and_is_not_ranked() -> None:
     assert cell is not None
     assert (cell.n_columns, len(cell.lacks), cell.rank) == (1, 1, None)
     assert cell.value == 0.9
-    assert any("only models with all of a mean's datasets are ranked" in note for note in board.notes)
+    assert any("a mean ranks only models with all of its datasets" in note for note in board.notes)
 
 
 def test_ranks_of_a_mean_are_by_the_mean_of_paired_differences() -> None:
@@ -311,7 +313,7 @@ def test_runs_that_were_scored_in_two_ways_are_told_apart_below_the_table() -> N
     shelf.add("again", {"a": FAIR}, specs=spec(gen="auto", ppl="pmi"))
     assert not any("differ" in note for note in board_of(shelf).notes), "of another method"
     shelf.add("whole", {"a": POOR}, specs=spec(gen="whole"))
-    assert "runs also differ in how answers are scored (auto, whole): 'a'" in board_of(shelf).notes
+    assert "runs with different settings: scorer (auto, whole): 'a'" in board_of(shelf).notes
 
 
 def test_a_mean_takes_each_difference_the_same_way_round() -> None:

@@ -1,1 +1,1 @@
-"""The team's server for programs: REST under /api/v1, typed bodies, one shape of errors."""
+"""The REST API of the team server under /api/v1, with typed bodies and one shape of errors."""

@@ -1,4 +1,4 @@
-"""The bodies of requests and answers. Field by field they become the OpenAPI document, with their words."""
+"""The bodies of requests and responses. The OpenAPI document is generated from them and their docstrings."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ class Where(msgspec.Struct, frozen=True, omit_defaults=True):
     file: str
     """The file's name."""
     row: int | None = None
-    """The record, counted from 1, the header not counted."""
+    """The record, counted from 1 without the header."""
     line: int | None = None
     """The line, counted from 1."""
     column: str | None = None
 
 
 class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why something was not done."""
+    """Why a request was rejected."""
 
     code: str
-    """A name that docs/reference/errors.md explains."""
+    """An error code; see docs/reference/errors.md."""
     what: str
-    """What is wrong, with the value seen and what was expected."""
+    """What is wrong: the value seen and what was expected."""
     fix: str
-    """What to do about it."""
+    """How to fix it."""
     where: Where | None = None
-    """The place, where the problem has one."""
+    """The place of the problem, if it has one."""
     others: tuple[ErrorBody, ...] = ()
     """Further problems of the same file."""
 
     @classmethod
     def of(cls, problem: Problem) -> ErrorBody:
-        """Return a problem as it is told; where its file lies on the server is left out."""
+        """Return the body of a problem, without the path of its file on the server."""
         place = problem.where
         where = None
         if place is not None:
@@ -55,7 +55,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DatasetBody(msgspec.Struct, frozen=True):
-    """A dataset that models may be evaluated on."""
+    """A registered dataset."""
 
     name: str
     explanation: str
@@ -63,22 +63,22 @@ class DatasetBody(msgspec.Struct, frozen=True):
     abilities: tuple[str, ...]
     """The abilities that it tests; the leaderboard groups by them."""
     metrics: tuple[str, ...]
-    """The metrics that its registry names; none: those of its methods."""
+    """The registered metrics; empty: the defaults of its methods."""
     headline: str | None
-    """The one metric that the leaderboard shows; null: the one that its method is judged by."""
+    """The metric that the leaderboard shows; null: the default of its method."""
     dialect: str
-    """The language that it is written in."""
+    """The dataset format."""
     provenance: str
-    """`folder`: the owner's; `upload`: it came over the network."""
+    """`folder`: from a folder of the owner; `upload`: uploaded."""
     settings: dict[str, Any]
-    """What evaluations of it are set to unless they say otherwise."""
+    """Default settings of evaluations on this dataset."""
     added_by: str
     added_at: str
     """UTC, ISO 8601."""
 
     @classmethod
     def of(cls, dataset: Dataset) -> DatasetBody:
-        """Return a dataset as it is told; where it lies on the server is left out."""
+        """Return the body of a dataset, without its path on the server."""
         return cls(
             dataset.name,
             dataset.explanation,
@@ -94,54 +94,53 @@ class DatasetBody(msgspec.Struct, frozen=True):
 
 
 class DatasetPreview(msgspec.Struct, frozen=True):
-    """A dataset with how it is understood, and its first rows."""
+    """A dataset with its interpretation and its first rows."""
 
     dataset: DatasetBody
     tasks: tuple[CheckedTask, ...]
-    """What it compiles to: mostly one task."""
+    """Its tasks; usually one."""
 
 
 class NewModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A model to be registered."""
+    """A model to register."""
 
     name: BoundedText
-    """How evaluations name it."""
+    """The name that evaluations use."""
     spec: BoundedText
-    """What `assay run --model` takes, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
+    """A model as for `assay run --model`, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
     args: dict[str, str] = {}
-    """What `--model-arg` takes. A secret is given as the name of an environment variable: `key_env`."""
+    """Arguments as for `--model-arg`. Pass a secret as the name of an environment variable: `key_env`."""
     description: BoundedText = ""
     workers: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """What `--workers` takes: so many copies of it answer, each in a process of its own."""
+    """Number of copies of the model, each in its own process, as for `--workers`."""
     on: BoundedText | None = None
-    """What `--on` takes: `ray`, or `ray:ADDRESS` of the cluster that they are on."""
+    """The cluster for the workers, as for `--on`: `ray` or `ray:ADDRESS`."""
 
 
 class ModelBody(msgspec.Struct, frozen=True):
-    """A model that may be evaluated."""
+    """A registered model."""
 
     name: str
     spec: str
-    """What `assay run --model` takes."""
+    """The model as for `assay run --model`."""
     args: dict[str, str]
     description: str
     workers: int | None
-    """So many copies of it answer."""
+    """Number of copies of the model."""
     on: str | None
-    """The cluster that they are on."""
+    """The cluster of the workers."""
     registered_by: str
     registered_at: str
     """UTC, ISO 8601."""
 
     @classmethod
     def of(cls, model: Model) -> ModelBody:
-        """Return a model as it is told."""
-        told = msgspec.structs.asdict(model)
-        return cls(**{**told, "registered_at": _time(model.registered_at)})
+        """Return the body of a model."""
+        return cls(**{**msgspec.structs.asdict(model), "registered_at": _time(model.registered_at)})
 
 
 class ProgressBody(msgspec.Struct, frozen=True):
-    """How far an evaluation is; all 0 before it has begun."""
+    """Progress of an evaluation; all values are 0 before it starts."""
 
     n_samples: int = 0
     n_done: int = 0
@@ -150,16 +149,16 @@ class ProgressBody(msgspec.Struct, frozen=True):
     n_requests: int = 0
     n_answered: int = 0
     n_journaled: int = 0
-    """Requests that an earlier attempt had answered."""
+    """Requests answered by an earlier attempt."""
     n_cached: int = 0
-    """Requests answered by the cache."""
+    """Requests answered from the cache."""
     share_done: float = 0.0
     """From 0 to 1."""
     n_judge_prompts: int = 0
-    """What a judge was given so far: metrics ask it when all samples of their task are answered."""
+    """Prompts sent to a judge so far; judging starts after all samples of a task are answered."""
     n_judge_replies: int = 0
     n_judge_failed: int = 0
-    """Of the replies, those that did not come."""
+    """Failed requests to the judge."""
 
 
 class EvaluationBody(msgspec.Struct, frozen=True):
@@ -171,24 +170,24 @@ class EvaluationBody(msgspec.Struct, frozen=True):
     model: str
     datasets: tuple[str, ...]
     settings: dict[str, Any]
-    """What the request and the datasets have set; the rest are defaults."""
+    """Settings from the request and the datasets; all others have their defaults."""
     run: str
-    """The name of its run: its page is /runs/RUN."""
+    """The name of its run; the page is /runs/RUN."""
     submitted_by: str
     priority: int
     submitted_at: str
-    """UTC, ISO 8601, as all times."""
+    """UTC, ISO 8601, like all times."""
     started_at: str | None
     finished_at: str | None
     attempt: int
-    """How often a worker took it: more than once when one died, or the server was started anew."""
+    """Number of times a worker started it; more than 1 after a worker died or the server restarted."""
     progress: ProgressBody
     problems: tuple[ErrorBody, ...]
     """Why it failed."""
 
     @classmethod
     def of(cls, job: Job) -> EvaluationBody:
-        """Return an evaluation as it is told."""
+        """Return the body of an evaluation."""
         return cls(
             job.id,
             job.state,
@@ -208,23 +207,23 @@ class EvaluationBody(msgspec.Struct, frozen=True):
 
 
 class StartedBody(msgspec.Struct, frozen=True):
-    """An evaluation that was put into the queue."""
+    """A queued evaluation."""
 
     evaluation: EvaluationBody
     tasks: tuple[CheckedTask, ...]
-    """How its datasets were understood."""
+    """The interpretation of its datasets."""
 
 
 class ResultsBody(msgspec.Struct, frozen=True):
-    """What came out of an evaluation."""
+    """The results of an evaluation."""
 
     id: int
     state: str
     run: str
     metrics: tuple[Metric, ...]
-    """One for each task, method, metric and group; none while the evaluation is not complete."""
+    """One for each task, method, metric and group; empty while the evaluation is not complete."""
     notes: tuple[str, ...]
-    """What was inferred or let pass, in words."""
+    """Notes on what was inferred or tolerated."""
 
 
 class TokenBody(msgspec.Struct, frozen=True):
@@ -239,16 +238,16 @@ class TokenBody(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, token: Token) -> TokenBody:
-        """Return a token as it is told."""
+        """Return the body of a token."""
         expires = None if token.expires_at is None else _time(token.expires_at)
         return cls(token.name, token.role, _time(token.created_at), expires)
 
 
 class VisitorBody(msgspec.Struct, frozen=True):
-    """Who asks."""
+    """The visitor who sent the request."""
 
     name: str | None
-    """The token's name: evaluations are noted under it. null: no token was shown."""
+    """The token's name, recorded with submitted evaluations; null without a token."""
     role: str
     """`reader`, `runner` or `owner`."""
 

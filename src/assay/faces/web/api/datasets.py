@@ -1,4 +1,4 @@
-"""/api/v1/datasets: what models may be evaluated on."""
+"""/api/v1/datasets: the registered datasets."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _AnyRequest = Request[Any, Any, Any]
 
 
 class UploadForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table that is uploaded, as a form of several parts."""
+    """A table to upload, as a multipart form."""
 
     file: UploadFile
     """The table: .csv, .tsv, .json, .jsonl or .parquet."""
     name: BoundedText
-    """How evaluations name it."""
+    """The name that evaluations use."""
     meta: UploadFile | None = None
-    """What describes its columns, as `<file>.meta.json` does."""
+    """A description of its columns, like `<file>.meta.json`."""
     explanation: BoundedText = ""
-    """What it tests, in a sentence."""
+    """What it tests, in one sentence."""
     abilities: BoundedText = ""
-    """The abilities that it tests, with commas between."""
+    """The abilities that it tests, separated by commas."""
     headline: BoundedText = ""
-    """The one metric that the leaderboard shows; empty: the one that its method is judged by."""
+    """The metric that the leaderboard shows; empty: the default of its method."""
 
 
 _MOST_PREVIEWS = 256
-"""Looks at datasets that are kept: each took a process."""
+"""Maximum number of cached previews, each of which took a process."""
 _Form = Annotated[UploadForm, Body(media_type=RequestEncodingType.MULTI_PART)]
 
 
@@ -61,7 +61,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
 
     @get("/{name:str}", responses=build_error_specs(404, 409, 422, 429))
     async def get_dataset(name: FromPath[str]) -> DatasetPreview:
-        """Show a dataset: its columns, its first rows, and what is odd about it."""
+        """Show a dataset: its columns, first rows and warnings."""
         dataset = await asyncio.to_thread(team.datasets.get, name)
         key = (dataset.name, dataset.added_at)
         if key not in previews:
@@ -80,9 +80,9 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
         exception_handlers={UnicodeDecodeError: _handle_bad_form_text, LookupError: _handle_bad_form_text},
     )
     async def upload_dataset(request: _AnyRequest, data: _Form) -> DatasetBody:
-        """Upload a table. It is checked as `assay check` does before it is kept; Python is never taken."""
-        kept = await slow.done(lambda: store_upload(team, _upload(data), get_bearer(request)))
-        return DatasetBody.of(kept)
+        """Upload a table. It is checked like `assay check` before it is stored; Python files are rejected."""
+        stored = await slow.done(lambda: store_upload(team, _upload(data), get_bearer(request)))
+        return DatasetBody.of(stored)
 
     @delete(
         "/{name:str}",
@@ -91,7 +91,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
         responses=build_error_specs(404, 409),
     )
     def delete_dataset(name: FromPath[str]) -> None:
-        """Delete an uploaded dataset that no waiting or running evaluation needs. Runs on it stay."""
+        """Delete an uploaded dataset that no queued or running evaluation needs. Its runs are kept."""
         delete_upload(team, name)
 
     handlers = [list_datasets, get_dataset, upload_dataset, delete_dataset]
@@ -99,16 +99,14 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
 
 
 def _handle_bad_form_text(request: _AnyRequest, error: UnicodeDecodeError | LookupError) -> Response[bytes]:
-    """Refuse a form with a part that is no text, or is in an encoding that nobody knows.
+    """Reject a form with a part that is not text or has an unknown encoding.
 
-    Litestar reads the form before the handler runs, and lets these errors of Python out.
+    Litestar reads the form before the handler runs, and does not catch these errors.
     """
     if isinstance(error, KeyError | IndexError):
-        # Our own, and no word on encodings.
+        # An error of our own code, not about encodings.
         return handle_unexpected_error(request, error)
-    return build_error_response(
-        malformed_request_error("a part of the form is not the text in UTF-8 that it is to be")
-    )
+    return build_error_response(malformed_request_error("a part of the form is not valid UTF-8 text"))
 
 
 def _upload(form: UploadForm) -> Upload:

@@ -1,4 +1,4 @@
-"""Errors of the house as answers of the API: `{"code", "what", "fix"}`, and the place where there is one."""
+"""AssayErrors as API responses: `{"code", "what", "fix"}`, with the place if there is one."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ _STATUS = {
     "TEAM-064": 403,
     "TEAM-065": 429,
 }
-"""By code. Any other error of a dataset or a model is 409: the request itself is as the document says."""
+"""By code. Any other error of a dataset or a model is 409, since the request itself is valid."""
 
 _WORDS = {
-    400: "The request is not as this document describes it.",
-    401: "No token that counts was shown.",
-    403: "The token's role is not enough, or the thing is somebody else's.",
-    404: "There is no such thing.",
+    400: "The request does not match this document.",
+    401: "The token is missing or not valid.",
+    403: "The role of the token is not sufficient, or the resource belongs to somebody else.",
+    404: "The resource does not exist.",
     409: (
-        "The request is well formed, but cannot be done with what it names: the dataset or the model has a "
-        "fault, they do not fit, the name is taken, or something still needs it."
+        "The request is valid but conflicts with the current state: the dataset or the model has an error, "
+        "they do not fit together, the name is taken, or the resource is in use."
     ),
-    413: "It is too large.",
-    422: "It could not be found out in time whether this can be done.",
-    503: "The database is away, the disk is full, or too many streams are open: ask again later.",
-    429: "Too many evaluations wait already, or too many looks at datasets.",
+    413: "The request is too large.",
+    422: "The check of the request did not finish in time.",
+    503: "The database is not available, the disk is full, or too many streams are open: try again later.",
+    429: "Too many evaluations are queued, or too many dataset checks are waiting.",
 }
 
 
 def handle_assay_error(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
-    """Answer an error of the house."""
+    """Return the response of an AssayError."""
     first, *others = map(ErrorBody.of, error.problems[:MAX_SHOWN_PROBLEMS])
     body = msgspec.structs.replace(first, others=tuple(others))
     is_fault = isinstance(error, AuthorError | PlanError)
@@ -61,9 +61,9 @@ def handle_assay_error(_: Request[Any, Any, Any], error: AssayError) -> Response
 
 
 def build_error_specs(*statuses: int) -> dict[int, ResponseSpec]:
-    """Return what the OpenAPI document says of a handler's errors.
+    """Return the error responses of a handler for the OpenAPI document.
 
-    What cannot be read, and who may not read, is refused everywhere.
+    Malformed and unauthorized requests are rejected everywhere.
     """
     every = sorted({400, 401, 403, 503, *statuses})
     return {

@@ -1,4 +1,4 @@
-"""/api/v1/evaluations: start, watch, stop, resume, delete, and what came out."""
+"""/api/v1/evaluations: start, watch, stop, resume, delete, and read results."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ from assay.results.read import StoredRun
 from assay.results.store import read_manifest
 
 _AnyRequest = Request[Any, Any, Any]
-_Limit = Annotated[int, QueryParameter(ge=1, le=500, description="So many at most.")]
+_Limit = Annotated[int, QueryParameter(ge=1, le=500, description="Maximum number of results.")]
 _States = Annotated[
-    list[JobState] | None, QueryParameter(name="state", description="Only those in these states.")
+    list[JobState] | None, QueryParameter(name="state", description="Only evaluations in these states.")
 ]
 _Before = Annotated[
     int | None,
-    QueryParameter(ge=1, le=LARGEST_NUMBER, description="Only those with a lower number: the next page."),
+    QueryParameter(
+        ge=1, le=LARGEST_NUMBER, description="Only evaluations with a lower number, for the next page."
+    ),
 ]
 _VERSION = re.compile(r"[0-9]{1,10}")
 _LastId = Annotated[
     str | None,
     HeaderParameter(
-        name="last-event-id", description="The id of the last event that was seen, to go on from it."
+        name="last-event-id", description="The id of the last received event, to continue from it."
     ),
 ]
 
@@ -48,18 +50,18 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
     def list_evaluations(
         states: _States = None, limit: _Limit = 100, before: _Before = None
     ) -> list[EvaluationBody]:
-        """List evaluations, the newest first."""
+        """List evaluations, newest first."""
         return [EvaluationBody.of(job) for job in team.queue.jobs(states or (), at_most=limit, before=before)]
 
     @post("/", guards=[require_role(Role.RUNNER)], responses=build_error_specs(404, 409, 422, 429))
     async def start_evaluation(request: _AnyRequest, data: JSONBody[EvaluationRequest]) -> StartedBody:
-        """Start an evaluation: all that needs no model is checked, then it waits for a worker."""
+        """Start an evaluation: check everything that needs no model, then queue it."""
         submitted = await slow.done(lambda: evaluations.submit(team, data, get_bearer(request)))
         return StartedBody(EvaluationBody.of(submitted.job), submitted.tasks)
 
     @get("/events", responses=build_error_specs(), media_type="text/event-stream")
     async def watch_evaluations() -> Stream:
-        """Watch the list by server-sent events: `changed`, twice a second at most, asks to look again."""
+        """Watch the list with server-sent events: `changed`, at most twice a second, means to reload it."""
         return streams.open(team.queue.revision)
 
     @get("/{number:int}", sync_to_thread=True, responses=build_error_specs(404))
@@ -74,11 +76,10 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         media_type="text/event-stream",
     )
     def watch_evaluation(number: FromPath[int], last_id: _LastId = None) -> Stream | Response[bytes]:
-        """Watch an evaluation by server-sent events, each of which holds the whole evaluation.
+        """Watch an evaluation with server-sent events, each of which contains the whole evaluation.
 
-        The events are `progress`, and `end`, or `gone` where it was deleted, after which the stream ends. Who
-        lost the connection goes on with the header Last-Event-ID, and is answered 204 where nothing more
-        will come.
+        The events are `progress`, then `end`, or `gone` if it was deleted; then the stream ends. To
+        reconnect, send the header Last-Event-ID; the response is 204 if no more events will follow.
         """
         seen = int(last_id) if last_id is not None and _VERSION.fullmatch(last_id) else 0
         job = team.queue.get(number)
@@ -94,7 +95,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         status_code=200,
     )
     def stop_evaluation(request: _AnyRequest, number: FromPath[int]) -> EvaluationBody:
-        """Stop an evaluation, and keep its answers. One that runs is `stopping` until its worker hears it."""
+        """Stop an evaluation and keep its answers. A running one is `stopping` until its worker ends."""
         return EvaluationBody.of(evaluations.stop(team, number, get_bearer(request)))
 
     @post(
@@ -105,7 +106,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         status_code=200,
     )
     def resume_evaluation(request: _AnyRequest, number: FromPath[int]) -> EvaluationBody:
-        """Put a stopped or failed evaluation back into the queue; it goes on from what was answered."""
+        """Put a stopped or failed evaluation back into the queue; it resumes from the stored answers."""
         return EvaluationBody.of(evaluations.resume(team, number, get_bearer(request)))
 
     @delete(
@@ -115,12 +116,12 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         responses=build_error_specs(404, 409),
     )
     def delete_evaluation(request: _AnyRequest, number: FromPath[int]) -> None:
-        """Delete an evaluation that nobody works on, with its run."""
+        """Delete an evaluation that is not running, with its run."""
         evaluations.delete(team, number, get_bearer(request))
 
     @get("/{number:int}/results", sync_to_thread=True, responses=build_error_specs(404))
     def get_results(number: FromPath[int]) -> ResultsBody:
-        """Show what came out: every metric with its counts and its interval."""
+        """Return the results: every metric with counts and interval."""
         return _results(team, team.queue.get(number))
 
     handlers = [
@@ -138,7 +139,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
 
 
 class _Watch:
-    """One who watches an evaluation, and what they have seen of it."""
+    """A watcher of an evaluation, and the last version sent to it."""
 
     def __init__(self, team: Team, number: int, seen: int) -> None:
         self._team = team

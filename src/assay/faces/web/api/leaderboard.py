@@ -15,7 +15,7 @@ from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.exports import export_board
 
 TYPES = {"markdown": "text/markdown", "csv": "text/csv", "latex": "text/plain"}
-"""What an export is, by its form."""
+"""The media type of each export format."""
 
 
 def leaderboard_router(team: Team, slow: SlowWork) -> Router:
@@ -23,7 +23,7 @@ def leaderboard_router(team: Team, slow: SlowWork) -> Router:
 
     @get("/", responses=build_error_specs(429))
     async def get_leaderboard() -> Board:
-        """Show models by datasets, with intervals, ranks, and which differences are real."""
+        """Show models by datasets, with intervals, ranks and significance."""
         return await slow.done(lambda: build_team_board(team))
 
     @get("/{form:str}", responses=build_error_specs(404, 429), media_type=MediaType.TEXT)
@@ -31,7 +31,7 @@ def leaderboard_router(team: Team, slow: SlowWork) -> Router:
         form: FromPath[Literal["markdown", "csv", "latex"]],
         by: FromQuery[Literal["dataset", "ability"]] = "dataset",
     ) -> Response[str]:
-        """Export the leaderboard for a page, a sheet or a paper, by datasets or by abilities."""
+        """Export the leaderboard as Markdown, CSV or LaTeX, by datasets or by abilities."""
         board = await slow.done(lambda: build_team_board(team))
         return Response(export_board(board, form, by=by), media_type=TYPES[form])
 

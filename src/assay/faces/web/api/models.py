@@ -1,4 +1,4 @@
-"""/api/v1/models: what may be evaluated."""
+"""/api/v1/models: the registered models."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def models_router(team: Team, slow: SlowWork) -> Router:
 
     @post("/", guards=[require_role(Role.OWNER)], responses=build_error_specs(409, 422, 429))
     async def add_model(request: _AnyRequest, data: JSONBody[NewModel]) -> ModelBody:
-        """Register a model. Its files and arguments are looked at; it is neither loaded nor called."""
+        """Register a model. Its files and arguments are checked; it is neither loaded nor called."""
         model = Model(**msgspec.structs.asdict(data))
-        made = await slow.done(lambda: register_model(team, model, get_bearer(request)))
-        return ModelBody.of(made)
+        registered = await slow.done(lambda: register_model(team, model, get_bearer(request)))
+        return ModelBody.of(registered)
 
     @delete(
         "/{name:str}",
@@ -47,7 +47,7 @@ def models_router(team: Team, slow: SlowWork) -> Router:
         responses=build_error_specs(404),
     )
     def delete_model(name: FromPath[str]) -> None:
-        """Delete a model's registration. Its evaluations stay, and those that wait are still done."""
+        """Delete a model's registration. Its evaluations are kept, and queued ones still run."""
         team.models.delete(name)
 
     return Router(

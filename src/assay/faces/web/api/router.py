@@ -1,4 +1,4 @@
-"""The whole API, to be mounted in an application behind the gate."""
+"""The router of the whole API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def visitor_router() -> Router:
 
     @get("/", responses=build_error_specs())
     async def get_visitor(request: _AnyRequest) -> VisitorBody:
-        """Say who asks, and what they may do."""
+        """Return the visitor's name and role."""
         bearer = get_bearer(request)
         return VisitorBody(None if bearer.name == NOBODY else bearer.name, bearer.role)
 

@@ -1,4 +1,4 @@
-"""What takes long, such as a look at a whole dataset: a few at a time, so that quick answers do not wait."""
+"""A limit on slow work, such as checking a dataset, so that fast requests do not wait."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ T = TypeVar("T")
 
 
 class SlowWork:
-    """The slow work of a server. Bounded: who comes when too many wait is sent away."""
+    """Runs slow work with limited concurrency; rejects requests if too many wait."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
         self._n = 0
 
     async def done(self, work: Callable[[], T]) -> T:
-        """Do something in a thread when its turn comes, and return what came out."""
+        """Run a function in a thread when its turn comes; return its result."""
         if self._n >= _MOST:
-            what = f"{self._n} requests wait already for looks at datasets or models"
-            raise UsageError(Problem("TEAM-065", what, "ask again in a while"))
+            what = f"{self._n} requests are already waiting for checks of datasets or models"
+            raise UsageError(Problem("TEAM-065", what, "try again later"))
         self._n += 1
         try:
             async with self._turns:

@@ -1,1 +1,1 @@
-"""Who is answered: hosts, origins, tokens and the headers of every answer. Knows nothing of runs."""
+"""Access control: hosts, origins, tokens and security headers. Knows nothing about runs."""

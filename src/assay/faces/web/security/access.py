@@ -1,4 +1,4 @@
-"""What a visitor may do, asked before any handler runs."""
+"""Role checks that run before every handler."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from assay.faces.web.error_responses import cross_site_error, insufficient_role_
 from assay.faces.web.security.gate import NOBODY, VISITOR, Visitor
 
 PUBLIC = {"is_public": True}
-"""The `opt` of a handler that tells nothing: pages without data, scripts, styles, signing in."""
+"""The `opt` of a handler without data: page shells, scripts, styles, signing in."""
 
 
 def require_role(role: Role) -> Guard:
-    """Return a guard for whoever has at least this role."""
+    """Return a guard that requires at least this role."""
 
     def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
         visitor: Visitor = connection.scope["state"][VISITOR]
         is_public = bool(handler.opt.get("is_public"))
         if visitor.is_bare_form:
-            # Another site may have sent it, with the cookie of whoever is signed in.
+            # Another site may have sent it, with the cookie of a signed-in visitor.
             is_known = visitor.bearer is not None and visitor.bearer.name != NOBODY
             raise cross_site_error() if is_public or is_known else missing_token_error()
         if is_public:
@@ -41,7 +41,7 @@ def require_role(role: Role) -> Guard:
 
 
 def get_bearer(connection: ASGIConnection[Any, Any, Any, Any]) -> Bearer:
-    """Return who asks, behind a guard."""
+    """Return the authenticated visitor of a guarded request."""
     visitor: Visitor = connection.scope["state"][VISITOR]
     if visitor.bearer is None:
         raise missing_token_error()

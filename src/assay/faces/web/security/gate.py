@@ -1,8 +1,7 @@
-"""The gate in front of everything: no request reaches a handler that did not pass here.
+"""The gate that every request passes before it reaches a handler.
 
-It knows nothing of pages and runs. Of each request it decides whether it came under our name, from our own
-pages or from a program, within the bounds, and what whoever sent it may do. Each answer that goes out gets
-the headers of `headers.py`, refusals and faults as well.
+It knows nothing about pages and runs. It checks the host, the origin and the size of each request, and
+determines the visitor. Every response, including errors, gets the security headers.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
         "base-uri 'none'",
         "form-action 'none'",
-        # A text that became markup by mistake would be refused by the browser itself.
+        # The browser itself blocks text that becomes markup by mistake.
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     )
@@ -59,50 +58,50 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 
 NO_STORE = (b"cache-control", b"no-store")
-"""For answers that do not say how long they may be kept."""
+"""For responses without a cache-control header."""
 
 
 VISITOR = "assay_visitor"
-"""Under this name the state of a scope holds the `Visitor`."""
+"""The key of the `Visitor` in the state of a scope."""
 
 _TOO_LARGE = 413
 _READ_ON_BYTES, _READ_ON_S = 8 << 20, 2.0
-"""How much of a body that is refused is read and thrown away."""
+"""How much of a rejected body is read and discarded, and for how long."""
 _READS = ("GET", "HEAD")
 _OWN_PAGES = ("same-origin", "none")
-"""`none`: a person typed the address, or followed a bookmark."""
+"""`none`: the address was typed or bookmarked."""
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
-"""What a page of another site can send without asking first."""
+"""Content types that a page of another site can send without a preflight request."""
 
 
 NOBODY = "(no token)"
-"""The name of a visitor who shows no token."""
+"""The name of a visitor without a token."""
 
 
 class Visitor(NamedTuple):
-    """Who asks."""
+    """The sender of a request."""
 
     bearer: Bearer | None
-    """None: no token that counts was shown."""
+    """None: no valid token."""
     is_from_elsewhere: bool = False
-    """Whether a link on another site led here: pages open, data and actions do not."""
+    """Whether the visitor followed a link on another site: only pages open, without data and actions."""
     is_bare_form: bool = False
-    """Whether it is a form that says nothing of its origin, as old browsers send another site's too."""
+    """Whether it is a form without an origin, which old browsers also send from other sites."""
 
 
 class Bounds(NamedTuple):
-    """How much is taken, and how long it is waited for."""
+    """Limits on the size and duration of request bodies."""
 
     body_bytes: int = 1 << 20
     uploads: tuple[tuple[str, int], ...] = ()
-    """Beginnings of paths under which more is taken, and how much."""
+    """Path prefixes with a larger limit, and the limit."""
     body_s: float = 30.0
-    """How long a body is waited for, besides what its length takes at the slowest."""
+    """Time to wait for a body, plus the time for its length at the slowest rate."""
     slowest_bytes_s: int = 16 << 10
-    """As slow as a line may be: who sends a body drop by drop would hold a connection for ever."""
+    """Minimum transfer rate, so that a client cannot keep a connection open forever."""
 
     def bytes_at(self, path: str) -> int:
-        """Return the longest body that is taken at a path."""
+        """Return the maximum body size at a path."""
         return max((n for start, n in self.uploads if path.startswith(start)), default=self.body_bytes)
 
 
@@ -118,7 +117,7 @@ class Gate:
         without_token: Role | None,
         bounds: Bounds,
     ) -> None:
-        """`without_token`: what a visitor without a token may do; None: nothing but open pages."""
+        """`without_token` is the role of a visitor without a token; None: only public pages."""
         self._app = app
         self._hosts = hosts
         self._sessions = sessions
@@ -126,7 +125,7 @@ class Gate:
         self._bounds = bounds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or refuse it."""
+        """Pass a request on, or reject it."""
         kind: str = scope["type"]
         if kind == "lifespan":
             await self._app(scope, receive, send)
@@ -157,7 +156,7 @@ class Gate:
             await send_error(refusal, guarded)
             return
         except AssayError as error:
-            # Who asks is not known, as the database is away.
+            # The visitor is unknown, since the database is not available.
             await send_error(to_http_error(error), guarded)
             return
         await self._app(scope, _limit_body(receive, at_most, self._bounds), guarded)
@@ -167,12 +166,12 @@ class Gate:
             raise unknown_host_error()
 
     async def _exchange(self, scope: HTTPScope, token: str, send: Send) -> None:
-        """Give a cookie for the token, and send the browser where it wanted, without the token."""
+        """Exchange the token for a cookie, and redirect to the address without the token."""
         cookie = await self._sessions.begin(token)
         if cookie is None:
             raise missing_token_error()
         rest = [(name, value) for name, value in _query(scope) if name != "token"]
-        # A path of two slashes would be the name of another server.
+        # A path that starts with two slashes would name another server.
         place = "/" + quote(scope["path"].lstrip("/\\"))
         place += f"?{urlencode(rest)}" if rest else ""
         headers = [(b"location", place.encode()), (b"content-length", b"0"), (b"set-cookie", cookie.encode())]
@@ -184,7 +183,7 @@ class Gate:
         if shown is not None:
             scheme, _, token = shown.partition(" ")
             bearer = await self._sessions.bearer_of(token.strip()) if scheme.lower() == "bearer" else None
-            # Who shows a wrong token is not let in as somebody who shows none.
+            # An invalid token is rejected, not treated as a missing one.
             if bearer is None:
                 raise missing_token_error()
             return Visitor(bearer)
@@ -193,7 +192,7 @@ class Gate:
 
 
 async def send_error(refusal: HttpError, send: Send) -> None:
-    """Send a refusal."""
+    """Send an error response."""
     body = refusal.body()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.status == 401:
@@ -203,7 +202,7 @@ async def send_error(refusal: HttpError, send: Send) -> None:
 
 
 async def _drain_body(receive: Receive) -> None:
-    """Read on for a while: who is cut off in the middle of sending never sees why."""
+    """Read on for a while: a client whose connection closes while sending never sees the response."""
     left = _READ_ON_BYTES
     try:
         async with asyncio.timeout(_READ_ON_S):
@@ -219,13 +218,13 @@ async def _drain_body(receive: Receive) -> None:
 def _check_length(headers: Mapping[bytes, str], at_most: int) -> None:
     length = headers.get(b"content-length", "0")
     if not (length.isascii() and length.isdigit()):
-        raise malformed_request_error("the header Content-Length is no number")
+        raise malformed_request_error("the header Content-Length is not a number")
     if len(length) > len(str(at_most)) or int(length) > at_most:
         raise body_too_large_error(at_most)
 
 
 def _limit_body(receive: Receive, at_most: int, bounds: Bounds) -> Receive:
-    """Return a `receive` that ends when a body grows too large or does not come."""
+    """Return a `receive` that raises if a body becomes too large or takes too long."""
     n_bytes = 0
     is_whole = False
     began: float | None = None
@@ -233,7 +232,7 @@ def _limit_body(receive: Receive, at_most: int, bounds: Bounds) -> Receive:
     async def bounded() -> ReceiveMessage:
         nonlocal n_bytes, is_whole, began
         if is_whole:
-            # What follows the body is the client's going away, which is waited for.
+            # After the body comes only the disconnect, which has no timeout.
             return await receive()
         now = time.monotonic()
         began = now if began is None else began
@@ -279,17 +278,17 @@ _ONCE = frozenset(
 
 
 def _read_headers(scope: HTTPScope) -> dict[bytes, str]:
-    """Return the headers that decide; one that comes twice could mean one thing here and another there."""
+    """Return the headers; reject duplicates of those that matter for security, as they are ambiguous."""
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:
         if name in _ONCE and name in found:
-            raise malformed_request_error(f"the header {name.decode('latin-1')} comes twice")
+            raise malformed_request_error(f"the header {name.decode('latin-1')} occurs twice")
         found[name] = value.decode("latin-1").strip()
     return found
 
 
 def _is_from_elsewhere(method: str, headers: Mapping[bytes, str]) -> bool:
-    """Whether another site's link led here; raise when another site asks for anything but to be left."""
+    """Whether a link on another site led here; raise for any other request from another site."""
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if origin is not None and not _is_own(origin, headers[b"host"]):
         raise cross_site_error()
@@ -300,13 +299,13 @@ def _is_from_elsewhere(method: str, headers: Mapping[bytes, str]) -> bool:
             raise cross_site_error()
         return True
     if site is not None and origin is None and method not in _READS and b"authorization" not in headers:
-        # A browser that says where a change comes from also says its origin.
+        # A browser that sends sec-fetch-site with a change also sends its origin.
         raise cross_site_error()
     return False
 
 
 def _is_bare_form(method: str, headers: Mapping[bytes, str]) -> bool:
-    """Whether a change comes in a form, with neither an origin nor a token."""
+    """Whether a change comes as a form without an origin and a token."""
     if method in _READS or b"origin" in headers or b"authorization" in headers:
         return False
     return headers.get(b"content-type", "").partition(";")[0].strip().lower() in _FORMS

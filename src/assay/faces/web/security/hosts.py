@@ -1,8 +1,8 @@
-"""The names under which a server lets itself be asked.
+"""The host names that a server accepts.
 
-A page of another site may have its own name point at this machine (DNS rebinding); the browser then takes our
-answers for that site's. The `Host` header gives it away: it holds the name that the browser was sent to. A
-number needs no name server, so nobody can have one point elsewhere.
+Another site may point its own name at this machine (DNS rebinding); the browser then treats our responses as
+that site's. The `Host` header reveals it: it contains the name that the browser requested. IP addresses need
+no name server, so nobody can redirect them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _HTTP_PORT = 80
 
 
 class Hosts:
-    """Which `Host` headers are ours."""
+    """The accepted `Host` headers."""
 
     def __init__(self, host: str, port: int, also: Iterable[str] = ()) -> None:
-        """Take the address that is listened on, and names by which proxies pass requests on."""
+        """Accept the listening address, and the host names in `also`, such as those of proxies."""
         own = {*_LOOPBACK_NAMES, _bracket_ipv6(host)}
         self._takes_numbers = host in _EVERYWHERE
         if self._takes_numbers:
@@ -32,7 +32,7 @@ class Hosts:
         self._also = frozenset(name.lower() for name in also)
 
     def allows(self, header: str) -> bool:
-        """Whether a request with this `Host` header is answered."""
+        """Whether to answer a request with this `Host` header."""
         found = _HOST.fullmatch(header.lower())
         if found is None:
             return False
@@ -44,7 +44,7 @@ class Hosts:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address that is listened on."""
+    """Whether an address is only reachable from this machine."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,8 +1,8 @@
-"""Tokens and the cookies they are exchanged for.
+"""Tokens and the session cookies they are exchanged for.
 
-A token that is typed into an address would stay in the browser's history. So it is exchanged at once for a
-cookie that scripts cannot read and other sites cannot send. The cookie is no token: it is forgotten with the
-process. Whether the token still counts is asked again, at most a few seconds late.
+A token in an address would stay in the browser's history. So it is exchanged at once for a cookie that
+scripts cannot read and other sites cannot send. The cookie is not a token: it ends with the process. The
+token is validated again every few seconds.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import NamedTuple, TypeAlias
 from assay.core.roles import Bearer, Role
 
 TokenLookup: TypeAlias = Callable[[str], Bearer | None]
-"""Returns whose a token is, None for one that does not count. Called in a thread; may take its time."""
+"""Returns the bearer of a token, None if it is not valid. Called in a thread; may be slow."""
 
 _KNOWN_FOR_S = 5.0
-"""A token that is taken back is refused so late at most."""
+"""Maximum delay until a revoked token is rejected."""
 _SESSION_S = 7 * 24 * 3600.0
 _AT_MOST = 4096
 
 
 def accept_one_token(token: str, role: Role) -> TokenLookup:
-    """Return who knows one token; how long it takes tells nothing of it."""
+    """Return a lookup for a single token, with a constant-time comparison."""
     expected = token.encode()
 
     bearer = Bearer("visitor", role)
@@ -40,7 +40,7 @@ def accept_one_token(token: str, role: Role) -> TokenLookup:
 
 
 def new_token() -> str:
-    """Return a token that nobody guesses."""
+    """Return a new random token."""
     return secrets.token_urlsafe(24)
 
 
@@ -55,10 +55,10 @@ class _Session(NamedTuple):
 
 
 class Sessions:
-    """Who is who, by tokens and by cookies. Bounded: what was used longest ago goes first."""
+    """Bearers by token and by cookie, with a limited number of entries (least recently used first out)."""
 
     def __init__(self, who: TokenLookup, cookie: str, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """`cookie` is its name: browsers keep one set of cookies for all servers of a machine."""
+        """`cookie` is the cookie's name; it must be unique, as browsers share cookies between ports."""
         self._who = who
         self._cookie = cookie
         self._clock = clock
@@ -66,13 +66,13 @@ class Sessions:
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
     async def bearer_of(self, token: str) -> Bearer | None:
-        """Return whose a token is."""
+        """Return the bearer of a token."""
         key = hashlib.sha256(token.encode(errors="surrogatepass")).digest()
         known = self._known.get(key)
         if known is not None and known.until > self._clock():
             return known.bearer
         bearer = await asyncio.to_thread(self._who, token)
-        # Wrong ones are not remembered: anybody can send so many that the right ones would be forgotten.
+        # Invalid tokens are not cached: a flood of them would evict the valid ones.
         if bearer is not None:
             self._known[key] = _KnownToken(bearer, self._clock() + _KNOWN_FOR_S)
             _evict_oldest(self._known)
@@ -81,7 +81,7 @@ class Sessions:
         return bearer
 
     async def begin(self, token: str) -> str | None:
-        """Return the header that gives a browser a cookie for a token; None when the token does not count."""
+        """Start a session for a token; return the Set-Cookie header, None if the token is not valid."""
         if await self.bearer_of(token) is None:
             return None
         session = secrets.token_urlsafe(24)
@@ -90,7 +90,7 @@ class Sessions:
         return self._header(session)
 
     async def bearer_in(self, cookies: str) -> Bearer | None:
-        """Return who sends these cookies; None where ours is not among them."""
+        """Return the bearer of a session cookie; None if there is none."""
         session = self._value(cookies)
         found = self._sessions.get(session)
         if found is None or found.until < self._clock():
@@ -100,7 +100,7 @@ class Sessions:
         return await self.bearer_of(found.token)
 
     def end(self, cookies: str) -> str:
-        """Forget a cookie; return the header that has the browser forget it."""
+        """End a session; return the header that deletes its cookie."""
         self._sessions.pop(self._value(cookies), None)
         return self._header("") + "; Max-Age=0"
 
@@ -108,7 +108,7 @@ class Sessions:
         return f"{self._cookie}={session}; Path=/; HttpOnly; SameSite=Strict"
 
     def _value(self, cookies: str) -> str:
-        # Cookies of other programs of this machine come along, in whatever form.
+        # The header may also contain cookies of other programs on this machine, in any format.
         for one in cookies.split(";"):
             name, _, value = one.partition("=")
             if name.strip() == self._cookie:

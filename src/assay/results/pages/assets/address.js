@@ -1,16 +1,16 @@
-// What is shown stands in the address, after the `#`, so that a link shows the same to whoever gets it.
+// The state of the page, kept in the address after the `#`, so that a link opens the same view for everyone.
 
 export function stateNow() {
   return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 }
 
-// Changes the address: null takes a name away. A further step can be gone back from; a correction cannot.
+// Changes the address; null removes a name. With `isStep`, the change becomes an entry of the browser history.
 export function setState(changes, { isStep = false } = {}) {
   const state = { ...stateNow(), ...changes };
   for (const [name, value] of Object.entries(state)) if (value === null || value === "") delete state[name];
   const hash = `#${new URLSearchParams(state)}`;
   if (hash === (location.hash || "#")) return;
-  // A page opened from a disk may be kept from changing its history; then the hash itself is set.
+  // A browser may not allow a page opened from disk to change its history; then set the hash itself.
   try {
     history[isStep ? "pushState" : "replaceState"](null, "", hash);
     dispatchEvent(new Event("addresschange"));
@@ -20,12 +20,12 @@ export function setState(changes, { isStep = false } = {}) {
   }
 }
 
-// Calls back whenever what the address says has changed, by whatever way.
+// Calls back whenever the state in the address changes.
 export function onState(callback) {
   for (const name of ["addresschange", "popstate", "hashchange"]) addEventListener(name, () => callback(stateNow()));
 }
 
-// A link to a state of this page.
+// Returns a link to a state of this page.
 export function linkTo(changes) {
   const state = { ...stateNow(), ...changes };
   for (const [name, value] of Object.entries(state)) if (value === null || value === "") delete state[name];

@@ -1,6 +1,6 @@
-// The API as its OpenAPI document describes it: operations, parameters, bodies, answers, and a line for a terminal.
+// The API reference, built from the OpenAPI document: operations, parameters, bodies, responses and a curl command.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { copyButton } from "./copy.js";
 import { fold } from "./folds.js";
 import { described } from "./schema_fields.js";
@@ -18,13 +18,13 @@ export async function showApi(main) {
   replace(main, el("div", { class: "api" },
     el("h1", {}, "API"),
     el("p", {}, described(api.info.description ?? "")),
-    el("p", { class: "faint" }, `Version ${api.info.version} · `, el("a", { href: stream("/openapi.json") }, "the OpenAPI document"), " for programs that read it"),
+    el("p", { class: "faint" }, `Version ${api.info.version} · `, el("a", { href: stream("/openapi.json") }, "OpenAPI document")),
     tags.map((tag) => el("section", { "aria-label": tag }, el("h2", {}, tag), operations.filter((one) => one.tags?.[0] === tag).map((one) => operation(one, api)))),
     el("section", { "aria-label": "bodies" }, el("h2", {}, "Bodies"), schemas.map(([name, schema]) =>
       fold(el("b", {}, name), () => [schema.description ? el("p", {}, described(schema.description)) : null, schemaTable(schema)], { class: "fold", id: `schema-${name}` })))));
 }
 
-// A link to a body below, which it opens.
+// Returns a link that opens a body below and scrolls to it.
 function bodyLink(name) {
   const id = `schema-${name}`;
   return el("a", { href: `#${id}`, onclick: (event) => {
@@ -64,7 +64,7 @@ function resolved(schema, api) {
   return name ? api.components.schemas[name] : schema;
 }
 
-// A value that fits a schema, to begin with: what is required, and nothing else.
+// Returns an example value of a schema, with required fields only.
 function example(schema, api) {
   const found = resolved(schema, api);
   if (found.enum) return found.enum[0];
@@ -90,12 +90,12 @@ function operation(one, api) {
   const answers = Object.entries(one.responses ?? {});
   const line = commandLine(one, api);
   const [first, ...rest] = (one.description ?? one.summary ?? "").split("\n\n");
-  return fold([el("span", { class: `verb v-${one.method}` }, one.method.toUpperCase()), " ", el("code", {}, said(one.path)), " ", el("span", { class: "faint" }, described(first))], () => [
+  return fold([el("span", { class: `verb v-${one.method}` }, one.method.toUpperCase()), " ", el("code", {}, userText(one.path)), " ", el("span", { class: "faint" }, described(first))], () => [
     rest.map((text) => el("p", {}, described(text))),
     el("div", { class: "curl" }, el("code", {}, line), copyButton(line)),
     parameters.length ? [el("h3", {}, "Parameters"), table(["name", "in", "type", ""], parameters.map((parameter) => [el("code", {}, parameter.name), parameter.in, type(parameter.schema), words({ ...parameter.schema, description: parameter.description }, parameter.required)]))] : null,
     bodies.map(([kind, body]) => [el("h3", {}, "Body"), el("p", { class: "faint" }, kind, referred(body.schema) ? [": ", bodyLink(referred(body.schema))] : null), schemaTable(resolved(body.schema, api))]),
-    el("h3", {}, "Answers"),
+    el("h3", {}, "Responses"),
     table(["status", "", "body"], answers.map(([status, answer]) => [status, answer.description, Object.entries(answer.content ?? {}).map(([kind, body]) => [type(body.schema ?? {}), kind === "application/json" ? null : el("span", { class: "of" }, kind)])])),
   ], { class: "fold" });
 }

@@ -1,13 +1,13 @@
-// Some models of a leaderboard side by side: a radar over abilities or datasets, and each value with its interval.
+// Charts of selected models: a radar over abilities or datasets, and each value with its interval.
 
 import { columnsOf } from "./board_columns.js";
-import { el, said, svg } from "./dom.js";
+import { el, userText, svg } from "./dom.js";
 
 const FEWEST_SPOKES = 3;
 const MOST_SPOKES = 16;
 const SIZE = 300;
 const RADIUS = 98;
-// Shapes as well as colours: not everybody sees the colours apart.
+// Each model has a shape as well as a colour, for people who cannot tell the colours apart.
 const SHAPES = [
   "M-4,0A4,4 0 1,1 4,0A4,4 0 1,1 -4,0Z",
   "M-3.5,-3.5H3.5V3.5H-3.5Z",
@@ -21,7 +21,7 @@ function shape(nth, at = "0,0") {
   return svg("path", { d: SHAPES[nth], transform: `translate(${at})`, class: `mark c${nth}` });
 }
 
-// The sign of a chosen model; nothing for one that was not chosen.
+// Returns the marker of a selected model; null for a model that is not selected.
 export function markOf(nth) {
   return nth < 0 ? null : svg("svg", { class: "sign", viewBox: "-6 -6 12 12", "aria-hidden": "true" }, shape(nth));
 }
@@ -30,21 +30,21 @@ export function boardCharts(page, columns, chosen) {
   const drawn = columns.filter((column) => column.isShare && column.counts && column.higherIsBetter && (column.kind === "dataset" || column.kind === "ability"));
   const others = columns.filter((column) => column.kind.startsWith("dataset") && !drawn.includes(column));
   if (!chosen.length || !drawn.length) return [];
-  // A radar of forty datasets cannot be read: where there are abilities, they are its spokes.
+  // A radar with forty spokes is unreadable: use abilities as spokes where there are any.
   const abilities = columnsOf(page, "ability");
   const spokes = abilities.length >= FEWEST_SPOKES ? abilities : drawn;
   const models = chosen.map((row, nth) => ({ row, nth, name: page.board.models[row].name }));
   return [
     el("h2", {}, "Side by side"),
-    el("p", { class: "legend keys" }, models.map((model) => el("span", {}, markOf(model.nth), said(model.name)))),
+    el("p", { class: "legend keys" }, models.map((model) => el("span", {}, markOf(model.nth), userText(model.name)))),
     el("div", { class: "board-charts" },
       spokes.length >= FEWEST_SPOKES ? radar(spokes.slice(0, MOST_SPOKES), models, spokes.length) : null,
       dots(drawn, models)),
-    others.length ? el("p", { class: "faint" }, `${others.length} other column${others.length === 1 ? "" : "s"} of the table ${others.length === 1 ? "is" : "are"} not drawn: other settings of a dataset, or values that are no shares.`) : null,
+    others.length ? el("p", { class: "faint" }, `${others.length} other column${others.length === 1 ? "" : "s"} of the table ${others.length === 1 ? "is" : "are"} not drawn: the same dataset with other settings, or values that are not percentages.`) : null,
   ];
 }
 
-// A model's value in a column; null where there is none, or where it is a mean over fewer datasets than the others'.
+// Returns a model's value in a column; null without one, or where it is a mean over fewer datasets than the others'.
 function drawnCell(column, model) {
   const cell = column.cells[model.row];
   return cell && !cell.isIncomplete ? cell : null;
@@ -67,12 +67,12 @@ function radar(spokes, models, n) {
   const outline = (model) => {
     const known = spokes.map((column, nth) => [drawnCell(column, model), nth]).filter(([cell]) => cell);
     const points = known.map(([cell, nth]) => place(nth, cell.value).map((one) => one.toFixed(1)).join(","));
-    // A model that lacks a spoke has no closed outline: nothing stands for what was not measured.
+    // A model without a value for some spoke has no closed outline: a line must not suggest a value that was not measured.
     const isWhole = known.length === spokes.length;
     return [isWhole ? svg("polygon", { points: points.join(" "), class: `outline c${model.nth}` }) : null, points.map((at) => shape(model.nth, at))];
   };
   const title = `Radar of ${models.map((model) => model.name).join(", ")}`;
-  return el("figure", {}, el("figcaption", {}, "Radar", el("small", {}, `in percent, 0 in the middle, 100 at the rim${n > spokes.length ? `; the first ${spokes.length} of ${n}` : ""}`)),
+  return el("figure", {}, el("figcaption", {}, "Radar", el("small", {}, `in percent: centre 0, rim 100${n > spokes.length ? `; first ${spokes.length} of ${n}` : ""}`)),
     svg("svg", { viewBox: `${-SIZE / 2 - 60} ${-SIZE / 2} ${SIZE + 120} ${SIZE}`, class: "plot radar", role: "img", "aria-label": title },
       [0.25, 0.5, 0.75, 1].map((share) => svg("polygon", { points: ring(share), class: "ring" })),
       spokes.map((_, nth) => { const [x, y] = place(nth, 1); return svg("line", { x1: 0, y1: 0, x2: x.toFixed(1), y2: y.toFixed(1), class: "grid" }); }),
@@ -81,10 +81,10 @@ function radar(spokes, models, n) {
 
 function dots(columns, models) {
   const at = (value) => `${100 * value}%`;
-  const line = (column) => el("div", { class: "dots-row" }, el("span", { class: "bar-label", title: column.told }, said(column.name)),
+  const line = (column) => el("div", { class: "dots-row" }, el("span", { class: "bar-label", title: column.told }, userText(column.name)),
     el("span", { class: "lanes" }, models.map((model) => {
       const cell = drawnCell(column, model);
-      if (!cell) return el("span", { class: "lane", title: `${model.name}: no value to compare` });
+      if (!cell) return el("span", { class: "lane", title: `${model.name}: no comparable value` });
       const told = `${model.name}: ${cell.told}`;
       return el("span", { class: "lane", title: told },
         cell.low === null || cell.high === null ? null : el("span", { class: `whisker c${model.nth}`, style: { left: at(cell.low), width: `calc(${at(cell.high)} - ${at(cell.low)})` } }),

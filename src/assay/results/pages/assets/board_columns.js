@@ -1,4 +1,4 @@
-// The columns that a leaderboard shows, as one kind of thing: means, duels, datasets or abilities.
+// The columns of a leaderboard in one common shape: means, pairwise wins, datasets and abilities.
 
 import { count, inPercent, percent, plain } from "./numbers.js";
 
@@ -14,7 +14,7 @@ function interval(cell, isShare) {
   return cell.low === null || cell.high === null ? "no interval" : `95 % interval ${shown(cell.low, isShare)}–${shown(cell.high, isShare)}`;
 }
 
-// Who leads is bold only where somebody is really behind.
+// The leaders of a column are bold only if another model is significantly worse.
 function withLeaders(cells) {
   const ranked = cells.filter((cell) => cell && cell.best !== null);
   const isDivided = ranked.some((cell) => cell.best > 1);
@@ -42,14 +42,14 @@ function datasetColumn(board, links, column, at) {
     const told = [`${shown(cell.value, column.is_share)}${column.is_share ? " %" : ""}, ${interval(cell, column.is_share)}`,
       `${count(cell.n)} samples: ${counts.filter(([name, n]) => n || name === "scored").map(([name, n]) => `${count(n)} ${name}`).join(", ")}`,
       `run ${cell.run}${cell.host ? ` on ${cell.host}` : ""}, ${cell.started.slice(0, 16).replace("T", " ")}`,
-      cell.n_earlier ? `${count(cell.n_earlier)} earlier run${cell.n_earlier === 1 ? "" : "s"} of the same` : null];
+      cell.n_earlier ? `${count(cell.n_earlier)} earlier run${cell.n_earlier === 1 ? "" : "s"} with the same settings` : null];
     return { value: cell.value, low: cell.low, high: cell.high, shown: shown(cell.value, column.is_share), rank: rankText(cell.rank), best: cell.rank.best,
       beats: cell.beats, link: links[row][at], told: told.filter((line) => line).join("\n"), isIncomplete: false };
   }));
   const shots = `${column.conditions.shots ?? "0"}-shot`;
   const about = [column.method, shots, column.metric].filter((word) => !column.apart.includes(word));
   const told = [column.label, column.about, ...Object.entries(column.conditions).map(([name, text]) => `${name}: ${text}`), `metric: ${column.metric}`,
-    column.higher_is_better ? null : "less is better", column.counts ? null : "in no mean: another column stands for the dataset", ...column.notes];
+    column.higher_is_better ? null : "lower is better", column.counts ? null : "not part of any mean: another column represents the dataset", ...column.notes];
   return { key: `d${at}`, kind: column.counts ? "dataset" : "dataset other", name: column.label, about: `${about.join(" ")}${column.higher_is_better ? "" : " ↓"}`,
     told: told.filter((line) => line).join("\n"), isShare: column.is_share, higherIsBetter: column.higher_is_better, counts: column.counts, cells, ...bounds(cells, column.is_share) };
 }
@@ -61,12 +61,12 @@ function meanColumn(board, mean, at) {
     if (!cell) return null;
     const isIncomplete = cell.lacks.length > 0;
     const told = [`${shown(cell.value, true)} %, ${interval(cell, true)}`, `mean of ${cell.n_columns} of ${mean.columns.length}`,
-      isIncomplete ? `lacks ${names(cell.lacks)}: not ranked with those that have all` : null];
+      isIncomplete ? `not ranked: no result for ${names(cell.lacks)}` : null];
     return { value: cell.value, low: cell.low, high: cell.high, shown: shown(cell.value, true), beats: cell.beats, isIncomplete, isLeading: false, best: cell.rank?.best ?? null,
       rank: cell.rank ? rankText(cell.rank) : `${cell.n_columns} of ${mean.columns.length}`, told: told.filter((line) => line).join("\n") };
   }));
   const n = mean.columns.length;
-  const about = mean.kind === "ability" ? `${n} dataset${n === 1 ? "" : "s"}` : mean.kind === "shared" ? "every model has them" : "where a model has all";
+  const about = mean.kind === "ability" ? `${n} dataset${n === 1 ? "" : "s"}` : mean.kind === "shared" ? "every model has these" : "models with all datasets";
   return { key: `m${at}`, kind: mean.kind === "ability" ? "ability" : "mean", name: mean.name, about, told: `${mean.name}\n${names(mean.columns)}`,
     isShare: true, higherIsBetter: true, counts: true, cells, ...bounds(cells, true) };
 }
@@ -74,13 +74,13 @@ function meanColumn(board, mean, at) {
 function duelColumn(board) {
   const cells = board.standings.map((one) => (one.win_rate === null ? null : {
     value: one.win_rate, low: null, high: null, shown: percent(one.win_rate, 0), rank: `+${one.n_won} −${one.n_lost}`, best: null, beats: [], isLeading: false, isIncomplete: true,
-    told: [`${percent(one.win_rate)} of ${count(one.n_duels)} duels won by value; a duel is one other model on one dataset`, `${one.n_won} really won, ${one.n_lost} really lost`,
-      one.mean_rank === null ? null : `mean rank ${plain(one.mean_rank)} over the datasets that all have`].filter((line) => line).join("\n") }));
-  return { key: "duels", kind: "mean", name: "duels won", about: "really + −", told: "Each model against each other on each dataset that both have", isShare: true, higherIsBetter: true,
+    told: [`higher value in ${percent(one.win_rate)} of ${count(one.n_duels)} pairwise comparisons (one other model on one dataset)`, `significantly better in ${one.n_won}, significantly worse in ${one.n_lost}`,
+      one.mean_rank === null ? null : `mean rank ${plain(one.mean_rank)} over the datasets that all models have`].filter((line) => line).join("\n") }));
+  return { key: "duels", kind: "mean", name: "pairwise wins", about: "significant + −", told: "Each model against each other model, on each dataset that both have", isShare: true, higherIsBetter: true,
     counts: false, cells, low: 0, high: 1 };
 }
 
-// The columns by dataset, the means and duels in front; or by ability.
+// Returns the columns by dataset, after the means and pairwise wins; or by ability.
 export function columnsOf({ board, links }, by) {
   const means = board.means.map((mean, at) => [mean, at]).filter(([mean]) => (mean.kind === "ability") === (by === "ability")).map(([mean, at]) => meanColumn(board, mean, at));
   if (by === "ability") return means;

@@ -1,4 +1,4 @@
-// A page of one file, which has no use for the others.
+// Entry point of the leaderboard as a single HTML file.
 
 import { showBoard } from "./board_page.js";
 import { start } from "./start.js";

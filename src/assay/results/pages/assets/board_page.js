@@ -1,6 +1,6 @@
-// The leaderboard: models down, datasets or abilities across, and the models that were chosen side by side.
+// The leaderboard page: a table of models by datasets or abilities, and charts of the selected models.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
 import { boardCharts, markOf } from "./board_charts.js";
 import { columnsOf } from "./board_columns.js";
@@ -14,7 +14,7 @@ export async function showBoard(main) {
   const page = document.getElementById("board") ? await new FileSource().block("board") : await fetched("/data/leaderboard");
   const { board } = page;
   if (!board.models.length) {
-    replace(main, el("h1", {}, "Leaderboard"), el("p", { class: "empty" }, "No run is complete yet."));
+    replace(main, el("h1", {}, "Leaderboard"), el("p", { class: "empty" }, "No complete runs yet."));
     return;
   }
   const table = el("div", { class: "board-scroll", tabindex: 0, role: "region", "aria-label": "Leaderboard" });
@@ -33,7 +33,7 @@ export async function showBoard(main) {
     const held = document.activeElement?.dataset.hold;
     replace(table, boardTable(board, columns, chosen, state));
     Object.assign(table, { scrollLeft, scrollTop });
-    // Whoever goes by the keyboard stays where they were.
+    // Keep the keyboard focus.
     if (held) table.querySelector(`[data-hold="${held}"]`)?.focus();
     replace(charts, boardCharts(page, columns, chosen));
   }
@@ -43,10 +43,10 @@ export async function showBoard(main) {
     el("div", { class: "tools board-tools" }, tabs.length ? el("div", { class: "chips" }, tabs) : null,
       el("div", { class: "chips" }, Object.entries(page.files).map(([form, text]) => exportButton(form, text)))),
     table,
-    el("p", { class: "faint legend" }, "A value stands with its 95 % interval as a bar. # is the range of ranks that it may have: only models that are really better are sure to stand above it. ",
-      `Differences are real where a test sample by sample says so, with Holm's correction over the column at ${percent(board.level, 0)}. Point at a value to see which are. Bold: none is really better.`),
+    el("p", { class: "faint legend" }, "The bar below each value is its 95 % interval. # is the range of possible ranks: only models that are significantly better rank above it for certain. ",
+      `Significance comes from a paired test over samples, with Holm's correction over the column at ${percent(board.level, 0)}. Hover over a value to see which models differ significantly. Bold: no model is significantly better.`),
     charts,
-    board.notes.length ? [el("h2", {}, "To know"), el("ul", { class: "notes" }, board.notes.map((note) => el("li", {}, said(note))))] : null);
+    board.notes.length ? [el("h2", {}, "Notes"), el("ul", { class: "notes" }, board.notes.map((note) => el("li", {}, userText(note))))] : null);
   onState(draw);
   draw();
 }
@@ -66,7 +66,7 @@ function exportButton(form, text) {
   return el("button", { type: "button", class: "chip", onclick: save, title: `Save as ${name}` }, "↓ ", title);
 }
 
-// The rows that were chosen to be drawn, by their place; at first the best three.
+// Returns the rows of the models selected for the charts; the best three by default.
 function chosenModels(board, state) {
   const asked = state.models === undefined ? null : state.models.split(" ");
   const rows = board.models.map((model, row) => [model.digest.slice(0, 8), row]);
@@ -77,7 +77,7 @@ function chosenModels(board, state) {
 function choose(board, chosen, row, isOn) {
   const rows = isOn ? [...chosen, row] : chosen.filter((one) => one !== row);
   const names = rows.map((one) => board.models[one].digest.slice(0, 8));
-  // An empty choice is a choice too, and no name that was never given.
+  // An empty selection is a selection too; "none" is not the digest of any model.
   setState({ models: names.join(" ") || "none" });
 }
 
@@ -100,11 +100,11 @@ function boardTable(board, columns, chosen, state) {
   const body = ordered(board, columns, state).map((row) => {
     const model = board.models[row];
     const isChosen = chosen.includes(row);
-    const box = el("input", { type: "checkbox", "data-hold": `row-${row}`, "aria-label": `Draw ${model.name}`, onchange: (event) => choose(board, chosen, row, event.target.checked) });
+    const box = el("input", { type: "checkbox", "data-hold": `row-${row}`, "aria-label": `Show ${model.name} in the charts`, onchange: (event) => choose(board, chosen, row, event.target.checked) });
     box.checked = isChosen;
     box.disabled = !isChosen && chosen.length >= MOST_CHOSEN;
     const facts = Object.entries(model.facts).map(([name, text]) => `${name} ${text}`).join("\n");
-    return el("tr", {}, el("th", { scope: "row", class: "model", title: facts }, el("label", {}, box, markOf(chosen.indexOf(row)), said(model.name))),
+    return el("tr", {}, el("th", { scope: "row", class: "model", title: facts }, el("label", {}, box, markOf(chosen.indexOf(row)), userText(model.name))),
       columns.map((column, at) => {
         const cell = valueCell(column, row, (isOver) => compare(cells[at], column, row, isOver));
         cells[at].set(row, cell);
@@ -119,7 +119,7 @@ function heading(column, state) {
   const isUp = isSorted && (state.up === "1") !== !column.higherIsBetter;
   const turn = () => setState(isSorted && state.up === "1" ? { sort: null, up: null } : { sort: column.key, up: isSorted ? "1" : null });
   return el("th", { scope: "col", class: column.kind, "aria-sort": isSorted ? (isUp ? "ascending" : "descending") : "none", title: column.told },
-    el("button", { type: "button", "data-hold": column.key, onclick: turn }, el("span", { class: "name" }, said(column.name)), el("span", { class: "about" }, said(column.about), isSorted ? (isUp ? " ▲" : " ▼") : "")));
+    el("button", { type: "button", "data-hold": column.key, onclick: turn }, el("span", { class: "name" }, userText(column.name)), el("span", { class: "about" }, userText(column.about), isSorted ? (isUp ? " ▲" : " ▼") : "")));
 }
 
 function valueCell(column, row, onpoint) {
@@ -134,7 +134,7 @@ function valueCell(column, row, onpoint) {
     el("span", { class: "line" }, cell.link ? el("a", { href: cell.link }, value) : value, el("span", { class: cell.isIncomplete ? "rank lacks" : "rank" }, cell.rank)), bar);
 }
 
-// Shows, while a value is pointed at, which others of its column are really better, really worse, or neither.
+// While the pointer is over a value, marks the others of its column: significantly better, significantly worse, neither.
 function compare(cells, column, row, isOver) {
   const own = column.cells[row];
   for (const [other, cell] of cells) {

@@ -1,6 +1,6 @@
-// Charts of a run, as SVG that scales with the page. Each has its numbers as text too, for whoever cannot see it.
+// Charts of a run, as SVG that scales with the page. Each also has its numbers as text, for screen readers.
 
-import { el, said, svg } from "./dom.js";
+import { el, userText, svg } from "./dom.js";
 import { count, inPercent, percent, plain, seconds, ticks } from "./numbers.js";
 
 const PLOT = { width: 320, height: 200, left: 44, right: 10, top: 10, bottom: 34 };
@@ -24,7 +24,7 @@ function frame(label, { x, y, xTicks, yTicks, xLabel, yLabel, xText = plain, yTe
     ...marks);
 }
 
-// Rows of a value with its interval on one scale, `note` beside their labels; `onchoose(row)` makes them links.
+// Bars of values with their intervals on one scale, each with its `note` next to the label; `onchoose(row)` makes them buttons.
 export function intervalBars(rows, { label, onchoose = null }) {
   const known = rows.filter((row) => row.value !== null);
   const isShare = rows.every((row) => row.is_share);
@@ -37,7 +37,7 @@ export function intervalBars(rows, { label, onchoose = null }) {
       row.low === null || row.high === null ? null : el("span", { class: "gauge-interval", style: { "inset-inline-start": at(row.low), width: `calc(${at(row.high)} - ${at(row.low)})` } }));
     const told = `${row.shown}${row.is_share ? " %" : ""}, 95 % interval ${row.interval}, ${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`;
     const parts = [
-      el("span", { class: "gauge-label" }, row.label ? said(row.label) : null, row.note ? el("span", { class: "gauge-note" }, row.note) : null), mark ?? el("span", { class: "gauge-track" }),
+      el("span", { class: "gauge-label" }, row.label ? userText(row.label) : null, row.note ? el("span", { class: "gauge-note" }, row.note) : null), mark ?? el("span", { class: "gauge-track" }),
       el("span", { class: "gauge-value" }, row.shown), el("span", { class: "gauge-range" }, row.interval), el("span", { class: "gauge-n" }, count(row.n))];
     return onchoose
       ? el("button", { type: "button", class: "gauge", title: told, onclick: () => onchoose(row) }, parts)
@@ -48,7 +48,7 @@ export function intervalBars(rows, { label, onchoose = null }) {
     rows.map(line));
 }
 
-// How often the model was right against how sure it was.
+// A reliability diagram: accuracy against confidence.
 export function reliability(calibration) {
   const { width, height, left, right, top, bottom } = PLOT;
   const x = scale(0, 1, left, width - right);
@@ -58,16 +58,16 @@ export function reliability(calibration) {
   const text = (value) => inPercent(value, 0);
   const label = `Calibration of ${calibration.task} by ${calibration.method}: error ${percent(calibration.error)} over ${count(calibration.n)} samples`;
   return el("figure", {},
-    el("figcaption", {}, "Calibration, ", said(calibration.task), ` · ${calibration.method}`, el("small", {}, `error ${percent(calibration.error)} over ${count(calibration.n)} samples`)),
-    frame(label, { x, y, xTicks: grid, yTicks: grid, xLabel: "what the model gave its answer, %", yLabel: "right, %", xText: text, yText: text },
+    el("figcaption", {}, "Calibration, ", userText(calibration.task), ` · ${calibration.method}`, el("small", {}, `error ${percent(calibration.error)} over ${count(calibration.n)} samples`)),
+    frame(label, { x, y, xTicks: grid, yTicks: grid, xLabel: "confidence, %", yLabel: "accuracy, %", xText: text, yText: text },
       svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "ideal" }),
       calibration.bins.map((bin) => svg("g", {},
-        svg("title", {}, `gave ${percent(bin.confidence)}, right ${percent(bin.right)} (${percent(bin.low)} to ${percent(bin.high)}), ${count(bin.n)} samples`),
+        svg("title", {}, `confidence ${percent(bin.confidence)}, accuracy ${percent(bin.right)} (${percent(bin.low)} to ${percent(bin.high)}), ${count(bin.n)} samples`),
         svg("line", { x1: x(bin.confidence), x2: x(bin.confidence), y1: y(bin.low), y2: y(bin.high), class: "whisker" }),
         svg("circle", { cx: x(bin.confidence), cy: y(bin.right), r: 2.5 + 5 * Math.sqrt(bin.n / most), class: "dot" })))));
 }
 
-// How a number is spread.
+// A histogram of one number over all samples.
 export function histogram(distribution) {
   const { width, height, left, right, top, bottom } = PLOT;
   const { edges, counts, is_log: isLog, unit } = distribution;
@@ -77,10 +77,10 @@ export function histogram(distribution) {
   const y = scale(0, most, height - bottom, top);
   const text = unit === "s" ? seconds : plain;
   const xTicks = isLog ? logTicks(low, high) : ticks(low, high, 4);
-  const label = `${distribution.name} by ${distribution.method}: median ${text(distribution.p50)}, 99 % below ${text(distribution.p99)}, greatest ${text(distribution.greatest)}`;
+  const label = `${distribution.name} by ${distribution.method}: median ${text(distribution.p50)}, p99 ${text(distribution.p99)}, maximum ${text(distribution.greatest)}`;
   return el("figure", {},
-    el("figcaption", {}, `${capital(distribution.name)} · ${distribution.method}`, el("small", {}, `median ${text(distribution.p50)}, p90 ${text(distribution.p90)}, p99 ${text(distribution.p99)}, greatest ${text(distribution.greatest)}`)),
-    frame(label, { x, y, xTicks, yTicks: ticks(0, most, 3).filter(Number.isInteger), xLabel: unit === "s" ? (isLog ? "time, logarithmic" : "time") : unit || "lead over the runner-up", yLabel: "", xText: text, yText: (value) => count(value) },
+    el("figcaption", {}, `${capital(distribution.name)} · ${distribution.method}`, el("small", {}, `median ${text(distribution.p50)}, p90 ${text(distribution.p90)}, p99 ${text(distribution.p99)}, maximum ${text(distribution.greatest)}`)),
+    frame(label, { x, y, xTicks, yTicks: ticks(0, most, 3).filter(Number.isInteger), xLabel: unit === "s" ? (isLog ? "time, logarithmic" : "time") : unit || "margin over the runner-up", yLabel: "", xText: text, yText: (value) => count(value) },
       counts.map((n, nth) => n ? svg("rect", { x: x(edges[nth]) + 0.4, width: Math.max(0.8, x(edges[nth + 1]) - x(edges[nth]) - 0.8), y: y(n), height: height - bottom - y(n), class: "fill" },
         svg("title", {}, `${text(edges[nth])} to ${text(edges[nth + 1])}: ${count(n)}`)) : null)));
 }

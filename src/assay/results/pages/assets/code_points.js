@@ -1,7 +1,7 @@
-// Python counts characters (code points) where JavaScript counts UTF-16 units: the two part at the first emoji. All
-// offsets that are stored are Python's.
+// Offsets in texts. Python counts code points and JavaScript counts UTF-16 units; they differ from the first emoji on.
+// All stored offsets are Python's.
 
-// Returns the offsets in UTF-16 units of offsets in characters, which must not fall; one beyond the text is its end.
+// Converts offsets in characters, in ascending order, to UTF-16 units; an offset beyond the text becomes its end.
 export function unitOffsets(text, offsets) {
   let unit = 0;
   let character = 0;
@@ -18,14 +18,14 @@ export function lastCharacters(text, n) {
   return text.slice(unit);
 }
 
-// How many characters a text has.
+// Returns the number of characters of a text.
 export function countCharacters(text) {
   let n = 0;
   for (let unit = 0; unit < text.length; unit++) if (!isLow(text, unit)) n++;
   return n;
 }
 
-// Returns a place at or before a unit that does not lie inside a character.
+// Returns the last character boundary at or before a unit.
 export function between(text, unit) {
   return unit > 0 && unit < text.length && isLow(text, unit) ? unit - 1 : unit;
 }

@@ -1,4 +1,4 @@
-// A page of one file, which has no use for the others.
+// Entry point of a comparison as a single HTML file.
 
 import { showComparison } from "./compare_page.js";
 import { start } from "./start.js";

@@ -1,6 +1,6 @@
-// Differences with their intervals on one scale, no difference as a line through all of them.
+// A forest plot: differences with their intervals on one scale, with a line at zero.
 
-import { el, said } from "./dom.js";
+import { el, userText } from "./dom.js";
 import { setState } from "./address.js";
 import { fold } from "./folds.js";
 import { count, ticks } from "./numbers.js";
@@ -8,7 +8,7 @@ import { count, ticks } from "./numbers.js";
 const MANY = 14;
 const UNITS = { points: "points", percent: "% change", own: "difference" };
 
-// One plot for each unit, as points, percent and a metric's own scale share none.
+// One plot for each unit: points, percent and a metric's own scale cannot share an axis.
 export function forest(page) {
   return Object.keys(UNITS).map((unit) => {
     const rows = page.rows.filter((row) => row.unit === unit);
@@ -35,7 +35,7 @@ function drawn(page, rows, unit) {
         document.getElementById("samples").scrollIntoView();
       },
     },
-    el("span", { class: "forest-label" }, said(row.label), el("span", { class: "faint" }, row.title, names)),
+    el("span", { class: "forest-label" }, userText(row.label), el("span", { class: "faint" }, row.title, names)),
     el("span", { class: "forest-track" },
       marks.map((tick) => el("span", { class: tick === 0 ? "zero" : "grid-line", style: { left: at(tick) } })),
       row.low === null || row.high === null ? null : el("span", { class: "whisker", style: { left: at(row.low), width: `calc(${at(row.high)} - ${at(row.low)})` } }),

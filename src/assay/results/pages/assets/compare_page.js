@@ -1,6 +1,6 @@
-// Runs against each other: what differs and whether that is real, and every sample side by side.
+// The comparison page: differences between runs with their significance, and every sample side by side.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
 import { count, fixed } from "./numbers.js";
 import { forest } from "./compare_forest.js";
@@ -10,7 +10,7 @@ import { CompareFile, CompareServer } from "./compare_source.js";
 
 const MANY = 12;
 
-// A side's letter, in its colour.
+// Returns a side's letter in its colour.
 export function badge(page, side) {
   return el("span", { class: `side side-${side % 6}` }, page.letters[side]);
 }
@@ -18,26 +18,26 @@ export function badge(page, side) {
 function header(page) {
   return el("header", { class: "run-head" },
     el("p", { class: "kicker" }, "Comparison"),
-    el("h1", {}, page.sides.map((side, at) => [at ? el("span", { class: "faint" }, " against ") : null, said(side.name)])),
-    el("ul", { class: "sides" }, page.sides.map((side, at) => el("li", {}, badge(page, at), " ", said(side.name),
-      side.model === side.name ? null : el("span", { class: "faint" }, " · ", said(side.model)),
+    el("h1", {}, page.sides.map((side, at) => [at ? el("span", { class: "faint" }, " vs ") : null, userText(side.name)])),
+    el("ul", { class: "sides" }, page.sides.map((side, at) => el("li", {}, badge(page, at), " ", userText(side.name),
+      side.model === side.name ? null : el("span", { class: "faint" }, " · ", userText(side.model)),
       side.method ? el("span", { class: "faint" }, ` · ${side.method}`) : null,
-      page.in_file ? el("span", { class: "faint" }, " · ", said(side.run)) : [" · ", el("a", { href: `/runs/${encodeURIComponent(side.folder)}` }, said(side.run))]))));
+      page.in_file ? el("span", { class: "faint" }, " · ", userText(side.run)) : [" · ", el("a", { href: `/runs/${encodeURIComponent(side.folder)}` }, userText(side.run))]))));
 }
 
 function sentences(page) {
   return el("ul", { class: "sentences" }, page.summary ? el("li", {}, page.summary) : null,
     page.told.map((at) => page.rows[at]).map((row) => el("li", { class: row.is_real ? "real" : "" },
-      el("b", {}, said(row.label), " · ", said(row.title)), ": ", row.sentence)));
+      el("b", {}, userText(row.label), " · ", userText(row.title)), ": ", row.sentence)));
 }
 
-// The row of a metric that the address names; tasks together where it names none.
+// Returns the rows of the method and pair in the address: of one task, or of all tasks if the address names none.
 function chosenRows(page, table) {
   const { method, pair, task } = table.chosen;
   return page.rows.filter((row) => !row.is_mean && row.method === method.name && row.first === pair[0] && row.second === pair[1] && (task === null || row.task === task));
 }
 
-// How right and wrong answers of two sides fall together; each cell shows its samples.
+// The 2 × 2 table of right and wrong answers of two sides; each cell is a button that shows its samples.
 function fourfold(page, table) {
   const rows = chosenRows(page, table).filter((row) => row.fourfold);
   if (!rows.length) return null;
@@ -46,15 +46,15 @@ function fourfold(page, table) {
   const cell = (name, show, title) => el("td", {}, el("button", { type: "button", class: `cell ${show}`, title, onclick: () => setState({ show }) }, count(sum(name))));
   const head = (side, word) => [badge(page, side), ` ${word}`];
   return el("div", { class: "fourfold" },
-    el("table", {}, el("caption", {}, "Samples, by who has them right"),
+    el("table", {}, el("caption", {}, "Samples by correctness"),
       el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, head(b, "right")), el("th", { scope: "col" }, head(b, "wrong")))),
       el("tbody", {},
         el("tr", {}, el("th", { scope: "row" }, head(a, "right")), cell("both", "both", "both right"), cell("only_a", "first", "only the first right")),
         el("tr", {}, el("th", { scope: "row" }, head(a, "wrong")), cell("only_b", "second", "only the second right"), cell("neither", "same,different", "both wrong")))),
-    rows.length === 1 ? el("p", { class: "faint" }, `${rows[0].test === "mcnemar" ? "McNemar's exact test" : "Student's test over clusters"}${page.sides.length > 2 ? ", corrected for all pairs" : ""}: p ${rows[0].p}`) : null);
+    rows.length === 1 ? el("p", { class: "faint" }, `${rows[0].test === "mcnemar" ? "McNemar's exact test" : "Student's t-test over clusters"}${page.sides.length > 2 ? ", corrected for all pairs" : ""}: p ${rows[0].p}`) : null);
 }
 
-// Every side against every other by one method: the row's value minus the column's.
+// A matrix of differences between all sides by one method: the row's value minus the column's.
 function matrix(page, table) {
   if (page.sides.length < 3) return null;
   const { method, task } = table.chosen;
@@ -70,9 +70,9 @@ function matrix(page, table) {
       return el("td", { class: row.is_real ? (isWon ? "won" : "lost") : "", title: row.sentence }, el("button", { type: "button", class: "pair-link", onclick: () => setState({ pair: `${Math.min(i, j)}-${Math.max(i, j)}` }) },
         i > j ? row.difference : turned(row), row.is_real ? " *" : ""));
     };
-    return el("div", { class: "scroll-x" }, el("table", { class: "matrix" }, el("caption", {}, said(label), ": row minus column, * where significant"),
+    return el("div", { class: "scroll-x" }, el("table", { class: "matrix" }, el("caption", {}, userText(label), ": row minus column, * where significant"),
       el("thead", {}, el("tr", {}, el("td", {}), page.sides.map((_, j) => el("th", { scope: "col" }, badge(page, j))))),
-      el("tbody", {}, page.sides.map((side, i) => el("tr", {}, el("th", { scope: "row" }, badge(page, i), " ", said(side.name)), page.sides.map((_, j) => cell(i, j)))))));
+      el("tbody", {}, page.sides.map((side, i) => el("tr", {}, el("th", { scope: "row" }, badge(page, i), " ", userText(side.name)), page.sides.map((_, j) => cell(i, j)))))));
   });
 }
 
@@ -93,7 +93,7 @@ export async function showComparison(main) {
   const sample = el("section", { id: "sample", hidden: true });
   const whole = el("div", { id: "whole" }, header(page), sentences(page),
     el("section", {}, el("h2", {}, "Differences"), forest(page)), together,
-    page.notes.length ? el("section", {}, el("h2", {}, "What to know about it"), el("ul", { class: "notes" }, page.notes.map((note) => el("li", {}, said(note))))) : null,
+    page.notes.length ? el("section", {}, el("h2", {}, "Notes"), el("ul", { class: "notes" }, page.notes.map((note) => el("li", {}, userText(note))))) : null,
     el("section", { id: "samples" }, el("h2", {}, "Samples"), table.element));
   replace(main, whole, sample);
 

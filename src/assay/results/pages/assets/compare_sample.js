@@ -1,6 +1,6 @@
-// One sample of a comparison: what each side was asked and answered, next to each other.
+// One sample of a comparison: the prompts and answers of all sides, next to each other.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { setState } from "./address.js";
 import { exactText } from "./exact_text.js";
 import { fold } from "./folds.js";
@@ -21,7 +21,7 @@ function asksOf(side, track) {
   return side.record.asks.filter((ask) => ask.track === track);
 }
 
-// A prompt as one text, to find where two of them part.
+// Returns a prompt as one text, to find where two prompts diverge.
 function promptText(side, track) {
   const contexts = new Set(asksOf(side, track).filter((ask) => ask.role !== "unconditional").map((ask) => ask.context));
   const text = (prompt) => (typeof prompt === "string" ? prompt : prompt.map((message) => `${message.role}:\n${contentText(message.content)}`).join("\n\n"));
@@ -38,11 +38,11 @@ function parting(a, b) {
   return at;
 }
 
-// What one side made of the sample.
+// The answer and verdict of one side.
 function column(at, side, { page, method, place, source }) {
   const track = method.tracks[at];
-  const head = el("h2", { class: "side-head" }, el("span", { class: `side side-${at % 6}` }, page.letters[at]), " ", said(page.sides[at].name));
-  if (!side) return el("article", { class: "answer-of" }, head, el("p", { class: "empty" }, "It does not have this sample."));
+  const head = el("h2", { class: "side-head" }, el("span", { class: `side side-${at % 6}` }, page.letters[at]), " ", userText(page.sides[at].name));
+  if (!side) return el("article", { class: "answer-of" }, head, el("p", { class: "empty" }, "This run does not contain the sample."));
   const { record } = side;
   const score = side.scores.find((one) => one.track === track) ?? null;
   const responses = new Map(side.responses.map((response) => [response.request_id, response]));
@@ -58,17 +58,17 @@ function column(at, side, { page, method, place, source }) {
     of("label_probs").map(([ask, probs]) => labelsView(ask, probs, score, record.sample)));
 }
 
-// The prompt once where all sides have the same; else each, marked from where it leaves the first.
+// The prompt once if all sides have the same one; otherwise each prompt, marked from where it diverges from the first.
 function prompts(sides, { page, method, source }) {
   const texts = sides.map((side, at) => (side ? promptText(side, method.tracks[at]) : null));
   const first = texts.findIndex((text) => text !== null);
   const shown = (at) => promptView(sides[at].record, asksOf(sides[at], method.tracks[at]), (sha256) => source.media(sha256, at));
-  if (texts.every((text) => text === null || text === texts[first])) return [el("h2", {}, "The same prompt for all"), shown(first)];
-  return [el("h2", {}, "Prompts that differ"), texts.map((text, at) => {
+  if (texts.every((text) => text === null || text === texts[first])) return [el("h2", {}, "Same prompt on all sides"), shown(first)];
+  return [el("h2", {}, "Different prompts"), texts.map((text, at) => {
     if (text === null) return null;
     const isSame = at !== first && text === texts[first];
     const place = parting(texts[first], text);
-    const words = at === first ? "" : isSame ? ` · the same as ${page.letters[first]}` : ` · differs from ${page.letters[first]} at character ${count(place)}`;
+    const words = at === first ? "" : isSame ? ` · same as ${page.letters[first]}` : ` · differs from ${page.letters[first]} at character ${count(place)}`;
     const marks = at === first || isSame || place === text.length ? [] : [{ start: place, end: text.length, note: "" }];
     return fold([el("span", { class: `side side-${at % 6}` }, page.letters[at]), words], () => [exactText(text, { name: "prompt", marks }), shown(at)]);
   })];
@@ -84,7 +84,7 @@ function navigation(table, place, methods, chosen) {
     methods.length < 2 ? null : methods.map((method) => el("button", { type: "button", class: "chip", "aria-pressed": String(method === chosen), onclick: () => setState({ method: method.name }) }, method.name)));
 }
 
-// How many samples were asked for: one that comes late is not shown.
+// Counts requests for samples: a late response must not replace a newer one.
 let nAsked = 0;
 let current = null;
 
@@ -96,13 +96,13 @@ export async function showPair(section, { place, source, page, table }) {
   current = { section, table, place };
   const bar = navigation(table, place, columns.methods, method);
   if (sides === null) {
-    replace(section, bar, el("p", { class: "empty" }, "This file had no room for this sample; assay view shows it."));
+    replace(section, bar, el("p", { class: "empty" }, "This sample was omitted to limit the size of the file. Open the run with `assay view` to see it."));
     return;
   }
   const { record } = sides.find((side) => side !== null);
   const answers = sides.map((side, at) => [page.letters[at], side?.scores.find((score) => score.track === method.tracks[at])?.answer ?? null]);
   replace(section, bar,
-    el("header", { class: "sample-head" }, el("h1", { tabindex: -1 }, said(record.sample.id)), el("p", { class: "kicker" }, said(record.task), " · ", method.name)),
+    el("header", { class: "sample-head" }, el("h1", { tabindex: -1 }, userText(record.sample.id)), el("p", { class: "kicker" }, userText(record.task), " · ", method.name)),
     questionView(record.sample, columns.questions[place], answers, record.asks.some((ask) => ask.windows)),
     el("div", { class: "answers" }, sides.map((side, at) => column(at, side, { page, method, place, source }))),
     prompts(sides, { page, method, source }));

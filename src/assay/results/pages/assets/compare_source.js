@@ -1,4 +1,4 @@
-// Where the data of a comparison comes from: blocks of its own file, or a server.
+// Data sources of a comparison: blocks of its own HTML file, or a server.
 
 import { FileSource, fetched } from "./source.js";
 
@@ -14,13 +14,13 @@ export class CompareFile extends FileSource {
     return page;
   }
 
-  // What each side knows of a sample; null when the file had no room for it.
+  // Returns a sample as each side has it; null if the file omits it.
   async sides(place) {
     return (await this.detail(place))?.sides ?? null;
   }
 }
 
-// A server that looks at the folders; what is compared stands in the address.
+// A server that reads the run folders; the address names the runs to compare.
 export class CompareServer {
   constructor(query) {
     this.query = query;

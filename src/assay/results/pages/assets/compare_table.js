@@ -1,24 +1,24 @@
-// The table of a comparison: filters and search over columns in memory.
+// The sample table of a comparison: filters and search over columns in memory.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { count, NOT_KNOWN, plain } from "./numbers.js";
 import { SampleList } from "./sample_list.js";
 import { OUTCOMES } from "./sample_table.js";
 
-// Beside the colour, for whoever does not see it.
+// In addition to the colour, for people who cannot see it.
 const SIGNS = { R: "✓ ", W: "✗ " };
 const FILTERS = [
   ["first", (a) => `Only ${a} right`],
   ["second", (a, b) => `Only ${b} right`],
-  ["different", () => "Both wrong, differently"],
-  ["same", () => "Both wrong, the same answer"],
+  ["different", () => "Both wrong, different answers"],
+  ["same", () => "Both wrong, same answer"],
   ["both", () => "Both right"],
   ["lower", (a) => `${a} higher`],
   ["higher", (a, b) => `${b} higher`],
   ["equal", () => "Equal values"],
   ["missing", () => "Not compared"],
 ];
-// What of the address decides which samples are shown.
+// The parts of the address that select the samples.
 const ORDER = ["method", "pair", "task", "q", "show"];
 
 export class CompareTable extends SampleList {
@@ -28,10 +28,10 @@ export class CompareTable extends SampleList {
     this.take(columns);
   }
 
-  // What the address chooses: a method, two sides, a task or all.
+  // Returns what the address selects: a method, two sides, and a task or all tasks.
   chosenBy(state) {
     const [a, b] = (state.pair ?? "0-1").split("-").map(Number);
-    // Unless one is named, the first method with something to tell.
+    // Without a method in the address, choose the first one with a significant difference.
     const telling = this.page.rows.find((row) => row.is_real);
     const isPair = Number.isInteger(a) && Number.isInteger(b) && a < b && b < this.page.sides.length;
     return {
@@ -41,12 +41,12 @@ export class CompareTable extends SampleList {
     };
   }
 
-  // The nearest row before or after a place; the place itself may not be among those shown.
+  // Returns the nearest row before or after a place; the filters may hide the place itself.
   beside(place, step) {
     return (step < 0 ? this.rows.findLast((row) => row < place) : this.rows.find((row) => row > place)) ?? null;
   }
 
-  // How two sides stand to each other over a sample, as one of the filters.
+  // Returns the filter that a sample belongs to.
   standing(place) {
     const { method, pair } = this.chosen;
     const [a, b] = pair.map((side) => method.sides[side]);
@@ -100,7 +100,7 @@ export class CompareTable extends SampleList {
   headings() {
     return [
       [["id", "Sample"], ["question", "Question"], ["target", "Right answer"]].map(([name, label]) => el("span", { class: name, role: "columnheader" }, label)),
-      this.page.sides.map((side, at) => el("span", { class: "answer", role: "columnheader", title: side.name }, el("span", { class: `side side-${at % 6}` }, this.page.letters[at]), " ", said(side.name))),
+      this.page.sides.map((side, at) => el("span", { class: "answer", role: "columnheader", title: side.name }, el("span", { class: `side side-${at % 6}` }, this.page.letters[at]), " ", userText(side.name))),
     ];
   }
 
@@ -113,7 +113,7 @@ export class CompareTable extends SampleList {
     const answers = chosen.method.sides.map((side) => {
       const outcome = side?.outcomes[place] ?? ".";
       const answer = side?.answers[place] || ("PV".includes(outcome) ? plain(side.values[place]) : "");
-      return el("span", { class: "answer", role: "cell", title: OUTCOMES[outcome] }, el("span", { class: `worth o-${outcome === "." ? "none" : outcome}` }, SIGNS[outcome] ?? "", answer ? said(answer) : OUTCOMES[outcome] ?? NOT_KNOWN));
+      return el("span", { class: "answer", role: "cell", title: OUTCOMES[outcome] }, el("span", { class: `worth o-${outcome === "." ? "none" : outcome}` }, SIGNS[outcome] ?? "", answer ? userText(answer) : OUTCOMES[outcome] ?? NOT_KNOWN));
     });
     return [
       el("span", { class: "id", role: "cell", dir: "auto" }, columns.ids[place]), el("span", { class: "question", role: "cell", dir: "auto" }, columns.questions[place]),

@@ -1,8 +1,8 @@
-// Asks before something is done that cannot be taken back.
+// Asks for confirmation before an action that cannot be undone.
 
 import { el } from "./dom.js";
 
-// Shows a question; the promise says whether the answer was yes. Escape is no.
+// Shows a question; the promise resolves to whether the person confirmed. Escape cancels.
 export function confirmed(question, consequence, yes) {
   return new Promise((resolve) => {
     const no = el("button", { type: "button", class: "plain", autofocus: true, onclick: () => dialog.close("no") }, "Cancel");

@@ -1,10 +1,10 @@
-// Buttons that copy a text exactly as it is stored, whatever stands for its unseen characters on the page.
+// Buttons that copy a text exactly as stored, even where the page shows placeholders for invisible characters.
 
 import { el, replace } from "./dom.js";
 
 const SHOWN_MS = 1500;
 
-// The event works on pages from a disk and from any address; the newer clipboard needs a secure one.
+// The copy event also works on pages opened from disk or over plain HTTP; the newer clipboard API needs a secure origin.
 function copied(text) {
   const put = (event) => {
     event.clipboardData.setData("text/plain", text);
@@ -18,11 +18,11 @@ function copied(text) {
   }
 }
 
-// `what` is what the button says beside "Copy"; `text` may be a function, for a text that is long to make.
+// The label is "Copy" plus `what`; `text` may be a function, for a text that is expensive to build.
 export function copyButton(text, what = "") {
   const words = what ? `Copy ${what}` : "Copy";
   const button = el("button", { type: "button", class: "copy", onclick: () => {
-    replace(button, copied(typeof text === "function" ? text() : text) ? "Copied" : "Not allowed here");
+    replace(button, copied(typeof text === "function" ? text() : text) ? "Copied" : "Copying is not allowed");
     setTimeout(() => replace(button, words), SHOWN_MS);
   } }, words);
   return button;

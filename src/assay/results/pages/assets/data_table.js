@@ -1,8 +1,8 @@
-// A plain table, in a box of its own that scrolls when the page is narrow.
+// A plain table in a box that scrolls if the page is narrow.
 
 import { el } from "./dom.js";
 
-// A column of nothing but numbers, as numbers.js writes them, is set to the right.
+// Numbers as numbers.js writes them; a column that contains only numbers is right-aligned.
 const NUMBER = /^(?:–|[−-]?(?:\d[\d,]*(?:\.\d+)?)(?:e[+-]\d+)?(?: (?:%|ms|s))?)$/;
 
 export function dataTable(headings, rows, label) {

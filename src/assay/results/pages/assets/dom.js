@@ -1,13 +1,13 @@
-// The one door through which text becomes elements. Nothing in these pages parses markup: what a model, a dataset
-// or a file name says is only ever set as text.
+// The only module that creates elements. Nothing in these pages parses markup: text from models, datasets and file
+// names is only ever set as text.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// Characters that are not seen, but change how the text around them is shown, or that cannot be shown at all.
+// Invisible characters that change how the text around them is displayed, or that cannot be displayed at all.
 // eslint-disable-next-line no-control-regex
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-// Returns a text with such characters written out as their numbers.
+// Returns a text with such characters written as their code points.
 export function visible(text) {
   return String(text).replace(UNSEEN, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
@@ -24,7 +24,7 @@ function fill(node, attributes, children) {
   return node;
 }
 
-// Adds children to an element: elements as they are, all else as text; null and false are left out.
+// Adds children to an element: elements as they are, everything else as text; null and false are skipped.
 export function append(node, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
@@ -32,24 +32,24 @@ export function append(node, children) {
   }
 }
 
-// Makes an element: el("p", { class: "note" }, "text", el("b", {}, "more")).
-// `onclick` and the like are listeners, `style` is an object of properties.
+// Creates an element: el("p", { class: "note" }, "text", el("b", {}, "more")).
+// Attributes such as `onclick` are listeners; `style` is an object of properties.
 export function el(name, attributes, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
 
-// Makes an element of SVG.
+// Creates an SVG element.
 export function svg(name, attributes, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
-// Puts other children in the place of those that are there.
+// Replaces the children of an element.
 export function replace(node, ...children) {
   node.replaceChildren();
   append(node, children);
 }
 
-// Text of others, whose direction is its own and does not touch what stands beside it.
-export function said(text, attributes) {
+// Text from outside (models, datasets, people), isolated so that its writing direction does not affect its neighbours.
+export function userText(text, attributes) {
   return el("bdi", { dir: "auto", ...attributes }, text);
 }

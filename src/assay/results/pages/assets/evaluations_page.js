@@ -1,10 +1,10 @@
-// The queue and what became of it: every evaluation with its state, live, filters, and what may be done with it.
+// The list of evaluations: live state, filters and actions.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
 import { actions, progressBar, stateMark, STATES, tookSeconds } from "./evaluation_view.js";
 import { count, day, NOT_KNOWN, seconds } from "./numbers.js";
-import { problemBox, tell } from "./problem_view.js";
+import { problemBox, showError } from "./problem_view.js";
 import { scoreLines } from "./score_lines.js";
 import { fetched, watched } from "./source.js";
 import { may, read, stream, visitor } from "./team_api.js";
@@ -14,7 +14,7 @@ const MOST = 500;
 const NAMES_SHOWN = 3;
 const SCORES_SHOWN = 2;
 const PAUSE_MS = 1000;
-const COLUMNS = ["Evaluation", "State", "Model", "Datasets", "Score", "Asked for", "Took", ""];
+const COLUMNS = ["Evaluation", "State", "Model", "Datasets", "Score", "Submitted", "Duration", ""];
 
 export async function showEvaluations(main) {
   const list = new EvaluationList(await visitor());
@@ -27,7 +27,7 @@ export async function showEvaluations(main) {
 
 function names(datasets) {
   const left = datasets.length - NAMES_SHOWN;
-  return [datasets.slice(0, NAMES_SHOWN).map((name, nth) => [nth ? ", " : "", said(name)]), left > 0 ? ` and ${count(left)} more` : ""];
+  return [datasets.slice(0, NAMES_SHOWN).map((name, nth) => [nth ? ", " : "", userText(name)]), left > 0 ? ` and ${count(left)} more` : ""];
 }
 
 class EvaluationList {
@@ -50,7 +50,7 @@ class EvaluationList {
       el("div", { class: "tools" }, this.search, this.selects), this.told, this.trouble, this.table, this.more);
   }
 
-  // Looks again, at most once a second, however often it is told to.
+  // Reloads the list, at most once a second.
   lookSoon() {
     if (this.waiting) return;
     this.waiting = setTimeout(() => {
@@ -65,9 +65,9 @@ class EvaluationList {
     try {
       this.evaluations = await read(`/evaluations?limit=${this.limit}${state ? `&state=${encodeURIComponent(state)}` : ""}`);
       if (this.evaluations.some((one) => one.state === "complete" && !this.scores.has(one.run))) await this.lookAtScores();
-      tell(this.trouble, null);
+      showError(this.trouble, null);
     } catch (error) {
-      tell(this.trouble, error);
+      showError(this.trouble, error);
     }
     this.draw();
   }
@@ -98,17 +98,17 @@ class EvaluationList {
     this.drawRows(found);
     const isMore = this.evaluations.length === this.limit;
     replace(this.more, !isMore ? null : this.limit < MOST
-      ? el("button", { type: "button", class: "plain", onclick: () => { this.limit += STEP; this.look(); } }, "Show older ones")
-      : el("span", { class: "faint" }, `The newest ${count(MOST)} are shown; choose a state to see older ones.`));
+      ? el("button", { type: "button", class: "plain", onclick: () => { this.limit += STEP; this.look(); } }, "Show older evaluations")
+      : el("span", { class: "faint" }, `Showing the newest ${count(MOST)}. Filter by state to see older ones.`));
   }
 
   nothing(state) {
-    if (state.state) return `No evaluation is ${state.state}.`;
-    if (!may(this.who, "runner")) return "Nothing has been evaluated yet. To start something, sign in with a runner's token.";
-    return ["Nothing has been evaluated yet. ", el("a", { href: "/evaluations/new" }, "Start the first evaluation"), "."];
+    if (state.state) return `No ${state.state} evaluations.`;
+    if (!may(this.who, "runner")) return "No evaluations yet. To start one, sign in with a runner's token.";
+    return ["No evaluations yet. ", el("a", { href: "/evaluations/new" }, "Start the first evaluation"), "."];
   }
 
-  // Rows that are the same stay, so that whoever is about to press a button is not disturbed.
+  // Keeps the elements of unchanged rows, so that a click on a button is not lost.
   drawRows(found) {
     const focus = document.activeElement?.closest?.("tr[data-id]");
     const [id, what] = focus ? [focus.dataset.id, document.activeElement.dataset.do] : [null, null];
@@ -126,22 +126,22 @@ class EvaluationList {
     }
   }
 
-  // Clocks of what goes on.
+  // Updates the durations of evaluations in progress.
   tick() {
     for (const { one, row } of this.rows.values()) if (one.started_at !== null && one.finished_at === null) replace(row.querySelector(".seconds"), seconds(Math.round(tookSeconds(one))));
   }
 
   row(one) {
     const rows = this.scores.get(one.run);
-    const after = { done: () => this.look(), failed: (error) => tell(this.trouble, error) };
+    const after = { done: () => this.look(), failed: (error) => showError(this.trouble, error) };
     const took = tookSeconds(one);
     return el("tr", { "data-id": one.id, class: one.state },
-      el("td", { class: "name" }, el("a", { href: `/evaluations/${one.id}` }, `Evaluation ${one.id}`), !one.progress.n_samples ? null : el("a", { class: "of", href: `/runs/${encodeURIComponent(one.run)}` }, said(one.run))),
+      el("td", { class: "name" }, el("a", { href: `/evaluations/${one.id}` }, `Evaluation ${one.id}`), !one.progress.n_samples ? null : el("a", { class: "of", href: `/runs/${encodeURIComponent(one.run)}` }, userText(one.run))),
       el("td", { class: "state" }, stateMark(one), progressBar(one), one.progress.n_failed ? el("span", { class: "of some" }, `${count(one.progress.n_failed)} failed`) : null),
-      el("td", { class: "model" }, said(one.model)),
+      el("td", { class: "model" }, userText(one.model)),
       el("td", { class: "datasets" }, names(one.datasets)),
-      el("td", { class: "result" }, one.state === "complete" && rows ? scoreLines(rows, SCORES_SHOWN) : one.state === "failed" ? el("span", { class: "of" }, said(one.problems[0]?.what ?? "")) : NOT_KNOWN),
-      el("td", { class: "asked" }, day(one.submitted_at), el("span", { class: "of" }, "by ", said(one.submitted_by))),
+      el("td", { class: "result" }, one.state === "complete" && rows ? scoreLines(rows, SCORES_SHOWN) : one.state === "failed" ? el("span", { class: "of" }, userText(one.problems[0]?.what ?? "")) : NOT_KNOWN),
+      el("td", { class: "asked" }, day(one.submitted_at), el("span", { class: "of" }, "by ", userText(one.submitted_by))),
       el("td", { class: "seconds" }, took === null ? NOT_KNOWN : seconds(took)),
       el("td", { class: "do" }, el("div", { class: "buttons" }, actions(one, this.who, after))));
   }

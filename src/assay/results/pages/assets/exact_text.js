@@ -1,5 +1,5 @@
-// A text of others exactly as it is: white space at the end of a line is seen, and so is where the text ends. Of a very
-// long one a part is shown, and all of it on demand.
+// Shows a text exactly: trailing white space and the end of the text are visible. A very long text is shown in part,
+// and completely on demand.
 
 import { el, replace } from "./dom.js";
 import { between } from "./code_points.js";
@@ -17,8 +17,8 @@ function blank(text) {
   return el("span", { class: "blank", title: `white space: ${n} character${n === 1 ? "" : "s"}` }, text);
 }
 
-// Returns children for text[from:to]: white space at the ends of lines is marked. It is looked for line by line, as a
-// pattern over the whole would take for ever on a text of nothing but spaces.
+// Returns children for text[from:to] with trailing white space marked. It searches line by line: a pattern over the
+// whole text would take quadratic time on a text of spaces.
 function withBlanks(text, from, to) {
   const isEnd = to === text.length || text[to] === "\n";
   const children = [];
@@ -37,7 +37,7 @@ function withBlanks(text, from, to) {
   return children;
 }
 
-// Returns children for text[from:to] with its marks, each of which says why it is one where it ends.
+// Returns children for text[from:to] with its marks, each followed by its note.
 function marked(text, from, to, marks) {
   const children = [];
   let at = from;
@@ -51,9 +51,8 @@ function marked(text, from, to, marks) {
   return children;
 }
 
-// Returns the ends of stretches into which text[from:to] is cut: at ends of lines, where there are any. A browser lays
-// out a stretch when it comes in sight; the whole of a long text at once would take it many seconds. A text of few
-// stretches stays whole.
+// Splits text[from:to] into stretches, at line ends where possible, and returns their ends. The browser lays out a
+// stretch when it scrolls into view; laying out a long text at once would take many seconds.
 function stretchEnds(text, from, to) {
   const ends = [];
   for (let at = from; at < to; ) {
@@ -77,7 +76,7 @@ function stretches(text, from, to, marks) {
   return ends.map((end, nth) => el("div", { class: "stretch" }, marked(text, nth ? ends[nth - 1] : from, end, marks), end === to ? endMark : null));
 }
 
-// The parts of a text that are shown: its beginning or its end, and what stands around marks.
+// Returns the parts of a text to show: its beginning or end, and the surroundings of marks.
 function partsShown(text, marks, keeps) {
   if (text.length <= MOST) return [[0, text.length]];
   const parts = [keeps === "end" ? [text.length - MOST, text.length] : [0, MOST]];
@@ -92,12 +91,12 @@ function partsShown(text, marks, keeps) {
   return joined.map((part) => part.map((place) => between(text, place)));
 }
 
-// Shows a text. `marks` are parts of it, `{ start, end, note }` in UTF-16 units, in order; `keeps` says which end of a
-// long text is shown first; `name` is what readers of screens are told.
+// Shows a text. `marks` are its parts `{ start, end, note }` in UTF-16 units, in order; `keeps` is the end of a long
+// text to show first; `name` is the label for screen readers.
 export function exactText(text, { marks = [], keeps = "beginning", name = "text", hasCopy = true } = {}) {
   const box = el("pre", { class: "exact", dir: "auto", role: "group", "aria-label": name });
   const draw = (parts) => {
-    const gap = (n) => el("button", { type: "button", class: "gap", onclick: () => draw([[0, text.length]]) }, `${count(n)} characters are not shown: show all`);
+    const gap = (n) => el("button", { type: "button", class: "gap", onclick: () => draw([[0, text.length]]) }, `${count(n)} characters hidden: show all`);
     let at = 0;
     const children = [];
     for (const [from, to] of parts) {
@@ -108,7 +107,7 @@ export function exactText(text, { marks = [], keeps = "beginning", name = "text"
     replace(box, children, at < text.length ? gap(text.length - at) : null);
   };
   draw(partsShown(text, marks, keeps));
-  // Where the box is smaller than the text, what matters most is in sight at once, and keys can scroll it.
+  // If the text is larger than the box, scroll to the mark and make the box scrollable with keys.
   requestAnimationFrame(() => {
     if (box.scrollHeight > box.clientHeight) box.tabIndex = 0;
     const mark = box.querySelector("mark");
@@ -119,9 +118,9 @@ export function exactText(text, { marks = [], keeps = "beginning", name = "text"
   return el("div", { class: "exact-box" }, hasCopy ? copyButton(text) : null, box);
 }
 
-// A short text within a line, its outer white space marked.
+// A short inline text with its leading and trailing white space marked.
 export function inlineText(text) {
-  if (text === "") return el("span", { class: "faint" }, "an empty text");
+  if (text === "") return el("span", { class: "faint" }, "empty text");
   const start = text.length - text.trimStart().length;
   const end = Math.max(start, text.trimEnd().length);
   return el("code", { class: "inline-text", dir: "auto" }, start ? blank(text.slice(0, start)) : null, text.slice(start, end), end < text.length ? blank(text.slice(end)) : null);

@@ -1,8 +1,8 @@
-// Parts of a page that are opened when they are wanted.
+// Collapsible parts of a page.
 
 import { el, append } from "./dom.js";
 
-// `make` gives what is inside; it is called when the part is first opened.
+// `make` returns the content; it is called when the part is first opened.
 export function fold(summary, make, { isOpen = false, ...attributes } = {}) {
   let isMade = false;
   const fill = () => {

@@ -1,6 +1,6 @@
-// An image, a sound or a film of a prompt; one that was not kept with the run is named.
+// An image, audio clip or video of a prompt; one that was not stored with the run is named instead.
 
-import { el, said } from "./dom.js";
+import { el, userText } from "./dom.js";
 import { count } from "./numbers.js";
 
 const ELEMENTS = {
@@ -14,12 +14,12 @@ export function mediaName(part) {
   return [where, part.extent].filter(Boolean).join(" ");
 }
 
-// `address` is where it can be shown from; null: nowhere.
+// `address` is the URL of the medium; null if it is not stored.
 export function mediaView(part, address) {
-  const missing = el("p", { class: "missing" }, `This ${part.type} was not kept with the run.`);
+  const missing = el("p", { class: "missing" }, `This ${part.type} was not stored with the run.`);
   const shown = address === null ? missing : ELEMENTS[part.type](address, mediaName(part));
   shown.addEventListener("error", () => shown.replaceWith(missing));
   const size = part.n_bytes ? `, ${count(part.n_bytes)} bytes` : "";
   return el("figure", { class: `medium ${part.type}` }, shown,
-    el("figcaption", {}, `${part.type} `, said(mediaName(part)), part.media_type ? ` (${part.media_type}${size})` : size));
+    el("figcaption", {}, `${part.type} `, userText(mediaName(part)), part.media_type ? ` (${part.media_type}${size})` : size));
 }

@@ -1,10 +1,10 @@
-// The registered models; the owner registers and deletes them.
+// The list of registered models; the owner can register and delete them.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { confirmed } from "./confirming.js";
 import { count, day } from "./numbers.js";
-import { problemBox, tell } from "./problem_view.js";
-import { fieldsOf, tellField, valuesOf } from "./schema_fields.js";
+import { problemBox, showError } from "./problem_view.js";
+import { fieldsOf, showFieldError, valuesOf } from "./schema_fields.js";
 import { may, read, schemaOf, send, visitor } from "./team_api.js";
 
 export async function showModels(main) {
@@ -15,18 +15,18 @@ export async function showModels(main) {
   const trouble = problemBox();
   async function look() {
     const models = await read("/models");
-    replace(told, models.length ? `${count(models.length)} models` : isOwner ? "No model is registered yet: register the first below." : "No model is registered. Ask the owner to register one.");
+    replace(told, models.length ? `${count(models.length)} models` : isOwner ? "No models are registered yet. Register the first one below." : "No models are registered. Ask the owner to register one.");
     replace(list, models.map(card));
   }
 
   async function remove(one) {
-    if (!await confirmed(`Delete the model ${one.name}?`, "Its evaluations stay, and those that wait are still done.", "Delete it")) return;
+    if (!await confirmed(`Delete the model ${one.name}?`, "Its evaluations are kept, and queued ones still run.", "Delete")) return;
     try {
       await send("DELETE", `/models/${encodeURIComponent(one.name)}`);
-      tell(trouble, null);
+      showError(trouble, null);
       await look();
     } catch (error) {
-      tell(trouble, error);
+      showError(trouble, error);
     }
   }
 
@@ -34,14 +34,14 @@ export async function showModels(main) {
     const placed = { workers: one.workers, on: one.on };
     const args = Object.entries({ ...one.args, ...placed }).filter(([, value]) => value !== null);
     return el("li", { class: "card" },
-      el("h3", {}, said(one.name)),
-      one.description ? el("p", {}, said(one.description)) : null,
-      el("p", {}, el("code", {}, said(one.spec))),
-      args.length ? el("p", { class: "faint" }, args.map(([name, value], nth) => [nth ? ", " : "", said(`${name}=${value}`)])) : null,
-      el("p", { class: "faint" }, "registered by ", said(one.registered_by), `, ${day(one.registered_at)}`),
+      el("h3", {}, userText(one.name)),
+      one.description ? el("p", {}, userText(one.description)) : null,
+      el("p", {}, el("code", {}, userText(one.spec))),
+      args.length ? el("p", { class: "faint" }, args.map(([name, value], nth) => [nth ? ", " : "", userText(`${name}=${value}`)])) : null,
+      el("p", { class: "faint" }, "registered by ", userText(one.registered_by), `, ${day(one.registered_at)}`),
       el("div", { class: "ways" },
         may(who, "runner") ? el("a", { href: `/evaluations/new?${new URLSearchParams({ model: one.name })}` }, "Evaluate") : null,
-        el("a", { href: `/evaluations#${new URLSearchParams({ model: one.name })}` }, "Its evaluations"),
+        el("a", { href: `/evaluations#${new URLSearchParams({ model: one.name })}` }, "Evaluations"),
         isOwner ? el("button", { type: "button", class: "plain", "aria-label": `Delete ${one.name}`, onclick: () => remove(one) }, "Delete") : null));
   }
 
@@ -56,19 +56,19 @@ async function registration(done) {
   const button = el("button", { type: "submit", class: "button" }, "Register");
   async function submit(event) {
     event.preventDefault();
-    tell(trouble, null);
+    showError(trouble, null);
     const values = valuesOf(fields);
     if (values === null) return;
     button.disabled = true;
-    replace(told, "The server tries to open it…");
+    replace(told, "Opening the model…");
     try {
       const model = await send("POST", "/models", values);
-      replace(told, "Registered ", said(model.name), ".");
+      replace(told, "Registered ", userText(model.name), ".");
       for (const one of fields) one.input.value = "";
       await done();
     } catch (error) {
       replace(told);
-      if (!error.problem || !tellField(fields, error.problem)) tell(trouble, error);
+      if (!error.problem || !showFieldError(fields, error.problem)) showError(trouble, error);
     } finally {
       button.disabled = false;
     }

@@ -1,21 +1,21 @@
-// Asking for an evaluation: a model, datasets, settings; whatever is wrong is told before anything is queued.
+// The form for a new evaluation: model, datasets, settings. The server reports all problems before it queues anything.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { DatasetChooser } from "./dataset_chooser.js";
 import { fold } from "./folds.js";
 import { ModelChooser } from "./model_chooser.js";
-import { problemBox, tell } from "./problem_view.js";
-import { field, fieldsOf, tellField, valuesOf } from "./schema_fields.js";
+import { problemBox, showError } from "./problem_view.js";
+import { field, fieldsOf, showFieldError, valuesOf } from "./schema_fields.js";
 import { may, read, schemaOf, send, visitor } from "./team_api.js";
 import { uploadForm } from "./upload_form.js";
 
-// What most evaluations set; all others are a fold away.
+// The most common settings; all others are in a collapsed part.
 const USUAL = ["method", "shots", "limit", "seed", "fidelity", "chat", "max_tokens", "temperature"];
 
 export async function showNewEvaluation(main) {
   const who = await visitor();
   if (!may(who, "runner")) {
-    replace(main, el("h1", {}, "New evaluation"), el("p", {}, `A ${who.role} looks and starts nothing. Sign in with a runner's or the owner's token to start an evaluation.`));
+    replace(main, el("h1", {}, "New evaluation"), el("p", {}, `A ${who.role} cannot start evaluations. Sign in with a runner's or the owner's token.`));
     return;
   }
   const [request, newModel, settings, models, datasets] = await Promise.all([schemaOf("EvaluationRequest"), schemaOf("NewModel"), schemaOf("AskedSettings"), read("/models"), read("/datasets")]);
@@ -34,21 +34,21 @@ export async function showNewEvaluation(main) {
   const asked = () => {
     const chosen = model.read();
     const [set, more] = [valuesOf(fields), valuesOf(beside)];
-    if (!chooser.chosen.size) chooser.tell("Choose at least one dataset.");
+    if (!chooser.chosen.size) chooser.showError("Select at least one dataset.");
     if (chosen === null || set === null || more === null || !chooser.chosen.size) return null;
     return { ...chosen, datasets: [...chooser.chosen], settings: set, ...more };
   };
 
   async function submit(event) {
     event.preventDefault();
-    tell(trouble, null);
+    showError(trouble, null);
     const body = asked();
     if (body === null) {
-      replace(told, "Something is missing above.");
+      replace(told, "Complete the fields marked above.");
       return;
     }
     start.disabled = true;
-    replace(told, "The server checks the datasets…");
+    replace(told, "Checking the datasets…");
     try {
       const { evaluation } = await send("POST", "/evaluations", body);
       location.assign(`/evaluations/${evaluation.id}`);
@@ -59,19 +59,19 @@ export async function showNewEvaluation(main) {
     }
   }
 
-  // Each refusal stands where it can be put right.
+  // Shows each error next to the field that fixes it.
   function refused(error) {
     const { problem } = error;
     const words = problem && `${problem.what}. Fix: ${problem.fix}`;
-    if (problem?.code === "TEAM-031" || problem?.code === "TEAM-033") model.tell(words);
-    else if (problem?.code === "TEAM-041") chooser.tell(words);
-    else if (!problem || problem.where || !tellField([...fields, ...beside], problem)) tell(trouble, error);
+    if (problem?.code === "TEAM-031" || problem?.code === "TEAM-033") model.showError(words);
+    else if (problem?.code === "TEAM-041") chooser.showError(words);
+    else if (!problem || problem.where || !showFieldError([...fields, ...beside], problem)) showError(trouble, error);
     (document.querySelector("form .trouble:not(:empty):not([hidden])") ?? trouble).scrollIntoView({ block: "center" });
   }
 
   const owners = may(who, "owner") ? fold("Upload a dataset", () => {
     const place = el("div", {});
-    uploadForm((dataset) => chooser.add(dataset)).then((form) => replace(place, form), (error) => replace(place, el("p", { class: "trouble" }, said(error.message))));
+    uploadForm((dataset) => chooser.add(dataset)).then((form) => replace(place, form), (error) => replace(place, el("p", { class: "trouble" }, userText(error.message))));
     return place;
   }, { class: "fold", id: "upload" }) : null;
   replace(main, el("div", { class: "new-evaluation" },
@@ -80,8 +80,8 @@ export async function showNewEvaluation(main) {
       el("section", {}, el("h2", {}, "Model"), model.element),
       el("section", {}, el("h2", {}, "Datasets"), chooser.element)),
     owners,
-    // The upload is a form of its own, and forms do not nest: what follows belongs to the first one.
-    el("section", {}, el("h2", {}, "Settings"), el("p", { class: "faint" }, "What is not set has its default, or what the datasets themselves say."),
+    // The upload is a separate form, and forms do not nest: what follows belongs to the first one.
+    el("section", {}, el("h2", {}, "Settings"), el("p", { class: "faint" }, "Settings that you leave empty use their default, or the dataset's own value."),
       el("div", { class: "form-fields" }, usual.map((one) => one.element)),
       fold("More settings", () => el("div", { class: "form-fields" }, [...others, ...beside].map((one) => one.element)), { class: "fold" })),
     trouble,

@@ -1,13 +1,13 @@
-// Says on the page, for as long as it is so, why what is shown may not be what is.
+// A notice that the page may be out of date, shown for as long as it is.
 
 import { el } from "./dom.js";
 
-export const GONE = "This is not there any more. What is shown was the last of it.";
-export const LOST = "The server does not answer. What is shown may be out of date.";
+export const GONE = "This no longer exists. The page shows its last state.";
+export const LOST = "The server does not respond. This page may be out of date.";
 
 let notice = null;
 
-// null: all is well.
+// Shows a notice; null removes it.
 export function showNotice(words) {
   notice?.remove();
   notice = words === null ? null : el("p", { class: "lost", role: "status" }, words);

@@ -1,4 +1,4 @@
-// Numbers as a person reads them; the same everywhere.
+// Formatting of numbers, the same on all pages.
 
 export const NOT_KNOWN = "–";
 
@@ -6,7 +6,7 @@ export function count(n) {
   return n === null || n === undefined ? NOT_KNOWN : Math.round(n).toLocaleString("en-US");
 }
 
-// The text of a number with this many decimals: half away from zero, after the noise of floating point is dropped.
+// Formats a number with this many decimals: rounds half away from zero, after dropping floating-point noise.
 // src/assay/core/rounding.py implements the same rule, so that a terminal and a page show the same digits.
 export function fixed(value, digits) {
   const steps = Math.floor(Number((Math.abs(value) * 10 ** digits).toPrecision(12)) + 0.5);
@@ -14,7 +14,7 @@ export function fixed(value, digits) {
   return value < 0 && steps ? `-${text}` : text;
 }
 
-// A number with four significant digits.
+// Formats a number with four significant digits.
 export function plain(value) {
   if (value === null || value === undefined) return NOT_KNOWN;
   if (value === 0) return "0";
@@ -25,7 +25,7 @@ export function plain(value) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-// A share in percent, without the percent sign.
+// Formats a share in percent, without the percent sign.
 export function inPercent(share, digits = 1) {
   return fixed(100 * share, digits);
 }
@@ -46,14 +46,13 @@ export function seconds(value) {
   return `${Number((1000 * value).toPrecision(3))} ms`;
 }
 
-// A moment, as the person's own clock and language write it.
+// Formats a time in the browser's time zone and language.
 export function day(iso) {
   const time = new Date(iso);
   return Number.isNaN(time.getTime()) ? iso : time.toLocaleString(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 }
 
-// Round values from low to high, about n of them. Where the two differ by rounding alone, no step would lead from one to
-// the other.
+// Returns about n round values from low to high. If the two differ only by rounding noise, the step is taken from their size.
 export function ticks(low, high, n = 5) {
   const size = Math.max(Math.abs(low), Math.abs(high));
   const raw = (high - low > 1e-9 * size ? high - low : size || 1) / n;

@@ -1,17 +1,17 @@
-// Every option's likelihood under each normalisation: which wins, by how much, and whether the ways agree.
+// The likelihood of every option under each normalisation: the winner, its margin, and whether the normalisations agree.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { setState, stateNow } from "./address.js";
 import { dataTable } from "./data_table.js";
 import { fold } from "./folds.js";
 import { ranked, WAYS, waysFor } from "./likelihoods.js";
 import { NOT_KNOWN, percent, plain } from "./numbers.js";
 
-// Two scales on which longer is likelier, and both begin at a nought that means something.
+// Two scales for the bars. On both, longer means more likely, and both start at a meaningful zero.
 const SCALES = {
   lead: {
-    label: "Leads",
-    words: "A bar is as long as the option's lead, in log-probability, over the least likely one. Beside it: its value and its distance to the best.",
+    label: "Margins",
+    words: "Bars show how far the option is ahead of the least likely one, in log-probability. Next to them: the value and its distance to the best.",
     lengths: (values) => {
       const known = values.filter((value) => value !== null);
       const [low, high] = [Math.min(...known), Math.max(...known)];
@@ -21,7 +21,7 @@ const SCALES = {
   },
   shares: {
     label: "Shares",
-    words: "A bar is the option's share when e to the power of the values is divided between all options.",
+    words: "Bars show the softmax of the values over all options.",
     lengths: shares,
     beside: (value, best, share) => percent(share),
   },
@@ -40,11 +40,11 @@ function width(share) {
 
 function bar(label, value, length, start, beside, { isBest, isRight }) {
   return el("div", { class: `level${isBest ? " is-best" : ""}`, role: "listitem" },
-    el("span", { class: "level-label" }, said(label), isRight ? el("span", { class: "right-mark", title: "right answer" }, " ✓") : null),
+    el("span", { class: "level-label" }, userText(label), isRight ? el("span", { class: "right-mark", title: "right answer" }, " ✓") : null),
     el("span", { class: "level-track" },
       el("span", { class: "level-fill", style: width(length) }),
-      // The margin: what the best has beyond the runner-up.
-      isBest && start !== null ? el("span", { class: "level-margin", title: "lead over the runner-up", style: { left: `${(100 * start).toFixed(3)}%`, ...width(length - start) } }) : null),
+      // The margin of the best option over the runner-up.
+      isBest && start !== null ? el("span", { class: "level-margin", title: "margin over the runner-up", style: { left: `${(100 * start).toFixed(3)}%`, ...width(length - start) } }) : null),
     el("span", { class: "level-value" }, value === null ? NOT_KNOWN : plain(value)),
     el("span", { class: "level-beside" }, value === null ? null : beside));
 }
@@ -57,7 +57,7 @@ function panel(way, options, gold, scale, isDeciding) {
   const next = found.next === null ? null : lengths[values.findIndex((value, index) => index !== found.best && value === found.next)];
   return el("div", { class: `panel${isDeciding ? " is-deciding" : ""}`, "data-way": Object.keys(WAYS).find((name) => WAYS[name] === way) ?? "of_rule" },
     el("h3", {}, way.label, isDeciding ? el("span", { class: "tag" }, "decided") : null),
-    el("p", { class: "faint" }, el("b", { class: gold.has(found.best) ? "o-R" : gold.size ? "o-W" : null }, said(options[found.best].label)), " wins",
+    el("p", { class: "faint" }, el("b", { class: gold.has(found.best) ? "o-R" : gold.size ? "o-W" : null }, userText(options[found.best].label)), " wins",
       found.margin === null ? null : `, by ${plain(found.margin)} ${way.unit}`),
     el("div", { class: "levels", role: "list" }, options.map((option, index) =>
       bar(option.label, values[index], lengths[index], next, scale.beside(values[index], values[found.best], parts[index]), { isBest: index === found.best, isRight: gold.has(index) }))));
@@ -70,13 +70,13 @@ function agreement(ways, options) {
     winners.set(label, [...(winners.get(label) ?? []), way.label]);
   }
   if (ways.length < 2) return null;
-  if (winners.size === 1) return el("p", { class: "faint" }, "The same option wins under every normalisation.");
-  return el("p", { class: "warning" }, "The normalisations disagree: ", [...winners].map(([label, names], nth) => [nth ? "; " : null, el("b", {}, said(label)), ` by ${names.join(", ").toLowerCase()}`]), ".");
+  if (winners.size === 1) return el("p", { class: "faint" }, "All normalisations choose the same option.");
+  return el("p", { class: "warning" }, "The normalisations disagree: ", [...winners].map(([label, names], nth) => [nth ? "; " : null, el("b", {}, userText(label)), ` by ${names.join(", ").toLowerCase()}`]), ".");
 }
 
 function numbers(options) {
   const rows = options.map((option) => [
-    said(option.label), plain(option.sum_logprob), plain(option.n_tokens), plain(option.n_chars), plain(option.n_bytes), plain(option.unconditional),
+    userText(option.label), plain(option.sum_logprob), plain(option.n_tokens), plain(option.n_chars), plain(option.n_bytes), plain(option.unconditional),
     ...["per_token", "per_char", "per_byte", "pmi"].map((name) => plain(WAYS[name].value(option))),
     { true: "yes", false: "no" }[option.is_greedy] ?? NOT_KNOWN,
   ]);
@@ -88,7 +88,7 @@ export function optionsView(options, score, sample) {
   const { ways, deciding } = waysFor(options, score);
   const panels = el("div", { class: "panels" });
   const words = el("p", { class: "faint" });
-  const switches = el("div", { class: "switch", role: "group", "aria-label": "What bars show" });
+  const switches = el("div", { class: "switch", role: "group", "aria-label": "Scale of the bars" });
   const draw = () => {
     const chosen = Object.hasOwn(SCALES, stateNow().bars ?? "") ? stateNow().bars : "lead";
     replace(panels, ways.map((way) => panel(way, options, gold, SCALES[chosen], way === deciding)));
@@ -102,6 +102,6 @@ export function optionsView(options, score, sample) {
   return el("section", { class: "part", "data-part": "options" },
     el("div", { class: "part-tools" }, el("h2", {}, "Likelihood of the options"), switches),
     agreement(ways, options), words, panels,
-    score?.rule && !deciding ? el("p", { class: "faint" }, "What decided is none of these: ", el("code", {}, score.rule), ".") : null,
+    score?.rule && !deciding ? el("p", { class: "faint" }, "The deciding rule uses none of these: ", el("code", {}, score.rule), ".") : null,
     fold("All numbers", () => numbers(options)));
 }

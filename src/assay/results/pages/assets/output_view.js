@@ -1,22 +1,22 @@
-// What the model wrote: the answer that was found in it is marked, and why it ended is said.
+// The model's output, with the extracted answer marked and the reason why it ended.
 
-import { el, said } from "./dom.js";
+import { el, userText } from "./dom.js";
 import { unitOffsets } from "./code_points.js";
 import { exactText } from "./exact_text.js";
 import { fold } from "./folds.js";
 import { count } from "./numbers.js";
 
 const OPEN = 3;
-const ENDINGS = { end: "the model ended its turn", stop: "a stop text appeared, which is cut off", length: "the tokens ran out: truncated" };
+const ENDINGS = { end: "ended by the model", stop: "ended at a stop sequence, which is removed", length: "truncated at the token limit" };
 
 function marks(text, score) {
   if (!score?.span) return [];
   const [start, end] = unitOffsets(text, score.span);
-  return [{ start, end, note: score.rule ?? "found here" }];
+  return [{ start, end, note: score.rule ?? "answer found here" }];
 }
 
 function calls(output) {
-  return (output.calls ?? []).map((call) => el("div", { class: "call" }, el("p", {}, "Called ", el("code", {}, said(call.name)), " with"), exactText(call.arguments, { name: "arguments" })));
+  return (output.calls ?? []).map((call) => el("div", { class: "call" }, el("p", {}, "Called ", el("code", {}, userText(call.name)), " with"), exactText(call.arguments, { name: "arguments" })));
 }
 
 function conversation(ask, output, score) {
@@ -29,7 +29,7 @@ function conversation(ask, output, score) {
 
 function outputBody(ask, output, score) {
   return [
-    output.reasoning ? fold(`Reasoning kept apart from the answer: ${count(output.reasoning.length)} characters`, () => exactText(output.reasoning, { name: "reasoning" })) : null,
+    output.reasoning ? fold(`Reasoning, separate from the answer: ${count(output.reasoning.length)} characters`, () => exactText(output.reasoning, { name: "reasoning" })) : null,
     output.turns?.length ? conversation(ask, output, score) : exactText(output.text, { name: "output", marks: marks(output.text, score) }),
     calls(output),
     el("p", { class: output.finish === "length" ? "warning" : "faint" },
@@ -37,11 +37,11 @@ function outputBody(ask, output, score) {
   ];
 }
 
-// The outputs of one method: of all its asks, and of each in order. An answer's place is known in the first alone.
+// The outputs of one method, of all its requests in order. The position of the answer is known for the first only.
 export function outputView(answered, score) {
   const outputs = answered.flatMap(([ask, completion]) => completion.outputs.map((output) => [ask, output]));
   const one = ([ask, output], nth) => outputBody(ask, output, nth === 0 ? score : null);
   return el("section", { class: "part", "data-part": "output" }, el("h2", {}, outputs.length > 1 ? `Outputs: ${outputs.length}` : "Output"),
-    outputs.length === 0 ? el("p", { class: "faint" }, "The model wrote nothing.") : null,
-    outputs.length === 1 ? one(outputs[0], 0) : outputs.map((output, nth) => fold([`Output ${nth + 1}: `, said(output[1].text.slice(0, 80).replace(/\s+/g, " "))], () => one(output, nth), { isOpen: nth < OPEN })));
+    outputs.length === 0 ? el("p", { class: "faint" }, "The model returned no output.") : null,
+    outputs.length === 1 ? one(outputs[0], 0) : outputs.map((output, nth) => fold([`Output ${nth + 1}: `, userText(output[1].text.slice(0, 80).replace(/\s+/g, " "))], () => one(output, nth), { isOpen: nth < OPEN })));
 }

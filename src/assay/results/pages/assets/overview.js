@@ -1,13 +1,13 @@
-// What a run's page shows beside its samples: the score and its company, the parts, the plots, how it was set up.
+// The parts of a run's page around its samples: scores with error bars and counts, breakdown, plots and setup.
 
-import { el, said } from "./dom.js";
+import { el, userText } from "./dom.js";
 import { setState } from "./address.js";
 import { histogram, intervalBars, reliability } from "./charts.js";
 import { count, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
 
 const MANY = 14;
 
-// Whether a row is one of the metrics by which a whole task, or a mean of some, is shown: the headline is the first.
+// Returns whether a row is a listed metric of a whole task or of a mean over tasks; the headline comes first.
 export function isHead(row) {
   return row.is_listed && row.group === null;
 }
@@ -15,10 +15,10 @@ export function isHead(row) {
 export function scoreCard(row) {
   const trouble = [["unanswered", row.n_unanswered], ["truncated", row.n_truncated], ["failed", row.n_failed]];
   return el("div", { class: "score" },
-    el("span", { class: "label" }, said(row.label), " · ", said(row.method)),
+    el("span", { class: "label" }, userText(row.label), " · ", userText(row.method)),
     el("b", {}, row.shown, row.is_share && row.value !== null ? el("small", {}, " %") : null),
-    row.value === null ? el("span", { class: "trouble" }, "not scored: ", said(row.why ?? "no row has a known right answer")) : null,
-    el("span", {}, `95 % interval ${row.interval}`, row.higher_is_better ? "" : " · less is better"),
+    row.value === null ? el("span", { class: "trouble" }, "not scored: ", userText(row.why ?? "no row has a reference answer")) : null,
+    el("span", {}, `95 % interval ${row.interval}`, row.higher_is_better ? "" : " · lower is better"),
     el("span", {}, `${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`),
     el("span", { class: "company" }, trouble.map(([name, n]) => el("span", { class: n ? "some" : "" }, `${name} ${part(n, row.n)}`))));
 }
@@ -40,13 +40,13 @@ function when(run) {
     const share = run.n_planned ? run.n_samples / run.n_planned : 0;
     return [`started ${started} UTC`, el("progress", { value: share, max: 1, "aria-label": "samples done" }), `${count(run.n_samples)} of ${count(run.n_planned)} samples`];
   }
-  const state = { answered: "answered, not scored yet · ", unscored: "nothing could be scored · " }[manifest.status] ?? "";
+  const state = { answered: "answered, not scored yet · ", unscored: "no sample could be scored · " }[manifest.status] ?? "";
   return [`${state}${started} UTC · ${manifest.seconds === null ? NOT_KNOWN : seconds(manifest.seconds)} · ${count(run.n_samples)} samples`];
 }
 
 const total = (counts) => Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0);
 
-// The head: what was evaluated, on what, and what came out.
+// The header: model, datasets and scores.
 export function scores(run) {
   const heads = run.rows.filter(isHead);
   const means = heads.filter((row) => row.role === "mean");
@@ -56,15 +56,15 @@ export function scores(run) {
   const untold = total(manifest.agreement_untold);
   return [
     el("header", { class: "run-head" },
-      el("p", { class: "kicker" }, said(run.name)),
-      el("h1", {}, said(names(run))),
-      el("p", { class: "model" }, said(manifest.model.name), el("span", { class: "faint" }, ` · ${manifest.model.backend}${manifest.model.dtype ? ` · ${manifest.model.dtype}` : ""}`)),
+      el("p", { class: "kicker" }, userText(run.name)),
+      el("h1", {}, userText(names(run))),
+      el("p", { class: "model" }, userText(manifest.model.name), el("span", { class: "faint" }, ` · ${manifest.model.backend}${manifest.model.dtype ? ` · ${manifest.model.dtype}` : ""}`)),
       el("p", { class: "faint when" }, when(run))),
     shown.length ? el("div", { class: "scores" }, shown.slice(0, MANY).map(scoreCard)) : null,
     shown.length > MANY ? el("p", { class: "faint" }, `and ${count(shown.length - MANY)} more below`) : null,
     disagreeing ? el("p", { class: "note" }, `The methods disagree on ${count(disagreeing)} samples. `,
       el("button", { type: "button", class: "link", onclick: () => { setState({ show: "disagree" }); document.getElementById("samples").scrollIntoView(); } }, "Show them")) : null,
-    untold ? el("p", { class: "note" }, `Whether the methods agree cannot be told of ${count(untold)} samples: they do not name answers of one kind.`) : null,
+    untold ? el("p", { class: "note" }, `Agreement is unknown for ${count(untold)} samples: the methods do not return comparable answers.`) : null,
   ];
 }
 
@@ -73,7 +73,7 @@ function folded(n, title, content) {
   return el("details", { class: "fold" }, el("summary", {}, title, el("span", { class: "faint" }, ` ${count(n)}`)), content);
 }
 
-// The parts of which the scores are made: tasks where there are means, and groups; one list for each method.
+// The breakdown of the scores: by category, by task or subset, and by group; one list for each method.
 export function parts(run) {
   const found = [];
   const heads = run.rows.filter(isHead);
@@ -100,7 +100,7 @@ export function parts(run) {
     found.push(el("details", { class: "fold" }, el("summary", {}, "Other metrics", el("span", { class: "faint" }, ` ${count(beside.length)}`)),
       facts(["task", "method", "metric", "value", "95 % interval"], beside.map((row) => [row.label, row.method.split(" ")[0], row.metric, row.shown, row.interval]))));
   }
-  return found.length ? [el("h2", {}, "Parts"), ...found] : [];
+  return found.length ? [el("h2", {}, "Breakdown"), ...found] : [];
 }
 
 // Calibration, lengths, times and margins.
@@ -109,7 +109,7 @@ export function plots(run) {
   const spreads = run.distributions.filter((one) => one.n > 1).map(histogram);
   if (!calibrations.length && !spreads.length) return [];
   return [el("h2", {}, "Plots"), el("div", { class: "plots" }, calibrations, spreads),
-    run.calibrations.length > 12 ? el("p", { class: "faint" }, `The first 12 of ${run.calibrations.length} calibrations.`) : null];
+    run.calibrations.length > 12 ? el("p", { class: "faint" }, `Showing 12 of ${run.calibrations.length} calibration plots.`) : null];
 }
 
 function shown(value) {
@@ -121,19 +121,19 @@ function shown(value) {
 function facts(headings, rows) {
   return el("div", { class: "scroll-x" }, el("table", { class: "facts" },
     el("thead", {}, el("tr", {}, headings.map((text) => el("th", { scope: "col" }, text)))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, nth) => el(nth ? "td" : "th", nth ? {} : { scope: "row" }, said(shown(text)))))))));
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, nth) => el(nth ? "td" : "th", nth ? {} : { scope: "row" }, userText(shown(text)))))))));
 }
 
 function fold(title, n, content) {
   return el("details", { class: "fold" }, el("summary", {}, title, n === null ? null : el("span", { class: "faint" }, ` ${count(n)}`)), content);
 }
 
-// How the answers were scored after the run: what was chosen, when, and by which version.
+// How the answers were rescored after the run: options, time and version.
 function scoringFacts(scoring) {
   return [["scoring", `${scoring.number}, ${scoring.label}`], ["made", scoring.made], ...Object.entries(scoring.chosen ?? {}), ["version", scoring.versions?.assay]];
 }
 
-// How the run was set up: every setting with where it came from, the tasks, the quirks, the model, the versions.
+// How the run was set up: settings with their sources, tasks, differences from the original, model and versions.
 export function setup(run) {
   const { manifest } = run;
   const settings = Object.entries(manifest.settings);
@@ -150,20 +150,20 @@ export function setup(run) {
   const identity = (model) => [["name", model.name], ["backend", model.backend], ["weights", model.weights], ["revision", model.revision], ["dtype", model.dtype], ["chat template", model.template], ...Object.entries(model.args ?? {})].filter(([, value]) => value !== undefined && value !== "");
   const known = (name) => manifest.tasks.map((task) => [task.name, task.dialect, task.source, task.methods.join(", "), `${count(task.n_samples)} of ${count(task.n_rows)}`, task.data_hash]);
   return [
-    el("h2", {}, "How it was run"),
-    (manifest.notes ?? []).length ? el("ul", { class: "notes" }, manifest.notes.map((note) => el("li", {}, said(note)))) : null,
-    run.work ? el("p", { class: "faint" }, `The model: ${run.work}.`) : null,
-    run.speed ? el("p", { class: "faint" }, `The server: ${run.speed}.`) : null,
-    manifest.scoring ? [el("h3", {}, "Scored again"), facts(["fact", "value"], scoringFacts(manifest.scoring))] : null,
-    el("h3", {}, "Settings that were chosen"),
-    chosen.length ? facts(["setting", "value", "from"], chosen.map(line)) : el("p", { class: "faint" }, "None: everything is at its default."),
-    fold("Settings at their defaults", settings.length - chosen.length, facts(["setting", "value", "from"], settings.filter(([, setting]) => setting.source === "default").map(line))),
-    quirkRows.length ? fold("Quirks: where the original system and this run differ or could differ", quirkRows.length, facts(["quirk", "the original", "this run", "tasks"], quirkRows)) : null,
-    fold("Tasks", manifest.tasks.length, [facts(["task", "dialect", "source", "methods", "rows", "data hash"], known()),
-      manifest.tasks.length <= 3 ? manifest.tasks.map((task) => [el("h3", {}, said(task.name)), facts(["setting", "value"], Object.entries(task.settings ?? {}))]) : null]),
+    el("h2", {}, "Setup"),
+    (manifest.notes ?? []).length ? el("ul", { class: "notes" }, manifest.notes.map((note) => el("li", {}, userText(note)))) : null,
+    run.work ? el("p", { class: "faint" }, `Model: ${run.work}.`) : null,
+    run.speed ? el("p", { class: "faint" }, `Server: ${run.speed}.`) : null,
+    manifest.scoring ? [el("h3", {}, "Rescored"), facts(["fact", "value"], scoringFacts(manifest.scoring))] : null,
+    el("h3", {}, "Non-default settings"),
+    chosen.length ? facts(["setting", "value", "from"], chosen.map(line)) : el("p", { class: "faint" }, "None: all settings have their default values."),
+    fold("Default settings", settings.length - chosen.length, facts(["setting", "value", "from"], settings.filter(([, setting]) => setting.source === "default").map(line))),
+    quirkRows.length ? fold("Differences from the original system, actual or possible", quirkRows.length, facts(["difference", "original", "this run", "tasks"], quirkRows)) : null,
+    fold("Tasks", manifest.tasks.length, [facts(["task", "format", "source", "methods", "rows", "data hash"], known()),
+      manifest.tasks.length <= 3 ? manifest.tasks.map((task) => [el("h3", {}, userText(task.name)), facts(["setting", "value"], Object.entries(task.settings ?? {}))]) : null]),
     fold("Model", null, facts(["fact", "value"], identity(manifest.model))),
     manifest.judge ? fold("Judge", null, facts(["fact", "value"], identity(manifest.judge))) : null,
-    costs.length ? fold("What it took", null, facts(["task", "method", "requests", "tokens read", "scored", "written", "time"], costs)) : null,
+    costs.length ? fold("Cost", null, facts(["task", "method", "requests", "prompt tokens", "scored tokens", "generated tokens", "time"], costs)) : null,
     fold("Counters and versions", null, facts(["fact", "value"], [["run", manifest.id], ["started", manifest.started], ["finished", manifest.finished], ...Object.entries(manifest.stats ?? {}), ...Object.entries(manifest.versions)])),
   ];
 }

@@ -1,32 +1,32 @@
-// Problems as the server tells them: code, place, what is wrong, and what to do about it.
+// Problems as the server reports them: code, place, what is wrong and how to fix it.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { count } from "./numbers.js";
 
 function place(where) {
   const parts = [["row", where.row], ["line", where.line], ["column", where.column]].filter(([, value]) => value !== undefined && value !== null);
-  return el("span", { class: "place" }, said(where.file), parts.map(([name, value]) => [`, ${name} `, said(typeof value === "number" ? count(value) : value)]));
+  return el("span", { class: "place" }, userText(where.file), parts.map(([name, value]) => [`, ${name} `, userText(typeof value === "number" ? count(value) : value)]));
 }
 
 function one(problem) {
   return el("li", {},
-    el("p", {}, el("code", {}, problem.code), " ", problem.where ? [place(problem.where), ": "] : null, said(problem.what)),
-    el("p", { class: "fix" }, "Fix: ", said(problem.fix)));
+    el("p", {}, el("code", {}, problem.code), " ", problem.where ? [place(problem.where), ": "] : null, userText(problem.what)),
+    el("p", { class: "fix" }, "Fix: ", userText(problem.fix)));
 }
 
-// A list of problems, as a refusal or a failed evaluation has them.
+// Returns the list of problems of a rejected request or a failed evaluation.
 export function problemList(problems) {
   return el("ul", { class: "problems" }, problems.flatMap((problem) => [problem, ...(problem.others ?? [])]).map(one));
 }
 
-// Puts what was thrown where `box` is, or empties it for null. What is no refusal of the server is told in its own words.
-export function tell(box, error) {
+// Shows an error in `box`; null clears it. An error without a problem from the server shows its own message.
+export function showError(box, error) {
   box.hidden = error === null;
   if (error === null) replace(box);
-  else replace(box, error.problem ? problemList([error.problem]) : el("p", {}, said(error.message)));
+  else replace(box, error.problem ? problemList([error.problem]) : el("p", {}, userText(error.message)));
 }
 
-// A place for problems, empty at first.
+// Returns an empty box for problems.
 export function problemBox() {
   return el("div", { class: "trouble", role: "alert", hidden: true });
 }

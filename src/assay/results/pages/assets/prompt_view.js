@@ -1,6 +1,6 @@
-// What the model was given, to the letter. What several asks share is shown once; solved examples are folded.
+// The exact prompt. Text that several requests share is shown once; solved examples are collapsed.
 
-import { el, said } from "./dom.js";
+import { el, userText } from "./dom.js";
 import { copyButton } from "./copy.js";
 import { exactText, inlineText } from "./exact_text.js";
 import { fold } from "./folds.js";
@@ -12,7 +12,7 @@ const LEAST_FOLDED = 200;
 const LEAST_FIELD = 8;
 const MOST_LISTED = 12;
 
-// The text that a continuation follows: the prompt itself, or the last text of its last message.
+// Returns the text before a continuation: the prompt itself, or the last text of its last message.
 export function finalText(prompt) {
   if (typeof prompt === "string") return prompt;
   const content = prompt.at(-1)?.content ?? "";
@@ -24,12 +24,12 @@ export function finalText(prompt) {
 function shotWords(ask) {
   const [shown, out] = [ask.n_shots ?? 0, ask.n_shots_left_out ?? 0];
   if (!shown && !out) return null;
-  const examples = `${shown} solved example${shown === 1 ? "" : "s"} shown`;
-  return out ? `${examples}, ${out} left out as the model cannot read so much` : examples;
+  const examples = `${shown} solved example${shown === 1 ? "" : "s"}`;
+  return out ? `${examples}, ${out} omitted to fit the model's context` : examples;
 }
 
-// Where the sample's own part of a text begins, behind the examples: at the paragraph that holds its longest field.
-// 0 when it cannot be told.
+// Returns where the sample's own part begins after the examples: at the paragraph that contains its longest field.
+// Returns 0 if it cannot be found.
 function ownPart(text, fields) {
   const texts = Object.values(fields).filter((value) => typeof value === "string" && value.trim().length >= LEAST_FIELD);
   for (const value of texts.sort((a, b) => b.length - a.length)) {
@@ -64,7 +64,7 @@ function messagesView(messages, ask, fields, show) {
   const first = messages[0]?.role === "system" ? 1 : 0;
   const areFolded = ask.n_shots > 0 && lastUser > first;
   const own = areFolded ? messages.slice(lastUser) : messages.slice(first);
-  // Examples may also stand in one message with the question.
+  // Examples may also share one message with the question.
   const ownText = ask.n_shots && !areFolded ? (text) => promptText(text, ask, fields, "message") : plainText;
   return [
     first ? el("ol", { class: "messages" }, messageView(messages[0], show, plainText)) : null,
@@ -73,31 +73,31 @@ function messagesView(messages, ask, fields, show) {
   ];
 }
 
-// A prompt to the letter; its solved examples are folded where the ask tells how many there are.
+// Shows an exact prompt; its solved examples are collapsed if the request states their number.
 export function contextView(context, ask, fields, show) {
-  if (context === "") return el("p", { class: "faint" }, "Nothing stands before it.");
+  if (context === "") return el("p", { class: "faint" }, "The prompt is empty.");
   return typeof context === "string" ? promptText(context, ask, fields, "prompt") : messagesView(context, ask, fields, show);
 }
 
 function sampling(ask) {
   const { max_tokens, temperature, top_p, stop, seed, n } = ask.sampling;
   return el("p", { class: "sampling" },
-    `At most ${count(max_tokens)} tokens, temperature ${plain(temperature)}${temperature ? "" : " (greedy)"}, top-p ${plain(top_p)}`,
+    `Maximum ${count(max_tokens)} tokens, temperature ${plain(temperature)}${temperature ? "" : " (greedy)"}, top-p ${plain(top_p)}`,
     n > 1 ? `, ${n} answers` : null, seed === null ? null : `, seed ${seed}`,
-    stop.length ? [", ends before ", stop.map((one, nth) => [nth ? " or " : null, inlineText(one)])] : null, ".");
+    stop.length ? [", stops at ", stop.map((one, nth) => [nth ? " or " : null, inlineText(one)])] : null, ".");
 }
 
-// What each of the asks that share a context adds to it.
+// Lists the continuations scored after a shared prompt.
 function continuations(asks, sample) {
   const spans = asks.filter((ask) => ask.kind === "span" && !ask.windows);
   if (!spans.length) return null;
-  const row = (ask) => el("li", {}, ask.role === "option" ? el("b", {}, said(labelOf(sample, ask.index))) : `${ask.role} ${labelOf(sample, ask.index)}`, " ", inlineText(ask.text ?? ""));
-  return el("div", { class: "continuations" }, el("p", { class: "faint" }, "Scored behind it, each by itself:"),
+  const row = (ask) => el("li", {}, ask.role === "option" ? el("b", {}, userText(labelOf(sample, ask.index))) : `${ask.role} ${labelOf(sample, ask.index)}`, " ", inlineText(ask.text ?? ""));
+  return el("div", { class: "continuations" }, el("p", { class: "faint" }, "Continuations, each scored separately:"),
     el("ul", {}, spans.slice(0, MOST_LISTED).map(row)),
     spans.length > MOST_LISTED ? fold(`${spans.length - MOST_LISTED} more`, () => el("ul", {}, spans.slice(MOST_LISTED).map(row))) : null);
 }
 
-// A prompt as one text, to be copied.
+// Returns a prompt as one text to copy.
 export function wholeText(context) {
   return typeof context === "string" ? context : JSON.stringify(context, null, 2);
 }
@@ -107,22 +107,22 @@ function askedView(record, context, asks, show) {
   const text = ask.windows ? (ask.text ?? "") : null;
   return [
     el("div", { class: "part-tools" },
-      el("span", { class: "faint" }, typeof record.contexts[context] === "string" ? "Plain text, exactly as the model reads it" : "Messages, which go through the model's chat template"),
-      copyButton(() => text ?? wholeText(record.contexts[context]), "all of it")),
+      el("span", { class: "faint" }, typeof record.contexts[context] === "string" ? "Plain text, exactly as sent to the model" : "Messages, formatted with the model's chat template"),
+      copyButton(() => text ?? wholeText(record.contexts[context]), "all")),
     text === null ? contextView(record.contexts[context], ask, record.sample.fields, show) : exactText(text, { name: "scored text", hasCopy: false }),
-    ask.windows ? el("p", { class: "faint" }, `Scored whole, in windows: ${ask.windows.scheme}${ask.windows.length ? `, ${count(ask.windows.length)} tokens each` : ""}${ask.windows.stride ? `, every ${count(ask.windows.stride)} tokens` : ""}.`) : null,
+    ask.windows ? el("p", { class: "faint" }, `Scored as a whole, in windows: ${ask.windows.scheme}${ask.windows.length ? `, ${count(ask.windows.length)} tokens each` : ""}${ask.windows.stride ? `, every ${count(ask.windows.stride)} tokens` : ""}.`) : null,
     ask.n_shots_left_out && !ask.n_shots ? el("p", { class: "warning" }, shotWords(ask)) : null,
     continuations(asks, record.sample),
     ask.sampling ? sampling(ask) : null,
   ];
 }
 
-// The prompts of one method. `show` gives the address of a medium, by its hash, or null.
+// The prompts of one method. `show` returns the address of a medium by its hash, or null.
 export function promptView(record, asks, show) {
   const byContext = new Map();
   for (const ask of asks) byContext.set(ask.context, [...(byContext.get(ask.context) ?? []), ask]);
   return el("section", { class: "part", "data-part": "prompt" }, el("h2", {}, "Prompt"),
     [...byContext].map(([context, some]) => (some.every((ask) => ask.role === "unconditional")
-      ? fold("The same without the question", () => askedView(record, context, some, show))
+      ? fold("Without the question", () => askedView(record, context, some, show))
       : askedView(record, context, some, show))));
 }

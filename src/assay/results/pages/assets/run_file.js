@@ -1,4 +1,4 @@
-// A page of one file, which has no use for the others.
+// Entry point of a run's report as a single HTML file.
 
 import { showRun } from "./run_page.js";
 import { start } from "./start.js";

@@ -1,4 +1,4 @@
-// A run: its scores with their company, its parts, its samples, its plots, and how it was set up.
+// The page of a run: scores, breakdown, samples, plots and setup.
 
 import { el, replace } from "./dom.js";
 import { onState, stateNow } from "./address.js";
@@ -7,7 +7,7 @@ import { parts, plots, scores, setup } from "./overview.js";
 import { SampleTable } from "./sample_table.js";
 import { showSample } from "./sample_page.js";
 
-// Puts other content in the place of a section's; what somebody opened there stays open.
+// Replaces the content of a section and keeps opened parts open.
 function refill(section, content) {
   const title = (details) => details.querySelector("summary").firstChild.textContent;
   const opened = new Set([...section.querySelectorAll("details[open]")].map(title));

@@ -1,6 +1,6 @@
-// The list of runs: search, filters, sorting, live while runs go on, and a choice of runs to compare.
+// The list of runs: live, with search, filters, sorting and a selection of runs to compare.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
 import { count, day, NOT_KNOWN, seconds } from "./numbers.js";
 import { scoreLines } from "./score_lines.js";
@@ -9,8 +9,8 @@ import { fetched, watched } from "./source.js";
 const SHOWN = 200;
 const SCORES_SHOWN = 3;
 const SILENT_S = 120;
-const STATUSES = { running: "running", answered: "answered, not scored", complete: "complete", unscored: "nothing scored", damaged: "damaged" };
-const COLUMNS = [["name", "Run"], ["status", "Status"], ["model", "Model"], ["result", "Score"], ["n_samples", "Samples"], ["started", "Started"], ["seconds", "Took"]];
+const STATUSES = { running: "running", answered: "answered, not scored", complete: "complete", unscored: "not scored", damaged: "damaged" };
+const COLUMNS = [["name", "Run"], ["status", "Status"], ["model", "Model"], ["result", "Score"], ["n_samples", "Samples"], ["started", "Started"], ["seconds", "Duration"]];
 const SORTS = {
   name: (run) => run.name, status: (run) => run.status, model: (run) => run.model, result: (run) => run.rows[0]?.value ?? null,
   n_samples: (run) => run.n_samples, started: (run) => run.started, seconds: (run) => run.seconds,
@@ -22,7 +22,7 @@ export async function showRuns(main) {
   list.take(await fetched("/data/runs"));
   onState((state) => list.follow(state));
   watched("/data/events", async () => list.take(await fetched("/data/runs")));
-  // A run to which nothing is added says so by that alone.
+  // A run that stopped writing sends no event: check the clock.
   setInterval(() => list.follow(stateNow()), 1000 * SILENT_S / 4);
 }
 
@@ -31,8 +31,8 @@ function ago(time) {
 }
 
 function scores(run) {
-  if (run.fault) return el("span", { class: "trouble" }, said(run.fault));
-  if (!run.rows.length) return el("span", { class: "of" }, run.datasets.slice(0, SCORES_SHOWN).map((name, nth) => [nth ? ", " : "", said(name)]), run.datasets.length > SCORES_SHOWN ? ` and ${run.datasets.length - SCORES_SHOWN} more` : "");
+  if (run.fault) return el("span", { class: "trouble" }, userText(run.fault));
+  if (!run.rows.length) return el("span", { class: "of" }, run.datasets.slice(0, SCORES_SHOWN).map((name, nth) => [nth ? ", " : "", userText(name)]), run.datasets.length > SCORES_SHOWN ? ` and ${run.datasets.length - SCORES_SHOWN} more` : "");
   return scoreLines(run.rows, SCORES_SHOWN);
 }
 
@@ -43,7 +43,7 @@ function status(run) {
   return [
     silent > SILENT_S ? el("span", { class: "status s-answered" }, "not complete") : el("span", { class: "status s-running" }, "running"),
     el("progress", { max: 1, value: share, "aria-label": "samples done" }),
-    el("span", { class: "of" }, `${count(run.n_done)} of ${count(run.n_samples)}`, silent > SILENT_S ? `, nothing new for ${seconds(silent)}` : ""),
+    el("span", { class: "of" }, `${count(run.n_done)} of ${count(run.n_samples)}`, silent > SILENT_S ? `, no progress for ${seconds(silent)}` : ""),
   ];
 }
 
@@ -71,7 +71,7 @@ class RunList {
 
   take({ runs, unread }) {
     this.runs = runs;
-    replace(this.trouble, unread.map(({ folder, fault }) => el("p", { class: "trouble" }, "Runs of ", said(folder), " are not shown: ", fault)));
+    replace(this.trouble, unread.map(({ folder, fault }) => el("p", { class: "trouble" }, "Cannot list the runs in ", userText(folder), ": ", fault)));
     this.isUnread = unread.length > 0;
     const names = new Set(runs.map((run) => run.name));
     for (const name of this.chosen) if (!names.has(name)) this.chosen.delete(name);
@@ -92,7 +92,7 @@ class RunList {
     const by = SORTS[name];
     if (!by) return runs;
     const sign = way === "down" ? -1 : 1;
-    // What is not known comes last, whichever way the others go.
+    // Unknown values come last in both directions.
     return [...runs].sort((a, b) => {
       const [one, other] = [by(a), by(b)];
       if (one === other) return 0;
@@ -114,15 +114,15 @@ class RunList {
     this.drawBar();
   }
 
-  // Rows that say what they said before are the same elements: while one run grows, nobody loses their place in another.
+  // Keeps the elements of unchanged rows, so that the focus stays while other runs grow.
   drawRows(runs) {
     const held = this.body.contains(document.activeElement) ? document.activeElement.dataset.hold : undefined;
     const made = new Map();
     const rows = runs.map((run) => {
-      const said = JSON.stringify([run, run.status === "running" && ago(run.changed) > SILENT_S ? Date.now() : 0]);
+      const content = JSON.stringify([run, run.status === "running" && ago(run.changed) > SILENT_S ? Date.now() : 0]);
       const before = this.made.get(run.name);
-      const row = before?.said === said ? before.row : this.row(run);
-      made.set(run.name, { said, row });
+      const row = before?.content === content ? before.row : this.row(run);
+      made.set(run.name, { content, row });
       return row;
     });
     this.made = made;
@@ -136,13 +136,13 @@ class RunList {
       : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
         el("option", { value: "" }, "all"), values.map((value) => el("option", { value, selected: this.state[name] === value }, words(value)))));
     const [models, datasets, statuses] = [choices(this.runs, (run) => [run.model]), choices(this.runs, (run) => run.datasets), choices(this.runs, (run) => [run.status])];
-    // A list that somebody has open stays open.
+    // Redraw only on changes: an open list stays open.
     const offered = JSON.stringify([models, datasets, statuses, this.state]);
     if (offered !== this.offered) {
       this.offered = offered;
       replace(this.selects, choose("model", "Model", models), choose("dataset", "Dataset", datasets), choose("status", "Status", statuses, (value) => STATUSES[value] ?? value));
     }
-    replace(this.told, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : this.isUnread ? null : "No runs here yet: `assay run data.csv` makes one, and it shows up by itself.");
+    replace(this.told, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : this.isUnread ? null : "No runs yet. Start one with `assay run data.csv`; it appears here automatically.");
   }
 
   row(run) {
@@ -150,9 +150,9 @@ class RunList {
     const box = el("input", { type: "checkbox", checked: this.chosen.has(run.name), "aria-label": `compare ${run.name}`, "data-hold": `compare ${run.name}`, onchange: (event) => this.choose(run.name, event.target.checked) });
     return el("tr", { class: run.status },
       el("td", { class: "choose" }, run.fault ? null : box),
-      el("td", { class: "name" }, run.fault ? said(run.name) : el("a", { href: address, "data-hold": run.name }, said(run.name))),
+      el("td", { class: "name" }, run.fault ? userText(run.name) : el("a", { href: address, "data-hold": run.name }, userText(run.name))),
       el("td", { class: "state" }, status(run)),
-      el("td", { class: "model" }, said(run.model || NOT_KNOWN), run.judge ? el("span", { class: "of" }, "judge ", said(run.judge)) : null),
+      el("td", { class: "model" }, userText(run.model || NOT_KNOWN), run.judge ? el("span", { class: "of" }, "judge ", userText(run.judge)) : null),
       el("td", { class: "result" }, scores(run)),
       el("td", { class: "n_samples" }, count(run.n_samples)),
       el("td", { class: "started" }, run.started ? day(run.started) : NOT_KNOWN),
@@ -169,7 +169,7 @@ class RunList {
     this.bar.hidden = this.chosen.size === 0;
     const address = `/compare?${new URLSearchParams([...this.chosen].map((name) => ["run", name]))}`;
     replace(this.bar,
-      this.chosen.size < 2 ? el("span", {}, "1 run chosen; choose another to compare it with.") : el("a", { class: "go", href: address }, `Compare ${this.chosen.size} runs`),
-      el("button", { type: "button", class: "plain", onclick: () => { this.chosen.clear(); this.made.clear(); this.follow(this.state); } }, "Choose none"));
+      this.chosen.size < 2 ? el("span", {}, "1 run selected. Select another one to compare.") : el("a", { class: "go", href: address }, `Compare ${this.chosen.size} runs`),
+      el("button", { type: "button", class: "plain", onclick: () => { this.chosen.clear(); this.made.clear(); this.follow(this.state); } }, "Clear selection"));
   }
 }

@@ -1,5 +1,5 @@
-// A long list of samples: search, filters and a table of which only the rows in sight are elements. What the rows show,
-// and by what they are filtered, the pages say that build on it.
+// A long list of samples: search, filters and a table that only renders the visible rows. Subclasses define the cells
+// and the filters.
 
 import { el, replace } from "./dom.js";
 import { linkTo, setState } from "./address.js";
@@ -30,37 +30,37 @@ export class SampleList {
     this.texts = null;
   }
 
-  // Where the sample stands that the address names; null where there is none.
+  // Returns the place of the sample in the address; null without one.
   placeOf(state) {
     const { tasks, task, ids } = this.columns;
     this.places ??= new Map(ids.map((id, place) => [`${tasks[task[place]]}\n${id}`, place]));
     return this.places.get(`${state.in ?? tasks[0]}\n${state.sample}`) ?? null;
   }
 
-  // The state of the address that shows a sample.
+  // Returns the address state of a sample.
   stateOf(place) {
     const { tasks, task, ids } = this.columns;
     return { sample: ids[place], in: tasks.length > 1 ? tasks[task[place]] : null };
   }
 
-  // What is searched of a sample; `answersOf(place)` is the page's.
+  // Returns the searchable text of a sample; subclasses define `answersOf(place)`.
   text(place) {
     const { ids, questions, targets } = this.columns;
     this.texts ??= ids.map((id, at) => [id, questions[at], targets[at], ...this.answersOf(at)].join("\n").toLowerCase());
     return this.texts[place];
   }
 
-  // Whether a sample has the words that are searched for.
+  // Returns whether a sample matches the search.
   hasWords(place, state) {
     return !state.q || this.text(place).includes(state.q.toLowerCase());
   }
 
-  // The names of the filters that the address chooses.
+  // Returns the names of the filters in the address.
   wanted(state) {
     return new Set((state.show ?? "").split(",").filter(Boolean));
   }
 
-  // Draws the filters: name, label and how many samples each has; those that nobody has are left out.
+  // Draws the filters: name, label and number of samples; empty ones are omitted.
   drawFilters(filters, wanted) {
     if (document.activeElement !== this.search) this.search.value = this.state.q ?? "";
     const toggle = (name) => {
@@ -72,13 +72,13 @@ export class SampleList {
       el("button", { type: "button", class: `chip ${name}`, "aria-pressed": String(wanted.has(name)), onclick: () => toggle(name) }, label, " ", el("span", {}, count(n)))));
   }
 
-  // A choice that stands in the address, of values with their words and whether each is chosen; none where there is no choice.
+  // Returns a select whose value is kept in the address, from [value, label, isChosen]; null for fewer than two options.
   choice(name, label, options) {
     return options.length < 2 ? null : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
       options.map(([value, shown, isChosen]) => el("option", { value, selected: isChosen }, shown))));
   }
 
-  // Draws the rows in sight, by `headings()` and `cells(place)` of the page; `isNew`: also what is drawn already.
+  // Draws the visible rows with `headings()` and `cells(place)` of the subclass; `isNew`: also redraws unchanged rows.
   draw(isNew = false) {
     if (!this.columns) return;
     const height = this.scroller.clientHeight || 600;
@@ -91,7 +91,7 @@ export class SampleList {
     const shown = [];
     for (let nth = first; nth < last; nth++) shown.push(this.row(nth, this.rows[nth]));
     const held = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    const why = this.columns.ids.length ? "No sample fits these filters." : "No samples yet: each shows up here when all that is asked about it is answered.";
+    const why = this.columns.ids.length ? "No samples match these filters." : "No samples yet. A sample appears here once all its requests are answered.";
     replace(this.body, shown, this.rows.length ? null : el("p", { class: "empty" }, why));
     if (held) shown.find((row) => row.getAttribute("href") === held)?.focus({ preventScroll: true });
   }
@@ -105,7 +105,7 @@ export class SampleList {
     } }, this.cells(place));
   }
 
-  // The class of a row.
+  // Returns the CSS class of a row.
   kind() {
     return "";
   }

@@ -1,6 +1,6 @@
-// One sample in full: what was asked, what came back, what it was worth and why.
+// The page of one sample: prompts, responses, and the score with its reason.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { linkTo, onState, setState, stateNow } from "./address.js";
 import { copyButton } from "./copy.js";
 import { exactText } from "./exact_text.js";
@@ -21,11 +21,11 @@ import { verdictView } from "./verdict_view.js";
 const SHORT = 24;
 const ALL = { sample: null, in: null, part: null };
 
-// The sample in sight: { section, steps, draw }, and how many were asked for. One that comes late is not shown.
+// The sample on display, and a count of requests: a late response must not replace a newer one.
 let current = null;
 let nAsked = 0;
 
-// A link that changes the address, and leaves no trace in the history unless it is a step of its own.
+// Returns a link that changes the address without adding an entry to the history.
 function goes(changes, attributes, ...children) {
   return el("a", { ...attributes, href: linkTo(changes), onclick: (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -51,15 +51,15 @@ function navigation(table, place) {
   const at = table.rows.indexOf(place);
   return el("nav", { class: "sample-nav", "aria-label": "Samples" },
     goes(ALL, { class: "step", "data-step": 0, title: "key Escape" }, "All samples"),
-    el("span", { class: "faint" }, at < 0 ? "not among the samples that the filters show" : `${count(at + 1)} of ${count(table.rows.length)}`),
+    el("span", { class: "faint" }, at < 0 ? "hidden by the filters" : `${count(at + 1)} of ${count(table.rows.length)}`),
     step(-1, "Previous", "k"), step(1, "Next", "j"));
 }
 
 function head(record, table, place, tracks) {
   const { sample } = record;
   return el("header", { class: "sample-head" },
-    el("h1", { tabindex: -1 }, said(sample.id)),
-    el("p", { class: "kicker" }, said(record.task), sample.group ? [" · ", said(sample.group)] : null, " · ", said(originWords(sample.origin))),
+    el("h1", { tabindex: -1 }, userText(sample.id)),
+    el("p", { class: "kicker" }, userText(record.task), sample.group ? [" · ", userText(sample.group)] : null, " · ", userText(originWords(sample.origin))),
     el("p", { class: "outcomes" }, tracks.map((track) => el("span", { class: "outcome-chip" }, `${track.name} `,
       el("span", { class: `worth o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)]),
       track.truncated[place] === "1" ? el("span", { class: "mark" }, "truncated") : null)),
@@ -73,7 +73,7 @@ function tokensSection(record, likelihoods) {
     const name = ask.windows ? "Text" : ask.role === "option" ? labelOf(sample, ask.index) : `${labelOf(sample, ask.index)} without the question`;
     const isRight = ask.role === "option" && sample.gold?.includes(ask.index);
     return el("div", { class: "scored", "data-role": ask.role, "data-index": ask.index },
-      el("h3", {}, said(name), isRight ? el("span", { class: "tag right" }, "right answer") : null, el("span", { class: "faint" }, ` ${plain(outcome.sum_logprob)} over ${count(outcome.n_tokens)} token${outcome.n_tokens === 1 ? "" : "s"}`)),
+      el("h3", {}, userText(name), isRight ? el("span", { class: "tag right" }, "right answer") : null, el("span", { class: "faint" }, ` ${plain(outcome.sum_logprob)} over ${count(outcome.n_tokens)} token${outcome.n_tokens === 1 ? "" : "s"}`)),
       tokensView(outcome, finalText(record.contexts[ask.context]), ask.text ?? "", name, { isLong: Boolean(ask.windows) }));
   };
   const bare = likelihoods.filter(([ask]) => ask.role === "unconditional");
@@ -83,7 +83,7 @@ function tokensSection(record, likelihoods) {
     bare.length ? fold("Without the question", () => list(bare)) : null);
 }
 
-// All that one method asked and got.
+// All parts of one method.
 function methodParts({ record, detail, place, source, run }, track, score) {
   const asks = record.asks.filter((ask) => ask.track === track.name);
   const responses = new Map(detail.responses.map((response) => [response.request_id, response]));
@@ -105,7 +105,7 @@ function methodParts({ record, detail, place, source, run }, track, score) {
   ];
 }
 
-// A text as one word of a command: whoever copies it runs nothing but that command.
+// Quotes a text for a shell, so that a copied command runs nothing else.
 function quoted(text) {
   return /^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -113,8 +113,8 @@ function quoted(text) {
 function stored(run, detail) {
   const command = `assay explain ${quoted(run.name)} ${quoted(detail.record.sample.id)}`;
   return el("section", { class: "part", "data-part": "stored" }, el("h2", {}, "More"),
-    el("p", {}, "In a terminal, with the tokens of the whole prompt and every extraction rule that was tried: ", el("code", { class: "inline-text" }, command), " ", copyButton(command)),
-    fold("As it is stored", () => exactText(JSON.stringify({ ...detail, media: undefined }, null, 1), { name: "stored" })));
+    el("p", {}, "The tokens of the whole prompt and all extraction rules tried, in a terminal: ", el("code", { class: "inline-text" }, command), " ", copyButton(command)),
+    fold("Stored data", () => exactText(JSON.stringify({ ...detail, media: undefined }, null, 1), { name: "stored" })));
 }
 
 function sampleView(context) {
@@ -130,7 +130,7 @@ function sampleView(context) {
     questionView(record.sample, table.columns.questions[place], chosenBy, record.asks.some((ask) => ask.windows)),
     tracks.length > 1 ? el("nav", { class: "methods", "aria-label": "Methods" }, tracks.map((track) =>
       goes({ method: track.name }, { class: "method", "aria-current": track === chosen ? "true" : null }, track.name, " ", el("span", { class: `worth o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)])))) : null,
-    chosen ? methodParts(context, chosen, scoreOf(chosen)) : el("p", { class: "faint" }, "Nothing was asked about this sample."),
+    chosen ? methodParts(context, chosen, scoreOf(chosen)) : el("p", { class: "faint" }, "No requests were made for this sample."),
     stored(run, detail),
   ];
 }
@@ -141,13 +141,13 @@ export async function showSample(section, { place, source, run, table }) {
   if (asked !== nAsked) return;
   const focused = document.activeElement?.dataset?.step;
   const draw = (method) => {
-    if (detail === null) replace(section, navigation(table, place), el("p", { class: "empty" }, "This file had no room for this sample; assay view shows it."));
+    if (detail === null) replace(section, navigation(table, place), el("p", { class: "empty" }, "This sample was omitted to limit the size of the file. Open the run with `assay view` to see it."));
     else replace(section, sampleView({ record: detail.record, detail, place, source, run, table, method }));
   };
   const { method, part } = stateNow();
   current = { section, table, place, method, draw };
   draw(method);
-  // Whoever steps on by keyboard stays where they were.
+  // Keep the keyboard focus.
   (section.querySelector(`a[data-step="${focused}"]`) ?? section.querySelector("h1"))?.focus({ preventScroll: true });
   if (part) requestAnimationFrame(() => section.querySelector(`[data-part="${CSS.escape(part)}"]`)?.scrollIntoView());
 }
@@ -161,7 +161,7 @@ onState((state) => {
 
 addEventListener("keydown", (event) => {
   if (!current || current.section.hidden || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  // Arrows also scroll a box and move in a recording.
+  // Arrow keys also scroll boxes and seek in media.
   const isBusy = event.key.startsWith("Arrow") ? "input, select, audio, video, .exact, .wide" : "input, select";
   if (event.target.closest?.(isBusy)) return;
   if (event.key === "Escape") return setState(ALL);

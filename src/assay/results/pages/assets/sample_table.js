@@ -5,7 +5,7 @@ import { setState } from "./address.js";
 import { count, NOT_KNOWN, plain, seconds } from "./numbers.js";
 import { SampleList } from "./sample_list.js";
 
-export const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
+export const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "no request" };
 const FILTERS = [
   ["right", "Right", (row) => row.outcome === "R"],
   ["partly", "Partly right", (row) => row.outcome === "P"],
@@ -13,23 +13,23 @@ const FILTERS = [
   ["unanswered", "Unanswered", (row) => row.outcome === "U"],
   ["truncated", "Truncated", (row) => row.truncated],
   ["failed", "Failed", (row) => row.outcome === "F"],
-  ["ungraded", "Without a known answer", (row) => row.outcome === "G"],
+  ["ungraded", "No reference answer", (row) => row.outcome === "G"],
   ["disagree", "Methods disagree", (row) => row.disagree],
   ["close", "Low margin", (row) => row.close],
 ];
-// Columns of text of others, which has a direction of its own: its beginning is seen, whichever way it runs.
-const SAID = new Set(["id", "question", "target", "answer"]);
+// Columns with text from outside, shown from its beginning in its own writing direction.
+const DATA_TEXT = new Set(["id", "question", "target", "answer"]);
 const LOW_MARGIN = 0.1;
-// What of the address decides which samples are shown, and in which order.
+// The parts of the address that select and sort the samples.
 const ORDER = ["method", "task", "group", "q", "show", "sort"];
 
-// The margin below which the closest tenth of a method's decisions lie.
+// Returns the margin of the closest tenth of a method's decisions.
 function lowMargin(margins) {
   const known = margins.filter((one) => one !== null).sort((a, b) => a - b);
   return known.length ? known[Math.floor(LOW_MARGIN * (known.length - 1))] : -Infinity;
 }
 
-// Puts further columns in the place of those that are there, from the first of them on.
+// Replaces the columns from `more.first` on.
 function joinColumns(columns, more) {
   const join = (a, b) => (typeof a === "string" ? a.slice(0, more.first) + b : a.slice(0, more.first).concat(b));
   const found = { ...more, first: 0, n: more.first + more.n };
@@ -56,14 +56,14 @@ export class SampleTable extends SampleList {
     this.lows = new Map(columns.tracks.map((track) => [track.name, lowMargin(track.margins)]));
   }
 
-  // Takes samples that came in since, or are other than they were.
+  // Adds new and changed samples.
   grow(more, run) {
     this.run = run;
     this.take(more.first === 0 ? more : joinColumns(this.columns, more));
     this.follow(this.state);
   }
 
-  // The place before or after one in the order that is shown; null at an end.
+  // Returns the previous or next place in the current order; null at an end.
   beside(place, step) {
     const at = this.rows.indexOf(place);
     return at < 0 ? null : this.rows[at + step] ?? null;
@@ -73,7 +73,7 @@ export class SampleTable extends SampleList {
     return this.columns.tracks.find((track) => track.name === state.method) ?? this.columns.tracks[0];
   }
 
-  // One row's facts, by which it is filtered.
+  // Returns the facts that filters test.
   facts(place, track) {
     const margin = track?.margins[place] ?? null;
     return {
@@ -109,7 +109,7 @@ export class SampleTable extends SampleList {
     }
     this.rows = this.sorted(rows, track);
     this.drawTools(wanted, counts);
-    // Who looks at a row stays there while others come in.
+    // Keep the scroll position while new samples arrive.
     if (isOther) this.scroller.scrollTop = 0;
     this.draw(true);
   }
@@ -124,7 +124,7 @@ export class SampleTable extends SampleList {
     const by = keys[name];
     if (!by) return rows;
     const sign = way === "down" ? -1 : 1;
-    // What is not known comes last, whichever way the others go.
+    // Unknown values come last in both directions.
     return rows.sort((a, b) => {
       const [one, other] = [by[a], by[b]];
       if (one === other) return a - b;
@@ -139,7 +139,7 @@ export class SampleTable extends SampleList {
     const { tracks, tasks, groups } = this.columns;
     const named = (values, chosen) => values.map((value) => [value, value, value === chosen]);
     const all = (values, chosen) => (values.length < 2 ? [] : [["", "all", chosen === undefined], ...named(values, chosen)]);
-    // A list that somebody has open stays open.
+    // Redraw only on changes: an open list stays open.
     const offered = JSON.stringify([tracks.map((track) => track.name), tasks, groups, this.state]);
     if (offered !== this.offered) {
       replace(this.selects,
@@ -149,10 +149,10 @@ export class SampleTable extends SampleList {
     }
     this.offered = offered;
     replace(this.told, `${count(this.rows.length)} of ${count(this.columns.n)} samples`,
-      this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows more` : null);
+      this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, use \`assay view\` to see more` : null);
   }
 
-  // The columns that this method's samples fill.
+  // Returns the columns that this method has values for.
   shownColumns() {
     const track = this.track();
     const columns = [["id", "Sample"], ["question", "Question"], ["target", "Right answer"], ["answer", "Answer"], ["outcome", "Outcome"]];
@@ -179,10 +179,10 @@ export class SampleTable extends SampleList {
       id: columns.ids[place], question: columns.questions[place], target: columns.targets[place],
       answer: track?.answers[place] || NOT_KNOWN,
       outcome: [el("span", { class: `worth o-${outcome === "." ? "none" : outcome}` }, OUTCOMES[outcome]),
-        track?.truncated[place] === "1" ? el("span", { class: "mark", title: "truncated" }, "cut") : null,
+        track?.truncated[place] === "1" ? el("span", { class: "mark", title: "truncated at the token limit" }, "cut") : null,
         columns.disagree[place] === "1" ? el("span", { class: "mark", title: "the methods disagree" }, "≠") : null],
       value: plain(track?.values[place]), margin: plain(track?.margins[place]), tokens: count(track?.tokens[place] || null), seconds: seconds(track?.seconds[place] || null),
     };
-    return this.columnsShown.map(([key]) => el("span", { class: key, role: "cell", dir: SAID.has(key) ? "auto" : null }, cells[key]));
+    return this.columnsShown.map(([key]) => el("span", { class: key, role: "cell", dir: DATA_TEXT.has(key) ? "auto" : null }, cells[key]));
   }
 }

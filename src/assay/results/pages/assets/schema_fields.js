@@ -1,11 +1,11 @@
-// Fields of a form, made of the schema of what is sent: the API says what there is, and the form offers it.
+// Form fields built from the schema of a request body.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { mayBeNull, whole } from "./schema_words.js";
 
 const UNSET = "default";
 
-// Words with `code` in them.
+// Renders text with `code` in backquotes.
 export function described(text) {
   return text.split("`").map((piece, nth) => (nth % 2 ? el("code", {}, piece) : piece));
 }
@@ -30,12 +30,12 @@ function control(name, schema, placeholder) {
     return { element, input: boxes[0], read: () => (boxes.some((box) => box.checked) ? boxes.filter((box) => box.checked).map((box) => box.value) : undefined) };
   }
   if (schema.type === "array") {
-    const area = el("textarea", { id: `f-${name}`, rows: 2, placeholder: "one on each line", spellcheck: "false" });
+    const area = el("textarea", { id: `f-${name}`, rows: 2, placeholder: "one per line", spellcheck: "false" });
     const lines = () => area.value.split("\n").filter((line) => line !== "");
     return { element: area, input: area, read: () => (lines().length ? lines() : undefined) };
   }
   if (schema.type === "object") {
-    const area = el("textarea", { id: `f-${name}`, rows: 2, placeholder: "name=value, one on each line", spellcheck: "false" });
+    const area = el("textarea", { id: `f-${name}`, rows: 2, placeholder: "name=value, one per line", spellcheck: "false" });
     const pairs = () => area.value.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => [line.split("=")[0].trim(), line.includes("=") ? line.slice(line.indexOf("=") + 1).trim() : ""]);
     return { element: area, input: area, read: () => (pairs().length ? Object.fromEntries(pairs()) : undefined) };
   }
@@ -45,11 +45,11 @@ function control(name, schema, placeholder) {
   }
   const isNumber = schema.type === "integer" || schema.type === "number";
   const input = el("input", { id: `f-${name}`, type: isNumber ? "number" : "text", step: schema.type === "number" ? "any" : null, min: schema.minimum, max: schema.maximum, placeholder, autocomplete: "off", spellcheck: "false" });
-  // A browser gives no value for what is no number; the server is not asked then.
+  // A browser returns no value for an invalid number; checkValidity() reports it before anything is sent.
   return { element: input, input, read: () => (input.value.trim() === "" ? undefined : isNumber ? Number(input.value) : input.value) };
 }
 
-// One field: `name`, `element`, `read()` for its value (undefined: not set), `tell(text)` for what is wrong with it.
+// Returns one field: `name`, `element`, `read()` for its value (undefined: not set), `showError(text)` to show an error.
 export function field(name, schema, { label = name, isRequired = false } = {}) {
   const found = whole(schema);
   const { element, input, read } = control(name, found, mayBeNull(schema) ? UNSET : null);
@@ -63,8 +63,8 @@ export function field(name, schema, { label = name, isRequired = false } = {}) {
       isGroup ? el("span", { class: "name" }, label) : el("label", { class: "name", for: `f-${name}` }, label),
       element,
       found.description ? el("span", { class: "hint" }, described(found.description)) : null, trouble),
-    tell: (text) => {
-      replace(trouble, text ? said(text) : null);
+    showError: (text) => {
+      replace(trouble, text ? userText(text) : null);
       if (text) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
       if (text) input.closest("details")?.setAttribute("open", "");
@@ -72,20 +72,20 @@ export function field(name, schema, { label = name, isRequired = false } = {}) {
   };
 }
 
-// Fields for the properties of an object's schema, but for those left out.
+// Returns fields for the properties of a schema, except those in `without`.
 export function fieldsOf(schema, { without = [] } = {}) {
   const required = schema.required ?? [];
   return Object.entries(schema.properties).filter(([name]) => !without.includes(name)).map(([name, one]) => field(name, one, { isRequired: required.includes(name) }));
 }
 
-// What the fields say, without those that are not set. One that is badly filled in is told, and null is returned.
+// Returns the values of all fields that are set. Shows an error at each invalid field and returns null if there is one.
 export function valuesOf(fields) {
   const values = {};
   let isGood = true;
   for (const one of fields) {
-    one.tell(null);
+    one.showError(null);
     if (one.input.checkValidity && !one.input.checkValidity()) {
-      one.tell(one.input.validationMessage);
+      one.showError(one.input.validationMessage);
       if (isGood) one.input.focus();
       isGood = false;
     }
@@ -95,15 +95,15 @@ export function valuesOf(fields) {
   return isGood ? values : null;
 }
 
-// A field as refusals name it: `settings.shots: ...`, `--max-tokens ...`, `'spec'`.
+// A field as error messages name it: `settings.shots: ...`, `--max-tokens ...`, `'spec'`.
 const NAMED = /^(?:\w+\.)*(\w+):|--([\w-]+)|'(\w+)'/g;
 
-// Puts a refusal beside the field that it speaks of; false where it speaks of none.
-export function tellField(fields, problem) {
+// Shows an error next to the field that it names; returns false if it names none.
+export function showFieldError(fields, problem) {
   const spoken = [...problem.what.matchAll(NAMED)].map((found) => (found[1] ?? found[2] ?? found[3]).replaceAll("-", "_"));
   const found = fields.find((one) => spoken.includes(one.name));
   if (!found) return false;
-  found.tell(`${problem.what}. Fix: ${problem.fix}`);
+  found.showError(`${problem.what}. Fix: ${problem.fix}`);
   found.input.focus();
   return true;
 }

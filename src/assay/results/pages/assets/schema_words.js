@@ -1,9 +1,9 @@
-// What an OpenAPI schema says, in words and in the kinds of fields that a form has.
+// OpenAPI schemas in words, and as types of form fields.
 
-// The part of a schema that is not null: `string or null` becomes `string`.
+// Returns a schema without null: `string or null` becomes `string`.
 export function whole(schema) {
   const kinds = (schema.oneOf ?? schema.anyOf ?? []).filter((one) => one.type !== "null");
-  // What may be a text may be written as one, whatever else it may be.
+  // A value that can be a string is entered as a string.
   const kept = kinds.find((one) => one.type === "string") ?? kinds[0];
   const { oneOf, anyOf, ...own } = schema;
   const found = kept ? { ...kept, ...own } : own;
@@ -16,12 +16,12 @@ export function mayBeNull(schema) {
   return (schema.oneOf ?? schema.anyOf ?? []).some((one) => one.type === "null") || (Array.isArray(schema.type) && schema.type.includes("null"));
 }
 
-// The name of the schema that another refers to; null for none.
+// Returns the name of the referenced schema; null without a reference.
 export function referred(schema) {
   return schema.$ref ? schema.$ref.split("/").at(-1) : null;
 }
 
-// A type as pieces: texts, and `{ ref }` for other schemas.
+// Returns a type as a list of texts and `{ ref }` for other schemas.
 export function typeWords(schema) {
   const ref = referred(schema);
   if (ref) return [{ ref }];
@@ -34,9 +34,9 @@ export function typeWords(schema) {
   return [(Array.isArray(schema.type) ? schema.type.join(" or ") : schema.type) ?? "anything"];
 }
 
-// The bounds of a value, in words.
+// Returns the bounds of a value in words.
 export function bounds(schema) {
   const { minimum, maximum, exclusiveMinimum, minItems, maxItems, minLength, maxLength } = whole(schema);
   const range = (low, high, of) => (low === undefined && high === undefined ? null : `${of}${low === undefined ? "" : `at least ${low}`}${low !== undefined && high !== undefined ? ", " : ""}${high === undefined ? "" : `at most ${high}`}`);
-  return [exclusiveMinimum === undefined ? null : `above ${exclusiveMinimum}`, range(minimum, maximum, ""), range(minItems, maxItems, "items: "), range(minLength, maxLength, "characters: ")].filter(Boolean).join("; ");
+  return [exclusiveMinimum === undefined ? null : `greater than ${exclusiveMinimum}`, range(minimum, maximum, ""), range(minItems, maxItems, "items: "), range(minLength, maxLength, "characters: ")].filter(Boolean).join("; ");
 }

@@ -1,9 +1,9 @@
-// Scores as lines of a list: the number, its place between 0 and 1 with its interval, and what it is of.
+// Scores as list items: number, meter with interval, dataset and method.
 
-import { el, said } from "./dom.js";
+import { el, userText } from "./dom.js";
 import { count } from "./numbers.js";
 
-// A share and its interval, drawn; the numbers stand beside it.
+// A meter of a share and its interval.
 function meter(row) {
   if (!row.is_share || row.value === null) return null;
   const low = row.low ?? row.value;
@@ -18,10 +18,10 @@ function scoreLine(row) {
     el("span", { class: "number" }, row.shown, row.is_share && row.value !== null ? " %" : ""),
     meter(row),
     el("span", { class: "interval" }, row.interval),
-    el("span", { class: "of" }, said(row.label), " · ", said(row.method)));
+    el("span", { class: "of" }, userText(row.label), " · ", userText(row.method)));
 }
 
-// The first `most` of some rows, and how many more there are.
+// Lists the first `most` rows, and the number of others.
 export function scoreLines(rows, most) {
   const left = rows.length - most;
   return el("ul", {}, rows.slice(0, most).map(scoreLine), left > 0 ? el("li", { class: "of" }, `and ${count(left)} more`) : null);

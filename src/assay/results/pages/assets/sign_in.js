@@ -1,4 +1,4 @@
-// What is shown to who has shown no token yet. The token goes to the server and is kept by no page.
+// The sign-in form. It sends the token to the server; no page stores it.
 
 import { el, replace } from "./dom.js";
 
@@ -12,12 +12,12 @@ export function showSignIn(main) {
       location.reload();
       return;
     }
-    replace(trouble, response.status === 401 ? "This token does not count here." : "The server did not take it.");
+    replace(trouble, response.status === 401 ? "This token is not valid on this server." : "The server rejected the request.");
     trouble.hidden = false;
   }
   replace(main, el("form", { class: "sign-in", onsubmit: send },
-    el("h1", {}, "A token is needed"),
-    el("p", {}, "It was printed where the server was started, or its owner gave it to you."),
-    token, trouble, el("button", { type: "submit", class: "plain" }, "Open")));
+    el("h1", {}, "Sign in"),
+    el("p", {}, "Enter your access token. The server prints it at startup; otherwise ask its owner."),
+    token, trouble, el("button", { type: "submit", class: "plain" }, "Continue")));
   token.focus();
 }

@@ -1,4 +1,4 @@
-// Where a page's data comes from: blocks of its own file, or a server. Both give the same things.
+// Data sources of a page: blocks of its own HTML file, or a server. Both have the same interface.
 
 import { GONE, LOST, showNotice } from "./notice.js";
 
@@ -16,7 +16,7 @@ async function unpacked(block) {
   return new Response(stream).json();
 }
 
-// The script runs before all of the file is read, so that its beginning is seen at once.
+// The script runs before the whole file is parsed, so that the top of the page appears at once.
 async function fileRead() {
   if (document.readyState === "loading") await new Promise((resolve) => addEventListener("DOMContentLoaded", resolve, { once: true }));
 }
@@ -50,7 +50,7 @@ export class FileSource {
     return this.block("table");
   }
 
-  // A sample in full; null when the file had no room for it. Its pictures come last in the file.
+  // Returns a complete sample; null if the file omits it. Media come last in the file.
   async detail(place) {
     await fileRead();
     const [block, nth] = this.where.get(place) ?? [null, null];
@@ -62,14 +62,14 @@ export class FileSource {
     return (await this.opened.get(block))[nth];
   }
 
-  // The address of a picture or a sound; null when the file does not hold it.
+  // Returns the address of a medium; null if the file does not contain it.
   media(sha256) {
     const found = document.getElementById(`media-${sha256}`);
     return found ? `data:${found.dataset.type};base64,${found.textContent}` : null;
   }
 }
 
-// The JSON of an answer. A refusal is thrown, with its status and the problem that it tells.
+// Returns the JSON of a response. Throws an error with status and problem if the server rejects the request.
 export async function answered(response) {
   if (response.ok) return response.status === 204 ? null : response.json();
   const problem = await response.json().catch(() => null);
@@ -83,10 +83,10 @@ export async function fetched(path) {
   return answered(await fetch(path, { headers: { accept: "application/json" } }));
 }
 
-const STILL = "The server does not keep this page up to date: load it again to see what is new.";
+const STILL = "Live updates are not available. Reload the page to see changes.";
 
-// Calls back when the server says that something changed, and when the line to it is there again, as nobody knows what
-// was missed; returns what ends it.
+// Calls back on each change event of the server, and after each reconnection, since events may have been missed.
+// Returns a function that ends it.
 export function watched(path, callback) {
   const events = new EventSource(path);
   let isBusy = false;
@@ -95,7 +95,7 @@ export function watched(path, callback) {
     events.close();
     showNotice(GONE);
   };
-  // One at a time: what is fetched builds on what was fetched before.
+  // One callback at a time: each fetch builds on the previous one.
   const heard = async () => {
     isAgain = true;
     if (isBusy) return;
@@ -116,12 +116,12 @@ export function watched(path, callback) {
   events.addEventListener("open", heard);
   events.addEventListener("changed", heard);
   events.addEventListener("gone", gone);
-  // A line that the server refuses is not tried again by the browser: what it says otherwise tells why.
+  // The browser does not retry a connection that the server rejects: fetch instead, to show the reason.
   events.addEventListener("error", () => (events.readyState === EventSource.CLOSED ? heard() : showNotice(LOST)));
   return () => events.close();
 }
 
-// A server that looks at the folder.
+// A server that reads the run folder.
 export class ServerSource {
   constructor(name) {
     this.isLive = true;
@@ -132,7 +132,7 @@ export class ServerSource {
     return fetched(this.root);
   }
 
-  // The samples; for who has a table already, from the first that is new or other.
+  // Returns the samples; with `had`, only those from the first new or changed one on.
   table(had = null) {
     return fetched(`${this.root}/samples${had ? `?${new URLSearchParams({ first: had.n, revision: had.revision, changes: had.changes })}` : ""}`);
   }
@@ -145,7 +145,7 @@ export class ServerSource {
     return `${this.root}/media/${sha256}`;
   }
 
-  // Calls back when the run has grown; returns what ends it.
+  // Calls back when the run has grown; returns a function that ends it.
   watch(callback) {
     return watched(`${this.root}/events`, callback);
   }

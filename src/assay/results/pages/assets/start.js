@@ -1,8 +1,8 @@
-// Shows the page that the body names.
+// Shows the page named by the body element.
 
 import { el, replace } from "./dom.js";
 
-// `before` is done first; `refused` is shown to who has to say who they are.
+// `before` runs first; `refused` shows the sign-in form if the server requires a token.
 export async function start(pages, { before = null, refused = null } = {}) {
   const main = document.getElementById("page");
   try {

@@ -1,54 +1,54 @@
-// The team's API, as its pages ask it, and what whoever looks may do there.
+// Access to the team API, and the permissions of the visitor.
 
 import { answered, fetched } from "./source.js";
 
 const ROOT = "/api/v1";
 const ROLES = ["reader", "runner", "owner"];
 
-// Reads a part of the API.
+// Sends a GET request to the API.
 export function read(path) {
   return fetched(`${ROOT}${path}`);
 }
 
-// Has something done. A form is sent as it is, all else as JSON.
+// Sends a request that changes something. A form is sent as it is, everything else as JSON.
 export async function send(method, path, body) {
   const isForm = body instanceof FormData;
   const headers = { accept: "application/json", ...(body === undefined || isForm ? {} : { "content-type": "application/json" }) };
   return answered(await fetch(`${ROOT}${path}`, { method, headers, body: body === undefined || isForm ? body : JSON.stringify(body) }));
 }
 
-// The address of a stream of the API.
+// Returns the address of an API stream.
 export function stream(path) {
   return `${ROOT}${path}`;
 }
 
 let asked = null;
 
-// Who looks at the page: their name, null without a token, and their role.
+// Returns the visitor: their name (null without a token) and their role.
 export function visitor() {
   asked = asked ?? read("/me");
   return asked;
 }
 
-// Whether somebody may do what a role may.
+// Returns whether a visitor has at least the permissions of a role.
 export function may(who, role) {
   return ROLES.indexOf(who.role) >= ROLES.indexOf(role);
 }
 
-// Whether somebody may stop, resume or delete an evaluation.
+// Returns whether a visitor may stop, resume or delete an evaluation.
 export function mayChange(who, evaluation) {
   return may(who, "owner") || (may(who, "runner") && who.name === evaluation.submitted_by);
 }
 
 let described = null;
 
-// The OpenAPI document, fetched once: forms are made of it.
+// Returns the OpenAPI document, fetched once; forms are built from it.
 export function apiDocument() {
   described = described ?? read("/openapi.json");
   return described;
 }
 
-// A schema of the document by its name.
+// Returns a schema of the document by name.
 export async function schemaOf(name) {
   return (await apiDocument()).components.schemas[name];
 }

@@ -1,6 +1,6 @@
-// How likely the model found each token: what stands before, the join, then every scored token with its colour.
+// The probability of each token: the text before, the prompt/answer boundary, then every scored token in its colour.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace, userText } from "./dom.js";
 import { countCharacters, lastCharacters, unitOffsets } from "./code_points.js";
 import { dataTable } from "./data_table.js";
 import { inlineText } from "./exact_text.js";
@@ -12,11 +12,11 @@ const LEAST_BEFORE = 6;
 const AT_ONCE = 1_000;
 const HARDEST = 20;
 const AFTER = 40;
-// One in ten thousand, or less, has the full colour; each step of the legend is ten times less likely.
+// A probability of 1 in 10,000 or less has the full colour; each step of the legend is ten times less likely.
 const STEPS = [1, 0.1, 0.01, 0.001, 0.0001];
 const LEAST = Math.log(STEPS.at(-1));
 
-// What is shown of the text before: its last line, and more where that says too little.
+// Returns the end of the text before: its last line, and more if that is very short.
 function tailOf(before, least) {
   const tail = lastCharacters(before, Math.max(BEFORE, least));
   const lineStart = tail.lastIndexOf("\n", tail.length - 1 - Math.max(LEAST_BEFORE, least)) + 1;
@@ -35,11 +35,11 @@ function chance(logprob) {
 export function legend() {
   return el("p", { class: "heat-legend" }, "Probability of a token: ",
     STEPS.map((share, nth) => el("span", { class: "token", style: surprise(Math.log(share)) }, `${100 * share} %${nth === STEPS.length - 1 ? " or less" : ""}`)),
-    " Point at a token, or step through them with the arrow keys, to see its numbers.");
+    " Hover over a token, or use the arrow keys, to see its values.");
 }
 
-// The stretches of text that tokens stand for. Tokens that are parts of one character are one stretch: their
-// probabilities multiply. `join` is where the scored text begins in the first, when that begins before it.
+// Returns the stretch of text of each token. Tokens that are parts of one character form one stretch, and their
+// probabilities multiply. `join` is where the scored text begins in the first stretch, if that stretch starts earlier.
 export function stretches(outcome, before, text) {
   const starts = outcome.token_starts ?? [];
   const logprobs = outcome.token_logprobs ?? [];
@@ -63,7 +63,7 @@ export function stretches(outcome, before, text) {
   });
   return {
     before: whole.slice(0, Math.min(found[0].start, tail.length)),
-    // Scored text that no token begins in front of: white space that a tokenizer drops.
+    // Scored text before the first token: white space that a tokenizer drops.
     skipped: whole.slice(tail.length, Math.max(tail.length, found[0].start)),
     pieces: found.map(({ start, end, tokens, logprob }) => ({ text: whole.slice(start, end), tokens, logprob, join: start < tail.length && end > tail.length ? tail.length - start : null })),
   };
@@ -95,14 +95,14 @@ function readout(piece, n) {
     piece.text === null ? null : [" ", inlineText(piece.text)], ids.length ? `, id ${ids.join(" ")}` : null,
     `: log-probability ${plain(piece.logprob)}, ${chance(piece.logprob)}`,
     piece.tokens.length > 1 ? ` (${piece.tokens.map((token) => plain(token.logprob)).join(", ")})` : null,
-    piece.join === null ? null : "; it begins before the join and is scored whole",
+    piece.join === null ? null : "; starts in the prompt and is scored as a whole",
   ];
 }
 
-// One line of tokens. Pointer, click and arrow keys show a token's numbers below it, with `foot` behind them.
+// A row of tokens. Pointer, click and arrow keys show a token's values below it, followed by `foot`.
 function line(pieces, n, { before, isCut, skipped, name, foot }) {
   const told = el("p", { class: "readout faint", "aria-live": "polite" });
-  const row = el("div", { class: "heat", dir: "auto", tabindex: 0, role: "group", "aria-label": `${name}: tokens, arrow keys step through them` });
+  const row = el("div", { class: "heat", dir: "auto", tabindex: 0, role: "group", "aria-label": `${name}: tokens, use the arrow keys` });
   let current = -1;
   const show = (nth) => {
     row.querySelector(".is-current")?.classList.remove("is-current");
@@ -144,11 +144,11 @@ function line(pieces, n, { before, isCut, skipped, name, foot }) {
 function tokenTable(pieces, n) {
   const rows = pieces.slice(0, AT_ONCE).flatMap((piece) => piece.tokens.map((token, part) => [
     count(token.nth + 1), piece.text === null ? "" : part ? "〃" : inlineText(piece.text), token.id === null ? "" : String(token.id), plain(token.logprob), chance(token.logprob)]));
-  return [dataTable(["place", "token", "id", "log-probability", "probability"], rows, "every token"),
+  return [dataTable(["position", "token", "id", "log-probability", "probability"], rows, "every token"),
     pieces.length > AT_ONCE ? el("p", { class: "faint" }, `The first ${count(AT_ONCE)} of ${count(n)}.`) : null];
 }
 
-// The tokens that were expected least, with what stands before them.
+// The least likely tokens, with the text before them.
 function hardest(pieces, found) {
   const places = [...pieces.keys()].sort((a, b) => pieces[a].logprob - pieces[b].logprob).slice(0, HARDEST);
   const rows = places.map((nth) => {
@@ -156,21 +156,21 @@ function hardest(pieces, found) {
     let before = "";
     for (let at = nth - 1; at >= 0 && before.length < AFTER; at--) before = (pieces[at].text ?? "") + before;
     return [count(piece.tokens[0].nth + 1), inlineText(piece.text ?? String(piece.tokens[0].id ?? "")), plain(piece.logprob), chance(piece.logprob),
-      found ? said(`…${lastCharacters(before, AFTER)}`) : ""];
+      found ? userText(`…${lastCharacters(before, AFTER)}`) : ""];
   });
-  return [el("h3", {}, `The ${places.length} tokens the model expected least`), dataTable(["place", "token", "log-probability", "probability", "after"], rows, "tokens expected least")];
+  return [el("h3", {}, `The ${places.length} least likely tokens`), dataTable(["position", "token", "log-probability", "probability", "after"], rows, "least likely tokens")];
 }
 
-// One scored text, token by token.
+// Shows one scored text token by token.
 export function tokensView(outcome, before, text, name, { isLong = false } = {}) {
   const n = outcome.n_tokens;
-  if (!outcome.token_logprobs?.length) return el("p", { class: "faint" }, `The model told the sum over ${count(n)} tokens, and no token's own number.`);
+  if (!outcome.token_logprobs?.length) return el("p", { class: "faint" }, `The model returned only the sum over ${count(n)} tokens, without values for single tokens.`);
   const found = stretches(outcome, before, text);
   const pieces = found?.pieces ?? boxes(outcome);
   const tail = found ? found.before : tailOf(before, 0);
   return [
     isLong ? hardest(pieces, found) : null,
     line(pieces, n, { before: tail, isCut: tail !== "" && !before.startsWith(tail), skipped: found?.skipped ?? "", name, foot: isLong ? null : fold("As a table", () => tokenTable(pieces, n)) }),
-    outcome.straddles ? el("p", { class: "faint" }, "The first scored token begins before the join; it is scored whole.") : null,
+    outcome.straddles ? el("p", { class: "faint" }, "The first scored token starts in the prompt; it is scored as a whole.") : null,
   ];
 }

@@ -1,13 +1,13 @@
-// Uploading a dataset: it is checked before it is kept, and what is wrong is told row by row.
+// The form to upload a dataset. The server checks it before storing it, and reports problems row by row.
 
-import { el, replace, said } from "./dom.js";
-import { problemBox, tell } from "./problem_view.js";
-import { fieldsOf, tellField, valuesOf } from "./schema_fields.js";
+import { el, replace, userText } from "./dom.js";
+import { problemBox, showError } from "./problem_view.js";
+import { fieldsOf, showFieldError, valuesOf } from "./schema_fields.js";
 import { schemaOf, send } from "./team_api.js";
 
 const TAKEN = { file: ".csv,.tsv,.json,.jsonl,.parquet", meta: ".json" };
 
-// `done(dataset)` is called with what was kept.
+// Calls `done(dataset)` with the stored dataset.
 export async function uploadForm(done) {
   const fields = fieldsOf(await schemaOf("UploadForm"));
   for (const one of fields) if (TAKEN[one.name]) one.input.setAttribute("accept", TAKEN[one.name]);
@@ -21,23 +21,23 @@ export async function uploadForm(done) {
   const button = el("button", { type: "submit", class: "plain" }, "Check and upload");
   async function submit(event) {
     event.preventDefault();
-    tell(trouble, null);
+    showError(trouble, null);
     replace(told);
     const values = valuesOf(fields);
     if (values === null) return;
     const form = new FormData();
     for (const [key, value] of Object.entries(values)) form.append(key, value);
     button.disabled = true;
-    replace(told, "The server reads it…");
+    replace(told, "Reading the dataset…");
     try {
       const dataset = await send("POST", "/datasets", form);
-      replace(told, "Kept as ", said(dataset.name), ".");
+      replace(told, "Uploaded as ", userText(dataset.name), ".");
       for (const one of fields) one.input.value = "";
       done(dataset);
     } catch (error) {
       replace(told);
-      // What is wrong inside the table is told with its places; what is wrong with a field, beside the field.
-      if (!error.problem || error.problem.where || !tellField(fields, error.problem)) tell(trouble, error);
+      // Show problems of the table with their places, and problems of a field next to the field.
+      if (!error.problem || error.problem.where || !showFieldError(fields, error.problem)) showError(trouble, error);
     } finally {
       button.disabled = false;
     }

@@ -1,6 +1,6 @@
-// What a sample was worth by one method, and by which rule.
+// The verdict on a sample by one method, and the rule behind it.
 
-import { el, said } from "./dom.js";
+import { el, userText } from "./dom.js";
 import { exactText, inlineText } from "./exact_text.js";
 import { fold } from "./folds.js";
 import { NOT_KNOWN, percent, plain } from "./numbers.js";
@@ -18,12 +18,12 @@ function pairs(rows) {
 }
 
 function rule(score) {
-  if (!score.rule) return "no rule found an answer";
+  if (!score.rule) return "no rule matched";
   const words = ruleWords(score.rule);
   return [el("code", {}, score.rule), words ? `: ${words}` : null];
 }
 
-// Accuracy under every normalisation is seen from the bars of the options.
+// The bars of the options already show accuracy under every normalisation.
 function also(score) {
   return Object.entries(score.also ?? {}).filter(([name]) => !(score.options?.length && name.startsWith("accuracy_")));
 }
@@ -33,7 +33,7 @@ function ratio(one) {
   return `${plain(one.is_exponential ? Math.exp(value) : value)} = ${one.is_exponential ? "e^" : ""}(${plain(one.numerator)} / ${plain(one.denominator)})`;
 }
 
-const FAILURES = { too_long: "it does not fit into the model's context", timeout: "the model did not answer in time", injected: "the stand-in for a model was told to fail" };
+const FAILURES = { too_long: "the prompt does not fit into the model's context", timeout: "the model did not answer in time", injected: "the mock model was configured to fail" };
 
 export function failureView(failure) {
   const attempts = failure.attempts ?? 1;
@@ -42,7 +42,7 @@ export function failureView(failure) {
     exactText(failure.message, { name: "failure" }));
 }
 
-// `failures` are the answers that did not come: [[ask, failure], ...].
+// `failures` are the failed requests: [[ask, failure], ...].
 export function verdictView(score, failures, outcome, words) {
   const others = score ? also(score) : [];
   return el("section", { class: "part", "data-part": "verdict" },
@@ -52,13 +52,13 @@ export function verdictView(score, failures, outcome, words) {
       score.ratios?.[score.metric] || score.verdict === "failed" ? null : ["Answer", shortOrExact(score.answer)],
       score.target === undefined ? null : ["Right answer", shortOrExact(score.target)],
       score.verdict === "failed" ? null : ["Decided by", score.ratios?.[score.metric] && !score.rule ? "the likelihood of the whole text" : rule(score)],
-      score.value === undefined || score.ratios?.[score.metric] ? null : [said(score.metric), plain(score.value)],
-      score.margin === undefined ? null : ["Lead over the runner-up", plain(score.margin)],
+      score.value === undefined || score.ratios?.[score.metric] ? null : [userText(score.metric), plain(score.value)],
+      score.margin === undefined ? null : ["Margin over the runner-up", plain(score.margin)],
       score.mass === undefined ? null : ["Probability on the labels", percent(score.mass, 2)],
-      ...others.map(([name, value]) => [said(name), plain(value)]),
-      ...Object.entries(score.ratios ?? {}).map(([name, one]) => [said(name), ratio(one)]),
-      score.cluster ? ["Not independent of others with", said(score.cluster)] : null,
-    ]) : el("p", { class: "faint" }, "This method has not been scored here."),
+      ...others.map(([name, value]) => [userText(name), plain(value)]),
+      ...Object.entries(score.ratios ?? {}).map(([name, one]) => [userText(name), ratio(one)]),
+      score.cluster ? ["Cluster (samples that are not independent)", userText(score.cluster)] : null,
+    ]) : el("p", { class: "faint" }, "This method is not scored for this sample."),
     score?.why ? el("div", { class: "failure" }, el("p", {}, el("b", {}, "Why it failed")), exactText(score.why, { name: "why it failed" })) : null,
     failures.length ? fold(`${failures.length} request${failures.length === 1 ? "" : "s"} without an answer: ${[...new Set(failures.map(([, failure]) => failure.kind))].join(", ")}`, () =>
       failures.map(([ask, failure]) => [el("h3", {}, `${ask.role} ${ask.index}`), failureView(failure)])) : null);

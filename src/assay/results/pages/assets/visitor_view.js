@@ -1,6 +1,6 @@
-// Who looks at a team's pages, in the bar above them: name, role, signing in and out.
+// The visitor in the navigation bar: name, role, sign in and sign out.
 
-import { append, el, said } from "./dom.js";
+import { append, el, userText } from "./dom.js";
 import { showSignIn } from "./sign_in.js";
 import { visitor } from "./team_api.js";
 
@@ -11,7 +11,7 @@ export async function showVisitor(bar, main) {
     location.reload();
   };
   append(bar, [el("span", { class: "visitor" },
-    who.name === null ? "you may look" : [said(who.name), el("span", { class: "role" }, who.role)],
+    who.name === null ? "read-only" : [userText(who.name), el("span", { class: "role" }, who.role)],
     who.name === null
       ? el("button", { type: "button", class: "link", onclick: () => showSignIn(main) }, "Sign in")
       : el("button", { type: "button", class: "link", onclick: leave }, "Sign out"))]);
