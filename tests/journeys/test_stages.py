@@ -58,7 +58,7 @@ def test_the_model_is_not_opened(workdir: Path) -> None:
     gone = ("-m", "hf:/nowhere", "--stage", "score", "--answers-from", "run")
     scored = assay("run", "data.csv", *gone)
     assert scored.status == 0, scored.err
-    assert "the answers are those of mock, not of hf:/nowhere" in scored.out
+    assert "the answers come from mock; hf:/nowhere was not queried" in scored.out
     assert manifest(workdir / "run")["status"] == "answered", "another run's folder is left as it is"
 
 
@@ -111,7 +111,7 @@ def test_another_prompt_is_another_question(workdir: Path) -> None:
         )
     )
     assert other.status == 2
-    assert "the run holds no answer to what 'data' asks" in other.err
+    assert "the run has no answers for the requests of 'data'" in other.err
 
 
 def test_examples_that_did_not_fit_then_do_not_come_back(workdir: Path) -> None:

@@ -1,4 +1,4 @@
-"""Asking for evaluations, and what may be done with those that were asked for."""
+"""Submit evaluations; stop, resume and delete them."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ _LONGEST_LABEL = 100
 
 
 class EvaluationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked for: a model on some datasets."""
+    """A request to evaluate a model on some datasets."""
 
     model: BoundedText
-    """A registered model's name. The owner may also write what `--model` takes."""
+    """The name of a registered model. The owner may also use any value of `--model`."""
     datasets: Annotated[tuple[BoundedText, ...], msgspec.Meta(min_length=1, max_length=200)]
-    """Registered datasets' names; they become one run."""
+    """Names of registered datasets; they become one run."""
     settings: AskedSettings = AskedSettings()
     judge: BoundedText | None = None
-    """A registered model that grades answers, where the datasets need one."""
+    """A registered model that grades answers, if the datasets need one."""
     priority: Annotated[int, msgspec.Meta(ge=-10, le=10)] = 0
-    """Higher ones come first."""
+    """Higher priorities run first."""
     model_args: dict[str, str] = {}
-    """Arguments of a model that is not registered."""
+    """Arguments of an unregistered model."""
 
 
 class SubmittedEvaluation(msgspec.Struct, frozen=True):
-    """An evaluation in the queue, and how its datasets were understood."""
+    """A queued evaluation, and how its datasets were read."""
 
     job: Job
     tasks: tuple[CheckedTask, ...]
 
 
 def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> SubmittedEvaluation:
-    """Check everything that can be known without the model, and put an evaluation into the queue."""
+    """Check everything that can be checked without the model, and queue an evaluation."""
     model = _model(team, asked, by)
     judge = None if asked.judge is None else team.models.get(asked.judge)
     datasets = [team.datasets.get(name) for name in dict.fromkeys(asked.datasets)]
@@ -69,13 +69,13 @@ def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> SubmittedEvaluat
         submitted_by=by.name,
         priority=asked.priority,
     )
-    # Asked again in the moment in which it is queued: the check has taken a while.
+    # Check again when queueing: the first check took a while.
     job = team.queue.submit(request, lambda connection: team.datasets.require(connection, datasets))
     return SubmittedEvaluation(job, checked.tasks)
 
 
 def stop(team: Team, number: int, by: Bearer) -> Job:
-    """Stop an evaluation: its answers are kept."""
+    """Stop an evaluation; its answers are kept."""
     _require_own(team.queue.get(number), by, "stop")
     return team.queue.stop(number)
 
@@ -87,10 +87,10 @@ def resume(team: Team, number: int, by: Bearer) -> Job:
 
 
 def delete(team: Team, number: int, by: Bearer) -> None:
-    """Forget an evaluation that nobody works on, with its run."""
+    """Delete an evaluation that is not running, with its run."""
     _require_own(team.queue.get(number), by, "delete")
     folder = run_folder(team, team.queue.get(number))
-    # Held first: while the process of a lost attempt still writes there, the evaluation stays as well.
+    # Lock first: the evaluation stays while the process of a lost attempt still writes to the folder.
     folder.delete(lambda: team.queue.delete(number))
     get_log_path(team.settings, number).unlink(missing_ok=True)
 
@@ -102,14 +102,12 @@ def run_folder(team: Team, job: Job) -> RunFolder:
 
 def _model(team: Team, asked: EvaluationRequest, by: Bearer) -> Model:
     is_registered = any(model.name == asked.model for model in team.models.every())
-    # What has neither a colon nor a slash, and is no backend, can only be a name, mistyped.
+    # A text without colon and slash that is not a backend can only be a mistyped name.
     is_name = asked.model not in BACKENDS and ":" not in asked.model and "/" not in asked.model
     if is_registered or is_name or by.role is not Role.OWNER:
         if asked.model_args and is_registered:
-            what = f"the model {asked.model!r} is registered with its arguments; others were given"
-            raise UsageError(
-                Problem("TEAM-033", what, "leave model_args away, or have another model registered")
-            )
+            what = f"the model {asked.model!r} is registered with its own arguments, but model_args is set"
+            raise UsageError(Problem("TEAM-033", what, "remove model_args, or register another model"))
         return team.models.get(asked.model)
     require_no_secrets(asked.model_args)
     return Model(asked.model, asked.model, asked.model_args)
@@ -118,11 +116,11 @@ def _model(team: Team, asked: EvaluationRequest, by: Bearer) -> Model:
 def _require_queue_space(team: Team) -> None:
     waiting = team.queue.count([JobState.QUEUED])
     if waiting >= team.settings.max_waiting:
-        what = f"{waiting:,} evaluations wait already, no more are taken"
-        raise UsageError(Problem("TEAM-063", what, "wait until some have ended, or stop some"))
+        what = f"the queue is full: {waiting:,} evaluations are waiting"
+        raise UsageError(Problem("TEAM-063", what, "wait until some have finished, or stop some"))
 
 
 def _require_own(job: Job, by: Bearer, verb: str) -> None:
     if by.role is not Role.OWNER and job.submitted_by != by.name:
-        what = f"evaluation {job.id} is {job.submitted_by}'s; {by.name} may not {verb} it"
-        raise UsageError(Problem("TEAM-064", what, "ask them, or the owner"))
+        what = f"evaluation {job.id} belongs to {job.submitted_by}; {by.name} may not {verb} it"
+        raise UsageError(Problem("TEAM-064", what, f"ask {job.submitted_by} or the owner"))
