@@ -68,7 +68,7 @@ def test_the_latest_run_that_fits_is_found(workdir: Path) -> None:
     assert "100.0" in assay("run", "data.csv", *MOCK, "--stage", "score").out
     none = assay("run", "data.csv", "-m", "mock:other", "--stage", "score")
     assert (none.status, "STORE-007" in none.err) == (2, True)
-    assert "no run of 'mock:other' on 'data.csv' is kept here" in none.err
+    assert "there is no run of 'mock:other' on 'data.csv' in this folder" in none.err
 
 
 def test_a_right_answer_that_was_corrected_is_scored_anew(workdir: Path) -> None:

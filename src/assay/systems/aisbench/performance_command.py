@@ -1,4 +1,4 @@
-"""assay as aisbench --mode perf, perf_viz: servers measured, told in the original's tables and files."""
+"""`assay as aisbench --mode perf` and `perf_viz`: measure servers, with the original's tables and files."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ from assay.systems.opencompass.config_runs import ERROR_STATUS, print_note, sear
 from assay.systems.opencompass.work_folder import WorkFolder
 
 _READ_SETTINGS = ("meta", "table", "data_root", "fidelity", "method", "offline")
-"""Settings of `assay run` that count where speed is measured, too."""
+"""Settings of `assay run` that also apply to performance mode."""
 
 
 class PerformanceCommand(NamedTuple):
-    """A command."""
+    """A command of performance mode."""
 
     names: CommandNames
     reuse: str | None
     work_dir: Path
     config_dir: Path
     root: Path | None
-    """A checkout."""
+    """A checkout of the original."""
     perf: PerfOptions
     settings: Mapping[str, Any]
-    """How datasets are read, as `assay run` has it."""
+    """How datasets are read, with the names of `assay run`."""
     is_viz: bool = False
-    """Whether what was measured is told again, without a server."""
+    """Whether earlier measurements are reported again, without a server."""
     is_dry: bool = False
     is_search: bool = False
     has_spec_decode: bool = False
-    told: Sequence[str] = ()
-    """A line for each flag that has no effect."""
+    ignored_flags: Sequence[str] = ()
+    """A note for each flag without effect."""
 
 
 def run_performance(asked: PerformanceCommand) -> int:
-    """Do what a command asks; return the exit status."""
-    for line in asked.told:
+    """Carry out a command; return the exit status."""
+    for line in asked.ignored_flags:
         print_note(line)
     planner = Planner(asked.config_dir, asked.root)
     if asked.is_search:
@@ -67,7 +67,7 @@ def run_performance(asked: PerformanceCommand) -> int:
     if asked.is_viz or asked.reuse is not None:
         if not asked.is_viz:
             print_note(
-                "mode perf --reuse: nothing is sent; it tells again what was measured, as mode perf_viz does"
+                "mode perf --reuse sends no requests; it reports earlier measurements, like mode perf_viz"
             )
         return _report_again(planner, asked, summary)
     plan = planner.plan(asked.names, needs_judge=False, is_timed=True)
@@ -87,7 +87,7 @@ def run_performance(asked: PerformanceCommand) -> int:
 def _measure_all(
     ready: Sequence[ReadyLoad], asked: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
 ) -> int:
-    """Measure all loads; what is wrong with a server is told, and the others go on."""
+    """Measure all loads; report a server's errors and continue with the others."""
     status = 0
     for number, one in enumerate(ready, 1):
         try:
@@ -97,15 +97,15 @@ def _measure_all(
             done = _LoadOutcome(ERROR_STATUS, is_ended_early=False)
         status = max(status, done.status)
         if done.is_ended_early:
-            # Whoever ends a load does not want the next one.
+            # Whoever stops a load does not want the next one.
             if number < len(ready):
-                print_note(f"{len(ready) - number} more were not measured")
+                print_note(f"{len(ready) - number} more loads were not measured")
             break
     return status
 
 
 class _LoadOutcome(NamedTuple):
-    """What came of one load."""
+    """The outcome of one load."""
 
     status: int
     is_ended_early: bool
@@ -128,7 +128,7 @@ def _measure(
 
 
 def _prepare_loads(planned: PlannedRun, asked: PerformanceCommand) -> list[ReadyLoad]:
-    """Return all loads of a model; all that is wrong with them is told before any server is asked."""
+    """Return all loads of a model; raise all errors before any request is sent."""
     model = planned.model
     run = _build_read_settings(planned, asked)
     loads = [prepare_load(model, load, run, asked.perf) for load in _loads(planned, asked, run)]
@@ -151,7 +151,7 @@ def _part_notes(load: PerfLoad) -> list[str]:
 
 
 def _build_read_settings(planned: PlannedRun, asked: PerformanceCommand) -> RunSettings:
-    """Return how the datasets of a run are read."""
+    """Return the settings for reading the datasets of a run."""
     model = planned.model
     dataset_args = {
         "openicl_root": None if asked.root is None else str(asked.root),
@@ -182,17 +182,17 @@ def _show(ready: ReadyLoad) -> None:
         out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
 
 
-# --- telling ---
+# --- reporting ---
 
 
 def _report_bench(bench: StoredBench, work: WorkFolder, summary: PerformanceSummary) -> int:
-    """Write and print what a benchmark says; return the exit status."""
+    """Write and print the results of a benchmark; return the exit status."""
     names, numbers, page = write_performance(bench, work.path, summary)
     name = f"{names.model}/{names.load}"
     click.echo(f"\nPerformance Results of task [{name}]:")
     if isinstance(numbers, NoResult):
-        what = f"there are no numbers of {name}: {numbers.reason}"
-        fix = "look at the failed requests; a stable stage needs more requests than batch_size, and time"
+        what = f"there are no results for {name}: {numbers.reason}"
+        fix = "check the failed requests; a stable stage needs more requests than batch_size, and time"
         show_error(StoreError(Problem("BENCH-032", what, fix, Origin(str(bench.folder)))))
         status = ERROR_STATUS
     else:
@@ -204,16 +204,19 @@ def _report_bench(bench: StoredBench, work: WorkFolder, summary: PerformanceSumm
 
 
 def _report_again(planner: Planner, asked: PerformanceCommand, summary: PerformanceSummary) -> int:
-    """Tell what was measured once more, from the calls that are kept."""
+    """Report earlier measurements again, from the stored requests."""
     if asked.reuse is None:
-        what = "mode perf_viz is about an earlier run"
-        fix = "add --reuse, with the run's time or alone for the latest"
+        what = "mode perf_viz needs an earlier run"
+        fix = "add --reuse TIME, or --reuse alone for the latest run"
         raise UsageError(Problem("USAGE-006", what, fix))
     work = WorkFolder.earlier(asked.work_dir, asked.reuse, is_timed=True)
     wanted = _find_wanted_loads(planner, asked)
     folders = work.benches() if wanted is None else [work.get_bench_folder(*names) for names in wanted]
     if not folders:
-        what, fix = "no benchmark is kept here", "measure first: --mode perf; or name its time: --reuse TIME"
+        what, fix = (
+            "there is no benchmark in this folder",
+            "measure first (--mode perf), or name another run (--reuse TIME)",
+        )
         raise StoreError(Problem("STORE-005", what, fix, Origin(str(work.path))))
     status = 0
     for folder in folders:
@@ -226,7 +229,7 @@ def _report_again(planner: Planner, asked: PerformanceCommand, summary: Performa
 
 
 def _find_wanted_loads(planner: Planner, asked: PerformanceCommand) -> list[tuple[str, str]] | None:
-    """Return the models and loads that a command names; None where it names none."""
+    """Return the models and loads that a command names; None if it names none."""
     names = asked.names
     if not (names.config or names.models or names.datasets or names.table):
         return None
