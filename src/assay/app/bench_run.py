@@ -63,7 +63,7 @@ def reserve_connections(plan: BenchPlan) -> None:
     room = raise_connection_limit(most)
     if room < most and isinstance(plan.load.shape, ClosedLoad):
         what = f"the load needs {most:,} connections, but this system allows a process {room:,} (ulimit -n)"
-        raise UsageError(Problem("LOAD-011", what, "raise the limit, or lower --concurrency or --levels"))
+        raise UsageError(Problem("LOAD-011", what, "raise the limit, or lower the concurrency"))
 
 
 def run_on_fast_loop(doing: Coroutine[Any, Any, T]) -> T:

@@ -45,26 +45,26 @@ class Dialect(NamedTuple):
     """What a dataset in it is called."""
 
 
-def detect_dialect(name: str, asked: str | None, dataset_args: Mapping[str, str]) -> str:
+def detect_dialect(name: str, requested: str | None, dataset_args: Mapping[str, str]) -> str:
     """Return the dialect of a dataset: the requested one, or the one its file shows."""
-    if asked is None:
+    if requested is None:
         # A file of rows fits several dialects; a transform makes it UltraEval's.
         of_rows = "ultraeval" if "transform" in dataset_args else TABLE
         return next((name_ for name_, known in DIALECT_REGISTRY.items() if known.recognises(name)), of_rows)
-    if asked not in DIALECTS:
+    if requested not in DIALECTS:
         raise UsageError(
             Problem(
                 "USAGE-004",
-                f"there is no dialect {asked!r}{suggest_name(asked, DIALECTS)}",
+                f"there is no dialect {requested!r}{suggest_name(requested, DIALECTS)}",
                 f"use one of {listing(DIALECTS)}, or remove --dialect",
             )
         )
-    return asked
+    return requested
 
 
-def list_members(name: str, asked: str | None) -> Sequence[str]:
+def list_members(name: str, requested: str | None) -> Sequence[str]:
     """Return the datasets in a folder of many, in the requested dialect or in any."""
-    dialects = [dialect for known, dialect in DIALECT_REGISTRY.items() if asked in (None, known)]
+    dialects = [dialect for known, dialect in DIALECT_REGISTRY.items() if requested in (None, known)]
     return next(filter(None, (dialect.members(name) for dialect in dialects)), ())
 
 
@@ -164,20 +164,20 @@ def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) 
 
     arguments = parse_config_arguments(settings.dataset_args, ConfigName.of(name).path)
     same_names: list[Problem] = []
-    found = load_entries(name, arguments.root, same_names)
+    entries = load_entries(name, arguments.root, same_names)
     if arguments.is_unscored:
-        found = list(map(drop_scoring, found))
+        entries = list(map(drop_scoring, entries))
     root = None if around.hub is None else around.hub.root
     tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, root)
-    asked = EntryContext(settings, arguments, tools, build_author_code(found, arguments, tools))
+    context = EntryContext(settings, arguments, tools, build_author_code(entries, arguments, tools))
 
     def compiled(one: ConfigEntry) -> CompiledDataset:
         if not isinstance(one.entry, TableEntry):
-            return compile_entry(one, name, asked)
+            return compile_entry(one, name, context)
         table = locate_config_table(one.entry, one.config.path, one.where)
         return compile_table_dataset(table.path, settings, table.said, around, arguments=arguments)
 
-    return apply_to_entries(found, compiled, same_names)
+    return apply_to_entries(entries, compiled, same_names)
 
 
 DIALECT_REGISTRY = {

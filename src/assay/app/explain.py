@@ -78,14 +78,14 @@ def _explain_asks(
         for score in scores
         if score.rule in _OTHER_RULES or (score.rule or "").startswith(AUTHOR_RULE)
     }
-    for asked in record.asks:
-        ask = record.ask(asked)
-        response = responses.get(asked.id)
+    for ask_record in record.asks:
+        ask = record.ask(ask_record)
+        response = responses.get(ask_record.id)
         tokens: Sequence[Token] = backend.tokens(ask) if backend else ()
         attempts: tuple[Attempt, ...] = ()
         outcome = None if response is None else response.outcome
-        if isinstance(outcome, Completion) and asked.track not in by_others:
+        if isinstance(outcome, Completion) and ask_record.track not in by_others:
             question = extract_question(ask.prompt) if isinstance(ask, Generate) else ""
             attempts = explain_output(outcome.outputs[0].text, record.sample, question=question)
-        explained.append(ExplainedAsk(asked, ask, tuple(tokens), response, attempts))
+        explained.append(ExplainedAsk(ask_record, ask, tuple(tokens), response, attempts))
     return tuple(explained)

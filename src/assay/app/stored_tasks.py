@@ -54,7 +54,7 @@ class StoredTask:
     @property
     def kinds(self) -> frozenset[Kind]:
         """Return the kinds of requests that were sent."""
-        return frozenset(kind for asked in self.asked.values() for kind in asked.kinds)
+        return frozenset(kind for requests in self.asked.values() for kind in requests.kinds)
 
     def learn(self, record: SampleRecord, place: int) -> None:
         """Register one of its samples."""
@@ -65,12 +65,12 @@ class StoredTask:
         self.n_with_several_right += len(sample.gold) > 1
         self.fields = set(sample.fields) if self.fields is None else self.fields & set(sample.fields)
         for one in record.asks:
-            asked = self.asked.setdefault(one.track, MethodRequests(set(), set()))
-            asked.kinds.add(one.kind)
-            asked.roles.add(one.role)
+            requests = self.asked.setdefault(one.track, MethodRequests(set(), set()))
+            requests.kinds.add(one.kind)
+            requests.roles.add(one.role)
             if one.kind is Kind.SPAN and one.role == "option":
                 ask = record.ask(one)
-                asked.scores_prompts |= isinstance(ask, Span) and ask.start == 0
+                requests.scores_prompts |= isinstance(ask, Span) and ask.start == 0
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in the dataset's order."""

@@ -77,8 +77,8 @@ def compute_table_version(spec: TaskSpec) -> str | None:
     if spec.dialect != "table" or "prompt_style" in spec.settings.get("said", {"prompt_style": None}):
         return None
     layout = spec.settings["layout"]
-    said = _select_original_keys(spec.settings["said"], spec.methods[0])
-    return compute_table_version(layout["columns"], {**_to_original_columns(layout), **said})
+    keys = _select_original_keys(spec.settings["said"], spec.methods[0])
+    return compute_table_version(layout["columns"], {**_to_original_columns(layout), **keys})
 
 
 def _arguments(settings: TaskSettings, path: str) -> ConfigArguments | None:
@@ -120,13 +120,13 @@ def _is_opencompass_table(compiled: CompiledTable, settings: TaskSettings, path:
     """Return whether OpenCompass reads this table: options in columns, and none of Assay's own settings."""
     from assay.dialects.openicl.table_entry import TABLE_KEYS
 
-    said = msgspec.to_builtins(compiled.said)
+    meta = msgspec.to_builtins(compiled.said)
     layout = compiled.survey.layout
     return (
         not settings.shots
         and len(compiled.task.spec.methods) == 1
         and Path(path).suffix in _ORIGINAL_SUFFIXES
-        and set(said) <= set(TABLE_KEYS)
+        and set(meta) <= set(TABLE_KEYS)
         and layout.data_type != "text"
         and not isinstance(layout.options, str)
         and (compiled.task.spec.methods == ("ppl",) or all(len(name) == 1 for name in layout.options))
@@ -160,8 +160,8 @@ def _build_original_entry(compiled: CompiledTable, path: str) -> ConfigEntry | N
     spec = compiled.task.spec
     first = next(iter(open_source(path).records()), None)
     columns = tuple(first.fields) if first is not None else ()
-    said = {**_select_original_keys(msgspec.to_builtins(compiled.said), spec.methods[0]), "abbr": spec.name}
-    written = build_original_entry(str(Path(path).absolute()), columns, said)
+    keys = {**_select_original_keys(msgspec.to_builtins(compiled.said), spec.methods[0]), "abbr": spec.name}
+    written = build_original_entry(str(Path(path).absolute()), columns, keys)
     if written is None:
         return None
     config = LoadedConfig(Path(path), {}, ())

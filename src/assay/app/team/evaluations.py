@@ -46,31 +46,31 @@ class SubmittedEvaluation(msgspec.Struct, frozen=True):
     tasks: tuple[CheckedTask, ...]
 
 
-def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> SubmittedEvaluation:
+def submit(team: Team, request: EvaluationRequest, by: Bearer) -> SubmittedEvaluation:
     """Check everything that can be checked without the model, and queue an evaluation."""
-    model = _model(team, asked, by)
-    judge = None if asked.judge is None else team.models.get(asked.judge)
-    datasets = [team.datasets.get(name) for name in dict.fromkeys(asked.datasets)]
+    model = _model(team, request, by)
+    judge = None if request.judge is None else team.models.get(request.judge)
+    datasets = [team.datasets.get(name) for name in dict.fromkeys(request.datasets)]
     of_server = {"runs_dir": team.settings.runs_dir, "offline": team.settings.offline}
     if team.settings.data_root is not None:
         of_server["data_root"] = team.settings.data_root
-    plan = make_plan(model, datasets, asked.settings, judge=judge, of_server=of_server)
+    plan = make_plan(model, datasets, request.settings, judge=judge, of_server=of_server)
     _require_queue_space(team)
     checked = team.asker.ask(Check(plan, team.settings.allow_python))
     assert isinstance(checked, CheckPassed)
     names = [dataset.name for dataset in datasets]
     label = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
-    request = JobRequest(
+    job_request = JobRequest(
         model=model.name,
         datasets=tuple(names),
         settings=plan.shown(),
         plan=msgspec.json.encode(plan),
         label=slug(f"{label}-{short_name(model.name)}"[:_LONGEST_LABEL]),
         submitted_by=by.name,
-        priority=asked.priority,
+        priority=request.priority,
     )
     # Check again when queueing: the first check took a while.
-    job = team.queue.submit(request, lambda connection: team.datasets.require(connection, datasets))
+    job = team.queue.submit(job_request, lambda connection: team.datasets.require(connection, datasets))
     return SubmittedEvaluation(job, checked.tasks)
 
 
@@ -100,17 +100,17 @@ def run_folder(team: Team, job: Job) -> RunFolder:
     return RunFolder(Path(team.settings.runs_dir) / job.run)
 
 
-def _model(team: Team, asked: EvaluationRequest, by: Bearer) -> Model:
-    is_registered = any(model.name == asked.model for model in team.models.every())
+def _model(team: Team, request: EvaluationRequest, by: Bearer) -> Model:
+    is_registered = any(model.name == request.model for model in team.models.every())
     # A text without colon and slash that is not a backend can only be a mistyped name.
-    is_name = asked.model not in BACKENDS and ":" not in asked.model and "/" not in asked.model
+    is_name = request.model not in BACKENDS and ":" not in request.model and "/" not in request.model
     if is_registered or is_name or by.role is not Role.OWNER:
-        if asked.model_args and is_registered:
-            what = f"the model {asked.model!r} is registered with its own arguments, but model_args is set"
+        if request.model_args and is_registered:
+            what = f"the model {request.model!r} is registered with its own arguments, but model_args is set"
             raise UsageError(Problem("TEAM-033", what, "remove model_args, or register another model"))
-        return team.models.get(asked.model)
-    require_no_secrets(asked.model_args)
-    return Model(asked.model, asked.model, asked.model_args)
+        return team.models.get(request.model)
+    require_no_secrets(request.model_args)
+    return Model(request.model, request.model, request.model_args)
 
 
 def _require_queue_space(team: Team) -> None:

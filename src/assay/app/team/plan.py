@@ -79,13 +79,13 @@ class EvaluationPlan(msgspec.Struct, frozen=True):
 def make_plan(
     model: Model,
     datasets: Sequence[Dataset],
-    asked: AskedSettings,
+    request: AskedSettings,
     *,
     judge: Model | None,
     of_server: Mapping[str, Any],
 ) -> EvaluationPlan:
     """Return the plan. The request overrides the datasets' settings, and these override the server's."""
-    requested = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
+    requested = {name: value for name, value in msgspec.structs.asdict(request).items() if value is not None}
     if "limit" in requested:
         requested["limit"] = str(requested["limit"])
     layers: list[tuple[str, Mapping[str, Any]]] = [

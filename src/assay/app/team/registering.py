@@ -58,12 +58,12 @@ def register_model(team: Team, model: Model, by: Bearer) -> Model:
 
 def register_folders(team: Team) -> tuple[Problem, ...]:
     """Register the datasets of the owner's folders; return problems with some of them."""
-    found = team.asker.ask(ListFolders(team.settings))
-    assert isinstance(found, FoundDatasets)
+    listed = team.asker.ask(ListFolders(team.settings))
+    assert isinstance(listed, FoundDatasets)
     descriptions = dict(team.settings.dataset)
     uploads = {one.name for one in team.datasets.every() if one.provenance is Provenance.UPLOAD}
-    problems, datasets = list(found.problems), []
-    for one in found.datasets:
+    problems, datasets = list(listed.problems), []
+    for one in listed.datasets:
         description = descriptions.pop(one.name, DatasetDescription())
         if one.name in uploads:
             what = f"{one.place} is not registered: an uploaded dataset has the same name, {one.name!r}"

@@ -63,14 +63,14 @@ class MeasuredLoad(NamedTuple):
     """The file with the server's speculative decoding counters."""
 
 
-def prepare_load(model: ModelConfig, load: PerfLoad, run: RunSettings, asked: PerfOptions) -> ReadyLoad:
+def prepare_load(model: ModelConfig, load: PerfLoad, run: RunSettings, options: PerfOptions) -> ReadyLoad:
     """Read the datasets of a load and plan it; raise all errors before any request is sent."""
     client = open_timed_client(model.model, client_args(model))
     with offline_watch(run) as watch:
         # Datasets' own code reads the data, and must be offline as well.
         watch.seal()
-        items = load.items(build_item_settings(model, run, asked))
-    plan = perf_plan(model, items.n, asked, has_times=is_trace(items))
+        items = load.items(build_item_settings(model, run, options))
+    plan = perf_plan(model, items.n, options, has_times=is_trace(items))
     return ReadyLoad(model, load, client, items, plan, run)
 
 

@@ -56,42 +56,42 @@ class PerformanceCommand(NamedTuple):
     """A note for each flag without effect."""
 
 
-def run_performance(asked: PerformanceCommand) -> int:
+def run_performance(command: PerformanceCommand) -> int:
     """Carry out a command; return the exit status."""
-    for line in asked.ignored_flags:
+    for line in command.ignored_flags:
         print_note(line)
-    planner = Planner(asked.config_dir, asked.root)
-    if asked.is_search:
-        return search_configs(planner, asked.names)
-    summary = planner.performance_summary(asked.names)
-    if asked.is_viz or asked.reuse is not None:
-        if not asked.is_viz:
+    planner = Planner(command.config_dir, command.root)
+    if command.is_search:
+        return search_configs(planner, command.names)
+    summary = planner.performance_summary(command.names)
+    if command.is_viz or command.reuse is not None:
+        if not command.is_viz:
             print_note(
                 "mode perf --reuse sends no requests; it reports earlier measurements, like mode perf_viz"
             )
-        return _report_again(planner, asked, summary)
-    plan = planner.plan(asked.names, needs_judge=False, is_timed=True)
+        return _report_again(planner, command, summary)
+    plan = planner.plan(command.names, needs_judge=False, is_timed=True)
     for note in plan.notes:
         print_note(note)
     with deferring_seal(planned.model.model for planned in plan.runs):
-        ready = [one for planned in plan.runs for one in _prepare_loads(planned, asked)]
-        if asked.is_dry:
+        ready = [one for planned in plan.runs for one in _prepare_loads(planned, command)]
+        if command.is_dry:
             for one in ready:
                 _show(one)
             return 0
-        work = WorkFolder.new(asked.work_dir)
+        work = WorkFolder.new(command.work_dir)
         work.write_config(plan.values)
-        return _measure_all(ready, asked, work, summary)
+        return _measure_all(ready, command, work, summary)
 
 
 def _measure_all(
-    ready: Sequence[ReadyLoad], asked: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
+    ready: Sequence[ReadyLoad], command: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
 ) -> int:
     """Measure all loads; report a server's errors and continue with the others."""
     status = 0
     for number, one in enumerate(ready, 1):
         try:
-            done = _measure(one, asked, work, summary)
+            done = _measure(one, command, work, summary)
         except AssayError as error:
             show_error(error)
             done = _LoadOutcome(ERROR_STATUS, is_ended_early=False)
@@ -112,10 +112,10 @@ class _LoadOutcome(NamedTuple):
 
 
 def _measure(
-    ready: ReadyLoad, asked: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
+    ready: ReadyLoad, command: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
 ) -> _LoadOutcome:
     with BenchScreen() as screen:
-        finished, counters = measure_load(ready, work, screen, has_spec_decode=asked.has_spec_decode)
+        finished, counters = measure_load(ready, work, screen, has_spec_decode=command.has_spec_decode)
     status = _report_bench(StoredBench(*finished), work, summary)
     if finished.result.summary is not None:
         for failure in finished.result.summary.failures:
@@ -127,43 +127,43 @@ def _measure(
     return _LoadOutcome(max(status, FAILED_CALLS if finished.n_failed else 0), finished.result.is_partial)
 
 
-def _prepare_loads(planned: PlannedRun, asked: PerformanceCommand) -> list[ReadyLoad]:
+def _prepare_loads(planned: PlannedRun, command: PerformanceCommand) -> list[ReadyLoad]:
     """Return all loads of a model; raise all errors before any request is sent."""
     model = planned.model
-    run = _build_read_settings(planned, asked)
-    loads = [prepare_load(model, load, run, asked.perf) for load in _loads(planned, asked, run)]
+    run = _build_read_settings(planned, command)
+    loads = [prepare_load(model, load, run, command.perf) for load in _loads(planned, command, run)]
     notes = [
         note
         for ready in loads
-        for note in (*perf_notes(model, asked.perf, has_times=ready.has_times), *_part_notes(ready.load))
+        for note in (*perf_notes(model, command.perf, has_times=ready.has_times), *_part_notes(ready.load))
     ]
     for note in dict.fromkeys((*model.notes, *notes)):
         print_note(f"{model.abbr}: {note}")
     return loads
 
 
-def _loads(planned: PlannedRun, asked: PerformanceCommand, run: RunSettings) -> list[PerfLoad]:
-    return perf_loads(planned.datasets, asked.root, None if run.data_root is None else Path(run.data_root))
+def _loads(planned: PlannedRun, command: PerformanceCommand, run: RunSettings) -> list[PerfLoad]:
+    return perf_loads(planned.datasets, command.root, None if run.data_root is None else Path(run.data_root))
 
 
 def _part_notes(load: PerfLoad) -> list[str]:
     return [note for part in load.parts for note in part.notes]
 
 
-def _build_read_settings(planned: PlannedRun, asked: PerformanceCommand) -> RunSettings:
+def _build_read_settings(planned: PlannedRun, command: PerformanceCommand) -> RunSettings:
     """Return the settings for reading the datasets of a run."""
     model = planned.model
     dataset_args = {
-        "openicl_root": None if asked.root is None else str(asked.root),
+        "openicl_root": None if command.root is None else str(command.root),
         "meta_template": None if model.meta_template is None else json.dumps(model.meta_template),
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
         "unscored": "true",
     }
     is_table = all(detect_dialect(name, None, {}) == TABLE for name in planned.datasets)
     flags: dict[str, Any] = {
-        **{name: asked.settings.get(name) for name in _READ_SETTINGS},
+        **{name: command.settings.get(name) for name in _READ_SETTINGS},
         "model": model.model,
-        "max_tokens": asked.perf.max_out_len or (model.max_tokens if is_table else None),
+        "max_tokens": command.perf.max_out_len or (model.max_tokens if is_table else None),
     }
     if not is_table:
         flags["dataset_args"] = {name: value for name, value in dataset_args.items() if value is not None}
@@ -203,14 +203,14 @@ def _report_bench(bench: StoredBench, work: WorkFolder, summary: PerformanceSumm
     return status
 
 
-def _report_again(planner: Planner, asked: PerformanceCommand, summary: PerformanceSummary) -> int:
+def _report_again(planner: Planner, command: PerformanceCommand, summary: PerformanceSummary) -> int:
     """Report earlier measurements again, from the stored requests."""
-    if asked.reuse is None:
+    if command.reuse is None:
         what = "mode perf_viz needs an earlier run"
         fix = "add --reuse TIME, or --reuse alone for the latest run"
         raise UsageError(Problem("USAGE-006", what, fix))
-    work = WorkFolder.earlier(asked.work_dir, asked.reuse, is_timed=True)
-    wanted = _find_wanted_loads(planner, asked)
+    work = WorkFolder.earlier(command.work_dir, command.reuse, is_timed=True)
+    wanted = _find_wanted_loads(planner, command)
     folders = work.benches() if wanted is None else [work.get_bench_folder(*names) for names in wanted]
     if not folders:
         what, fix = (
@@ -228,14 +228,14 @@ def _report_again(planner: Planner, asked: PerformanceCommand, summary: Performa
     return status
 
 
-def _find_wanted_loads(planner: Planner, asked: PerformanceCommand) -> list[tuple[str, str]] | None:
+def _find_wanted_loads(planner: Planner, command: PerformanceCommand) -> list[tuple[str, str]] | None:
     """Return the models and loads that a command names; None if it names none."""
-    names = asked.names
+    names = command.names
     if not (names.config or names.models or names.datasets or names.table):
         return None
     plan = planner.plan(names, needs_judge=False, is_timed=True)
     return [
         (planned.model.abbr, load.name)
         for planned in plan.runs
-        for load in _loads(planned, asked, _build_read_settings(planned, asked))
+        for load in _loads(planned, command, _build_read_settings(planned, command))
     ]

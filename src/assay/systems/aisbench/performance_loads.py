@@ -115,14 +115,14 @@ def _parts(
         if name in LOAD_PRESETS:
             yield (_SYNTHETIC, ""), LoadPart(PRESET_NAME, SyntheticSource(LOAD_PRESETS[name], Origin(name)))
         elif detect_dialect(name, None, {}) != TABLE and is_config(name):
-            for found in load_entries(name, root):
-                yield _key(found), _part(found, name, data)
+            for config_entry in load_entries(name, root):
+                yield _key(config_entry), _part(config_entry, name, data)
         else:
             yield ("", name), LoadPart(Path(name).name.partition(".")[0], NamedSource(name))
 
 
-def _key(found: ConfigEntry) -> tuple[str, str]:
-    entry = found.entry
+def _key(config_entry: ConfigEntry) -> tuple[str, str]:
+    entry = config_entry.entry
     if not isinstance(entry, DatasetEntry):
         return "", entry.path
     inferencer = entry.infer_cfg.inferencer
@@ -133,35 +133,37 @@ def _key(found: ConfigEntry) -> tuple[str, str]:
     return kind, "" if is_default else repr(sorted(arguments.items()))
 
 
-def _part(found: ConfigEntry, name: str, data: DataPaths) -> LoadPart:
-    entry = found.entry
+def _part(config_entry: ConfigEntry, name: str, data: DataPaths) -> LoadPart:
+    entry = config_entry.entry
     kind = get_short_name(entry.type) if isinstance(entry, DatasetEntry) else ""
     if isinstance(entry, DatasetEntry) and kind in _READ:
-        return _READ[kind](entry, found, data)
-    return LoadPart(entry.abbr, NamedSource(f"{found.config.path}:{entry.name}"))
+        return _READ[kind](entry, config_entry, data)
+    return LoadPart(entry.abbr, NamedSource(f"{config_entry.config.path}:{entry.name}"))
 
 
-def _build_synthetic_part(entry: DatasetEntry, found: ConfigEntry, data: DataPaths) -> LoadPart:
-    _reject_unknown_keys(entry, found, ("config",))
+def _build_synthetic_part(entry: DatasetEntry, config_entry: ConfigEntry, data: DataPaths) -> LoadPart:
+    _reject_unknown_keys(entry, config_entry, ("config",))
     config = entry.load_arguments.get("config")
     if not isinstance(config, Mapping):
         raise _config_error(
-            f"config is {config!r:.60}, expected a dict", "write config=dict(Type=...)", found
+            f"config is {config!r:.60}, expected a dict", "write config=dict(Type=...)", config_entry
         )
-    return LoadPart(entry.abbr, SyntheticSource(config, found.where), _template_note(entry, "question"))
+    return LoadPart(
+        entry.abbr, SyntheticSource(config, config_entry.where), _template_note(entry, "question")
+    )
 
 
-def _build_trace_part(entry: DatasetEntry, found: ConfigEntry, data: DataPaths) -> LoadPart:
-    _reject_unknown_keys(entry, found, _TRACE_KEYS)
+def _build_trace_part(entry: DatasetEntry, config_entry: ConfigEntry, data: DataPaths) -> LoadPart:
+    _reject_unknown_keys(entry, config_entry, _TRACE_KEYS)
     arguments = entry.load_arguments
-    path = _file(entry, found, data)
+    path = _file(entry, config_entry, data)
     seed = arguments.get("random_seed")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
         raise _config_error(
-            f"random_seed is {seed!r:.60}, expected a whole number", "correct the value", found
+            f"random_seed is {seed!r:.60}, expected a whole number", "correct the value", config_entry
         )
-    start = _milliseconds(arguments.get("fixed_schedule_start_offset", 0), found)
-    end = _milliseconds(arguments.get("fixed_schedule_end_offset", -1), found)
+    start = _milliseconds(arguments.get("fixed_schedule_start_offset", 0), config_entry)
+    end = _milliseconds(arguments.get("fixed_schedule_end_offset", -1), config_entry)
     notes = list(_template_note(entry, "prompt"))
     if arguments.get("generated_prompts_path"):
         notes.append(f"{entry.abbr}: generated_prompts_path has no effect: the seed determines the prompts")
@@ -182,15 +184,15 @@ def _select_trace_times(path: str, start: float, end: float, *, is_from_first: b
     return TraceTimes(None, end_ms, is_from_first=is_from_first)
 
 
-def _build_conversation_part(entry: DatasetEntry, found: ConfigEntry, data: DataPaths) -> LoadPart:
+def _build_conversation_part(entry: DatasetEntry, config_entry: ConfigEntry, data: DataPaths) -> LoadPart:
     inferencer = entry.infer_cfg.inferencer
     mode = inferencer.arguments.get("infer_mode", _OWN_ANSWERS)
     if mode != _OWN_ANSWERS:
         # Turns after the file's own answers need the rows as the author's class reads them.
-        return LoadPart(entry.abbr, NamedSource(f"{found.config.path}:{entry.name}"))
-    _reject_unknown_keys(entry, found, ("path", "disable_shuffle"))
+        return LoadPart(entry.abbr, NamedSource(f"{config_entry.config.path}:{entry.name}"))
+    _reject_unknown_keys(entry, config_entry, ("path", "disable_shuffle"))
     is_shuffled = not entry.load_arguments.get("disable_shuffle", False)
-    return LoadPart(entry.abbr, ConversationFile(_file(entry, found, data), is_shuffled))
+    return LoadPart(entry.abbr, ConversationFile(_file(entry, config_entry, data), is_shuffled))
 
 
 _READ = {
@@ -200,29 +202,29 @@ _READ = {
 }
 
 
-def _reject_unknown_keys(entry: DatasetEntry, found: ConfigEntry, known: Sequence[str]) -> None:
+def _reject_unknown_keys(entry: DatasetEntry, config_entry: ConfigEntry, known: Sequence[str]) -> None:
     """Raise for arguments that the class's code would use but Assay does not."""
     others = [key for key in entry.load_arguments if key not in known]
     if entry.reader_cfg.test_range is not None:
         others.append("reader_cfg.test_range")
     if others:
         what = f"{', '.join(others)}: not supported for a {get_short_name(entry.type)} in performance mode"
-        raise _config_error(what, "remove it; --num-prompts N takes the first rows", found)
+        raise _config_error(what, "remove it; --num-prompts N takes the first rows", config_entry)
 
 
-def _file(entry: DatasetEntry, found: ConfigEntry, data: DataPaths) -> str:
+def _file(entry: DatasetEntry, config_entry: ConfigEntry, data: DataPaths) -> str:
     value = entry.load_arguments.get("path")
     path = data.find(value) if isinstance(value, str) and value else None
     if path is None or not path.is_file():
         fix = "write path='FILE', relative to the working folder, --openicl-root or --data-root"
-        raise _config_error(f"path is {value!r:.80}, but this file does not exist", fix, found)
+        raise _config_error(f"path is {value!r:.80}, but this file does not exist", fix, config_entry)
     return str(path)
 
 
-def _milliseconds(value: Any, found: ConfigEntry) -> float:
+def _milliseconds(value: Any, config_entry: ConfigEntry) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         what = f"an offset of the schedule is {value!r:.60}, expected milliseconds"
-        raise _config_error(what, "correct the value", found)
+        raise _config_error(what, "correct the value", config_entry)
     return float(value)
 
 
@@ -233,8 +235,8 @@ def _template_note(entry: DatasetEntry, column: str) -> tuple[str, ...]:
     return () if value in plain else (f"{entry.abbr}: generated prompts are sent without the template",)
 
 
-def _config_error(what: str, fix: str, found: ConfigEntry) -> AuthorError:
-    return AuthorError(Problem(CODE, what, fix, found.where))
+def _config_error(what: str, fix: str, config_entry: ConfigEntry) -> AuthorError:
+    return AuthorError(Problem(CODE, what, fix, config_entry.where))
 
 
 def _items(source: Source, settings: ItemSettings) -> Items:

@@ -34,36 +34,36 @@ class PerfOptions(NamedTuple):
     seed: int = 0
 
 
-def build_item_settings(model: ModelConfig, run: RunSettings, asked: PerfOptions) -> ItemSettings:
+def build_item_settings(model: ModelConfig, run: RunSettings, options: PerfOptions) -> ItemSettings:
     """Return the settings of the items for a model; `run`: how datasets are read."""
     return ItemSettings(
-        at_most=asked.num_prompts,
-        seed=asked.seed,
+        at_most=options.num_prompts,
+        seed=options.seed,
         is_chat=model.is_chat is not False,
-        output=None if asked.max_out_len is None else ConstantLength(asked.max_out_len),
+        output=None if options.max_out_len is None else ConstantLength(options.max_out_len),
         tokenizer=model.tokenizer,
         run=run,
     )
 
 
-def perf_plan(model: ModelConfig, n_items: int, asked: PerfOptions, *, has_times: bool) -> BenchPlan:
+def perf_plan(model: ModelConfig, n_items: int, options: PerfOptions, *, has_times: bool) -> BenchPlan:
     """Return the plan for one load of a model; `has_times`: the items have times."""
     pacing = get_pacing(model)
-    is_pressed = asked.pressure_s is not None
+    is_pressed = options.pressure_s is not None
     load = Load(
-        _shape(pacing, asked, has_times=has_times),
-        _sampling(model, asked),
+        _shape(pacing, options, has_times=has_times),
+        _sampling(model, options),
         n=None if is_pressed else n_items,
-        seconds=asked.pressure_s,
+        seconds=options.pressure_s,
         goes_round=is_pressed,
     )
-    return BenchPlan(load, n_warm_up=asked.n_warm_up, seed=asked.seed)
+    return BenchPlan(load, n_warm_up=options.n_warm_up, seed=options.seed)
 
 
-def perf_notes(model: ModelConfig, asked: PerfOptions, *, has_times: bool) -> Iterator[str]:
+def perf_notes(model: ModelConfig, options: PerfOptions, *, has_times: bool) -> Iterator[str]:
     """Yield notes about pacing settings without effect, and about unexpected behaviour."""
     pacing = get_pacing(model)
-    is_pressed = asked.pressure_s is not None
+    is_pressed = options.pressure_s is not None
     if is_pressed and (pacing.ramp is not None or pacing.uses_timestamps):
         yield "traffic_cfg and use_timestamp have no effect: --pressure starts clients evenly at request_rate"
     elif pacing.uses_timestamps and not has_times:
@@ -92,26 +92,28 @@ def get_pacing(model: ModelConfig) -> Pacing:
     return model.pacing
 
 
-def _shape(pacing: Pacing, asked: PerfOptions, *, has_times: bool) -> ClosedLoad | OpenLoad:
-    if asked.pressure_s is not None:
+def _shape(pacing: Pacing, options: PerfOptions, *, has_times: bool) -> ClosedLoad | OpenLoad:
+    if options.pressure_s is not None:
         return ClosedLoad(pacing.batch_size, starts_per_s=pacing.rate)
     if pacing.uses_timestamps and has_times:
         return OpenLoad(TraceArrivals())
     ramp = pacing.ramp
     if ramp is not None:
         bench_ramp = Ramp(ramp.start, ramp.end, ramp.form)
-        arrivals = Arrivals(ramp=bench_ramp, burstiness=pacing.burstiness, seed=asked.seed, is_rescaled=True)
+        arrivals = Arrivals(
+            ramp=bench_ramp, burstiness=pacing.burstiness, seed=options.seed, is_rescaled=True
+        )
         return OpenLoad(arrivals, pacing.batch_size)
     if pacing.rate is None:
         return ClosedLoad(pacing.batch_size)
-    arrivals = Arrivals(pacing.rate, burstiness=pacing.burstiness, seed=asked.seed, is_rescaled=True)
+    arrivals = Arrivals(pacing.rate, burstiness=pacing.burstiness, seed=options.seed, is_rescaled=True)
     return OpenLoad(arrivals, pacing.batch_size)
 
 
-def _sampling(model: ModelConfig, asked: PerfOptions) -> Sampling:
+def _sampling(model: ModelConfig, options: PerfOptions) -> Sampling:
     drawing = model.drawing
     return Sampling(
-        max_tokens=asked.max_out_len or model.max_tokens or _USUAL_LENGTH,
+        max_tokens=options.max_out_len or model.max_tokens or _USUAL_LENGTH,
         temperature=1.0 if drawing.temperature is None else drawing.temperature,
         top_p=1.0 if drawing.top_p is None else drawing.top_p,
         stop=drawing.stop,

@@ -140,9 +140,9 @@ def _prompt(spec: TaskSpec, prompt: Prompt) -> Any:
 
 
 def _is_one_text(spec: TaskSpec) -> bool:
-    said = spec.settings.get("said")
-    if isinstance(said, Mapping):  # A table.
-        return said.get("prompt_style") == "aisbench" or isinstance(said.get("template"), str)
+    declared = spec.settings.get("said")
+    if isinstance(declared, Mapping):  # A table.
+        return declared.get("prompt_style") == "aisbench" or isinstance(declared.get("template"), str)
     template = spec.settings.get("prompt_template") or spec.settings.get("ice_template") or {}
     return isinstance(template.get("template"), str)
 

@@ -162,11 +162,11 @@ class Planner:
         path = Path(name)
         if path.suffix == ".py" and path.is_file():
             return list(read_model_dicts(self._files.load(path)))
-        found = self.places.find(name, "models")
-        if found is not None:
-            if found.others:
-                self._notes.append(format_ambiguous_name(name, found))
-            return list(read_model_dicts(self._files.load(found.path)))
+        match = self.places.find(name, "models")
+        if match is not None:
+            if match.others:
+                self._notes.append(format_ambiguous_name(name, match))
+            return list(read_model_dicts(self._files.load(match.path)))
         if name in MODEL_PRESETS:
             return [MODEL_PRESETS[name]]
         if name.partition(":")[0] in BACKENDS:
@@ -195,10 +195,10 @@ class Planner:
         path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
         if path.is_file() or (name in presets and self.places.find(name, "datasets") is None):
             return name
-        found = self.places.require(name, "datasets")
-        if found.others:
-            self._notes.append(format_ambiguous_name(name, found))
-        return str(found.path) if found.suffix is None else f"{found.path}/{found.suffix}"
+        match = self.places.require(name, "datasets")
+        if match.others:
+            self._notes.append(format_ambiguous_name(name, match))
+        return str(match.path) if match.suffix is None else f"{match.path}/{match.suffix}"
 
     def _combine_models(
         self,
@@ -230,8 +230,8 @@ class Planner:
         if names.summarizer is None:
             if config is not None and not names.datasets:
                 return read_summary(config)
-            found = self.places.find(_DEFAULT_SUMMARIZER, "summarizers")
-            return ConfigSummary() if found is None else read_summary(self._files.load(found.path))
+            match = self.places.find(_DEFAULT_SUMMARIZER, "summarizers")
+            return ConfigSummary() if match is None else read_summary(self._files.load(match.path))
         path = Path(names.summarizer)
         if path.suffix == ".py" and path.is_file():
             return read_summary(self._files.load(path))
@@ -254,8 +254,8 @@ class Planner:
         ) is None:
             return known
         else:
-            found = self.places.require(name, "summarizers", SUMMARY_PRESETS)
-            config, key = self._files.load(found.path), found.suffix
+            match = self.places.require(name, "summarizers", SUMMARY_PRESETS)
+            config, key = self._files.load(match.path), match.suffix
         settings = read_summarizer(config) if key is None else config.values.get(key)
         where = Origin(str(config.path))
         return read_performance_summary(settings if isinstance(settings, dict) else {}, where)

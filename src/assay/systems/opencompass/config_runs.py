@@ -149,118 +149,124 @@ def read_shared_settings(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def run_configs(asked: ConfigCommand) -> int:
+def run_configs(command: ConfigCommand) -> int:
     """Carry out a command; return the exit status."""
-    for line in asked.ignored_flags:
+    for line in command.ignored_flags:
         print_note(line)
-    planner = Planner(asked.config_dir, asked.root)
-    if asked.is_search:
-        return search_configs(planner, asked.names)
-    if asked.stage in ("score", "viz") and asked.reuse is None:
-        what = f"mode {'eval' if asked.stage == 'score' else 'viz'} needs the answers of an earlier run"
+    planner = Planner(command.config_dir, command.root)
+    if command.is_search:
+        return search_configs(planner, command.names)
+    if command.stage in ("score", "viz") and command.reuse is None:
+        what = f"mode {'eval' if command.stage == 'score' else 'viz'} needs the answers of an earlier run"
         raise UsageError(Problem("USAGE-006", what, "add --reuse TIME, or --reuse alone for the latest run"))
-    if asked.stage == "viz" and not (asked.names.config or asked.names.models or asked.names.datasets):
-        work = _work_folder(asked)
-        return _report_summary(work, [(name, name) for name in work.models()], None, asked)
-    has_judge = asked.settings.get("judge") is not None or asked.stage in ("infer", "viz")
-    plan = planner.plan(asked.names, needs_model=asked.stage != "viz", needs_judge=not has_judge)
+    if command.stage == "viz" and not (
+        command.names.config or command.names.models or command.names.datasets
+    ):
+        work = _work_folder(command)
+        return _report_summary(work, [(name, name) for name in work.models()], None, command)
+    has_judge = command.settings.get("judge") is not None or command.stage in ("infer", "viz")
+    plan = planner.plan(command.names, needs_model=command.stage != "viz", needs_judge=not has_judge)
     for note in (*plan.notes, *plan.summary.notes):
         print_note(note)
-    if asked.is_dry:
-        return _show_plan(plan, asked)
-    work = _work_folder(asked)
+    if command.is_dry:
+        return _show_plan(plan, command)
+    work = _work_folder(command)
     status = 0
-    if asked.stage != "viz":
+    if command.stage != "viz":
         work.write_config(plan.values)
         with deferring_seal(planned.model.model for planned in plan.runs):
             for planned in plan.runs:
-                status = max(status, _run_safely(planned, plan, asked, work))
+                status = max(status, _run_safely(planned, plan, command, work))
     models = [(planned.model.abbr, planned.model.column) for planned in plan.runs]
-    if asked.stage == "infer":
+    if command.stage == "infer":
         again = "the same command with --mode eval --reuse " + work.stamp
         if work.models():
             click.echo(f"\n{work.path}\nanswers are stored but not scored; to score them: {again}")
         return status
-    return max(status, _report_summary(work, models or [(name, name) for name in work.models()], plan, asked))
+    return max(
+        status, _report_summary(work, models or [(name, name) for name in work.models()], plan, command)
+    )
 
 
-def _work_folder(asked: ConfigCommand) -> WorkFolder:
-    if asked.reuse is None:
-        return WorkFolder.new(asked.work_dir)
-    return WorkFolder.earlier(asked.work_dir, asked.reuse)
+def _work_folder(command: ConfigCommand) -> WorkFolder:
+    if command.reuse is None:
+        return WorkFolder.new(command.work_dir)
+    return WorkFolder.earlier(command.work_dir, command.reuse)
 
 
-def _run_safely(planned: PlannedRun, plan: ConfigPlan, asked: ConfigCommand, work: WorkFolder) -> int:
+def _run_safely(planned: PlannedRun, plan: ConfigPlan, command: ConfigCommand, work: WorkFolder) -> int:
     """Run one model; report its errors and continue with the other models."""
     try:
-        return _run(planned, plan, asked, work)
+        return _run(planned, plan, command, work)
     except AssayError as error:
         show_error(error)
         return ERROR_STATUS
 
 
-def _run(planned: PlannedRun, plan: ConfigPlan, asked: ConfigCommand, work: WorkFolder) -> int:
+def _run(planned: PlannedRun, plan: ConfigPlan, command: ConfigCommand, work: WorkFolder) -> int:
     model = planned.model
     for note in model.notes:
         print_note(f"{model.abbr}: {note}")
-    planned, asked = _apply_custom_config(planned, asked, plan, work.path / "configs")
-    settings = _settings(planned, asked, plan, work)
-    retry = "--reuse" if asked.system == "aisbench" else "--retry-failed"
+    planned, command = _apply_custom_config(planned, command, plan, work.path / "configs")
+    settings = _settings(planned, command, plan, work)
+    retry = "--reuse" if command.system == "aisbench" else "--retry-failed"
     finished = evaluate_and_show(planned.datasets, settings, plan.summary.groups, retry=retry)
     stored = StoredRun(finished.folder)
     name = model.abbr.replace("/", "_")
     # OpenCompass repeats rows if a dataset requests several answers, and lists the answers of one request.
-    _write_files(stored, asked, work.path, name, lists_answers=model.drawing.samples is not None)
+    _write_files(stored, command, work.path, name, lists_answers=model.drawing.samples is not None)
     return get_exit_status(finished)
 
 
 def _write_files(
-    stored: StoredRun, asked: ConfigCommand, folder: Path, model: str, *, lists_answers: bool
+    stored: StoredRun, command: ConfigCommand, folder: Path, model: str, *, lists_answers: bool
 ) -> None:
     """Write the original's files for one model's run."""
-    if asked.system == "opencompass":
+    if command.system == "opencompass":
         write_predictions(stored, folder, model, lists_answers=lists_answers)
-        if asked.stage != "infer":
-            write_results(stored, folder, model, asked.details)
+        if command.stage != "infer":
+            write_results(stored, folder, model, command.details)
         return
     for one in result_files.write_predictions(stored, folder, model):
         counted = "they count as wrong, as in the original" if one.is_counted else "they are not in the score"
         print_note(f"{model}: {one.n_failed:,} of {one.n:,} {one.noun} of {one.task} failed; {counted}")
-    if asked.stage != "infer":
-        result_files.write_results(stored, folder, model, asked.details)
+    if command.stage != "infer":
+        result_files.write_results(stored, folder, model, command.details)
 
 
 def _apply_custom_config(
-    planned: PlannedRun, asked: ConfigCommand, plan: ConfigPlan, folder: Path
+    planned: PlannedRun, command: ConfigCommand, plan: ConfigPlan, folder: Path
 ) -> tuple[PlannedRun, ConfigCommand]:
     """Return the run of a custom dataset with the config that AISBench would generate.
 
     By default Assay's own rules read a table, unless each row has several answers.
     """
-    settings = _settings(planned, asked, plan, None).values
+    settings = _settings(planned, command, plan, None).values
     is_faithful = settings.fidelity == "faithful"
     is_generated = is_faithful or (planned.model.drawing.samples or 1) > 1
-    if asked.system != "aisbench" or asked.names.table is None or not is_generated:
-        return planned, asked
+    if command.system != "aisbench" or command.names.table is None or not is_generated:
+        return planned, command
     if settings.method not in (None, ("gen",)):
-        return planned, asked
+        return planned, command
     data_type = settings.table.get("data_type")
-    config = write_custom_config(asked.names.table, settings.meta, data_type, folder, is_faithful=is_faithful)
+    config = write_custom_config(
+        command.names.table, settings.meta, data_type, folder, is_faithful=is_faithful
+    )
     if config is None:
-        return planned, asked
-    kept = {name: value for name, value in asked.settings.items() if name not in _OF_TABLES}
-    return planned._replace(datasets=(str(config),)), asked._replace(settings=kept)
+        return planned, command
+    remaining = {name: value for name, value in command.settings.items() if name not in _OF_TABLES}
+    return planned._replace(datasets=(str(config),)), command._replace(settings=remaining)
 
 
 def _settings(
-    planned: PlannedRun, asked: ConfigCommand, plan: ConfigPlan, work: WorkFolder | None
+    planned: PlannedRun, command: ConfigCommand, plan: ConfigPlan, work: WorkFolder | None
 ) -> Settings:
     """Return the settings of one run: the model's config, overridden by the command."""
     model = planned.model
     drawing = model.drawing
     dataset_args = {
-        "openicl_root": None if asked.root is None else str(asked.root),
-        "meta_template": _meta_template(model, asked.system),
+        "openicl_root": None if command.root is None else str(command.root),
+        "meta_template": _meta_template(model, command.system),
         "pred_postprocessor": model.postprocessor,
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
         "stop_words": json.dumps(drawing.stop) if drawing.stop else None,
@@ -274,19 +280,19 @@ def _settings(
         "samples": drawing.samples,
         "seed": drawing.seed,
         **_judge(plan),
-        **{name: value for name, value in asked.settings.items() if value is not None},
+        **{name: value for name, value in command.settings.items() if value is not None},
         "dataset_args": {name: value for name, value in dataset_args.items() if value is not None} or None,
     }
-    if asked.system == "aisbench" and asked.reuse is not None:
+    if command.system == "aisbench" and command.reuse is not None:
         flags["retry_failed"] = True  # As in the original: --reuse retries failed rows.
     if work is not None:
         flags["runs_dir"] = str(work.get_runs_folder(model.abbr))
-        flags["stage"] = asked.stage if asked.stage != "viz" else None
-        if asked.stage == "score":
+        flags["stage"] = command.stage if command.stage != "viz" else None
+        if command.stage == "score":
             flags["answers_from"] = str(_answers(work, model.abbr).path)
     settings = resolve_settings(flags, os.environ, Path.cwd())
     is_faithful = settings.values.fidelity == "faithful"
-    if is_faithful and work is not None and "retry_failed" in flags and asked.stage != "score":
+    if is_faithful and work is not None and "retry_failed" in flags and command.stage != "score":
         earlier = work.last_run(model.abbr)
         # AISBench continues with the answers stored under the model's abbr, wherever it is served now.
         flags["answers_from"] = None if earlier is None else str(earlier.path)
@@ -325,7 +331,7 @@ def _answers(work: WorkFolder, model: str) -> StoredRun:
 
 
 def _report_summary(
-    work: WorkFolder, models: Sequence[tuple[str, str]], plan: ConfigPlan | None, asked: ConfigCommand
+    work: WorkFolder, models: Sequence[tuple[str, str]], plan: ConfigPlan | None, command: ConfigCommand
 ) -> int:
     """Write and print the summary of complete runs; return the exit status."""
     columns = []
@@ -334,7 +340,7 @@ def _report_summary(
         if run is None:
             print_note(f"{abbr}: there are no scores in this folder")
         else:
-            is_aisbench = asked.system == "aisbench"
+            is_aisbench = command.system == "aisbench"
             results = result_files.read_results(work.path, abbr, run) if is_aisbench else {}
             columns.append(ModelColumn(name, run, results))
     if not columns:
@@ -347,7 +353,7 @@ def _report_summary(
     return ERROR_STATUS if len(columns) < len(models) else 0
 
 
-def _show_plan(plan: ConfigPlan, asked: ConfigCommand) -> int:
+def _show_plan(plan: ConfigPlan, command: ConfigCommand) -> int:
     """Show what would run, as far as it can be known without a model."""
     from assay.app.check import check
     from assay.faces.cli.render import show_all_compiled
@@ -360,7 +366,7 @@ def _show_plan(plan: ConfigPlan, asked: ConfigCommand) -> int:
             out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
         compiled = [
             one.compiled
-            for one in check(planned.datasets, _settings(planned, asked, plan, None), with_model=False)
+            for one in check(planned.datasets, _settings(planned, command, plan, None), with_model=False)
         ]
         show_all_compiled(compiled, [one.task for one in compiled])
     return 0

@@ -98,12 +98,12 @@ class OpenCompassRows:
         return prompt[start:end]
 
     def _option(self, row: AnsweredRow, ask: AskRecord, outcome: Likelihood) -> dict[str, Any]:
-        asked = row.record.ask(ask)
-        prompt = self._shown(asked.prompt)
+        request = row.record.ask(ask)
+        prompt = self._shown(request.prompt)
         examples = self._examples(row, ask)
         tested = prompt.replace(examples, "") if examples and isinstance(prompt, str) else prompt
         # The original divides by all tokens of the text, including the unscored first one.
-        n_unscored = int(self._is_faithful and isinstance(asked, Span) and not asked.leads)
+        n_unscored = int(self._is_faithful and isinstance(request, Span) and not request.leads)
         loss = -outcome.sum_logprob
         n_bytes = len(tested.encode()) if isinstance(tested, str) else outcome.n_bytes
         return {
@@ -281,11 +281,11 @@ def _has_details(evaluator: str) -> bool:
 
 def _is_one_text(settings: Mapping[str, Any]) -> bool:
     """Return whether the template is a text, which a chat model gets as a user message."""
-    said = settings.get("said") or {}
+    declared = settings.get("said") or {}
     return (
         settings.get("prompt_format") == "string format"
         or settings.get("joins_turns") is True
-        or isinstance(said.get("template"), str)
+        or isinstance(declared.get("template"), str)
     )
 
 

@@ -124,19 +124,19 @@ def _list_all_rows(cells: Mapping[str, Mapping[str, _Cell]]) -> Iterator[Subset]
 def _line(
     row: Subset, names: Sequence[str], cells: Mapping[str, Mapping[str, _Cell]], *, marks_failed: bool
 ) -> list[str]:
-    found: dict[str, Metric] = {}
+    by_model: dict[str, Metric] = {}
     head: _Cell | None = None
     for name in names:
         cell = cells[name].get(row.name)
         fitting = [one for one in (cell.metrics if cell else ()) if row.metric in (None, one.metric)]
         if cell is not None and fitting:
             head = head or cell
-            found[name] = fitting[0]
+            by_model[name] = fitting[0]
     if head is None:
         return [row.name, *[_NONE] * (len(_HEADINGS) - 1 + len(names))]
-    first = next(iter(found.values())).metric
-    shown = (_format_value(found.get(name), marks_failed=marks_failed) for name in names)
-    return [row.name, head.version, first, head.mode, *shown]
+    first = next(iter(by_model.values())).metric
+    values = (_format_value(by_model.get(name), marks_failed=marks_failed) for name in names)
+    return [row.name, head.version, first, head.mode, *values]
 
 
 def _format_value(metric: Metric | None, *, marks_failed: bool) -> str:

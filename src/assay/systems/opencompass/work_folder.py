@@ -60,8 +60,8 @@ class WorkFolder:
         there = sorted(path.name for path in work_dir.iterdir() if path.is_dir()) if work_dir.is_dir() else []
         if stamp == LATEST and there:
             # A command that failed immediately left a folder without a run.
-            kept = f"{BENCHES}/*/**/{SUMMARY}" if is_timed else f"{RUNS}/*/*/{MANIFEST}"
-            begun = [name for name in there if any((work_dir / name).glob(kept))]
+            pattern = f"{BENCHES}/*/**/{SUMMARY}" if is_timed else f"{RUNS}/*/*/{MANIFEST}"
+            begun = [name for name in there if any((work_dir / name).glob(pattern))]
             return cls(work_dir / (begun or there)[-1])
         if stamp in there:
             return cls(work_dir / stamp)

@@ -57,9 +57,9 @@ def ultraeval(arguments: tuple[str, ...]) -> int:
         one for name in datasets for one in collect_tasks(name, read_transform_arguments(dataset_args))
     ]
     folder = Path(given.output_base_path) / time.strftime("%Y-%m-%d_%H-%M-%S")
-    asked = RecordedFlags(given.batch_size or 1, given.postprocess, given.params)
+    recorded = RecordedFlags(given.batch_size or 1, given.postprocess, given.params)
     run = StoredRun(finished.folder)
-    results = write_logs(run, written, finished.tasks, folder, asked, with_instances=given.write_out)
+    results = write_logs(run, written, finished.tasks, folder, recorded, with_instances=given.write_out)
     for table in result_tables(results):
         click.echo(f"\n{table}")
     click.echo(f"\n{folder}")

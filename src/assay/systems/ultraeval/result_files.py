@@ -90,7 +90,7 @@ def write_logs(
     written: Sequence[CollectedTask],
     tasks: Sequence[Task],
     folder: Path,
-    asked: RecordedFlags,
+    flags: RecordedFlags,
     *,
     with_instances: bool,
 ) -> dict[str, Values]:
@@ -115,7 +115,7 @@ def write_logs(
     for part in parts:
         place = folder / part.name
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / "config.json", _config(part, folder, asked))
+        _write(place / "config.json", _config(part, folder, flags))
         rows = [_values(part, overall[part.name], score) for score in _scores(scores, part).values()]
         by_metric = {name: [row[name] for row in rows] for name in overall[part.name]}
         final = {
@@ -203,9 +203,9 @@ def _values(part: _Part, names: Values, score: Score) -> Values:
     return {name: known[name] * part.scale(name) if name in known else None for name in names}
 
 
-def _config(part: _Part, folder: Path, asked: RecordedFlags) -> dict[str, Any]:
+def _config(part: _Part, folder: Path, flags: RecordedFlags) -> dict[str, Any]:
     settings, method, config = part.spec.settings, part.method, part.recipe.config
-    generate = {"method": _METHODS[method], **_parameters(part, asked)}
+    generate = {"method": _METHODS[method], **_parameters(part, flags)}
     usual = "general_torch" if method == "gen" else "general_torch_ppl"
     return {
         "task_name": part.name,
@@ -213,24 +213,24 @@ def _config(part: _Part, folder: Path, asked: RecordedFlags) -> dict[str, Any]:
         "description": settings["description"][method],
         "transform": str(part.recipe.version.path),
         "fewshot": settings["shots"][method],
-        "batch_size": generate["args"].get("batch_size") or asked.batch_size,
+        "batch_size": generate["args"].get("batch_size") or flags.batch_size,
         "generate": generate,
-        "model_postprocess": asked.postprocess or usual,
+        "model_postprocess": flags.postprocess or usual,
         "task_postprocess": config.postprocess if config else "",
         "metric": {name: _metric(one) for name, one in part.metrics.items()},
         "log_dir": str(folder),
     }
 
 
-def _parameters(part: _Part, asked: RecordedFlags) -> dict[str, Any]:
+def _parameters(part: _Part, flags: RecordedFlags) -> dict[str, Any]:
     """Return the parameters of a task: their file and its content."""
     named = part.recipe.config.generate.params if part.recipe.config else ""
     if part.spec.settings["fidelity"] == "faithful":
-        arguments = TransformArguments(params=asked.params or _USUAL_PARAMETERS[part.method])
+        arguments = TransformArguments(params=flags.params or _USUAL_PARAMETERS[part.method])
         args, _ = find_parameters(part.recipe, arguments, is_faithful=True)
         return {"params": named, "args": dict(args)}
     sampling = part.spec.settings["sampling"] if part.method == "gen" else None
-    return {"params": named or asked.params, "args": _format_sampling(sampling)}
+    return {"params": named or flags.params, "args": _format_sampling(sampling)}
 
 
 def _format_sampling(sampling: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -275,20 +275,20 @@ def _instance(
     part: _Part, record: SampleRecord, score: Score, responses: ResponseIndex, names: Values
 ) -> dict[str, Any]:
     values = _values(part, names, score)
-    asked = list(_iterate_requests(part, record, responses))
+    requests = list(_iterate_requests(part, record, responses))
     if part.method == "gen":
         # As many prompts as outputs: the original sends n requests for n outputs.
-        prompts = [prompt for prompt, some in asked for _ in (some or [None])]
-        outputs = [text for _, some in asked for text in (some or [None])]
+        prompts = [prompt for prompt, some in requests for _ in (some or [None])]
+        outputs = [text for _, some in requests for text in (some or [None])]
         processed: list[Any] = [*_extract_answers(part, record.sample, score, outputs)]
     else:
         # One prompt, and an output for each option.
         choices = record.sample.choices
         prompts = [
-            _remove_choice(prompt, choice) for (prompt, _), choice in zip(asked[:1], choices, strict=False)
+            _remove_choice(prompt, choice) for (prompt, _), choice in zip(requests[:1], choices, strict=False)
         ]
-        outputs = [[some for _, some in asked]]
-        processed = [_losses(part, score, [some for _, some in asked])]
+        outputs = [[some for _, some in requests]]
+        processed = [_losses(part, score, [some for _, some in requests])]
     return {
         "data": record.sample.fields,
         "ground_truth": part.task.truth(record.sample, part.method),
