@@ -43,7 +43,7 @@ CASES = [
         "trace.jsonl",
         ItemSettings(input=ConstantLength(5)),
         "BENCH-025",
-        ("'trace.jsonl'", "prompts of its own"),
+        ("'trace.jsonl'", "its own prompts"),
     ),
     (
         "synthetic",

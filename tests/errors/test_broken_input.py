@@ -122,7 +122,7 @@ CASES = [
         "fine.csv",
         ("--workers", "1", "--model-arg", "num_gpus=4096"),
         "WORKER-002",
-        said("4096 GPUs", "and this machine has"),
+        said("4096 GPUs", "but this machine has"),
     ),
     (
         "fine.csv",
@@ -131,7 +131,7 @@ CASES = [
         said("num_cpus=2", "no workers", "--workers N"),
     ),
     ("fine.csv", ("--on", "rya"), "WORKER-003", said("'ray'", "--on ray:ADDRESS")),
-    ("fine.csv", ("--on", "ray:ray://head:10001"), "WORKER-003", said("Ray's client", "--on ray:HOST:PORT")),
+    ("fine.csv", ("--on", "ray:ray://head:10001"), "WORKER-003", said("Ray client", "--on ray:HOST:PORT")),
     ("fine.csv", ("--on", "ray:127.0.0.1:9"), "WORKER-005", said("at 127.0.0.1:9", "refused", "RAY_ADDRESS")),
     ("texts.jsonl", ("--method", "gen"), "TABLE-007", said("'gen'", "plain texts", "--method ppl")),
     ("texts.jsonl", ("--shots", "2"), "TABLE-016", said("2 shots", "plain texts")),

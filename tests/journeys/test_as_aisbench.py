@@ -179,7 +179,7 @@ def test_a_model_that_is_not_there_keeps_no_other_from_its_scores(workdir: Path)
     result = assay("as", "aisbench", "--models", "two", "--datasets", "sums_gen")
     assert result.status == 2
     assert "MODEL-003" in result.err
-    assert "says-b: nothing is scored here" in result.err
+    assert "says-b: there are no scores in this folder" in result.err
     assert table(tree(workdir))[0][4:] == ["says-a"]
 
 
@@ -259,9 +259,9 @@ def test_flags_without_effect_are_told(workdir: Path) -> None:
         (("--mode", "eval"), "add --reuse"),
         (("--mode", "eval", "--reuse", "20200101_000000"), "there is no earlier run"),
         (("--num-prompts", "0"), "above 0"),
-        (("--url", "http://h"), "which none of the models has"),
+        (("--url", "http://h"), "but none of the models has it"),
         (("--summarizer", "nobody"), "no summarizer config 'nobody'"),
-        (("--custom-dataset-path", "x.csv"), "both --datasets and --custom-dataset-path"),
+        (("--custom-dataset-path", "x.csv"), "--datasets and --custom-dataset-path are both set"),
     ],
 )
 def test_what_cannot_be_done_is_refused(flags: tuple[str, ...], part: str) -> None:
@@ -273,5 +273,5 @@ def test_what_cannot_be_done_is_refused(flags: tuple[str, ...], part: str) -> No
 def test_a_name_that_is_no_model(workdir: Path) -> None:
     result = assay("as", "aisbench", "--models", "vllm_api_stream_chta", "--datasets", "sums_gen")
     assert (result.status, "did you mean 'vllm_api_stream_chat'" in result.err) == (2, True)
-    assert "no model was named" in assay("as", "aisbench", "--datasets", "sums_gen").err
-    assert "no dataset was named" in assay("as", "aisbench", "--models", "two").err
+    assert "no model is named" in assay("as", "aisbench", "--datasets", "sums_gen").err
+    assert "no dataset is named" in assay("as", "aisbench", "--models", "two").err

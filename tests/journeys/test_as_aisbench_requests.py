@@ -177,7 +177,7 @@ def test_failed_rows_are_marked_and_left_out_by_default() -> None:
         result = run("--datasets", "rivers", status=3)
     assert results("rivers_two") == {"accuracy": 33.3333333333}
     assert "33.33*" in result.out
-    assert "* m, rivers_two: 1 of 4 rows failed, and the score leaves them out" in result.out
+    assert "* m, rivers_two: 1 of 4 rows failed and are not in the score" in result.out
     assert [row[4] for row in table() if row[0] == "rivers_two"] == ["33.33"], "files hold plain numbers"
 
 
@@ -405,7 +405,7 @@ def test_a_missing_meta_file_is_named_by_its_flag() -> None:
         *("--custom-dataset-meta-path", "nope.json"),
     )
     assert result.status == 2
-    assert "--custom-dataset-meta-path: there is no file 'nope.json'" in result.err
+    assert "--custom-dataset-meta-path: the file 'nope.json' does not exist" in result.err
 
 
 def test_a_file_of_the_config_folder_is_one_file() -> None:

@@ -190,7 +190,7 @@ def test_the_folder_of_tasks_may_be_given(checkout: Path) -> None:
     [
         (["--task", "pet"], "did you mean 'pets'?"),
         (["--task", "q*"], "q*"),
-        (["--task", "pets", "--top_k", "5"], "--top_k: it is not sent to the model"),
+        (["--task", "pets", "--top_k", "5"], "--top_k is not supported: it is not sent to the model"),
         (["--task", "pets", "--num_fewshot", "-2"], "shots"),
         (["--task", "pets", "--infer_backend", "tgi"], "invalid choice"),
         (["--model_dir", "x"], "--task"),
@@ -288,7 +288,7 @@ def test_faithful_files_are_those_of_the_original(checkout: Path) -> None:
         *("--save_dir", "out", "--task_id", "job"),
         status=3,
     )
-    assert "--max_new_tokens: the original does not follow it" in printed
+    assert "--max_new_tokens: the original ignores it" in printed
     assert saved("result")["configs"]["temperature"] == 1.0
     order = list(DOCS)
     generator = random.Random(42)

@@ -147,9 +147,9 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
         *("--openai_api_key", "sk-secret", "-b", "16:auto", "--flash_attn", "False", "--gptq", "False"),
     )
     assert result.status == 0, result.err
-    assert "--hf_mirror: the hub's address is read from the environment: HF_ENDPOINT" in result.err
-    assert "--vllm: the local model answers by transformers" in result.err
-    assert "--openai_api_key: models behind an API are not there yet" in result.err
+    assert "--hf_mirror: set the hub's address in the environment: HF_ENDPOINT" in result.err
+    assert "--vllm: the local model runs with transformers" in result.err
+    assert "--openai_api_key: models behind an API are not supported" in result.err
     assert "flash" not in result.err
     assert "gptq" not in result.err
     (folder,) = Path("runs").iterdir()
@@ -163,13 +163,13 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
         (("--load_in_8bit",), "--load_in_8bit: weights are not quantised"),
         (("--top_k", "5", "--repetition_penalty", "1.1"), "--repetition_penalty: it is not sent"),
         (("--num_beams", "4"), "--best_of: it is not sent"),
-        (("--tokenizer", "other"), "another one gives other numbers"),
-        (("--model_backend", "openai"), "such models are not there yet"),
-        (("-m", "gpt-3.5-turbo"), "such models are not there yet"),
-        (("--continue_from", "x.json"), "no run folder"),
+        (("--tokenizer", "other"), "another tokenizer than the model's own gives other numbers"),
+        (("--model_backend", "openai"), "a model behind an API, which is not supported"),
+        (("-m", "gpt-3.5-turbo"), "a model behind an API, which is not supported"),
+        (("--continue_from", "x.json"), "is not a run folder"),
         (("-b", "many"), "--batch_size: found 'many'"),
         (("--chat_template", "llama3"), "'llama3' is not a file"),
-        (("-d", "agieval:math"), "agieval is two datasets"),
+        (("-d", "agieval:math"), "agieval consists of two datasets"),
         (("--model_type", "base", "--chat_template", "tokenizer"), "contradicts --model_type base"),
         (("--ranking_tipe", "ppl"), "unrecognized arguments"),
         (("--dry_run", "perhaps"), "expected True or False"),

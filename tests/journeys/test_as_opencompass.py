@@ -143,12 +143,12 @@ def test_without_details(workdir: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "part"),
     [
-        (("--slurm",), "jobs are started by you"),
-        (("-a", "vllm"), "asked as servers"),
-        (("--hf-path", "x", "--models", "mock"), "both --models and --hf-path"),
-        (("--generation-kwargs", "temperature=1"), "describes a model of --hf-path"),
+        (("--slurm",), "start jobs yourself"),
+        (("-a", "vllm"), "used as servers"),
+        (("--hf-path", "x", "--models", "mock"), "--models and --hf-path are both set"),
+        (("--generation-kwargs", "temperature=1"), "describes the model of --hf-path"),
         (("--hf-path", "x", "--model-kwargs", "oops"), "expected key=value"),
-        (("--custom-dataset-path", "x.csv"), "both a config and --custom-dataset-path"),
+        (("--custom-dataset-path", "x.csv"), "a config and --custom-dataset-path are both set"),
     ],
 )
 def test_what_cannot_be_done_is_refused(flags: tuple[str, ...], part: str) -> None:
@@ -171,7 +171,7 @@ def test_a_model_that_the_flags_describe(workdir: Path) -> None:
 def test_an_inference_that_asked_nothing_does_not_say_that_answers_are_kept(workdir: Path) -> None:
     fine = assay("as", "opencompass", "eval_sums.py", "--mode", "infer")
     assert fine.status == 0, fine.err
-    assert "answers are kept, not scored" in fine.out
+    assert "answers are stored but not scored" in fine.out
     for path in workdir.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace("BaseDataset):", "NoSuchBase):"), encoding="utf-8")

@@ -216,7 +216,7 @@ def test_a_list_of_configs_is_evaluated_by_each_method(checkout: Path) -> None:
     Path("configs/eval.json").write_text(json.dumps(entries), encoding="utf-8")
     logged, _, printed = run("--config_path", "configs/eval.json", "--method", "gen")
     assert {path.name for path in logged.folder.glob("*/")} == {"quiz_north_gen", "quiz_north_ppl"}
-    assert "--method: the configs say" in printed
+    assert "--method: the configs define" in printed
 
 
 def test_a_config_that_was_written_can_be_run_again(checkout: Path) -> None:
@@ -278,13 +278,22 @@ def test_a_second_model_behind_the_same_url_is_asked(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (("--model", "mock"), "no dataset was named"),
+        (("--model", "mock"), "no dataset is named"),
         (("--model", "mock", "--datasets", "quizz"), "there is no dataset 'quizz' (did you mean 'quiz'?)"),
         (("--model", "mock", "--datasets", "quiz,sums", "--tasks", "north"), "tasks of one dataset"),
-        (("--model", "mock", "--datasets", "quiz", "--config_path", "x.json"), "each says what to evaluate"),
-        (("--model", "mock", "--config_path", "x.json", "--tasks", "north"), "a file of configs was named"),
-        (("--model", "mock", "--datasets", "x", "--dataset_dir", "runs"), "no dataset folder is in 'runs'"),
-        (("--model", "general", "--datasets", "quiz"), "names no url"),
+        (
+            ("--model", "mock", "--datasets", "quiz", "--config_path", "x.json"),
+            "each selects what to evaluate",
+        ),
+        (
+            ("--model", "mock", "--config_path", "x.json", "--tasks", "north"),
+            "cannot be combined with --config_path",
+        ),
+        (
+            ("--model", "mock", "--datasets", "x", "--dataset_dir", "runs"),
+            "there is no dataset folder in 'runs'",
+        ),
+        (("--model", "general", "--datasets", "quiz"), "has no url"),
         (("--model", "gpt-4", "--datasets", "quiz"), "a model behind an API"),
         (("--model", "mock", "--datasets", "quiz", "--model_args", "x"), "expected key=value"),
         (("--datasets", "quiz"), "--model"),

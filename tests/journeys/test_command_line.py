@@ -160,7 +160,7 @@ def test_examples_that_do_not_fit_are_left_out_counted_and_shown(workdir: Path) 
             (workdir / "run" / "report.md").read_text(encoding="utf-8"),
         ):
             assert f"data {cost['method']}: {said}" in text
-        assert f"{len(short)} samples by {cost['method']} would be shown fewer examples" in checked
+        assert f"{len(short)} samples by {cost['method']} would get fewer examples" in checked
     at = next(i for i, sample in enumerate(samples) if any(a.get("n_shots_left_out") for a in sample["asks"]))
     assert re.search(r"examples shown: \d+ of 12", assay("explain", "run", f"row:{at + 1}").out)
     journal = (workdir / "run" / "responses.jsonl").read_bytes()
@@ -192,7 +192,7 @@ def test_check_finds_what_is_odd_and_fails_on_what_is_wrong(workdir: Path) -> No
         "11 rows repeat an earlier one, for example rows 1 and 2",
         "1 of 14 rows have no answer",
         "right answers: A 100 %",
-        "1 rows have options with white space",
+        "1 rows have options with leading or trailing white space",
         "1 rows have two options with the same text",
     ):
         assert finding in odd.out
@@ -211,7 +211,7 @@ def test_check_sees_shots_that_leak(workdir: Path) -> None:
     (workdir / "test.csv").write_text("question,answer\nq1,1\nq2,2\n", encoding="utf-8")
     (workdir / "train.csv").write_text("question,answer\nQ1,1\nq3,2\n", encoding="utf-8")
     result = assay("check", "test.csv", "--shots", "1", "--shots-from", "train")
-    assert "1 questions also stand among the shots" in result.out
+    assert "1 questions are also among the shots" in result.out
     assert "q3\n" in result.out.replace("│ ", "").replace(" ", "").replace("│", "")
 
 

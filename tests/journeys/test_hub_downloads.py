@@ -38,7 +38,7 @@ def test_rows_are_streamed_where_the_disk_has_no_room(
     assert list((tmp_path / "other").rglob("*.arrow")) == []
     full = shutil.disk_usage(tmp_path)._replace(free=100)
     monkeypatch.setattr("assay.sources.hub_dataset.shutil.disk_usage", lambda _: full)
-    assert "each time they are read: the disk has no room for the split" in assay(*SST2).out
+    assert "each time they are read: there is not enough disk space for the split" in assay(*SST2).out
     (workdir / "sums.py").write_text(LLMBOX.replace("LOAD_ARGS", '("openai/gsm8k", "main")'))
     code, _, fix = error_of(assay("run", "sums.py", "-m", "mock"))
     assert code == "HUB-010", "a class needs the rows as a whole"

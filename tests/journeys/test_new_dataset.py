@@ -223,8 +223,8 @@ def test_nothing_is_written_over(workdir: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "dialect", "said"),
     [
-        ("my-quiz", "llmbox", "cannot be the name"),
-        ("9lives", "llmbox", "cannot be the name"),
+        ("my-quiz", "llmbox", "is not a valid dataset name"),
+        ("9lives", "llmbox", "is not a valid dataset name"),
         ("quiz", "lmbox", "did you mean 'llmbox'?"),
         ("quiz", "ultra", "did you mean 'ultraeval'?"),
         ("quiz", "lep", "did you mean 'leap'?"),

@@ -76,7 +76,7 @@ def test_who_tries_is_told_and_ends_the_run(
     assert elsewhere.n_knocks == 0
     head, what, fix = [line for line in result.err.splitlines() if line][-3:]
     assert head.startswith("OFFLINE-001")
-    assert "was refused" in what
+    assert "was blocked" in what
     assert fix.startswith("  fix: ")
     if name in ("thread", "fork"):
         assert "urllib3/" in what
@@ -200,7 +200,7 @@ def test_the_named_endpoint_is_reached(host: str) -> None:
         assert result.status == 0, result.err
         assert len(server.bodies) == 2
     (note,) = [note for note in manifest("run")["notes"] if note.startswith("offline: ")]
-    assert f"but to {url.removeprefix('http://').removesuffix('/v1')} are refused" in note
+    assert f"except to {url.removeprefix('http://').removesuffix('/v1')} are blocked" in note
 
 
 @pytest.mark.parametrize("name", ["socket", "datagram", "requests", "thread", "fork"])
@@ -212,7 +212,7 @@ def test_beside_an_endpoint_all_others_are_refused(workdir: Path, elsewhere: Doo
     assert result.status == 2
     assert elsewhere.n_knocks == 0
     assert "OFFLINE-001" in result.err
-    assert f"127.0.0.1:{elsewhere.port} was refused: nothing but 127.0.0.1:" in result.err
+    assert f"127.0.0.1:{elsewhere.port} was blocked: --offline allows only 127.0.0.1:" in result.err
 
 
 def test_an_author_may_ask_the_named_endpoint(workdir: Path) -> None:
@@ -283,10 +283,17 @@ def test_a_program_has_no_network(workdir: Path, elsewhere: Door) -> None:
 
 
 def test_beside_an_endpoint_no_program_is_started(workdir: Path, elsewhere: Door) -> None:
+    # Neither a folder whose name begins like a system program's nor a program of the same name is one.
+    lookalikes = [workdir / "gcc y" / "prog", workdir / "gcc"]
+    for path in lookalikes:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/sh\n", encoding="utf-8")
+        path.chmod(0o755)
     for attempt in (
         PYTHON,
         "import os; os.system('true')",
         "import os; os.posix_spawn('/bin/true', ['true'], {})",
+        *(f"import subprocess; subprocess.run([{str(path)!r}])" for path in lookalikes),
     ):
         trying(workdir / "mine.py", attempt, elsewhere.port, is_caught=True)
         with serving() as server:
@@ -294,6 +301,14 @@ def test_beside_an_endpoint_no_program_is_started(workdir: Path, elsewhere: Door
         assert result.status == 2
         assert f"OFFLINE-002 mine.py line {LINE}" in result.err
         assert elsewhere.n_knocks == 0
+
+
+def test_beside_an_endpoint_the_standard_library_may_look_at_the_machine(workdir: Path) -> None:
+    attempt = "import ctypes.util, platform; ctypes.util.find_library('c'); platform.uname().processor"
+    trying(workdir / "mine.py", attempt, 9)
+    with serving() as server:
+        result = assay("run", "mine.py", "-m", f"openai:m@{server.url}", "--offline")
+    assert result.status == 0, result.err
 
 
 @pytest.mark.skipif(not IS_SEALED, reason="only Linux can hold native code")

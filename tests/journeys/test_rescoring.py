@@ -224,7 +224,7 @@ def test_a_judge_whose_secret_is_not_stored_is_named_again(workdir: Path) -> Non
     manifest["settings"]["judge"] = {"value": "openai:gpt@http://127.0.0.1:9/v1", "source": "flag"}
     manifest["settings"]["judge_args"] = {"value": {"api_key": "(hidden)"}, "source": "flag"}
     path.write_text(json.dumps(manifest), encoding="utf-8")
-    assert "was given a secret" in refused("RESCORE-008", "--metric", "gpt4_eval")
+    assert "needs a secret" in refused("RESCORE-008", "--metric", "gpt4_eval")
     assert head(scored("--judge", "mock", "--judge-arg", "answer=yes")["metrics"], "gen")["value"] == 1.0
 
 
@@ -281,9 +281,9 @@ def test_scorings_of_one_run_are_compared_by_what_each_is_judged_by(workdir: Pat
     shown = assay("compare", "run", "--scorings", "1,3").out
     assert re.search(r"accuracy / gpt4_eval: (no significant difference: )?B scores", shown)
     for said, arguments in (
-        ("names scorings of one run", ("run", "run", "--scorings", "1,2")),
+        ("selects scorings of one run", ("run", "run", "--scorings", "1,2")),
         ("no scoring '9'", ("run", "--scorings", "1,9")),
-        ("nothing to compare", ("run", "--scorings", "1")),
+        ("cannot compare", ("run", "--scorings", "1")),
     ):
         told = assay("compare", *arguments)
         assert (told.status, said in told.err) == (2, True), told.err
@@ -316,7 +316,7 @@ def test_a_run_that_goes_on_shows_its_own_score_and_keeps_the_others(workdir: Pa
     assert assay("score", "run", "--extract", "regex:^zzz").status == 3, "failed samples are told again"
     again = assay("run", *command, "--out", "run")
     assert again.status == 3
-    assert "the answers were scored again 1 times: shown now is the run's own score" in again.out
+    assert "the answers have 1 later scorings, which are kept; the run now shows its own score" in again.out
     assert summary(workdir / "run") == own
     assert [one["name"] for one in listed()] == ["run", "001-run", "002-regex"]
     assert assay("score", "run", "--use", "2").status == 0
@@ -383,7 +383,7 @@ def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) ->
     assert "it has changed since" in refused("RESCORE-006")
     shutil.move(workdir / "quiz.py", workdir / "gone.py")
     said = refused("RESCORE-006")
-    assert "code of its dataset scores it" in said
+    assert "it is scored by code of its dataset" in said
     assert "--stage score --answers-from" in said
 
 
@@ -393,14 +393,14 @@ def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) ->
         ("RESCORE-002", ("--extract", "nubmer"), "'number'"),
         ("RESCORE-002", ("--extract", "regex:("), "no regular expression"),
         ("RESCORE-003", ("--metric", "rogue"), "'rouge'"),
-        ("RESCORE-003", ("--metric", "accuracy,rouge"), "does not stand beside 'rouge'"),
-        ("RESCORE-004", ("--metric", "rouge"), "no right answer in words"),
-        ("RESCORE-004", ("--method", "ppl", "--extract", "option"), "there is 'data ppl'"),
+        ("RESCORE-003", ("--metric", "accuracy,rouge"), "cannot be combined with 'rouge'"),
+        ("RESCORE-004", ("--metric", "rouge"), "no reference text"),
+        ("RESCORE-004", ("--method", "ppl", "--extract", "option"), "selected: 'data ppl'"),
         ("RESCORE-004", ("--method", "gen", "--score-by", "sum"), "scores options by likelihood"),
         ("RESCORE-004", ("--method", "prob", "--extract", "option"), "'ppl'"),
-        ("RESCORE-004", ("--method", "gen"), "none is made"),
+        ("RESCORE-004", ("--method", "gen"), "there is no choice"),
         ("RESCORE-004", ("--task", "dato", "--extract", "option"), "'data'"),
-        ("RESCORE-008", ("--judge", "mock", "--metric", "accuracy"), "asks none"),
+        ("RESCORE-008", ("--judge", "mock", "--metric", "accuracy"), "uses no judge"),
         ("RESCORE-008", ("--judge-arg", "answer=yes", "--extract", "option"), "no judge is named"),
         ("RESCORE-009", ("--name", "run"), "the run's own"),
         ("RESCORE-009", ("--name", "//"), "letters or digits"),
@@ -442,7 +442,7 @@ def test_a_run_of_an_earlier_version_is_scored_by_its_dataset(workdir: Path) -> 
     assert scored()["changes"]["n_changed"] == 0
     assert assay("score", "run", "--use", "1").status == 0
     Path("data.csv").write_text("question,A,B,answer\n1+1=,1,2,B\n", encoding="utf-8")
-    assert "does not say how it was scored" in refused("RESCORE-006")
+    assert "does not record how it was scored" in refused("RESCORE-006")
     assert scored("--extract", "option")["changes"]["n_changed"] == 0, "named parts need no dataset"
 
 

@@ -167,7 +167,7 @@ def test_a_metric_of_a_dataset_s_own_code_is_chosen_by_name() -> None:
     said = refused("RESCORE-003", "--metric", "own:Longst")
     assert "did you mean 'Longest'" in said
     assert "'own:EM', 'own:F1', 'own:Longest'" in said
-    assert "does not stand beside 'rouge'" in refused("RESCORE-003", "--metric", "own:F1,rouge")
+    assert "cannot be combined with 'rouge'" in refused("RESCORE-003", "--metric", "own:F1,rouge")
     assert "reads answers" in refused("RESCORE-003", "--metric", "own:F1", "--extract", "whole")
 
 

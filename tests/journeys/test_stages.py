@@ -58,7 +58,7 @@ def test_the_model_is_not_opened(workdir: Path) -> None:
     gone = ("-m", "hf:/nowhere", "--stage", "score", "--answers-from", "run")
     scored = assay("run", "data.csv", *gone)
     assert scored.status == 0, scored.err
-    assert "the answers are those of mock, not of hf:/nowhere" in scored.out
+    assert "the answers come from mock; hf:/nowhere was not queried" in scored.out
     assert manifest(workdir / "run")["status"] == "answered", "another run's folder is left as it is"
 
 
@@ -68,7 +68,7 @@ def test_the_latest_run_that_fits_is_found(workdir: Path) -> None:
     assert "100.0" in assay("run", "data.csv", *MOCK, "--stage", "score").out
     none = assay("run", "data.csv", "-m", "mock:other", "--stage", "score")
     assert (none.status, "STORE-007" in none.err) == (2, True)
-    assert "no run of 'mock:other' on 'data.csv' is kept here" in none.err
+    assert "there is no run of 'mock:other' on 'data.csv' in this folder" in none.err
 
 
 def test_a_right_answer_that_was_corrected_is_scored_anew(workdir: Path) -> None:
@@ -111,7 +111,7 @@ def test_another_prompt_is_another_question(workdir: Path) -> None:
         )
     )
     assert other.status == 2
-    assert "the run holds no answer to what 'data' asks" in other.err
+    assert "the run has no answers for the requests of 'data'" in other.err
 
 
 def test_examples_that_did_not_fit_then_do_not_come_back(workdir: Path) -> None:

@@ -1,1 +1,1 @@
-"""Settings, wiring and use cases: the one place that knows every room."""
+"""Settings, wiring and use cases: the only package that imports all others."""

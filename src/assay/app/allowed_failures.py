@@ -1,4 +1,4 @@
-"""How many samples may fail before a run that is complete counts as failed."""
+"""The number of samples that may fail before a complete run counts as failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SETTING = "allow_failures"
 
 
 class AllowedFailures(NamedTuple):
-    """A number of samples, or a share of them; exact, since 0.57 % of 10,000 are 57."""
+    """A number or percentage of samples; exact, because 0.57 % of 10,000 is 57."""
 
     n: Fraction = Fraction(0)
     is_percent: bool = False
@@ -26,14 +26,14 @@ class AllowedFailures(NamedTuple):
             raise UsageError(
                 Problem(
                     "USAGE-020",
-                    f"--allow-failures: found {text!r}, expected a number of samples or a share of them",
-                    "write --allow-failures 5 for five samples, or --allow-failures 1% for one in a hundred",
+                    f"--allow-failures is {text!r}, expected a number of samples or a percentage",
+                    "write --allow-failures 5 for five samples, or --allow-failures 1% for one percent",
                 )
             )
         return cls(Fraction(match[1] or match[2]), is_percent=match[1] is None)
 
     def are_exceeded(self, n_failed: int, n_samples: int) -> bool:
-        """Whether more samples failed than may."""
+        """Return whether more samples failed than allowed."""
         return n_failed > (self.n * n_samples / 100 if self.is_percent else self.n)
 
     def __str__(self) -> str:
@@ -41,17 +41,17 @@ class AllowedFailures(NamedTuple):
 
 
 def read_allowed_failures(manifest: RunManifest) -> AllowedFailures:
-    """Return how many samples of a run may fail; none of one that was made before that could be said."""
-    said = manifest.settings.get(SETTING)
-    return AllowedFailures() if said is None else AllowedFailures.parse(said.value)
+    """Return how many samples of a run may fail; 0 for runs made before the setting existed."""
+    setting = manifest.settings.get(SETTING)
+    return AllowedFailures() if setting is None else AllowedFailures.parse(setting.value)
 
 
 def is_failed(manifest: RunManifest) -> bool:
-    """Whether a finished run, or a scoring of it, counts as failed.
+    """Return whether a finished run, or a rescoring of it, counts as failed.
 
-    It does where more samples failed than its settings let pass, where code that scores left a task without a
-    score, and where no task has one, unless the person said that the files have no right answers. Allowing so
-    many samples to fail allows that too.
+    It does if more samples failed than its settings allow, if scoring code left a task without a score, or if
+    no task has a score although the files have reference answers. Allowing samples to fail also allows the
+    last two.
     """
     if has_too_many_failures(manifest):
         return True
@@ -62,11 +62,11 @@ def is_failed(manifest: RunManifest) -> bool:
 
 
 def _has_no_answers(manifest: RunManifest) -> bool:
-    """Whether a person said of every task that it has no right answers."""
+    """Return whether the settings of every task state that it has no reference answers."""
     return all(task.settings.get("said", {}).get("no_answers") for task in manifest.tasks)
 
 
 def has_too_many_failures(manifest: RunManifest) -> bool:
-    """Whether more samples of a complete run, or of a scoring of it, failed than its settings let pass."""
+    """Return whether more samples of a complete run, or of a rescoring, failed than its settings allow."""
     n_samples = sum(task.n_samples for task in manifest.tasks)
     return read_allowed_failures(manifest).are_exceeded(sum(manifest.failures.values()), n_samples)

@@ -1,4 +1,4 @@
-"""Assay from a script or a notebook: the same run, given back as plain data."""
+"""The Python API: run an evaluation from a script or notebook and get plain data back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class RunResult:
-    """A complete run as lists of dicts. What is large is read from the run folder when it is asked for."""
+    """A complete run as lists of dicts. Large data is read from the run folder on first use."""
 
     def __init__(self, finished: FinishedRun) -> None:
         self.folder = finished.folder
@@ -67,37 +67,37 @@ class RunResult:
     ) -> float | None:
         """Return the value of one method of one task; without names, of the only one.
 
-        `metric`: the one that decides, unless another is named.
+        `metric`: default is the headline metric.
         """
         first: dict[tuple[str, str], Metric] = {}
         for one in self._finished.metrics:
-            is_asked = one.is_headline if metric is None else one.metric == metric
+            is_wanted = one.is_headline if metric is None else one.metric == metric
             fits = method in (None, one.method) and task in (None, one.task)
-            if is_asked and fits and one.group is None:
+            if is_wanted and fits and one.group is None:
                 first.setdefault((one.task, one.method), one)
         if len(first) != 1:
             have = ", ".join(f"{task}/{method}" for task, method in first) or "none"
-            fix = "name the method and the task"
+            fix = "name the method and the task: score(method=..., task=...)"
             if metric is not None and not first:
                 known = dict.fromkeys(one.metric for one in self._finished.metrics)
                 fix = f"name one of the metrics {listing(known)}"
-            raise UsageError(Problem("USAGE-007", f"{len(first)} scores fit: {have}", fix))
-        (found,) = first.values()
-        return found.value
+            raise UsageError(Problem("USAGE-007", f"{len(first)} scores match: {have}", fix))
+        (only,) = first.values()
+        return only.value
 
     def rescore(self, **choices: Any) -> RunResult:
-        """Score the answers again, without the model; the same as `assay.score(result.folder, ...)`.
+        """Score the answers again, without the model; same as `assay.score(result.folder, ...)`.
 
-        This result stays what it was.
+        This result stays unchanged.
         """
         done = _rescore_folder(self.folder, choices)
         if self._stored.path == done.folder:
-            # Its folder shows the new scoring from now on.
+            # The run folder shows the new scoring from now on.
             self._stored = StoredRun(done.shown_before)
         return _build_result(done)
 
     def frame(self, what: Literal["metrics", "scores", "rows"] = "metrics") -> Any:
-        """Return metrics, scores or rows as a DataFrame: of pandas, or of polars where only that is there."""
+        """Return metrics, scores or rows as a DataFrame: of pandas, or of polars if pandas is missing."""
         data: Rows = getattr(self, what)
         if find_spec("pandas") is not None:
             import pandas
@@ -111,7 +111,7 @@ class RunResult:
             Problem(
                 "USAGE-007",
                 "a DataFrame needs pandas or polars",
-                "pip install pandas, or use the plain lists",
+                "install one: pip install pandas; or use the plain lists",
             )
         )
 
@@ -122,31 +122,32 @@ class RunResult:
 
 def _line(metric: Metric) -> str:
     unit = "perplexity" if is_perplexity(metric) else "%"
+    value, interval = format_metric_value(metric), format_metric_interval(metric)
     return (
-        f"{metric.task} {metric.method}: {format_metric_value(metric)} {unit} [{format_metric_interval(metric)}], "
+        f"{metric.task} {metric.method}: {value} {unit} [{interval}], "
         f"{metric.n_scored + metric.n_unanswered} of {metric.n} scored"
     )
 
 
 def run(datasets: str | Path | Iterable[str | Path], **settings: Any) -> RunResult:
-    """Evaluate a model on one or more datasets and return what came out.
+    """Evaluate a model on one or more datasets and return the result.
 
-    Settings are those of the command line, by the same names: `assay.run("data.csv", model="smollm2",
-    method=["ppl", "gen"], shots=5)`. What a meta file may say is given as `table={...}`. Works inside a
-    running event loop too.
+    Settings have the names of the command line's flags: `assay.run("data.csv", model="smollm2",
+    method=["ppl", "gen"], shots=5)`. Pass meta file settings as `table={...}`. Also works inside a running
+    event loop.
     """
     named = (datasets,) if isinstance(datasets, (str, Path)) else tuple(datasets)
     paths = tuple(str(name) for name in named)
     resolved = resolve_settings(_stringify_settings(settings), os.environ, Path.cwd())
-    # What is kept offline seals the thread it runs on, for good.
+    # An offline run seals its thread permanently.
     return RunResult(_run_off_loop(lambda: evaluate(paths, resolved), must_leave=resolved.values.offline))
 
 
 def score(run: str | Path, **choices: Any) -> RunResult:
-    """Score the answers of a run folder again, without its model, and return what came out.
+    """Score the answers of a run folder again, without its model, and return the result.
 
-    Choices are those of the command line, by the same names: `assay.score("runs/mine", extract="number")`.
-    `judge_prompt` is the text itself. The run's own score is kept, and so is every other.
+    Choices have the names of the command line's flags: `assay.score("runs/mine", extract="number")`.
+    `judge_prompt` is the text itself. Assay keeps the run's own score and all other scorings.
     """
     return _build_result(_rescore_folder(Path(run), choices))
 
@@ -154,8 +155,8 @@ def score(run: str | Path, **choices: Any) -> RunResult:
 def _rescore_folder(run: Path, choices: Mapping[str, Any]) -> RescoreResult:
     given = {_CHOICES.get(name, name): value for name, value in choices.items() if value is not None}
     label, offline = given.pop("name", None), given.pop("offline", False)
-    said = given.pop(ALLOW_FAILURES, None)
-    allowed = None if said is None else AllowedFailures.parse(said)
+    allow_failures = given.pop(ALLOW_FAILURES, None)
+    allowed = None if allow_failures is None else AllowedFailures.parse(allow_failures)
     if unknown := [name for name in given if name not in ScoringChoices.__struct_fields__]:
         known = [
             *_CHOICES,
@@ -176,18 +177,18 @@ def _rescore_folder(run: Path, choices: Mapping[str, Any]) -> RescoreResult:
         chosen = msgspec.convert(given, ScoringChoices)
     except msgspec.ValidationError as error:
         raise UsageError(Problem("USAGE-001", str(error), "correct the value")) from error
-    # A run that was kept offline is scored offline, which seals the thread.
+    # An offline run is also scored offline, which seals the thread.
     return _run_off_loop(
         lambda: rescore_run(run, chosen, label=label, offline=offline, allowed=allowed), must_leave=True
     )
 
 
 _CHOICES = {"metric": "metrics", "method": "methods", "task": "tasks"}
-"""What may be several, as the command line calls it."""
+"""Choices that may have several values: flag name -> field name."""
 
 
 def _build_result(done: RescoreResult) -> RunResult:
-    # Of the scoring's own folder: the run's shows another, once it is scored again.
+    # Use the scoring's own folder: the run's folder shows another scoring after the next rescoring.
     folder = done.entry.path
     return RunResult(FinishedRun(folder, done.manifest, done.metrics, done.tally, done.came_up))
 
@@ -204,7 +205,7 @@ def _stringify_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _run_off_loop(work: Callable[[], T], *, must_leave: bool) -> T:
-    """Work here, or on a thread of its own when this one is busy with an event loop, or must be left."""
+    """Call `work` here, or on a new thread if this one runs an event loop or must not be sealed."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""The use case of the serving benchmark: a load of items, sent to a server, becomes a folder of numbers."""
+"""The serving benchmark: send a load of items to a server and write a folder of measurements."""
 
 from __future__ import annotations
 
@@ -43,40 +43,40 @@ from assay.core.run import Setting
 
 _WARM_UP_AT_A_TIME = 16
 _UNREADY_SHARE = 0.01
-"""Above it a load is said to be slowed by the making of its items."""
+"""Above this share, a note says that creating items slowed the load down."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
-    """Levels that are tried one after the other."""
+    """Levels that run one after the other."""
 
     of: LevelKind
     levels: tuple[float, ...]
     failed_at_most: float = 0.05
-    """No higher level is tried after one at which a larger share of the calls failed."""
+    """The ladder stops after a level at which a larger share of requests failed."""
 
 
 class BenchPlan(msgspec.Struct, frozen=True):
-    """What is asked of a benchmark."""
+    """The plan of a benchmark."""
 
     load: Load
     n_warm_up: int = 1
-    """Calls before each load whose times do not count."""
+    """Requests before each load that are not measured."""
     limits: LoadLimits = LoadLimits()
     sweep: Ladder | SearchPlan | None = None
     trial: TrialLength = TrialLength()
-    """How long each level of a sweep is tried."""
+    """The length of each level of a sweep."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.n_warm_up < 0:
-            what = f"{self.n_warm_up} calls to warm up are asked for; expected 0 or more"
-            raise UsageError(Problem("LOAD-001", what, "correct the value"))
+            what = f"--warm-up is {self.n_warm_up}, expected 0 or more"
+            raise UsageError(Problem("LOAD-001", what, "write --warm-up 1, or --warm-up 0 for none"))
         if isinstance(self.sweep, SearchPlan):
             require_common_limit(self.limits)
 
 
 class Target(NamedTuple):
-    """Who is asked."""
+    """The server that is measured."""
 
     client: TimedClient
     model: str
@@ -84,32 +84,32 @@ class Target(NamedTuple):
 
 
 class BenchObserver:
-    """What a face hears of a benchmark; every method may be left as it is."""
+    """Receives the events of a benchmark; override the methods you need."""
 
     def started(self, manifest: BenchManifest, folder: Path) -> None:
-        """Take the benchmark that begins."""
+        """Handle the start of the benchmark."""
 
     def preparing(self) -> None:
-        """Hear that items are made ready for a load, which may take seconds."""
+        """Handle the start of preparing items for a load, which may take seconds."""
 
     def warmed_up(self, driven: LoadResult) -> None:
-        """Take how the calls before a load went."""
+        """Handle the result of the warm-up."""
 
     def load_began(self, load: Load, level: float | None) -> None:
-        """Take the load that is sent now; its level where it is a trial of a sweep."""
+        """Handle the start of a load; `level` is set for the levels of a sweep."""
 
     def progress(self, progress: LoadProgress) -> None:
-        """Take how far the load is; called several times a second."""
+        """Handle progress; called several times a second."""
 
     def tried(self, trial: LoadTrial) -> None:
-        """Take what came of one level of a sweep."""
+        """Handle the result of one level of a sweep."""
 
     def finished(self, bench: FinishedBench) -> None:
-        """Take the result."""
+        """Handle the result."""
 
 
 class FinishedBench(NamedTuple):
-    """A benchmark that came to its end, or was ended."""
+    """A benchmark that finished or was stopped."""
 
     folder: Path
     manifest: BenchManifest
@@ -117,19 +117,19 @@ class FinishedBench(NamedTuple):
 
     @property
     def n_failed(self) -> int:
-        """Return how many calls failed; of a sweep, at all levels together."""
+        """Return the number of failed requests; for a sweep, over all levels."""
         return sum(summary.n_failed for summary in self._summaries)
 
     @property
     def is_measured(self) -> bool:
-        """Whether a call succeeded: without one there is no number."""
+        """Return whether at least one request succeeded: otherwise there are no numbers."""
         return any(summary.n_succeeded for summary in self._summaries)
 
     @property
     def _summaries(self) -> list[BenchSummary]:
         swept = self.result.swept
-        found = [trial.summary for trial in swept.trials] if swept else [self.result.summary]
-        return [summary for summary in found if summary is not None]
+        summaries = [trial.summary for trial in swept.trials] if swept else [self.result.summary]
+        return [summary for summary in summaries if summary is not None]
 
 
 CoroutineRunner: TypeAlias = Callable[[Coroutine[Any, Any, BenchResult]], BenchResult]
@@ -147,10 +147,10 @@ def bench(
     run: CoroutineRunner = asyncio.run,
     clock: Clock = time.perf_counter,
 ) -> FinishedBench:
-    """Send a load, or the loads of a sweep, and write what came of them.
+    """Send a load, or the loads of a sweep, and write the results.
 
-    Ctrl-C ends it: what is complete by then is written, and said to be a part. `run` is what runs a coroutine
-    to its end, `clock` the one that the client reads.
+    Ctrl-C stops it: completed requests are written and the result is marked as partial. `run` runs a
+    coroutine to completion; `clock` is the clock that the client reads.
     """
     observer = observer or BenchObserver()
     started = utc_now()
@@ -180,7 +180,7 @@ def bench(
 
 
 class _Bench:
-    """One benchmark under way."""
+    """One benchmark in progress."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class _Bench:
             sweep = self._plan.sweep
             if sweep is None:
                 return await self._run_load()
-            # Each trial goes on where the one before it ended: what a server has seen it answers faster.
+            # Each trial continues where the last one ended: a server answers known prompts faster.
             stock = ItemPrefetcher(self._items.iter_forever())
 
             async def attempt(level: float) -> AttemptResult:
@@ -267,7 +267,7 @@ class _Bench:
         return AttemptResult(driven, measures.summary())
 
     def _build_sweep_result(self, swept: SweepResult) -> BenchResult:
-        # What one trial had to say is with the trial.
+        # Notes about a single trial are stored with the trial.
         n_sent = sum(trial.driven.n_items for trial in swept.trials)
         notes = (*self._notes, *self._items.came_up(n_sent))
         return BenchResult(swept=swept, is_partial=swept.is_partial, finished=utc_now(), notes=notes)
@@ -279,7 +279,7 @@ class _Bench:
         if self._warm_up_items is None:
             self._warm_up_items, are_measured = self._items.warmup(n)
             if are_measured:
-                self._notes.append("the warm-up sent items that were measured as well: there are no others")
+                self._notes.append("the warm-up sent items that are also measured: there are no others")
         at_a_time = min(n, _WARM_UP_AT_A_TIME)
         sampling = self._plan.load.sampling
         driven = await warm_up(self._client, self._warm_up_items, sampling, at_a_time, clock=self._clock)
@@ -288,13 +288,13 @@ class _Bench:
     async def _sent(
         self, load: Load, level: float | None, stock: ItemPrefetcher, path: Path, measures: Measures
     ) -> LoadResult:
-        """Send one load and keep every call of it."""
+        """Send one load and record every request."""
         self._observer.preparing()
         stock.prepare(load.n_expected, load.shape.concurrency if isinstance(load.shape, ClosedLoad) else 1)
         await self._warm_up()
         await self._client.connect(_connections(load))
         self._observer.load_began(load, level)
-        # Whether items begin again is the stock's to know.
+        # The prefetcher decides whether items start again.
         load = msgspec.structs.replace(load, goes_round=False)
         n_unready = stock.n_unready
         with RecordWriter(path) as writer:
@@ -313,12 +313,12 @@ class _Bench:
         n_unready = stock.n_unready - n_unready
         if n_unready <= _UNREADY_SHARE * driven.n_items:
             return driven
-        note = f"{n_unready:,} items were not ready when they were to be sent: making them takes too long"
+        note = f"{n_unready:,} items were not ready in time: creating them takes too long"
         return msgspec.structs.replace(driven, notes=(*driven.notes, note))
 
 
 def _connections(load: Load) -> int:
-    """Return how many connections a load surely needs; of an open one nobody knows more than the first."""
+    """Return the number of connections that a load certainly needs; for an open load, only one is certain."""
     if not isinstance(load.shape, ClosedLoad):
         return 1
     return load.shape.concurrency if load.n is None else min(load.shape.concurrency, load.n)
@@ -326,7 +326,7 @@ def _connections(load: Load) -> int:
 
 @contextmanager
 def _stopping_on_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
-    """Let the first Ctrl-C end a load in order; a second one ends the program as always."""
+    """Let the first Ctrl-C stop a load in order; a second one stops the program as usual."""
     loop = asyncio.get_running_loop()
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -335,7 +335,7 @@ def _stopping_on_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)
 
     def restore() -> None:
-        # The loop would leave Python's own handler instead.
+        # The loop would restore Python's default handler instead.
         if loop.remove_signal_handler(signal.SIGINT):
             signal.signal(signal.SIGINT, before)
 
@@ -352,7 +352,7 @@ def _stopping_on_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _frozen_gc() -> Iterator[None]:
-    """Hide what is there by now from the garbage collector: looking through it would delay calls."""
+    """Hide existing objects from the garbage collector: scanning them would delay requests."""
     gc.collect()
     gc.freeze()
     try:
@@ -362,10 +362,10 @@ def _frozen_gc() -> Iterator[None]:
 
 
 def _find_free_path(path: Path) -> Path:
-    """Return a path that is not there yet: two benchmarks may begin in one second."""
+    """Return a path that does not exist yet: two benchmarks may start in the same second."""
     number = 1
-    found = path
-    while found.exists():
+    free = path
+    while free.exists():
         number += 1
-        found = path.with_name(f"{path.name}-{number}")
-    return found
+        free = path.with_name(f"{path.name}-{number}")
+    return free

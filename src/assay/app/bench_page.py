@@ -1,4 +1,4 @@
-"""The folder of a benchmark read back: its page, and AISBench's numbers of the same calls."""
+"""Benchmark folders: read them back, write their page, compute AISBench's numbers from their requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN_ELSEWHERE = {"model", "dataset", "out", "runs_dir"}
 
 
 class StoredBench(NamedTuple):
-    """A benchmark that has ended."""
+    """A finished benchmark."""
 
     folder: Path
     manifest: BenchManifest
@@ -35,23 +35,23 @@ class StoredBench(NamedTuple):
 
 
 def is_bench(folder: Path) -> bool:
-    """Whether a folder is that of a benchmark."""
+    """Return whether a folder contains a benchmark."""
     return (folder / MANIFEST).is_file()
 
 
 def bench_folders(root: Path) -> list[Path]:
-    """Return the benchmarks in a folder, by name."""
+    """Return the benchmarks in a folder, sorted by name."""
     return sorted(filter(is_bench, root.iterdir())) if root.is_dir() else []
 
 
 def read_bench(folder: Path) -> StoredBench:
-    """Return a benchmark from its folder."""
+    """Read a benchmark from its folder."""
     if not (folder / SUMMARY).is_file():
         raise StoreError(
             Problem(
                 "STORE-010",
-                f"the benchmark has no {SUMMARY}: it did not come to its end",
-                "run it again; its calls so far are in requests.jsonl",
+                f"the benchmark has no {SUMMARY}: it did not finish",
+                "run it again; its requests so far are in requests.jsonl",
                 Origin(str(folder)),
             )
         )
@@ -62,12 +62,13 @@ def _read(path: Path, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except msgspec.DecodeError as error:
-        problem = Problem("STORE-010", f"not as it was written: {error}", "run it again", Origin(str(path)))
+        what = f"the file cannot be decoded: {error}"
+        problem = Problem("STORE-010", what, "run the benchmark again", Origin(str(path)))
         raise StoreError(problem) from None
 
 
 def write_page(bench: StoredBench, path: Path | None = None) -> Path:
-    """Write the page of a benchmark from its calls, into its folder or elsewhere; return where."""
+    """Write the page of a benchmark, into its folder or to `path`; return the path."""
     path = path or bench.folder / PAGE
     path.write_text(render_page(_page(bench)), encoding="utf-8")
     return path
@@ -80,9 +81,9 @@ def compute_aisbench_numbers(
     batch_size: int | None = None,
     stats: tuple[str, ...] = STATS,
 ) -> ProfileResult | NoResult:
-    """Return AISBench's numbers, of the whole load or of its stable stage.
+    """Return AISBench's numbers for the whole load or its stable stage.
 
-    `batch_size`: how many calls may be under way; None: as many as the load says, or as there were.
+    `batch_size`: the maximum number of concurrent requests; None: the load's own limit, or the maximum seen.
     """
     shape = bench.manifest.load.shape
     if bench.result.swept is not None:
@@ -141,14 +142,14 @@ def _views(bench: StoredBench) -> Iterator[LoadView]:
 
 
 def trial_records(folder: Path) -> list[Path]:
-    """Return the calls of each level of a sweep, in the order in which they were tried."""
+    """Return the request file of each level of a sweep, in the order in which the levels ran."""
     return [get_records_path(trial) for trial in sorted((folder / "trials").iterdir())]
 
 
 def _head(bench: StoredBench) -> PageHead:
     manifest, result = bench.manifest, bench.result
     summaries = [trial.summary for trial in result.swept.trials] if result.swept else [result.summary]
-    found = [summary for summary in summaries if summary is not None]
+    known_summaries = [summary for summary in summaries if summary is not None]
     name, _, address = manifest.model.partition("@")
     return PageHead(
         model=name.removeprefix("openai:"),
@@ -156,24 +157,24 @@ def _head(bench: StoredBench) -> PageHead:
         dataset=str(manifest.items.get("source", manifest.items.get("kind", ""))),
         load=describe_load(manifest.load) if result.swept is None else f"levels of {result.swept.of}",
         date=manifest.started[:16].replace("T", " ") + " UTC",
-        duration_s=sum(summary.duration_s for summary in found),
-        n_calls=sum(summary.n_calls for summary in found),
-        n_failed=sum(summary.n_failed for summary in found),
-        n_input=_total([summary.input_tokens for summary in found]),
-        n_output=_total([summary.output_tokens for summary in found]),
+        duration_s=sum(summary.duration_s for summary in known_summaries),
+        n_calls=sum(summary.n_calls for summary in known_summaries),
+        n_failed=sum(summary.n_failed for summary in known_summaries),
+        n_input=_total([summary.input_tokens for summary in known_summaries]),
+        n_output=_total([summary.output_tokens for summary in known_summaries]),
         versions=tuple(manifest.versions.items()),
         settings=tuple(
             (name.replace("_", " "), _format_setting(setting.value))
             for name, setting in manifest.settings.items()
             if name not in _SHOWN_ELSEWHERE
         ),
-        notes=(*(("It was ended early.",) if result.is_partial else ()), *result.notes),
+        notes=(*(("The benchmark was stopped early.",) if result.is_partial else ()), *result.notes),
     )
 
 
 def _format_setting(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name}={one}" for name, one in value.items())
+        return ", ".join(f"{name}={item}" for name, item in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -187,15 +188,15 @@ def _total(counts: list[int | None]) -> int | None:
 
 
 def describe_load(load: Load) -> str:
-    """Return what a load is, for a person: `64 calls at a time, 1,000 in all`."""
+    """Describe a load for a person, such as `64 concurrent requests, 1,000 in total`."""
     shape = load.shape
     words = (
-        f"{shape.concurrency:,} calls at a time"
+        f"{shape.concurrency:,} concurrent requests"
         if isinstance(shape, ClosedLoad)
         else _describe_open_load(shape)
     )
     if load.n is not None:
-        words += f", {load.n:,} in all"
+        words += f", {load.n:,} in total"
     if load.seconds is not None:
         words += f", for {load.seconds:g} s"
     return words
@@ -204,18 +205,18 @@ def describe_load(load: Load) -> str:
 def _describe_open_load(shape: OpenLoad) -> str:
     arrivals = shape.arrivals
     words = (
-        "at the moments of the trace" if isinstance(arrivals, TraceArrivals) else _describe_arrivals(arrivals)
+        "at the times of the trace" if isinstance(arrivals, TraceArrivals) else _describe_arrivals(arrivals)
     )
     if shape.at_most_under_way is not None:
-        words += f", at most {shape.at_most_under_way:,} at a time"
+        words += f", at most {shape.at_most_under_way:,} concurrent"
     return words
 
 
 def _describe_arrivals(arrivals: Arrivals) -> str:
     ramp = arrivals.ramp
     if ramp is not None:
-        words = f"from {ramp.start:g} to {ramp.end:g} calls/s, {ramp.form}"
+        words = f"from {ramp.start:g} to {ramp.end:g} requests/s, {ramp.form}"
     else:
-        words = f"{arrivals.rate:g} calls/s"
+        words = f"{arrivals.rate:g} requests/s"
     gaps = {0.0: "even gaps", 1.0: "Poisson"}.get(arrivals.burstiness, f"burstiness {arrivals.burstiness:g}")
     return f"{words}, {gaps}"

@@ -1,4 +1,4 @@
-"""A serving benchmark from its settings: the server, the items and the plan put together."""
+"""Run a serving benchmark from its settings: combine the server, the items and the plan."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from assay.core.errors import Problem, UsageError
 
 T = TypeVar("T")
 _MOST_TRIED = 4096
-"""Connections that a search without an end is given room for."""
+"""Connections to reserve for a search without an upper level."""
 
 
-def run_bench(asked: BenchSettings, observer: BenchObserver | None = None) -> FinishedBench:
-    """Measure a server; what is wrong with the settings or the dataset is told before it is asked."""
-    with offline_watch(RunSettings(model=asked.model, offline=asked.offline)) as watch:
+def run_bench(settings: BenchSettings, observer: BenchObserver | None = None) -> FinishedBench:
+    """Measure a server; report errors in the settings or the dataset before any request is sent."""
+    with offline_watch(RunSettings(model=settings.model, offline=settings.offline)) as watch:
         watch.seal()
-        return _measure_server(asked, observer)
+        return _measure_server(settings, observer)
 
 
-def _measure_server(asked: BenchSettings, observer: BenchObserver | None) -> FinishedBench:
-    client = open_timed_client(asked.model, asked.model_args)
-    items = load_items(asked.dataset, build_item_settings(asked))
-    plan = build_bench_plan(asked, is_trace=items.describes.get("kind") == "trace")
+def _measure_server(settings: BenchSettings, observer: BenchObserver | None) -> FinishedBench:
+    client = open_timed_client(settings.model, settings.model_args)
+    items = load_items(settings.dataset, build_item_settings(settings))
+    plan = build_bench_plan(settings, is_trace=items.describes.get("kind") == "trace")
     reserve_connections(plan)
     finished = bench(
-        Target(client, asked.model),
+        Target(client, settings.model),
         items,
         plan,
-        out=asked.out,
-        runs_dir=asked.runs_dir,
-        settings=asked.recorded(),
+        out=settings.out,
+        runs_dir=settings.runs_dir,
+        settings=settings.recorded(),
         observer=observer,
         run=run_on_fast_loop,
     )
@@ -51,7 +51,7 @@ def _measure_server(asked: BenchSettings, observer: BenchObserver | None) -> Fin
 
 
 def reserve_connections(plan: BenchPlan) -> None:
-    """Let this process have as many connections as a plan needs."""
+    """Raise this process's connection limit to what a plan needs."""
     if isinstance(plan.sweep, Ladder):
         most = int(max(plan.sweep.levels)) if plan.sweep.of == "concurrency" else _MOST_TRIED
     elif isinstance(plan.sweep, SearchPlan):
@@ -62,11 +62,11 @@ def reserve_connections(plan: BenchPlan) -> None:
         most = plan.load.shape.at_most_under_way or _MOST_TRIED
     room = raise_connection_limit(most)
     if room < most and isinstance(plan.load.shape, ClosedLoad):
-        what = f"{most:,} connections are asked for, and this system lets a process have {room:,} (ulimit -n)"
-        raise UsageError(Problem("LOAD-011", what, "raise the limit, or ask for fewer"))
+        what = f"the load needs {most:,} connections, but this system allows a process {room:,} (ulimit -n)"
+        raise UsageError(Problem("LOAD-011", what, "raise the limit, or lower the concurrency"))
 
 
 def run_on_fast_loop(doing: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on the fastest loop that there is."""
+    """Run a coroutine to completion on the fastest available event loop."""
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(doing)

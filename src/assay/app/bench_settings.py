@@ -1,4 +1,4 @@
-"""What a person asks of a serving benchmark, as the commands say it, and the plan that it becomes."""
+"""The settings of a serving benchmark, and the plan built from them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Profile: TypeAlias = Literal["assay", "aisbench"]
 
 
 class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything that can be set for a benchmark; texts are read as the command line writes them."""
+    """All settings of a benchmark; texts have the syntax of the command line."""
 
     model: str
     model_args: dict[str, str] = {}
-    # --- what is sent ---
+    # --- items ---
     dataset: str = SYNTHETIC
     requests: int | None = None
     input: str | None = None
@@ -46,185 +46,200 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     trace_start_ms: float | None = None
     trace_end_ms: float | None = None
     run: RunSettings = RunSettings()
-    """How a dataset is read."""
-    # --- when ---
+    """How to read a dataset."""
+    # --- load ---
     concurrency: int | None = None
     rate: float | None = None
     burstiness: float = 0.0
     ramp: str | None = None
-    """`1..50`: from one rate to the other."""
+    """`1..50`: from the first rate to the second."""
     ramp_form: Literal["linear", "exponential"] = "linear"
     ramp_seconds: float | None = None
     duration: float | None = None
     replay: bool | None = None
-    """Send a trace's requests when it says that they came. None: where it is one and nothing else is said."""
+    """Send a trace's requests at their recorded times. None: if the dataset is a trace and no load is set."""
     max_under_way: int | None = None
     grace: float | None = None
     think: float = 0.0
     warm_up: int = 1
     seed: int = 0
     temperature: Temperature = 0.0
-    # --- several loads ---
+    # --- sweeps ---
     sweep: LevelKind | None = None
     levels: str | None = None
     search: LevelKind | None = None
     limits: tuple[str, ...] = ()
     trial_requests: int = 100
     trial_seconds: float = 10.0
-    # --- what comes out ---
+    # --- output ---
     profile: Profile = "assay"
     offline: bool = False
-    """Refuse every connection but to the server."""
+    """Reject every connection except to the server."""
     out: str | None = None
     runs_dir: str = "runs"
 
     def recorded(self) -> dict[str, Setting]:
-        """Return what was set, for the manifest; the rest are defaults."""
+        """Return all settings that differ from their defaults, for the manifest."""
         unset = BenchSettings(model="")
-        said = {name: getattr(self, name) for name in self.__struct_fields__ if name != "run"}
-        return {name: Setting(value, "flag") for name, value in said.items() if value != getattr(unset, name)}
+        values = {name: getattr(self, name) for name in self.__struct_fields__ if name != "run"}
+        return {
+            name: Setting(value, "flag") for name, value in values.items() if value != getattr(unset, name)
+        }
 
 
-def build_item_settings(asked: BenchSettings) -> ItemSettings:
-    """Return what is asked of the items."""
-    times = TraceTimes(asked.trace_start_ms, asked.trace_end_ms, speed=asked.trace_speed or 1.0)
+def build_item_settings(settings: BenchSettings) -> ItemSettings:
+    """Return the settings of the items."""
+    times = TraceTimes(settings.trace_start_ms, settings.trace_end_ms, speed=settings.trace_speed or 1.0)
     return ItemSettings(
-        n=asked.requests,
-        seed=asked.seed,
-        is_chat=asked.chat,
-        output=None if asked.output is None else parse_lengths(asked.output, "--output"),
-        tokenizer=asked.tokenizer,
-        order=asked.order,
-        input=None if asked.input is None else parse_lengths(asked.input, "--input"),
-        kind="token_ids" if asked.token_ids else "text",
-        shared_prefix=asked.shared_prefix,
-        prefix_groups=asked.prefix_groups,
+        n=settings.requests,
+        seed=settings.seed,
+        is_chat=settings.chat,
+        output=None if settings.output is None else parse_lengths(settings.output, "--output"),
+        tokenizer=settings.tokenizer,
+        order=settings.order,
+        input=None if settings.input is None else parse_lengths(settings.input, "--input"),
+        kind="token_ids" if settings.token_ids else "text",
+        shared_prefix=settings.shared_prefix,
+        prefix_groups=settings.prefix_groups,
         trace=times,
-        run=asked.run,
+        run=settings.run,
     )
 
 
-def build_bench_plan(asked: BenchSettings, *, is_trace: bool) -> BenchPlan:
-    """Return the plan, or raise when what is asked does not go together."""
-    _reject_unused_settings(asked, is_trace=is_trace)
+def build_bench_plan(settings: BenchSettings, *, is_trace: bool) -> BenchPlan:
+    """Return the plan; raise if settings contradict each other."""
+    _reject_unused_settings(settings, is_trace=is_trace)
     return BenchPlan(
-        load=_load(asked, is_trace=is_trace),
-        n_warm_up=asked.warm_up,
-        limits=LoadLimits.parse(asked.limits),
-        sweep=_sweep(asked),
-        trial=TrialLength(asked.trial_requests, asked.trial_seconds),
-        seed=asked.seed,
+        load=_load(settings, is_trace=is_trace),
+        n_warm_up=settings.warm_up,
+        limits=LoadLimits.parse(settings.limits),
+        sweep=_sweep(settings),
+        trial=TrialLength(settings.trial_requests, settings.trial_seconds),
+        seed=settings.seed,
     )
 
 
-def _reject_unused_settings(asked: BenchSettings, *, is_trace: bool) -> None:
-    """Raise when something is set that this benchmark has no use for: it would be passed over in silence."""
+def _reject_unused_settings(settings: BenchSettings, *, is_trace: bool) -> None:
+    """Raise if a setting has no effect on this benchmark: it must not be ignored silently."""
     unset = BenchSettings(model="")
-    level_of = asked.sweep or asked.search
-    if asked.ramp is None and (asked.ramp_form, asked.ramp_seconds) != (unset.ramp_form, unset.ramp_seconds):
-        raise _usage_error("--ramp-form and --ramp-seconds belong to a ramp", "add --ramp A..B")
-    if asked.think and (is_trace or asked.dataset == SYNTHETIC):
-        raise _usage_error("--think is a pause between turns, and all prompts have one", "name conversations")
-    if asked.grace is not None and asked.duration is None:
-        raise _usage_error("--grace counts from the end of --duration", "add --duration")
+    level_of = settings.sweep or settings.search
+    if settings.ramp is None and (settings.ramp_form, settings.ramp_seconds) != (
+        unset.ramp_form,
+        unset.ramp_seconds,
+    ):
+        raise _usage_error("--ramp-form and --ramp-seconds need a ramp", "add --ramp A..B")
+    if settings.think and (is_trace or settings.dataset == SYNTHETIC):
+        raise _usage_error(
+            "--think is a pause between turns, but every prompt has a single turn",
+            "name a dataset of conversations, or remove --think",
+        )
+    if settings.grace is not None and settings.duration is None:
+        raise _usage_error("--grace counts from the end of --duration, which is not set", "add --duration")
     if level_of is None:
-        if (asked.trial_requests, asked.trial_seconds) != (unset.trial_requests, unset.trial_seconds):
+        if (settings.trial_requests, settings.trial_seconds) != (unset.trial_requests, unset.trial_seconds):
             raise _usage_error(
-                "--trial-requests and --trial-seconds belong to a sweep", "add --sweep or --search"
+                "--trial-requests and --trial-seconds need a sweep or search", "add --sweep or --search"
             )
         return
     for name in ("requests", "concurrency", "rate", "ramp", "duration"):
-        if getattr(asked, name) is not None:
+        if getattr(settings, name) is not None:
             raise _usage_error(
-                f"--{name} is not asked of a sweep or a search: the levels say how much is sent",
-                "leave it away; --trial-requests and --trial-seconds say how long each level is tried",
+                f"--{name} cannot be combined with --sweep or --search: the levels define the load",
+                f"remove --{name}; --trial-requests and --trial-seconds set the length of each level",
             )
 
 
-def _load(asked: BenchSettings, *, is_trace: bool) -> Load:
-    # An item's own length goes before; this one is for datasets that name none.
-    sampling = Sampling(temperature=asked.temperature, seed=asked.seed if asked.temperature else None)
-    goes_round = asked.duration is not None and not (is_trace and asked.replay is not False)
+def _load(settings: BenchSettings, *, is_trace: bool) -> Load:
+    # An item's own output length has priority; this applies to datasets without one.
+    sampling = Sampling(
+        temperature=settings.temperature, seed=settings.seed if settings.temperature else None
+    )
+    goes_round = settings.duration is not None and not (is_trace and settings.replay is not False)
     return Load(
-        _shape(asked, is_trace=is_trace),
+        _shape(settings, is_trace=is_trace),
         sampling,
-        n=asked.requests,
-        seconds=asked.duration,
-        grace_s=asked.grace,
-        goes_round=goes_round and not (asked.sweep or asked.search),
-        think_s=asked.think,
+        n=settings.requests,
+        seconds=settings.duration,
+        grace_s=settings.grace,
+        goes_round=goes_round and not (settings.sweep or settings.search),
+        think_s=settings.think,
     )
 
 
-def _shape(asked: BenchSettings, *, is_trace: bool) -> ClosedLoad | OpenLoad:
-    has_rate = asked.rate is not None or asked.ramp is not None
-    is_replayed = is_trace and not has_rate and asked.concurrency is None
-    if asked.replay is False or (asked.sweep or asked.search):
+def _shape(settings: BenchSettings, *, is_trace: bool) -> ClosedLoad | OpenLoad:
+    has_rate = settings.rate is not None or settings.ramp is not None
+    is_replayed = is_trace and not has_rate and settings.concurrency is None
+    if settings.replay is False or (settings.sweep or settings.search):
         is_replayed = False
-    if asked.replay and not is_trace:
-        raise _usage_error("--replay: the dataset is no trace", "give --concurrency or --rate")
-    if asked.replay and (has_rate or asked.concurrency is not None):
+    if settings.replay and not is_trace:
         raise _usage_error(
-            "--replay sends at the trace's own times", "leave --rate, --ramp and --concurrency away"
+            "--replay needs a trace, but the dataset is not one", "use --concurrency or --rate"
         )
-    if has_rate and asked.concurrency is not None:
+    if settings.replay and (has_rate or settings.concurrency is not None):
         raise _usage_error(
-            "--concurrency is a closed load, --rate and --ramp are open ones",
-            "give one of them; --max-under-way N bounds an open load",
+            "--replay sends requests at the times of the trace", "remove --rate, --ramp and --concurrency"
         )
-    if "rate" in (asked.sweep, asked.search):
-        # Each level has a rate of its own.
-        return OpenLoad(Arrivals(1.0, None, asked.burstiness, asked.seed), asked.max_under_way)
+    if has_rate and settings.concurrency is not None:
+        raise _usage_error(
+            "--concurrency sets a closed load, but --rate and --ramp set an open one",
+            "use one of them; --max-under-way N limits the concurrency of an open load",
+        )
+    if "rate" in (settings.sweep, settings.search):
+        # Each level sets its own rate.
+        return OpenLoad(Arrivals(1.0, None, settings.burstiness, settings.seed), settings.max_under_way)
     if is_replayed:
-        return OpenLoad(TraceArrivals(), asked.max_under_way)
+        return OpenLoad(TraceArrivals(), settings.max_under_way)
     if has_rate:
-        return OpenLoad(_arrivals(asked), asked.max_under_way)
-    if asked.burstiness:
-        raise _usage_error("--burstiness is about the gaps of a rate", "give --rate")
-    if asked.max_under_way is not None:
-        raise _usage_error("--max-under-way bounds a load with a rate", "give --rate, or --concurrency alone")
-    return ClosedLoad(DEFAULT_CONCURRENCY if asked.concurrency is None else asked.concurrency)
+        return OpenLoad(_arrivals(settings), settings.max_under_way)
+    if settings.burstiness:
+        raise _usage_error("--burstiness changes the gaps of a rate, but no rate is set", "add --rate")
+    if settings.max_under_way is not None:
+        raise _usage_error(
+            "--max-under-way limits a load with a rate, but no rate is set",
+            "add --rate, or use --concurrency instead",
+        )
+    return ClosedLoad(DEFAULT_CONCURRENCY if settings.concurrency is None else settings.concurrency)
 
 
-def _arrivals(asked: BenchSettings) -> Arrivals:
+def _arrivals(settings: BenchSettings) -> Arrivals:
     ramp: Ramp | None = None
-    if asked.ramp is not None:
-        if asked.rate is not None:
-            raise _usage_error("--ramp says the rate already", "leave --rate away")
-        start, dots, end = asked.ramp.partition("..")
+    if settings.ramp is not None:
+        if settings.rate is not None:
+            raise _usage_error("--ramp and --rate both set the rate", "remove --rate")
+        start, dots, end = settings.ramp.partition("..")
         try:
-            ramp = Ramp(float(start), float(end), asked.ramp_form, asked.ramp_seconds)
+            ramp = Ramp(float(start), float(end), settings.ramp_form, settings.ramp_seconds)
         except ValueError:
             dots = ""
         if not dots:
-            raise _usage_error(f"--ramp: found {asked.ramp!r}", "write two rates, such as --ramp 1..50")
-    is_rescaled = asked.profile == "aisbench" and ramp is None and asked.requests is not None
-    return Arrivals(asked.rate, ramp, asked.burstiness, asked.seed, is_rescaled=is_rescaled)
+            raise _usage_error(f"--ramp is {settings.ramp!r}", "write two rates, such as --ramp 1..50")
+    is_rescaled = settings.profile == "aisbench" and ramp is None and settings.requests is not None
+    return Arrivals(settings.rate, ramp, settings.burstiness, settings.seed, is_rescaled=is_rescaled)
 
 
-def _sweep(asked: BenchSettings) -> Ladder | SearchPlan | None:
-    if asked.sweep is not None and asked.search is not None:
-        raise _usage_error("--sweep and --search are two ways to go up", "give one of them")
-    if asked.sweep is not None:
+def _sweep(settings: BenchSettings) -> Ladder | SearchPlan | None:
+    if settings.sweep is not None and settings.search is not None:
+        raise _usage_error("--sweep and --search exclude each other", "use one of them")
+    if settings.sweep is not None:
         default = "1..64"
-        return Ladder(asked.sweep, parse_levels(asked.levels or default, asked.sweep))
-    if asked.search is None:
-        if asked.levels is not None:
-            raise _usage_error("--levels belongs to a sweep", "add --sweep concurrency, or --sweep rate")
+        return Ladder(settings.sweep, parse_levels(settings.levels or default, settings.sweep))
+    if settings.search is None:
+        if settings.levels is not None:
+            raise _usage_error("--levels needs a sweep or search", "add --sweep concurrency or --sweep rate")
         return None
-    if not asked.limits:
+    if not settings.limits:
         raise _usage_error(
-            "--search looks for the highest level that keeps limits, and none is given",
+            "--search finds the highest level within limits, but no limit is set",
             "add --limit 'p99 ttft < 500ms'",
         )
-    if asked.levels is None:
-        return SearchPlan(asked.search)
-    start, dots, most = asked.levels.partition("..")
+    if settings.levels is None:
+        return SearchPlan(settings.search)
+    start, dots, most = settings.levels.partition("..")
     try:
-        return SearchPlan(asked.search, float(start), float(most) if dots else None)
+        return SearchPlan(settings.search, float(start), float(most) if dots else None)
     except ValueError:
         raise _usage_error(
-            f"--levels: found {asked.levels!r}", "write where to begin and end, such as --levels 1..512"
+            f"--levels is {settings.levels!r}", "write the first and last level, such as --levels 1..512"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Everything that can be known about a dataset before a model is loaded."""
+"""Check datasets before a model is loaded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assay.engine.context_fitting import ContextFitter
 from assay.engine.plan import METHOD_BY_KIND, check_plan, probe_model_card
 
 _MAJORITY = 0.6
-"""A share of one label above which a model that always says it would look good."""
+"""Share of one label above which a model that always answers with it would score well."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -36,14 +36,14 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class CheckedDataset(msgspec.Struct, frozen=True):
-    """A dataset that compiles, and what was found in it."""
+    """A dataset that compiles, and the findings about it."""
 
     compiled: CompiledDataset
     findings: tuple[Finding, ...]
 
 
 def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) -> list[CheckedDataset]:
-    """Compile datasets and look at every row. Errors are raised; what is only odd is returned.
+    """Compile datasets and check every row. Raise errors; return warnings and remarks.
 
     With a model, its capabilities are checked and its tokenizer measures the longest rows.
     """
@@ -57,7 +57,7 @@ def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) 
     try:
         compiled = compile_with_settings(datasets, values, backend)
         for one in compiled:
-            # A metric that a config names wrongly shows itself here.
+            # Wrong metric names in a config raise here.
             build_scorers(one.task)
         if backend is not None:
             tasks = [one.task for one in compiled]
@@ -72,7 +72,7 @@ def _findings(one: CompiledDataset, backend: Backend | None) -> Iterator[Finding
     if backend is not None:
         for kind, way in backend.card.ways.items():
             if kind in one.task.kinds:
-                yield Finding(False, f"{METHOD_BY_KIND[kind]} is asked for by {way}")
+                yield Finding(False, f"{METHOD_BY_KIND[kind]} is computed by {way}")
     if isinstance(one, CompiledTable):
         yield from _table_findings(one, backend)
     elif backend is not None:
@@ -115,7 +115,7 @@ def _describe_label_balance(one: CompiledTable) -> Iterator[Finding]:
     if not total:
         return
     shares = sorted(((n / total, label) for label, n in counts.items()), reverse=True)
-    # Answers given as texts are all different and have no balance to speak of.
+    # Free-text answers are all different: their balance says nothing.
     if len(shares) > 30:
         return
     listed = ", ".join(f"{label} {format_percent(share, 0)} %" for share, label in shares)
@@ -132,7 +132,7 @@ def _text_findings(task: TextTask, backend: Backend | None) -> Iterator[Finding]
         scored = sum(token.is_scored for token in tokens)
         n_tokens, n_scored, n_empty = n_tokens + len(tokens), n_scored + scored, n_empty + (not scored)
     if n_empty:
-        yield Finding(True, f"{n_empty:,} texts are too short for such windows and would fail")
+        yield Finding(True, f"{n_empty:,} texts are too short for these windows and would fail")
     yield Finding(False, f"{n_tokens:,} tokens, of which {n_scored:,} are scored")
 
 
@@ -152,18 +152,18 @@ def _sample_findings(one: CompiledTable, task: TableTask, backend: Backend | Non
         yield Finding(True, f"{n_twin_options:,} rows have two options with the same text")
     if n_padded:
         yield Finding(
-            True, f"{n_padded:,} rows have options with white space at an end, which changes tokens"
+            True, f"{n_padded:,} rows have options with leading or trailing white space, which changes tokens"
         )
     if n_leaks and task.spec.settings["shots_from"]:
         yield Finding(
-            True, f"{n_leaks:,} questions also stand among the shots; they are kept out of their own prompt"
+            True, f"{n_leaks:,} questions are also among the shots; each is left out of its own prompt"
         )
     if lengths is not None:
         yield from lengths.findings()
 
 
 class _PromptLengths:
-    """Which prompts the model cannot read whole, or not at all."""
+    """Counts the prompts that must be shortened for the model or do not fit at all."""
 
     def __init__(self, backend: Backend) -> None:
         self._context_length = backend.card.context_length
@@ -172,33 +172,34 @@ class _PromptLengths:
         self._too_long: dict[str, int] = {}
 
     def add(self, task: Task, sample: Sample) -> None:
-        """Take one sample."""
+        """Add one sample."""
         if self._context_length is None:
             return
         requests = self._fitting.requests(task, sample)
         self._n_shortened.update(dict.fromkeys((r.track for r in requests if r.n_shots_left_out), 1))
-        # What still shows an example was made to fit; of what shows none, one token of an answer must fit.
+        # A prompt that still has examples was made to fit. Without examples, one answer token must fit.
         excess = max((self._fitting.excess(_shrink_ask(r.ask)) for r in requests if not r.n_shots), default=0)
         if excess:
             self._too_long[sample.id] = self._context_length + excess
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what was found over all samples."""
+        """Yield the findings over all samples."""
         for track, n in self._n_shortened.items():
             yield Finding(
                 True,
-                f"{n:,} samples by {track} would be shown fewer examples than asked for, since the model "
-                f"reads at most {self._context_length:,} tokens, the answer included",
+                f"{n:,} samples by {track} would get fewer examples than requested: the model's context "
+                f"is {self._context_length:,} tokens, answer included",
             )
         if self._too_long:
             longest = max(self._too_long, key=lambda sample_id: self._too_long[sample_id])
             yield Finding(
                 True,
-                f"{len(self._too_long):,} prompts are longer than the model's {self._context_length:,} "
-                f"tokens and would fail; the longest is {longest} with {self._too_long[longest]:,}",
+                f"{len(self._too_long):,} prompts are longer than the model's context of "
+                f"{self._context_length:,} tokens and would fail; the longest is {longest} with "
+                f"{self._too_long[longest]:,}",
             )
 
 
 def _shrink_ask(ask: Ask) -> Ask:
-    """Return an ask with the least that makes it answerable."""
+    """Return a request with the minimum that makes it answerable."""
     return msgspec.structs.replace(ask, sampling=Sampling(max_tokens=1)) if isinstance(ask, Generate) else ask

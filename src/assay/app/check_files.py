@@ -1,7 +1,7 @@
-"""Many datasets checked at once: for each, whether it compiles, which data it lacks, or what is wrong.
+"""Check many datasets at once: whether each compiles, which data it needs, or what is wrong.
 
-Only the beginning of each is looked at, so that a folder of a hundred files takes seconds; `app.check` looks
-at every row of one.
+Only the first rows of each are read, so that a folder of a hundred files takes seconds; `app.check` reads
+every row of one dataset.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ if TYPE_CHECKING:
 
 
 ROWS_LOOKED_AT = 50
-"""Rows of each dataset, or subset of it, that are formatted and rendered."""
+"""Rows of each dataset or subset that are formatted and rendered."""
 
 
 class FileCheckResult(NamedTuple):
-    """One dataset, and what was found out about it."""
+    """The result of checking one dataset."""
 
     name: str
     state: DatasetState
     n_rows: int = 0
     n_tasks: int = 0
-    """Subsets, or 1."""
+    """Number of subsets, or 1."""
     methods: tuple[str, ...] = ()
     class_name: str | None = None
     problem: Problem | None = None
-    """What it needs, or the first thing that is wrong."""
+    """The data it needs, or the first error."""
     n_problems: int = 0
 
 
 class NamedDatasets(NamedTuple):
-    """The datasets that a person's words mean."""
+    """The datasets that the names on a command line mean."""
 
     datasets: tuple[str, ...]
     skipped: tuple[str, ...]
-    """Files of a folder that are no datasets."""
+    """Files of a folder that are not datasets."""
 
 
 def expand_datasets(names: Sequence[str], dialect: str | None) -> NamedDatasets:
-    """Put the datasets of a folder in its place; a folder without any is left as it is."""
+    """Replace folders by the datasets in them; a folder without datasets stays as it is."""
     datasets: list[str] = []
     skipped: list[str] = []
     for name in names:
@@ -76,7 +76,7 @@ def expand_datasets(names: Sequence[str], dialect: str | None) -> NamedDatasets:
 def check_files(
     datasets: Sequence[str], settings: Settings, *, with_model: bool
 ) -> Iterator[FileCheckResult]:
-    """Yield what is found out about each dataset, one after the other."""
+    """Yield the result for each dataset."""
     values = settings.values
     limit = values.limit or f"first:{ROWS_LOOKED_AT}"
     values = msgspec.structs.replace(values, limit=limit)
@@ -116,7 +116,7 @@ def _check_file(name: str, values: RunSettings, backend: Backend | None) -> File
 
 
 def _render(compiled: Sequence[CompiledDataset]) -> None:
-    """Make the prompts: a template that cannot be filled shows itself only then."""
+    """Build the prompts: templates that cannot be filled raise only here."""
     for one in compiled:
         for sample in islice(one.task.samples(), ROWS_LOOKED_AT):
             one.task.requests(sample)
@@ -127,25 +127,25 @@ _NAMED_HASH = re.compile(r"_(?P<digits>[0-9a-f]{6})$")
 
 
 class FileFinding(NamedTuple):
-    """Something about one file, or about a README that is about several."""
+    """A finding about one file, or about a README that describes several."""
 
     place: str
-    """What stands before it in a list of many files."""
+    """The prefix of the finding in a list of many files."""
     finding: Finding
 
 
 def collect_file_findings(datasets: Sequence[str], values: RunSettings) -> Iterator[FileFinding]:
-    """Yield what is found about the files of config datasets; one that does not load is told of elsewhere."""
-    named = [
+    """Yield findings about the files of config datasets; `check_files` reports those that do not load."""
+    config_names = [
         name for name in datasets if detect_dialect(name, values.dialect, values.dataset_args) == _LANGUAGE
     ]
-    if not named:
+    if not config_names:
         return
-    # A table waits for nothing of this.
+    # Tables need none of this.
     from assay.app.dataset_docs import Documentation, group_by_folder
     from assay.dialects.openicl.arguments import OPENICL_ROOT
 
-    configs = list(dict.fromkeys(ConfigName.of(name).path for name in named))
+    configs = list(dict.fromkeys(ConfigName.of(name).path for name in config_names))
     root = values.dataset_args.get(OPENICL_ROOT)
     documentation = Documentation(None if root is None else Path(root))
     for config in configs:
@@ -155,20 +155,19 @@ def collect_file_findings(datasets: Sequence[str], values: RunSettings) -> Itera
     for folder in group_by_folder(configs):
         is_whole = set(find_config_files(folder.path)) <= set(configs)
         for one in documentation.disagreements(folder):
-            # A row that is too many concerns whoever looks at all of the folder.
+            # A surplus row matters only if the whole folder is checked.
             if is_whole or folder.path / one.config in configs:
                 yield FileFinding(f"{folder.path.absolute().name}/", Finding(True, one.text))
 
 
 def _check_prompt_hash(one: ConfigDescription) -> Iterator[Finding]:
-    """Yield whether the digits at the end of a file's name are those of its prompt."""
+    """Compare the hash at the end of a file's name with the hash of its prompt."""
     written = _NAMED_HASH.search(one.path.stem)
     if written is None or one.prompt_hash is None or not one.is_of_opencompass:
         return
     if written["digits"] == one.prompt_hash:
-        yield Finding(False, f"the prompt hash of the file is {one.prompt_hash}, as its name says")
+        yield Finding(False, f"the prompt hash of the file is {one.prompt_hash}, as in its name")
     else:
-        said = (
-            f"the file's name says that its prompt hash is {written['digits']}, and it is {one.prompt_hash}"
-        )
-        yield Finding(True, f"{said}: the prompt is not the one that the file is named after")
+        name_hash = written["digits"]
+        what = f"the prompt hash in the file's name is {name_hash}, but the prompt's is {one.prompt_hash}"
+        yield Finding(True, f"{what}: the prompt has changed since the file was named")

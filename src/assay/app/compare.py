@@ -1,4 +1,4 @@
-"""Runs against each other: what `assay compare` and the pages of a comparison are made of."""
+"""Compare runs: the data of `assay compare` and of comparison pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from assay.results.store import SAMPLES
 
 
 class ComparisonWithFlips(msgspec.Struct, frozen=True):
-    """A comparison, with samples to look at."""
+    """A comparison with sample pairs to look at."""
 
     comparison: RunComparison
     flips: tuple[Flips, ...]
@@ -30,7 +30,7 @@ class ComparisonWithFlips(msgspec.Struct, frozen=True):
 def compare(
     runs: Sequence[StoredRun], methods: Sequence[str] = (), metric: str | None = None, n_flips: int = 0
 ) -> ComparisonWithFlips:
-    """Compare runs, or the methods of one; with so many samples each way that sides tell apart."""
+    """Compare runs, or the methods of one run, with up to `n_flips` differing samples in each direction."""
     paired = PairedRuns(*pair_runs_with_methods(runs, methods))
     comparison = paired.comparison(headlines_only=False)
     if metric is not None:
@@ -49,9 +49,9 @@ def compare_view(
     most: int = MOST_ROWS,
     names: Sequence[str] = (),
 ) -> CompareView:
-    """Compare runs as a page shows it, with the first `most` samples of each.
+    """Compare runs as a page shows them, with the first `most` samples of each.
 
-    `names` is what a page calls the runs when it asks a server for them.
+    `names`: the names by which a page requests the runs from a server.
     """
     chosen, _ = pair_runs_with_methods(runs, methods)
     views: dict[Path, RunView] = {}
@@ -60,17 +60,19 @@ def compare_view(
             views[run.path] = RunView(run.path, most)
             views[run.path].refresh()
     called = {run.path: name for run, name in zip(runs, names, strict=True)} if names else {}
-    found = compare(runs, methods, metric)
+    result = compare(runs, methods, metric)
     return CompareView(
-        found.comparison, [views[run.path] for run in chosen], [called[run.path] for run in chosen if called]
+        result.comparison, [views[run.path] for run in chosen], [called[run.path] for run in chosen if called]
     )
 
 
 def find_scorings(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[StoredRun]:
-    """Return scorings of one run, by their numbers or names, to be compared as runs are."""
+    """Return scorings of one run, by number or name, as runs to compare."""
     if len(runs) != 1:
-        what = f"--scorings names scorings of one run, and {_format_count(len(runs), 'run')} are named"
-        fix = "name one run; scorings of several are named by their folders: RUN/scorings/002-number"
+        what = (
+            f"--scorings selects scorings of one run, but the command names {_format_count(len(runs), 'run')}"
+        )
+        fix = "name one run; to compare scorings of several runs, name their folders: RUN/scorings/002-number"
         raise UsageError(Problem("COMPARE-003", what, fix))
     history = ScoringHistory(find_parent_run(runs[0].path) or runs[0].path)
     return [StoredRun(history.find(one).path) for one in wanted]
@@ -79,7 +81,7 @@ def find_scorings(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[Stor
 def pair_runs_with_methods(
     runs: Sequence[StoredRun], methods: Sequence[str]
 ) -> tuple[Sequence[StoredRun], list[str | None]]:
-    """Return what is compared with what: each a run and the one method of it that counts, or None for all."""
+    """Return the sides of the comparison: each a run and one of its methods, or None for all methods."""
     if len(runs) > 1 and len(methods) <= 1:
         return runs, [methods[0] if methods else None] * len(runs)
     if len(runs) == 1 and len(methods) > 1:
@@ -89,23 +91,23 @@ def pair_runs_with_methods(
     raise UsageError(
         Problem(
             "COMPARE-003",
-            f"{_format_count(len(runs), 'run')} and {_format_count(len(methods), 'method')} are nothing to compare",
-            "name two runs or more, with one method for all of them or one for each; or one run and its "
-            "methods: --methods ppl,gen, or its scorings: --scorings 1,2",
+            f"cannot compare {_format_count(len(runs), 'run')} and {_format_count(len(methods), 'method')}",
+            "name at least two runs, with one method for all or one for each; or one run and its methods "
+            "(--methods ppl,gen) or its scorings (--scorings 1,2)",
         )
     )
 
 
 def _select_metric(comparison: RunComparison, metric: str) -> RunComparison:
-    """Return the comparison by one metric, in the place of those that the tasks are judged by."""
+    """Return the comparison by one metric instead of the tasks' headline metrics."""
     chosen = [one for one in comparison.metrics if one.metric == metric]
     if not chosen:
         names = list(dict.fromkeys(one.metric for one in comparison.metrics))
         raise UsageError(
             Problem(
                 "COMPARE-004",
-                f"no two of them have a metric {metric!r}{suggest_name(metric, names)}",
-                f"the metrics are {listing(names)}",
+                f"no two of the runs share a metric {metric!r}{suggest_name(metric, names)}",
+                f"choose one of {listing(names)}",
             )
         )
     heads = tuple(msgspec.structs.replace(one, is_headline=True) for one in chosen)
@@ -126,19 +128,19 @@ def _flip(first: Score, second: Score, questions: dict[str, str]) -> Flip:
 
 
 def _questions(run: StoredRun, task: str, wanted: set[str]) -> dict[str, str]:
-    """Return the beginnings of some samples' questions, by their ids."""
-    found: dict[str, str] = {}
+    """Return the beginnings of the questions of some samples, by sample id."""
+    questions: dict[str, str] = {}
     if not wanted:
-        return found
+        return questions
     decode = msgspec.json.Decoder(SampleLine).decode
     with open(run.path / SAMPLES, "rb") as lines:
         for raw in lines:
             line = decode(raw)
             if line.task == task and line.sample.id in wanted:
-                found[line.sample.id] = truncate_line(find_question(line), QUESTION_CHARS)
-                if len(found) == len(wanted):
+                questions[line.sample.id] = truncate_line(find_question(line), QUESTION_CHARS)
+                if len(questions) == len(wanted):
                     break
-    return found
+    return questions
 
 
 def _format_count(n: int, noun: str) -> str:

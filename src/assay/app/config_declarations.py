@@ -1,4 +1,4 @@
-"""What configs say of a run beside its tasks: who judges, where the person names nobody, and groups."""
+"""Declarations of configs about a run besides its tasks: the default judge, and summary groups."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
     from assay.dialects.openicl.models import ModelConfig
 
 _MODEL, _ADDRESS, _KEY = "OC_JUDGE_MODEL", "OC_JUDGE_API_BASE", "OC_JUDGE_API_KEY"
-"""The environment in which OpenCompass looks for a judge that a config leaves open."""
+"""Environment variables in which OpenCompass looks for a judge that a config leaves open."""
 
 
 class ConfigJudge(NamedTuple):
     """The judge that configs name."""
 
     judge: ModelConfig | None
-    """The first of several."""
+    """The first, if there are several."""
     notes: tuple[str, ...] = ()
-    """What to know where there are several."""
+    """A note if there are several."""
 
 
 def load_configs(datasets: Sequence[str], values: RunSettings) -> list[LoadedConfig]:
-    """Return the configs among some datasets, each once; none where no dataset is written so."""
-    named = [
+    """Return the configs among some datasets, each once."""
+    config_names = [
         name for name in datasets if detect_dialect(name, values.dialect, values.dataset_args) == "openicl"
     ]
-    if not named:
+    if not config_names:
         return []
-    # Imported when used, as the languages themselves are.
+    # Imported here, like the dialects themselves.
     from assay.dialects.openicl.arguments import parse_config_arguments
     from assay.dialects.openicl.config.loading import ConfigFiles
     from assay.dialects.openicl.detect import ConfigName
 
-    paths = dict.fromkeys(ConfigName.of(name).path for name in named)
+    paths = dict.fromkeys(ConfigName.of(name).path for name in config_names)
     return [ConfigFiles(parse_config_arguments(values.dataset_args, path).root).load(path) for path in paths]
 
 
 def read_summary_groups(configs: Sequence[LoadedConfig], tasks: Collection[str]) -> tuple[SummaryGroup, ...]:
-    """Return the groups of configs, those of which every subset is evaluated."""
+    """Return the groups of configs whose subsets are all evaluated."""
     groups: dict[str, SummaryGroup] = {}
     for config in configs:
         from assay.dialects.openicl.summary import read_summary
@@ -60,18 +60,18 @@ def read_summary_groups(configs: Sequence[LoadedConfig], tasks: Collection[str])
 
 def find_config_judge(configs: Sequence[Mapping[str, Any]]) -> ConfigJudge:
     """Return the first judge that the values of some configs name."""
-    found = [entry for one in configs for entry in _find_judge_entries(one)]
-    different = [entry for at, entry in enumerate(found) if entry not in found[:at]]
+    entries = [entry for values in configs for entry in _find_judge_entries(values)]
+    different = [entry for at, entry in enumerate(entries) if entry not in entries[:at]]
     if not different:
         return ConfigJudge(None)
     from assay.dialects.openicl.models import read_models
 
-    several = f"{len(different)} judges are named in the configs; the first grades all answers"
+    several = f"the configs name {len(different)} judges; the first one grades all answers"
     return ConfigJudge(read_models(different[:1], "the judge:")[0], (several,) if len(different) > 1 else ())
 
 
 def find_judge_model(datasets: Sequence[str], values: RunSettings) -> str | None:
-    """Return the judge that the configs among some datasets name, as a person would name it."""
+    """Return the judge that the configs among some datasets name, as a model name for the command line."""
     judge = find_config_judge([config.values for config in load_configs(datasets, values)]).judge
     return None if judge is None else judge.model
 
@@ -79,7 +79,7 @@ def find_judge_model(datasets: Sequence[str], values: RunSettings) -> str | None
 def apply_config_judge(
     configs: Sequence[LoadedConfig], values: RunSettings
 ) -> tuple[RunSettings, tuple[str, ...]]:
-    """Return the settings with the judge that configs name, if one does, and what to know of it."""
+    """Return the settings with the judge that configs name, if any, and notes about it."""
     judge, notes = find_config_judge([config.values for config in configs])
     if judge is None:
         return values, ()
@@ -87,7 +87,7 @@ def apply_config_judge(
 
 
 def export_model_key(model: ModelConfig) -> dict[str, str]:
-    """Return a model's arguments, with an API key moved from the config to this process's environment."""
+    """Return a model's arguments, with its API key moved from the config to this process's environment."""
     if model.secret is None:
         return model.model_args
     variable = "ASSAY_KEY_OF_" + (re.sub(r"[^A-Z0-9]+", "_", model.abbr.upper()).strip("_") or "MODEL")
@@ -96,7 +96,7 @@ def export_model_key(model: ModelConfig) -> dict[str, str]:
 
 
 def _find_judge_entries(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the models that stand in a judge's place in a config."""
+    """Yield the judge models of a config."""
     if isinstance(value, Mapping):
         for key, one in value.items():
             if key in ("judge_cfg", "judge_model") and isinstance(one, Mapping):
@@ -111,8 +111,8 @@ def _find_judge_entries(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _read_environment_judge() -> Iterator[Mapping[str, Any]]:
-    """Yield the judge that the environment names: OpenCompass's way where `judge_cfg` is empty."""
+    """Yield the judge that the environment names, as OpenCompass does if `judge_cfg` is empty."""
     model = os.environ.get(_MODEL)
     if model:
-        said = {"openai_api_base": os.environ.get(_ADDRESS), "key": os.environ.get(_KEY)}
-        yield {"type": "OpenAISDK", "abbr": "judge", "path": model} | {k: v for k, v in said.items() if v}
+        extra = {"openai_api_base": os.environ.get(_ADDRESS), "key": os.environ.get(_KEY)}
+        yield {"type": "OpenAISDK", "abbr": "judge", "path": model} | {k: v for k, v in extra.items() if v}

@@ -1,6 +1,6 @@
-"""The README of a config dataset and the configs beside it: where they disagree, and the page put right.
+"""The READMEs of config datasets: find disagreements with the configs, and correct the pages.
 
-Its table of tasks has a row for each config; files that only name another config need none.
+The task table of a README has a row for each config. Files that only import another config need none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_DATASETS = "datasets"
 
 
 def find_value_names(name: str, module: str, arguments: Mapping[str, Any]) -> Sequence[str] | None:
-    """Return what an evaluator calls its values, counts aside; None where the name is unknown."""
+    """Return the names of an evaluator's values, without counts; None if the name is unknown."""
     if name == _JUDGE:
         kind = (arguments.get(_READING) or {}).get("type", _USUAL_READING)
         name = getattr(kind, "name", kind)
@@ -46,56 +46,56 @@ _COMPARED: dict[Column, str] = {
     "shots": "few-shot",
     "format": "prompt format",
 }
-"""The columns that are compared, as a sentence calls them."""
+"""The compared columns, as they are called in sentences."""
 
 
 class Disagreement(NamedTuple):
-    """Something that a page says and a config does not, or the other way round."""
+    """A difference between a page and a config."""
 
     page: Path
     config: str
-    """The config's file, seen from the page."""
+    """The config's file, relative to the page."""
     text: str
-    """What is wrong, with what each says."""
+    """What is wrong, with the values of both."""
     place: tuple[TaskTable, Row] | None = None
-    """The row that is wrong; None: there is none."""
+    """The wrong row; None: the row is missing."""
     column: Column | None = None
-    """The cell that is wrong; None: all of the row is."""
+    """The wrong cell; None: the whole row is wrong."""
     right: str = ""
     """What the cell should say."""
 
 
 class DocumentedPage(NamedTuple):
-    """A page, what is wrong with it, and what it should be."""
+    """A page, its disagreements, and its corrected text."""
 
     path: Path
     is_new: bool
-    """Whether there is no such file yet."""
+    """Whether the file does not exist yet."""
     disagreements: tuple[Disagreement, ...]
     text: str
-    """The whole page, put right."""
+    """The whole corrected page."""
 
 
 class DocumentedFolder(NamedTuple):
-    """A dataset: the folder of its README, and its configs there or in folders of it."""
+    """A dataset: the folder of its README, and its configs there or in subfolders."""
 
     path: Path
     configs: tuple[Path, ...]
 
 
 class Documentation:
-    """The pages of datasets; what is wrong with a config that does not load is kept and hinders no other."""
+    """The pages of datasets. Errors of configs that do not load are collected and do not affect others."""
 
     def __init__(self, root: Path | None) -> None:
-        """Take a checkout whose evaluators configs name; None: the one above each config."""
+        """`root`: a checkout with the evaluators that configs name; None: the one above each config."""
         self._describer = ConfigDescriber(root, find_value_names)
         self._known: dict[Path, ConfigDescription | None] = {}
         self.errors: list[AssayError] = []
 
     def pages(self, folder: DocumentedFolder) -> Iterator[DocumentedPage]:
-        """Yield the pages of a dataset; where there is none, a new one."""
+        """Yield the pages of a dataset; a new one if there is none."""
         described = self._describe_all(folder)
-        # Beside the README there may be others, of other languages or about other things.
+        # Next to the README there may be others, in other languages or about other things.
         others = [
             path for path in _pages(folder.path) if path.name != _NEW_PAGE and ReadmePage(_read(path)).tables
         ]
@@ -104,11 +104,12 @@ class Documentation:
             if is_new and (others or all(one.hands_on is not None for one in described)):
                 continue
             page = ReadmePage(f"# {_name(folder)}\n" if is_new else _read(path))
-            found = tuple(_disagreements(path, page, folder, described))
-            yield DocumentedPage(path, is_new, found, _correct_page(page, folder, found, described))
+            differences = tuple(_disagreements(path, page, folder, described))
+            text = _correct_page(page, folder, differences, described)
+            yield DocumentedPage(path, is_new, differences, text)
 
     def disagreements(self, folder: DocumentedFolder) -> Iterator[Disagreement]:
-        """Yield where the tables of tasks of a dataset's pages disagree with its configs."""
+        """Yield the disagreements between the task tables of a dataset's pages and its configs."""
         described = self._describe_all(folder)
         for path in _pages(folder.path):
             page = ReadmePage(_read(path))
@@ -116,7 +117,7 @@ class Documentation:
                 yield from _disagreements(path, page, folder, described)
 
     def described(self, config: Path) -> ConfigDescription | None:
-        """Return what a config says of its task; None where it does not load."""
+        """Return what a config says about its task; None if it does not load."""
         if config not in self._known:
             try:
                 self._known[config] = self._describer.describe(config)
@@ -130,7 +131,7 @@ class Documentation:
 
 
 def find_documented_folders(name: str) -> list[DocumentedFolder]:
-    """Return the datasets that a person named: by their folder, by one above, or by one of the configs."""
+    """Return the datasets of a name: their folder, a folder above, or one of the configs."""
     path = ConfigName.of(name).path
     if is_config(name):
         home = _find_readme_folder(path)
@@ -139,31 +140,31 @@ def find_documented_folders(name: str) -> list[DocumentedFolder]:
         )
     configs = find_config_files(path)
     if not configs:
-        what = f"{_describe_named_path(name, path)}; tables of tasks are in the READMEs of config datasets"
-        fix = "name a folder of configs or a config, as AISBench and OpenCompass have them"
+        what = f"{_describe_named_path(name, path)}; only READMEs of config datasets have task tables"
+        fix = "name a folder of configs or a config of AISBench or OpenCompass"
         raise UsageError(Problem("USAGE-010", what, fix, Origin(name)))
     return group_by_folder(configs)
 
 
 def _describe_named_path(name: str, path: Path) -> str:
-    """Return what was named in the place of a config dataset."""
-    if (language := detect_dialect(name, None, {})) != TABLE:
-        return f"this is {DIALECT_REGISTRY[language].noun}"
+    """Return what was named instead of a config dataset."""
+    if (dialect := detect_dialect(name, None, {})) != TABLE:
+        return f"this is {DIALECT_REGISTRY[dialect].noun}"
     if not path.exists():
-        return "there is no such file or folder"
-    return "there is no config in this folder" if path.is_dir() else "this is no config"
+        return "the file or folder does not exist"
+    return "there is no config in this folder" if path.is_dir() else "this is not a config"
 
 
 def group_by_folder(configs: Iterable[Path]) -> list[DocumentedFolder]:
     """Return the datasets that configs belong to."""
-    found: dict[Path, list[Path]] = {}
+    folders: dict[Path, list[Path]] = {}
     for config in configs:
-        found.setdefault(_find_readme_folder(config), []).append(config)
-    return [DocumentedFolder(folder, tuple(members)) for folder, members in found.items()]
+        folders.setdefault(_find_readme_folder(config), []).append(config)
+    return [DocumentedFolder(folder, tuple(members)) for folder, members in folders.items()]
 
 
 def _find_readme_folder(config: Path) -> Path:
-    """Return the folder of a config's README: its own, or the one above where a table of tasks is there."""
+    """Return the folder of a config's README: its own, or the one above if that has a task table."""
     own, above = config.parent, config.parent.parent
     if not _pages(own) and any(ReadmePage(_read(path)).tables for path in _pages(above)):
         return above
@@ -181,10 +182,10 @@ def _disagreements(
                 rows.setdefault(there[0], []).append((table, row))
             else:
                 name = row.configs[0]
-                what = f"{path.name} has a row for {name}, and there is no such file"
+                what = f"{path.name} has a row for {name}, but this file does not exist"
                 yield Disagreement(path, name, what, (table, row))
     names = {one.path.relative_to(folder.path).as_posix(): one for one in described}
-    # Who lists a file that only names a config has listed that config.
+    # A row for a file that only imports a config also covers that config.
     listed = {base for name in rows if name in names for base in names[name].hands_on or ()}
     for name, one in names.items():
         if name not in rows and one.hands_on is None and one.path not in listed:
@@ -192,30 +193,30 @@ def _disagreements(
         for table, row in rows.get(name, ()):
             right = build_row_cells(one, _name(folder), name, is_chinese=table.is_chinese)
             for column, called in _COMPARED.items():
-                said = row.cells.get(column)
-                if said is None or is_cell_correct(column, said, one):
+                text = row.cells.get(column)
+                if text is None or is_cell_correct(column, text, one):
                     continue
-                if column == "task" and _is_another_name(said, one, names):
+                if column == "task" and _is_another_name(text, one, names):
                     continue
-                what = f"{path.name} says {called} {said!r} of {name}, and the config {right[column]!r}"
+                what = f"{path.name} has {called} {text!r} for {name}, but the config has {right[column]!r}"
                 yield Disagreement(path, name, what, (table, row), column, right[column])
 
 
-def _is_another_name(said: str, one: ConfigDescription, names: Mapping[str, ConfigDescription]) -> bool:
-    """Whether a task's name is that of a file which only names the config."""
-    place = one.path.with_name(f"{said}.py")
+def _is_another_name(task: str, one: ConfigDescription, names: Mapping[str, ConfigDescription]) -> bool:
+    """Return whether a task's name is that of a file that only imports the config."""
+    place = one.path.with_name(f"{task}.py")
     return any(other.path == place and one.path in (other.hands_on or ()) for other in names.values())
 
 
 def _correct_page(
     page: ReadmePage,
     folder: DocumentedFolder,
-    found: Sequence[Disagreement],
+    differences: Sequence[Disagreement],
     described: Sequence[ConfigDescription],
 ) -> str:
     edit = ReadmeEdit(page)
-    lacking = {one.config for one in found if one.place is None}
-    for one in found:
+    lacking = {one.config for one in differences if one.place is None}
+    for one in differences:
         if one.place is not None and one.column is None:
             edit.remove(one.place[1])
         elif one.place is not None and one.column is not None:
@@ -246,10 +247,10 @@ def _name(folder: DocumentedFolder) -> str:
 
 
 def _read(path: Path) -> str:
-    # What is no UTF-8 in a page comes out as it went in.
+    # Bytes that are not UTF-8 are preserved.
     return path.read_bytes().decode("utf-8", errors="surrogateescape")
 
 
 def write_readme(page: DocumentedPage) -> None:
-    """Write a page, put right; bytes that were not changed stay as they were."""
+    """Write a corrected page; unchanged bytes stay the same."""
     page.path.write_bytes(page.text.encode("utf-8", errors="surrogateescape"))

@@ -1,4 +1,4 @@
-"""The datasets that a folder holds, in any language, as a person would name each; nothing is compiled."""
+"""List the datasets in a folder, in any dialect, as a person would name each; compiles nothing."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from assay.core.origin import Origin
 from assay.sources.files import find_suffix
 
 _DEPTH = 3
-"""So many folders deep datasets are looked for."""
+"""Depth of the search in subfolders."""
 _NOT_LOOKED_INTO = ("runs", "node_modules", "site-packages")
 _DESCRIBES = (".meta.json", "hub.json", "package.json", "package-lock.json")
-"""Files that say something about others."""
+"""Files that describe others."""
 
 
 class ListedDataset(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One dataset."""
+    """One dataset in a folder."""
 
     name: str
-    """What `assay run` takes."""
+    """The name that `assay run` takes."""
     dialect: str
     about: str = ""
-    """What it tests, where a registry says so."""
+    """What it tests, if a registry says so."""
     metrics: tuple[str, ...] = ()
     headline: str | None = None
     """The metric that a leaderboard shows."""
 
 
 def list_folder_datasets(folder: Path) -> list[ListedDataset]:
-    """Return the datasets of a folder and of the folders in it."""
+    """Return the datasets in a folder and its subfolders."""
     if not folder.is_dir():
-        what = "this is a file, not a folder" if folder.exists() else "there is no such folder"
+        what = "this is a file, not a folder" if folder.exists() else "the folder does not exist"
         raise UsageError(Problem("USAGE-004", what, "name a folder", Origin(str(folder))))
-    # A language may find its datasets in folders that are looked into as well.
+    # A dialect may also find its datasets in subfolders that are searched as well.
     return list({one.name: one for one in _iterate_datasets(folder, _DEPTH)}.values())
 
 
 def list_folder_tables(folder: Path) -> list[ListedDataset]:
-    """Return the tables of a folder and of the folders in it, without running any file."""
+    """Return the tables in a folder and its subfolders, without running any file."""
     return list(_tables(folder, _DEPTH))
 
 
@@ -62,15 +62,15 @@ def _tables(folder: Path, depth: int) -> Iterator[ListedDataset]:
 
 def _iterate_datasets(folder: Path, depth: int) -> Iterator[ListedDataset]:
     name = str(folder)
-    language = detect_dialect(name, None, {})
+    dialect = detect_dialect(name, None, {})
     members = list_members(name, None)
-    if language != TABLE:
-        yield from _iterate_dialect_datasets(folder, language)
+    if dialect != TABLE:
+        yield from _iterate_dialect_datasets(folder, dialect)
         if not _has_member_folders(folder, members):
             return
     else:
         yield from (ListedDataset(member, detect_dialect(member, None, {})) for member in members)
-    # Beside folders that are datasets there may be others, in another language.
+    # Next to folders that are datasets there may be others, in another dialect.
     inside = sorted(path for path in folder.iterdir() if str(path) not in members)
     yield from (ListedDataset(str(path), TABLE) for path in inside if path.is_file() and _is_table(path))
     if depth:
@@ -80,17 +80,17 @@ def _iterate_datasets(folder: Path, depth: int) -> Iterator[ListedDataset]:
 
 
 def _has_member_folders(folder: Path, members: Sequence[str]) -> bool:
-    """Whether the datasets of a folder are folders in it, and not all that it is about."""
+    """Return whether the datasets of a folder are subfolders, next to which there may be others."""
     return any(Path(member).is_dir() and Path(member).parent == folder for member in members)
 
 
-def _iterate_dialect_datasets(folder: Path, language: str) -> Iterator[ListedDataset]:
+def _iterate_dialect_datasets(folder: Path, dialect: str) -> Iterator[ListedDataset]:
     registered = {f"{folder}:{one.name}": one for one in list_registered_datasets(folder)}
-    for name in DIALECT_REGISTRY[language].members(str(folder)) or [str(folder)]:
+    for name in DIALECT_REGISTRY[dialect].members(str(folder)) or [str(folder)]:
         if name not in registered:
-            yield ListedDataset(name, language)
+            yield ListedDataset(name, dialect)
     for name, one in registered.items():
-        yield ListedDataset(name, language, one.explain, tuple(one.metrics), one.headline)
+        yield ListedDataset(name, dialect, one.explain, tuple(one.metrics), one.headline)
 
 
 def _is_table(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""What became of one of many datasets that were looked at or prepared together."""
+"""The state of one dataset among many that were checked or prepared together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class DatasetState(StrEnum):
-    """Whether a dataset is fine, lacks data or has a mistake in it."""
+    """Whether a dataset is fine, needs data or contains an error."""
 
     OK = "ok"
     NEEDS_DATA = "needs data"

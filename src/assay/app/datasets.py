@@ -1,4 +1,4 @@
-"""From the name of a dataset to compiled tasks: files, configs, and names under a data root."""
+"""Compile datasets from their names: files, configs, and names under a data root or on the hub."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from assay.dialects.openicl.config.entry import TableEntry
 
 _OF_CONFIG = re.compile(r"\w*dataset\w*|models|summarizer|\w*infer_cfg|\w*reader_cfg|read_base")
-"""What a config assigns or imports."""
+"""Names that a config assigns or imports."""
 _SPLITS = ("train", "training", "validation", "valid", "val", "dev", "test")
 
 
 class LocatedTable(NamedTuple):
-    """One table to compile, and what a config said about it."""
+    """One table to compile, and what its config declares about it."""
 
     path: str
     said: TableMeta
@@ -50,7 +50,7 @@ class LocatedTable(NamedTuple):
     """Its name under the data root."""
     config: str | None = None
     notes: tuple[str, ...] = ()
-    """What a person should know of where it was found."""
+    """Notes about where it was found."""
 
 
 def compile_datasets(
@@ -64,15 +64,15 @@ def compile_datasets(
     dialect: str | None = None,
     backend: Backend | None = None,
 ) -> list[CompiledDataset]:
-    """Compile every dataset named, each under a name of its own."""
+    """Compile all named datasets; every task gets a unique name."""
     if not names:
-        raise UsageError(Problem("USAGE-004", "no dataset was named", "assay run data.csv"))
+        raise UsageError(Problem("USAGE-004", "no dataset is named", "name one: assay run data.csv"))
     names = tuple(map(_normalize_spelling, names))
     hub = None if data_root is None else LocalHub(Path(data_root))
     flags = to_meta(dict(said), Origin("(command line)"))
     dialects = {name: detect_dialect(name, dialect, settings.dataset_args) for name in names}
     described = said if meta is None else {**said, "meta": meta}
-    # A dataset that is not there is told first: what flags mean to it, nobody can say.
+    # Report missing datasets first: without one, nobody knows which flags apply to it.
     is_bare = not said and meta is None
     tables = {
         name: locate(name, hub, split, uses_eval_file=is_bare) for name in names if dialects[name] == TABLE
@@ -80,17 +80,21 @@ def compile_datasets(
     check_used_settings(set(dialects.values()), settings, described, split)
     if meta is not None and sum(map(len, tables.values())) > 1:
         raise UsageError(
-            Problem("USAGE-004", "--meta describes one dataset", "name one dataset, or drop --meta")
+            Problem(
+                "USAGE-004",
+                "--meta describes one dataset, but several are named",
+                "name one dataset, or remove --meta",
+            )
         )
     around = CompileContext(hub, backend, {})
     compiled: list[CompiledDataset] = []
     for name in names:
-        found: list[CompiledDataset] = []
+        tasks: list[CompiledDataset] = []
         if dialects[name] != TABLE:
             with noting_reads() as reads:
-                found += DIALECT_REGISTRY[dialects[name]].compile(name, settings, around)
-            notes = record_reads(found, reads)
-            found = [noted for one in found for noted in _add_notes([one], notes)]
+                tasks += DIALECT_REGISTRY[dialects[name]].compile(name, settings, around)
+            notes = record_reads(tasks, reads)
+            tasks = [noted for one in tasks for noted in _add_notes([one], notes)]
         for one in tables.get(name, ()):
 
             def find_split(path: str, wanted: str, one: LocatedTable = one) -> str:
@@ -101,16 +105,16 @@ def compile_datasets(
                     one.path, settings, flags.over(one.said), around, meta_file=meta, find_split=find_split
                 )
             record_reads([table], reads)
-            found += _add_notes([table], one.notes)
-        if not found:
+            tasks += _add_notes([table], one.notes)
+        if not tasks:
             what = f"there is no dataset in {name!r}"
-            raise UsageError(Problem("USAGE-004", what, "name a file or a config that has one"))
-        compiled += _add_notes(found, format_ignored_settings(dialects[name], settings, described, split))
+            raise UsageError(Problem("USAGE-004", what, "name a file or a config that contains one"))
+        compiled += _add_notes(tasks, format_ignored_settings(dialects[name], settings, described, split))
     return _require_unique_names(compiled)
 
 
 def _add_notes(compiled: list[CompiledDataset], notes: tuple[str, ...]) -> list[CompiledDataset]:
-    """Return tasks of one name, of which the first tells what goes for all."""
+    """Add notes that apply to all tasks of one name to the first of them."""
     if not notes:
         return compiled
     first: Any = compiled[0]
@@ -118,7 +122,7 @@ def _add_notes(compiled: list[CompiledDataset], notes: tuple[str, ...]) -> list[
 
 
 def _normalize_spelling(name: str) -> str:
-    """Return a name with its file as the disk spells it: `file`, `file:selection` or `name=file`."""
+    """Return a name with its file spelled as on disk: `file`, `file:selection` or `name=file`."""
     require_text(name)
     if name.isascii():
         return name
@@ -133,9 +137,9 @@ def _normalize_spelling(name: str) -> str:
 def locate(
     name: str, hub: LocalHub | None, split: str | None, *, uses_eval_file: bool = True
 ) -> list[LocatedTable]:
-    """Find what a person named: a path, `name:config,config` under the data root, or a name on the hub.
+    """Find a named dataset: a path, `name:config,config` under the data root, or a name on the hub.
 
-    `uses_eval_file`: whether a name on the hub alone means the tasks of its `eval.yaml`, where it has one.
+    `uses_eval_file`: whether a plain hub name means the tasks of the repository's `eval.yaml`, if it has one.
     """
     path = Path(name)
     if path.suffix == ".py" and path.is_file():
@@ -161,7 +165,7 @@ def locate(
                     "SOURCE-001",
                     f"there is no file {name!r}{suggest_name(name, _siblings(path))}",
                     "give the path of a table, or the name of a dataset on the hub, such as openai/gsm8k; "
-                    "for one in a folder of datasets also give --data-root DIR",
+                    "for a dataset in a local folder, also give --data-root DIR",
                     Origin(name),
                 )
             )
@@ -177,7 +181,7 @@ def _is_under_data_root(hub: LocalHub, name: HubName) -> bool:
 
 
 def _explain_missing_dataset(name: str, error: DatasetMissing) -> DatasetMissing:
-    """Return the error of a name that is no file either, where the hub does not know the dataset."""
+    """Return the error for a name that is neither a file nor a dataset on the hub."""
     problem = error.problems[0]
     if problem.code in ("HUB-003", "HUB-004", "HUB-005", "HUB-012"):
         return error
@@ -199,7 +203,7 @@ def _locate_under_root(name: str, hub: LocalHub, split: str | None) -> list[Loca
 
 
 def _locate_eval_tasks(name: str, split: str | None) -> list[LocatedTable] | None:
-    """Return the tasks of an `eval.yaml`, or of a folder that has one; None where it is neither."""
+    """Return the tasks of an `eval.yaml`, or of a folder that has one; None if the name is neither."""
     whole, ids = (name, "") if Path(name).exists() else name.rpartition(":")[::2]
     path = Path(whole) / EVAL_FILE if Path(whole).is_dir() else Path(whole)
     if not whole or not is_eval_file(path):
@@ -225,17 +229,17 @@ def _config(task: EvalTask) -> str | None:
 
 
 def _require_one_file(files: tuple[Path, ...], shown: Path, folder: Path) -> Path:
-    """Return a file as the person would name it; a table in several shards is an error."""
+    """Return the only file, relative to `shown`; raise if the table has several shards."""
     if len(files) > 1:
         what = (
             f"the data are in {len(files)} files: {listing(str(file.relative_to(folder)) for file in files)}"
         )
-        raise AuthorError(Problem("SOURCE-010", what, "write them into one file", Origin(str(folder))))
+        raise AuthorError(Problem("SOURCE-010", what, "merge them into one file", Origin(str(folder))))
     return shown / files[0].relative_to(folder)
 
 
 def _require_datasets(path: Path) -> None:
-    """Reject a program that is neither a class nor a config; what is wrong with a config, its loader says."""
+    """Raise if a program defines neither a dataset class nor a config; its loader reports config errors."""
     try:
         body = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError):
@@ -251,9 +255,9 @@ def _require_datasets(path: Path) -> None:
             "USAGE-004",
             f"there is no dataset in {str(path)!r}: it has no class that extends MultipleChoiceDataset, "
             "GenerationDataset, Task or another dataset class, and no list called datasets"
-            + (f"; {classes[0]!r} extends none of these" if classes else ""),
+            + (f"; {classes[0]!r} extends none of them" if classes else ""),
             "extend one of these classes, or write datasets = [...]; "
-            "`assay new NAME --like llmbox` writes a class to start from",
+            "`assay new NAME --like llmbox` creates a class to start from",
             Origin(str(path)),
         )
     )
@@ -264,8 +268,8 @@ def _siblings(path: Path) -> list[str]:
 
 
 def _locate_config_tables(name: str) -> list[LocatedTable]:
-    """Return the tables that a config names, which needs no code for them."""
-    # Imported when used: a table itself has not to wait for the loader of configs.
+    """Return the tables that a config names; they need no code."""
+    # Imported here so that plain tables do not wait for the config loader.
     from assay.dialects.openicl.config.entry import TableEntry
     from assay.dialects.openicl.entries import ENTRY_CODE as NO_LIST
     from assay.dialects.openicl.entries import load_entries
@@ -284,7 +288,7 @@ def _locate_config_tables(name: str) -> list[LocatedTable]:
 
 
 def locate_config_table(entry: TableEntry, config: Path, where: Origin) -> LocatedTable:
-    """Return a table of a config: its path counts from the working folder, or else from the config's."""
+    """Return a table of a config; its path is relative to the working folder, else to the config's folder."""
     here, beside = find_on_disk(Path(entry.path)), find_on_disk(config.parent / entry.path)
     path = beside if not here.exists() and beside.exists() else here
     said = to_meta({"abbr": entry.abbr, **entry.said}, where)
@@ -309,7 +313,7 @@ def _find_other_split(one: LocatedTable, path: str, split: str, hub: LocalHub | 
     for known in _SPLITS:
         word = re.compile(rf"(?<![A-Za-z]){known}(?![A-Za-z])")
         if word.search(path):
-            # mmlu has test/anatomy_test.csv beside dev/anatomy_dev.csv: every mention is replaced.
+            # mmlu has test/anatomy_test.csv next to dev/anatomy_dev.csv: replace every mention.
             parts = Path(path).parts
             for depth in range(1, len(parts) + 1):
                 other = Path(*parts[:-depth], *(word.sub(split, part) for part in parts[-depth:]))
@@ -319,16 +323,16 @@ def _find_other_split(one: LocatedTable, path: str, split: str, hub: LocalHub | 
     raise AuthorError(
         Problem(
             "SOURCE-010",
-            f"--shots-from {split!r} is neither a file nor a split beside this one"
+            f"--shots-from {split!r} is neither a file nor a split next to this file"
             + (f"; looked for {listing(dict.fromkeys(tried))}" if tried else ""),
-            "give the path of the file that holds the examples",
+            "give the path of the file that contains the examples",
             Origin(path),
         )
     )
 
 
 def _require_unique_names(compiled: list[CompiledDataset]) -> list[CompiledDataset]:
-    """Refuse two tasks of one name: their results could not be told apart."""
+    """Raise if two tasks have the same name: their results could not be distinguished."""
     counts = Counter(one.task.spec.name for one in compiled)
     twice = [name for name, count in counts.items() if count > 1]
     if not twice:
@@ -337,7 +341,7 @@ def _require_unique_names(compiled: list[CompiledDataset]) -> list[CompiledDatas
     raise AuthorError(
         Problem(
             "TABLE-014",
-            f"{counts[twice[0]]} datasets are called {twice[0]!r}: {listing(sources)}",
-            'give each an "abbr" of its own in its meta file or config entry',
+            f"{counts[twice[0]]} datasets have the name {twice[0]!r}: {listing(sources)}",
+            'give each its own "abbr" in its meta file or config entry',
         )
     )

@@ -1,7 +1,7 @@
-"""The languages that datasets are written in: how each is recognised, and what compiles it.
+"""The dialects that datasets are written in: how to recognise and compile each of them.
 
-A language is imported when one of its datasets is compiled, so that a table waits for no other language's
-libraries. Recognising looks at names and files alone.
+A dialect is imported when one of its datasets is compiled, so that a table does not wait for the libraries of
+other dialects. Recognition uses only names and files.
 """
 
 from __future__ import annotations
@@ -29,47 +29,47 @@ TABLE = "table"
 
 
 class Dialect(NamedTuple):
-    """A language, tables aside: those are described on the command line and compiled by `app.datasets`."""
+    """A dialect other than tables, which are described by flags and compiled by `app.datasets`."""
 
     recognises: Callable[[str], bool]
-    """Whether what a person named is written in it."""
+    """Return whether a named dataset is written in it."""
     members: Callable[[str], Sequence[str]]
-    """The datasets in a folder of many, as a person would name each; none where it is one dataset,
-    or holds none."""
+    """List the datasets in a folder of many, as a person would name each; empty if the folder is one dataset
+    or contains none."""
     compile: Callable[[str, TaskSettings, CompileContext], Sequence[CompiledDataset]]
     understands: frozenset[str]
-    """The settings that mean something to it, of those that do not mean something to all."""
+    """The settings that apply to it, among those that do not apply to all dialects."""
     instead: Mapping[str, str]
-    """What to do in place of a setting that it does not understand."""
+    """What to do instead of a setting that does not apply to it."""
     noun: str
     """What a dataset in it is called."""
 
 
-def detect_dialect(name: str, asked: str | None, dataset_args: Mapping[str, str]) -> str:
-    """Return the language that a dataset is written in: the one that was named, or what its file shows."""
-    if asked is None:
-        # A file of rows may be anybody's; whoever names a transform says whose it is.
+def detect_dialect(name: str, requested: str | None, dataset_args: Mapping[str, str]) -> str:
+    """Return the dialect of a dataset: the requested one, or the one its file shows."""
+    if requested is None:
+        # A file of rows fits several dialects; a transform makes it UltraEval's.
         of_rows = "ultraeval" if "transform" in dataset_args else TABLE
-        return next((one for one, language in DIALECT_REGISTRY.items() if language.recognises(name)), of_rows)
-    if asked not in DIALECTS:
+        return next((name_ for name_, known in DIALECT_REGISTRY.items() if known.recognises(name)), of_rows)
+    if requested not in DIALECTS:
         raise UsageError(
             Problem(
                 "USAGE-004",
-                f"there is no dialect {asked!r}{suggest_name(asked, DIALECTS)}",
-                f"use one of {listing(DIALECTS)}, or leave --dialect away",
+                f"there is no dialect {requested!r}{suggest_name(requested, DIALECTS)}",
+                f"use one of {listing(DIALECTS)}, or remove --dialect",
             )
         )
-    return asked
+    return requested
 
 
-def list_members(name: str, asked: str | None) -> Sequence[str]:
-    """Return the datasets in a folder of many, in the language that was named or in any."""
-    languages = [language for known, language in DIALECT_REGISTRY.items() if asked in (None, known)]
-    return next(filter(None, (language.members(name) for language in languages)), ())
+def list_members(name: str, requested: str | None) -> Sequence[str]:
+    """Return the datasets in a folder of many, in the requested dialect or in any."""
+    dialects = [dialect for known, dialect in DIALECT_REGISTRY.items() if requested in (None, known)]
+    return next(filter(None, (dialect.members(name) for dialect in dialects)), ())
 
 
 def _list_paths_with(members: Callable[[Path], Sequence[Path]]) -> Callable[[str], Sequence[str]]:
-    """Return the members of a language whose datasets are files or folders."""
+    """Return the `members` function of a dialect whose datasets are files or folders."""
     return lambda name: [str(member) for member in members(Path(name))] if Path(name).is_dir() else []
 
 
@@ -126,7 +126,7 @@ def _leap_tools(data_root: Path | None, backend: Backend | None) -> LeapTools:
 
 
 def list_registered_datasets(folder: Path) -> list[RegisteredDataset]:
-    """Return the datasets that the registry of a folder of Task classes names; none where there is none."""
+    """Return the datasets in the registry of a folder of Task classes; empty if it has no registry."""
     from assay.dialects.leap.compile import list_registered_datasets as registered
 
     return registered(folder, _leap_tools(None, None))
@@ -141,7 +141,7 @@ def _list_task_names(name: str) -> Sequence[str]:
     try:
         return [f"{folder}:{task}" for task in list_task_names(name, _leap_tools(None, None))]
     except AssayError:
-        # What is wrong with the folder as a whole is told where it is compiled.
+        # Compiling the folder reports this error.
         return []
 
 
@@ -164,20 +164,20 @@ def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) 
 
     arguments = parse_config_arguments(settings.dataset_args, ConfigName.of(name).path)
     same_names: list[Problem] = []
-    found = load_entries(name, arguments.root, same_names)
+    entries = load_entries(name, arguments.root, same_names)
     if arguments.is_unscored:
-        found = list(map(drop_scoring, found))
+        entries = list(map(drop_scoring, entries))
     root = None if around.hub is None else around.hub.root
     tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, root)
-    asked = EntryContext(settings, arguments, tools, build_author_code(found, arguments, tools))
+    context = EntryContext(settings, arguments, tools, build_author_code(entries, arguments, tools))
 
     def compiled(one: ConfigEntry) -> CompiledDataset:
         if not isinstance(one.entry, TableEntry):
-            return compile_entry(one, name, asked)
+            return compile_entry(one, name, context)
         table = locate_config_table(one.entry, one.config.path, one.where)
         return compile_table_dataset(table.path, settings, table.said, around, arguments=arguments)
 
-    return apply_to_entries(found, compiled, same_names)
+    return apply_to_entries(entries, compiled, same_names)
 
 
 DIALECT_REGISTRY = {
@@ -186,7 +186,7 @@ DIALECT_REGISTRY = {
         _list_paths_with(find_nested_folders),
         _compile_transforms,
         frozenset({"samples", "dataset_args", "shots_from", "shot_policy"}),
-        {"split": "name the data file", "table": "say it in the transform or its config"},
+        {"split": "name the data file", "table": "define it in the transform or its config"},
         "a transform",
     ),
     "leap": Dialect(
@@ -195,9 +195,9 @@ DIALECT_REGISTRY = {
         _compile_tasks,
         frozenset(),
         {
-            "shots_from": "say it in the class: training_docs()",
-            "split": "say it in the class: has_test_docs()",
-            "table": "say it in the class",
+            "shots_from": "define training_docs() in the class",
+            "split": "define has_test_docs() in the class",
+            "table": "define it in the class",
         },
         "a Task class",
     ),
@@ -207,9 +207,9 @@ DIALECT_REGISTRY = {
         _compile_configs,
         frozenset({"samples", "dataset_args"}),
         {
-            "shots_from": "say it in the config: reader_cfg.train_split",
-            "split": "say it in the config: reader_cfg.test_split",
-            "table": "say it in the config",
+            "shots_from": "set reader_cfg.train_split in the config",
+            "split": "set reader_cfg.test_split in the config",
+            "table": "define it in the config",
         },
         "a config",
     ),
@@ -219,14 +219,14 @@ DIALECT_REGISTRY = {
         _compile_classes,
         frozenset({"samples", "cot", "dataset_args"}),
         {
-            "shots_from": "write --dataset-arg example_set=SPLIT",
-            "split": "write --dataset-arg evaluation_set=SPLIT",
-            "table": "say it in the class",
+            "shots_from": "use --dataset-arg example_set=SPLIT",
+            "split": "use --dataset-arg evaluation_set=SPLIT",
+            "table": "define it in the class",
         },
         "a dataset class",
     ),
 }
-"""The languages in the order in which they are tried; what none recognises is a table."""
+"""The dialects in the order in which they are tried; a dataset that fits no other is a table."""
 DIALECTS = (TABLE, *DIALECT_REGISTRY)
 
 
@@ -236,14 +236,14 @@ _TABLE_SETTINGS = frozenset(
         *("samples", "dataset_args"),
     }
 )
-_SPECIAL = _TABLE_SETTINGS.union(*(language.understands for language in DIALECT_REGISTRY.values()))
-"""What does not mean something to every language."""
+_SPECIAL = _TABLE_SETTINGS.union(*(dialect.understands for dialect in DIALECT_REGISTRY.values()))
+"""Settings that do not apply to every dialect."""
 
 
 def check_used_settings(
     dialects: Collection[str], settings: TaskSettings, said: Mapping[str, object], split: str | None
 ) -> None:
-    """Raise for settings that none of the languages in use knows; `said`: what describes a table."""
+    """Raise for settings that apply to no dialect in use; `said`: settings that describe a table."""
     known = frozenset[str]().union(*(_list_known_settings(dialect) for dialect in dialects))
     given, of_tables = _list_given_settings(settings, said, split)
     nouns = " or ".join(sorted({_noun(dialect) for dialect in dialects}))
@@ -259,17 +259,17 @@ def check_used_settings(
 def format_ignored_settings(
     dialect: str, settings: TaskSettings, said: Mapping[str, object], split: str | None
 ) -> tuple[str, ...]:
-    """Return in words what means nothing to one language, although it does to another in the same run."""
+    """Return notes about settings that do not apply to one dialect but to another in the same run."""
     given, of_tables = _list_given_settings(settings, said, split)
     unknown = [name for name in given if name not in _list_known_settings(dialect)]
     unknown += [] if dialect == TABLE else of_tables
-    return tuple(f"{name!r} means nothing to {_noun(dialect)} and changes nothing here" for name in unknown)
+    return tuple(f"{name!r} has no effect on {_noun(dialect)}" for name in unknown)
 
 
 def _list_given_settings(
     settings: TaskSettings, said: Mapping[str, object], split: str | None
 ) -> tuple[list[str], list[str]]:
-    """Return the names of what was set: what some languages know, and what describes a table."""
+    """Return the names of the given settings: those of some dialects, and those that describe a table."""
     plain = TaskSettings()
     given = [name for name in sorted(_SPECIAL) if getattr(settings, name, None) != getattr(plain, name, None)]
     return [*given, *([] if split is None else ["split"])], list(said)
@@ -284,10 +284,10 @@ def _noun(dialect: str) -> str:
 
 
 def _find_alternative(name: str, dialects: Collection[str]) -> str:
-    """Return what the languages in use have in a setting's place."""
+    """Return what the dialects in use have instead of a setting."""
     every = (DIALECT_REGISTRY[dialect].instead.get(name) for dialect in sorted(dialects) if dialect != TABLE)
-    return next((fix for fix in every if fix), "drop it")
+    return next((fix for fix in every if fix), f"remove {name!r}")
 
 
 def _problem(name: str, nouns: str, fix: str) -> Problem:
-    return Problem("USAGE-007", f"{name!r} was set, which means nothing to {nouns}", fix)
+    return Problem("USAGE-007", f"the setting {name!r} has no effect on {nouns}", fix)

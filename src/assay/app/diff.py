@@ -1,4 +1,4 @@
-"""Why two runs of one thing do not have the same number: what `assay diff` tells."""
+"""Find out why two runs have different numbers: the data of `assay diff`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def diff(
     n_examples: int = 3,
     tolerance: float = TOLERANCE,
 ) -> RunDifference:
-    """Find for each sample of two runs the first layer at which they part."""
+    """Find the first layer in which each sample of two runs differs."""
     counts = dict.fromkeys(Layer, 0)
     examples: dict[Layer, list[SampleDifference]] = {layer: [] for layer in Layer}
     n_same = 0
@@ -58,17 +58,17 @@ def diff(
 def diff_sample(
     a: StoredRun, b: StoredRun, wanted: str, methods: Sequence[str] = (), *, tolerance: float = TOLERANCE
 ) -> SampleDifference:
-    """Return everything in which two runs differ over one sample, named as in the first."""
-    found = a.find_sample(wanted)
+    """Return all differences between two runs for one sample, named as in the first run."""
+    sample = a.find_sample(wanted)
     with RunPair(a, b, methods) as pair:
         for one, other in pair.seen():
-            if (one.record.task, one.record.sample.id) == (found.task, found.sample.id):
+            if (one.record.task, one.record.sample.id) == (sample.task, sample.sample.id):
                 return _example(one, other, *iter_differences(one, other, pair.methods, tolerance))
     raise UsageError(
         Problem(
             "COMPARE-007",
-            f"the sample {found.sample.id!r} of {a.path.name!r} is not in {b.path.name!r}",
-            "name a sample that both runs have; `assay diff` without --sample shows some",
+            f"the sample {sample.sample.id!r} of {a.path.name!r} is not in {b.path.name!r}",
+            "name a sample that both runs have; `assay diff` without --sample shows some of them",
         )
     )
 

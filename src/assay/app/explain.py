@@ -1,4 +1,4 @@
-"""One sample of a run in full: what was asked, how it was read, what came back, what it was worth and why."""
+"""Explain one sample of a run: its requests, tokens, responses and scores, and why."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from assay.scoring.scorers.grading import extract_question
 from assay.scoring.scorers.registry import explain_output
 
 _OTHER_RULES = frozenset({TASK_RULE, WHOLE_OUTPUT, *POSTPROCESSORS})
-"""Rules of answers that were not found by Assay's own extraction, beside those of authors."""
+"""Rules of answers that Assay's own extraction did not find, besides those of authors."""
 
 
 class ExplainedAsk(msgspec.Struct, frozen=True):
-    """One ask with everything about it."""
+    """One request with all details."""
 
     record: AskRecord
     ask: Ask
     tokens: tuple[Token, ...]
-    """How the model reads it; empty when its tokenizer was not asked."""
+    """The tokens that the model sees; empty if no tokenizer is used."""
     response: Response | None
     attempts: tuple[Attempt, ...] = ()
-    """Every extraction rule tried on what the model wrote."""
+    """All extraction rules that were tried on the model's output."""
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """A sample of a run."""
+    """One sample of a run, explained."""
 
     sample: SampleRecord
     asks: tuple[ExplainedAsk, ...]
@@ -49,7 +49,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def explain(run: StoredRun, wanted: str, *, with_tokens: bool, offline: bool = False) -> Explanation:
-    """Put together all that a run knows about one sample; of a run that was kept offline, offline too."""
+    """Return all that a run knows about one sample; offline if the run was offline."""
     record = run.find_sample(wanted)
     ids = {ask.id for ask in record.asks}
     responses = {response.request_id: response for response in run.responses() if response.request_id in ids}
@@ -72,20 +72,20 @@ def _explain_asks(
     record: SampleRecord, responses: dict[str, Response], scores: Sequence[Score], backend: Backend | None
 ) -> tuple[ExplainedAsk, ...]:
     explained = []
-    # What an author's code or a post-processor looks for in an answer, only that code knows.
+    # Only an author's code or post-processor knows what it looks for in an answer.
     by_others = {
         score.track
         for score in scores
         if score.rule in _OTHER_RULES or (score.rule or "").startswith(AUTHOR_RULE)
     }
-    for asked in record.asks:
-        ask = record.ask(asked)
-        response = responses.get(asked.id)
+    for ask_record in record.asks:
+        ask = record.ask(ask_record)
+        response = responses.get(ask_record.id)
         tokens: Sequence[Token] = backend.tokens(ask) if backend else ()
         attempts: tuple[Attempt, ...] = ()
         outcome = None if response is None else response.outcome
-        if isinstance(outcome, Completion) and asked.track not in by_others:
+        if isinstance(outcome, Completion) and ask_record.track not in by_others:
             question = extract_question(ask.prompt) if isinstance(ask, Generate) else ""
             attempts = explain_output(outcome.outputs[0].text, record.sample, question=question)
-        explained.append(ExplainedAsk(asked, ask, tuple(tokens), response, attempts))
+        explained.append(ExplainedAsk(ask_record, ask, tuple(tokens), response, attempts))
     return tuple(explained)

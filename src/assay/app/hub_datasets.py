@@ -1,4 +1,4 @@
-"""Datasets that are named as on the Hugging Face hub: which rows are meant, and what a person reads of it."""
+"""Datasets named as on the Hugging Face hub: which rows they mean, and the notes a person sees about them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from assay.sources.hub_source import is_streaming
 from assay.sources.yaml_file import read_yaml
 
 SHOTS_PREFERRED = ("train", "training", "validation", "valid", "val", "dev", "test")
-"""Splits that examples are taken from where nobody names one, the first that is there."""
+"""Splits that examples are taken from by default, in order of preference."""
 _TRAIN = ("train", "training")
 
 
 class HubTable(NamedTuple):
-    """The rows of a config and split at a commit."""
+    """The rows of one config and split at one commit."""
 
     address: str
-    """What opens it, now and later: `hf://NAME:CONFIG@COMMIT#SPLIT`."""
+    """The address that opens it, now and later: `hf://NAME:CONFIG@COMMIT#SPLIT`."""
     name: str
-    """What the task is called."""
+    """The name of the task."""
     notes: tuple[str, ...]
     task: EvalTask | None = None
-    """How the `eval.yaml` of the repository asks and scores the rows, where that is used."""
+    """The task of the repository's `eval.yaml` that prompts and scores the rows, if one is used."""
 
 
 def find_hub_tables(
@@ -47,14 +47,14 @@ def find_hub_tables(
     preferred: Sequence[str] = PREFERRED_SPLITS,
     uses_eval_file: bool = False,
 ) -> list[HubTable]:
-    """Find and download what a name means: a table for each of its configs, which commas separate.
+    """Find and download the tables of a name: one for each of its comma-separated configs.
 
-    `uses_eval_file`: where the name has no config and no split, the tasks of the repository's `eval.yaml`
-    come first.
+    `uses_eval_file`: if the name has neither config nor split, prefer the tasks of the repository's
+    `eval.yaml`.
     """
     if split is not None and name.split not in (None, split):
-        what = f"the name asks for split {name.split!r}, and --split for {split!r}"
-        raise UsageError(Problem("USAGE-004", what, "write one of them"))
+        what = f"the name selects split {name.split!r}, but --split selects {split!r}"
+        raise UsageError(Problem("USAGE-004", what, "remove one of the two"))
     dataset = HubDataset.find(name)
     notes: tuple[str, ...] = ()
     if uses_eval_file and name.config is None and (name.split or split) is None:
@@ -67,28 +67,28 @@ def find_hub_tables(
 
 
 def _table(dataset: HubDataset, config: str | None, split: str | None, preferred: Sequence[str]) -> HubTable:
-    """Find the rows of a config and split, and download them where they are not streamed."""
+    """Find the rows of a config and split, and download them unless they are streamed."""
     chosen = dataset.require_config(config)
     rows = dataset.require_split(chosen, split, preferred=preferred)
     notes = _notes(dataset, chosen, rows, split)
     if dataset.has_table(chosen, rows) or (not is_streaming() and dataset.has_disk_space(chosen, rows)):
-        # Downloaded here: what is wrong with it shows before a model is loaded.
+        # Download now, so that errors appear before a model is loaded.
         dataset.tables(chosen, rows)
     else:
-        why = "as asked" if is_streaming() else "the disk has no room for the split"
+        why = "streaming is on" if is_streaming() else "there is not enough disk space for the split"
         notes.append(f"rows are streamed from the hub each time they are read: {why}")
     own = f"{dataset.name}:{chosen}" if len(dataset.configs) > 1 else dataset.name
     return HubTable(str(dataset.build_pinned_name(chosen, rows)), own, tuple(notes))
 
 
 def _read_eval_tasks(dataset: HubDataset) -> tuple[list[EvalTask], tuple[str, ...]]:
-    """Return the tasks of the repository's `eval.yaml`, or why they are not used, where it has one."""
+    """Return the tasks of the repository's `eval.yaml`, and a note if it has one that is not used."""
     file = dataset.find_file(FILE_NAME)
     if file is None:
         return [], ()
     document = read_yaml(str(file))
     if not has_field_specs(document):
-        why = "its tasks do not say which column is what (field_spec)"
+        why = "its tasks do not map columns (field_spec)"
         return [], (f"the repository's {FILE_NAME} is not used: {why}",)
     try:
         return read_task_document(document, Origin(f"hf://{dataset.name}/{FILE_NAME}")), ()
@@ -99,14 +99,16 @@ def _read_eval_tasks(dataset: HubDataset) -> tuple[list[EvalTask], tuple[str, ..
 
 
 def _task(dataset: HubDataset, task: EvalTask) -> HubTable:
-    # The file says "default" where the repository has one config, whatever its name is.
+    # The file says "default" if the repository has a single config, whatever its name.
     is_only = task.config == ANY_CONFIG and task.config not in dataset.configs
     table = _table(dataset, None if is_only else task.config, task.split, PREFERRED_SPLITS)
     address = parse_hub_name(table.address)
     assert address is not None
     plain = address._replace(revision=dataset.asked.revision).short
     which = f"task {task.id!r} of " if task.id else ""
-    note = f"asked and scored by {which}the repository's {FILE_NAME}; assay run {plain} reads a plain table"
+    note = (
+        f"prompted and scored by {which}the repository's {FILE_NAME}; assay run {plain} reads a plain table"
+    )
     name = f"{dataset.name}:{task.id}" if task.id else dataset.name
     return HubTable(table.address, name, (*table.notes, note), task)
 
@@ -116,14 +118,14 @@ def _notes(dataset: HubDataset, config: str, split: str, wanted: str | None) -> 
     if wanted is None and split in _TRAIN:
         notes.append(f"the only split is {split!r}: models may have been trained on it")
     if wanted is not None and wanted != split:
-        notes.append(f"the dataset calls the split {wanted!r} {split!r}")
+        notes.append(f"split {wanted!r} is called {split!r} in this dataset")
     return notes
 
 
 def record_reads(compiled: Sequence[CompiledDataset], reads: Iterable[HubName]) -> tuple[str, ...]:
-    """Make what was read from the hub part of tasks and of their identity; return what a person reads of it.
+    """Record hub reads in the identity of tasks; return notes about them.
 
-    The tasks of a table have its rows' whole address; those of a dialect may have read several configs each.
+    A table's task records the full address of its rows. A task of another format may read several configs.
     """
     names = list(reads)
     for one in compiled:
@@ -141,11 +143,11 @@ class ListedSplit(msgspec.Struct, frozen=True):
     """One split of one config."""
 
     name: str
-    """What `assay run` takes."""
+    """The name that `assay run` takes."""
     config: str
     split: str
     n_rows: int | None
-    """None where neither the hub nor a table on this machine says it."""
+    """None if neither the hub nor a local table knows it."""
     columns: dict[str, str]
     """The type of each column."""
 
@@ -159,7 +161,7 @@ class ListedHubDataset(msgspec.Struct, frozen=True):
 
 
 def list_hub_dataset(name: HubName) -> ListedHubDataset:
-    """Return what a dataset holds; where its name has a config or a split, these alone."""
+    """Return the configs and splits of a dataset; only the named ones if its name has a config or a split."""
     dataset = HubDataset.find(name)
     return ListedHubDataset(dataset.name, dataset.commit, tuple(_splits(dataset, name)))
 

@@ -1,4 +1,4 @@
-"""A table's meta file, settled step by step: what the file shows, what a person chooses, what is written."""
+"""Create a table's meta file step by step: read the file, let a person choose, write the result."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from assay.sources.file_settings import FileSettings, UndecidedFile
 from assay.sources.files import open_source
 
 _PLACEHOLDER = re.compile(r"NAME\d+")
-"""What a reading has where only a person knows the name of a label."""
+"""Placeholder in a reading for a label name that only a person knows."""
 _LISTS = ("input_columns", "context_columns", "distractors")
 
 
 class Choice(NamedTuple):
-    """One answer to a question."""
+    """One possible answer to a question."""
 
     what: str
     said: TableMeta
-    """The settings that state it."""
+    """The settings that express it."""
 
     @property
     def unnamed_labels(self) -> tuple[str, ...]:
-        """Return the values whose names only the person knows."""
+        """Return the label values whose names only the person knows."""
         names = self.said.label_names
         pairs = names.items() if isinstance(names, Mapping) else ()
         return tuple(value for value, name in pairs if _PLACEHOLDER.fullmatch(name))
 
 
 class MetaQuestion(NamedTuple):
-    """What the file does not say."""
+    """A question that the file does not answer."""
 
     what: str
     choices: tuple[Choice, ...]
     error: AuthorError
-    """The same question as commands, for whoever cannot be asked."""
+    """The same question as an error with commands, for non-interactive use."""
 
 
 class MetaPart(NamedTuple):
@@ -57,32 +57,32 @@ class MetaPart(NamedTuple):
     """The meta file's key."""
     title: str
     value: str
-    """As it is now."""
+    """Its current value."""
 
 
 class MetaDraft:
-    """The settings of one table while they are settled."""
+    """The settings of one table while a person edits them."""
 
     def __init__(self, path: str, values: RunSettings) -> None:
         if not Path(path).is_file():
-            open_source(path)  # Raises, and names the files that are there.
+            open_source(path)  # Raises and suggests existing files.
         is_table = detect_dialect(path, values.dialect, values.dataset_args) == TABLE
         if not is_table or Path(path).suffix == ".py":
-            what = "assay init describes a table, and this is a dataset with code or a config of its own"
-            raise UsageError(Problem("USAGE-022", what, f"assay check {path}", Origin(path)))
+            what = "assay init describes tables, but this dataset is code or a config"
+            raise UsageError(Problem("USAGE-022", what, f"check it with: assay check {path}", Origin(path)))
         self.path = path
         self._values = values
         self.said = to_meta(dict(values.table), Origin("(command line)"))
-        """What the person said so far. What the meta file beside the table says counts below it."""
+        """The person's settings so far. They override the existing meta file."""
         self._before: list[TableMeta] = []
 
     @property
     def meta_file(self) -> Path:
-        """Where the settings are written."""
+        """Return the path of the meta file."""
         return meta_path(Path(self.path))
 
     def read(self) -> CompiledTable | MetaQuestion:
-        """Read the table with what is settled so far; return how it was understood, or what is not clear."""
+        """Read the table with the settings so far; return the reading, or the question that remains."""
         try:
             return self._compile(self.said)
         except AmbiguousTableError as error:
@@ -102,10 +102,10 @@ class MetaDraft:
         return compiled
 
     def statement(self, compiled: CompiledTable) -> TableMeta:
-        """Return the settings that state a reading: what was said and what was inferred.
+        """Return the settings that reproduce a reading: the person's and the inferred ones.
 
-        Rows of another tool's shape are recognised as a whole, and not once their columns are named: of
-        those, only what the person said is kept.
+        Rows in another tool's format are recognised as a whole, but no longer once their columns are named.
+        For these, return only the person's settings.
         """
         whole = compiled.survey.meta
         again = self._compile(whole)
@@ -115,23 +115,23 @@ class MetaDraft:
         return self.said.over(read_meta(file, [])) if file.exists() else self.said
 
     def columns(self) -> tuple[str, ...]:
-        """Return the columns of the table; raises what is wrong with the file."""
+        """Return the columns of the table; raise if the file is invalid."""
         return open_source(self.path, self.said.file_settings).columns
 
     def choose(self, choice: Choice, names: Mapping[str, str]) -> None:
-        """Settle a question; `names`: of the labels that only the person can name."""
+        """Answer a question; `names`: names of labels that only the person knows."""
         said = choice.said
         if isinstance(said.label_names, dict):
             said = msgspec.structs.replace(said, label_names={**said.label_names, **names})
         self._settle(said.over(self.said))
 
     def change(self, key: str, text: str) -> None:
-        """Settle a part as a person writes it; an empty text lets Assay infer it."""
+        """Set one part as a person writes it; an empty text lets Assay infer it."""
         value = self._parsed(key, text)
         self._settle(msgspec.structs.replace(self.said, **{key: value}))
 
     def undo(self) -> bool:
-        """Take back what was settled last; return whether there was something."""
+        """Revert the last change; return whether there was one."""
         if not self._before:
             return False
         self.said = self._before.pop()
@@ -145,13 +145,13 @@ class MetaDraft:
         names = [name.strip() for name in text.split(",") if name.strip()]
         if not names:
             return None
-        said: Any = text.strip()
+        value: Any = text.strip()
         if key in _LISTS or (key == "options" and len(names) > 1):
-            said = names
+            value = names
         elif key == "label_names":
             pairs = [name.partition("=") for name in names]
-            said = {value.strip(): name.strip() for value, _, name in pairs} if "=" in text else names
-        return getattr(to_meta({key: said}, Origin(self.path)), key)
+            value = {label.strip(): name.strip() for label, _, name in pairs} if "=" in text else names
+        return getattr(to_meta({key: value}, Origin(self.path)), key)
 
     def write(self, statement: TableMeta, *, overwrites: bool) -> Path:
         """Write the meta file."""
@@ -161,7 +161,7 @@ class MetaDraft:
             with file.open("wb" if overwrites else "xb") as stream:
                 stream.write(text + b"\n")
         except FileExistsError:
-            what = "the file has a meta file already, which assay init does not overwrite"
+            what = "the meta file already exists, and assay init does not overwrite it"
             fix = "add --force to overwrite it"
             raise UsageError(Problem("USAGE-022", what, fix, Origin(str(file)))) from None
         return file

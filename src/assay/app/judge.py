@@ -1,4 +1,4 @@
-"""The model that grades answers: opened when a metric needs one, and asked through a journal of its own."""
+"""The model that grades answers: opened if a metric needs it, and queried through its own journal."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ Scorers = Mapping[str, Sequence[Scorer | CorpusScorer]]
 
 @runtime_checkable
 class JudgedScorer(Protocol):
-    """A scorer of which some metrics may ask a judge."""
+    """A scorer whose metrics may query a judge."""
 
     @property
     def needs_judge(self) -> bool:
-        """Whether one of them does."""
+        """Return whether one of its metrics does."""
 
     def bind(self, judge: Judge) -> None:
-        """Give them the judge."""
+        """Pass the judge to its metrics."""
 
 
 def needs_judge(scorers: Scorers) -> bool:
-    """Whether some metric of some task asks a judge."""
+    """Return whether a metric of any task queries a judge."""
     return bool(_find_judged_scorers(scorers))
 
 
 @contextmanager
 def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -> Iterator[Backend | None]:
-    """Open the judge that was named, if a metric needs one; a model that is open may be named as its own."""
+    """Open the named judge if a metric needs one; reuse `backend` if the model itself is the judge."""
     if not _find_judged_scorers(scorers):
         yield None
         return
     if values.judge is None:
-        # Imported when used, as below: most runs have no judge, and should not wait for its parts.
+        # Imported here: most runs have no judge and should not wait for its parts.
         from assay.scoring.metrics.gpteval import missing_judge_error
 
         raise missing_judge_error()
@@ -55,7 +55,7 @@ def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -
     if is_model and backend is not None:
         yield backend
         return
-    # The judge that is the model itself is asked as that is, where its answers are only kept.
+    # If the model itself is the judge but only its stored answers are used, open it with its own settings.
     judge = open_model(values) if is_model else open_in_process(values.judge, values.judge_args)
     with closing(judge):
         yield judge
@@ -70,22 +70,22 @@ def judging(
     values: RunSettings,
     on_reply: Callable[[], None],
 ) -> Iterator[JudgeTally | None]:
-    """Give the judge to the metrics that need it, for as long as a run goes; yield how far it is."""
+    """Pass the judge to the metrics that need it while a run lasts; yield its progress."""
     if judge is None or identity is None:
         yield None
         return
     cache = open_cache(judge, identity, values)
     journal = FileJournal(folder / JUDGEMENTS, forget_failures=values.retry_failed)
     with closing(cache), closing(journal):
-        desk = BackendJudge(judge, journal, cache, on_reply=on_reply)
-        desk.tally.notes = journal.notes()
+        backend_judge = BackendJudge(judge, journal, cache, on_reply=on_reply)
+        backend_judge.tally.notes = journal.notes()
         for scorer in _find_judged_scorers(scorers):
-            scorer.bind(desk)
-        yield desk.tally
+            scorer.bind(backend_judge)
+        yield backend_judge.tally
 
 
 def open_cache(backend: Backend, identity: ModelIdentity, values: RunSettings) -> SqliteCache | NoCache:
-    """Open the cache of a model's answers, where keeping them is wanted and worth while."""
+    """Open the cache of a model's answers, if caching is enabled and the model supports it."""
     if not values.cache or not backend.card.is_cacheable or identity.server == "unknown":
         return NoCache()
     return SqliteCache(cache_dir() / "responses", identity, is_read=not values.fresh)

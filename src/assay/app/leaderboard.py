@@ -1,7 +1,7 @@
-"""The leaderboard of folders of runs, and of what other machines added to a shared database.
+"""The leaderboard of run folders, and of runs that other machines added to a shared database.
 
-Each folder of runs keeps its index in a file of its own; with a database that is named, all go there. Only
-runs whose files changed are read again.
+Each folder has its own index file; with a named database, all folders share that one. Only runs whose files
+changed are read again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from assay.results.run_list import build_unreadable_error, is_run_folder, iter_r
 
 INDEX_FILE = ".assay.db"
 _OWN_FOLDER = "."
-"""The root of runs in an index that lies beside them: it stays right when the folder is moved."""
+"""The root of runs in an index that is stored in their folder: stays correct when the folder is moved."""
 
 
 class _IndexedFolder(NamedTuple):
-    """A folder of runs and the index that it is kept in."""
+    """A folder of runs and its index."""
 
     folder: Path
     runs: RunIndex
@@ -40,50 +40,50 @@ class _IndexedFolder(NamedTuple):
 
 
 class IndexedRuns:
-    """Folders of runs with their indexes, open. Threads may share it."""
+    """Run folders with their open indexes. Threads may share it."""
 
     def __init__(self, folders: Sequence[Path], database: str | None = None) -> None:
-        """Open the indexes: a file in each folder, or the one database that is named.
+        """Open the indexes: one file per folder, or the named database.
 
-        A folder that cannot be written to is indexed in memory, which is said.
+        A folder that is not writable is indexed in memory, with a note.
         """
         _check(folders)
         self._databases: list[Database] = []
-        self._shelves: list[_IndexedFolder] = []
+        self._folders: list[_IndexedFolder] = []
         notes: list[str] = []
         if database is None:
             for folder in folders:
                 self._databases.append(_open_folder_index(folder, notes))
-                self._shelves.append(_IndexedFolder(folder, RunIndex(self._databases[-1]), "", _OWN_FOLDER))
-            self._indexes = [shelf.runs for shelf in self._shelves]
+                self._folders.append(_IndexedFolder(folder, RunIndex(self._databases[-1]), "", _OWN_FOLDER))
+            self._indexes = [indexed.runs for indexed in self._folders]
         else:
             opened = open_database(database)
             self._databases.append(opened)
             self._indexes = [RunIndex(opened)]
             # A file is used by one machine alone, whatever that is called today.
             host = socket.gethostname() if opened.is_shared else ""
-            self._shelves = [
+            self._folders = [
                 _IndexedFolder(folder, self._indexes[0], host, str(folder.resolve())) for folder in folders
             ]
         self.notes = tuple(notes)
-        """What to know of the indexes."""
+        """Notes about the indexes."""
 
     def close(self) -> None:
-        """Let go of the databases."""
+        """Close the databases."""
         for database in self._databases:
             database.close()
 
     def refresh(self) -> list[Problem]:
-        """Read what changed in the folders, and forget what is gone; return what could not be read."""
-        return [problem for shelf in self._shelves for problem in _refresh(shelf)]
+        """Read changed runs and remove deleted ones; return the problems of unreadable runs."""
+        return [problem for indexed in self._folders for problem in _refresh(indexed)]
 
     @property
     def revision(self) -> tuple[str, ...]:
-        """Return what changes whenever an indexed run does."""
+        """Return a value that changes whenever an indexed run does."""
         return tuple(index.revision() for index in self._indexes)
 
     def datasets(self) -> set[str]:
-        """Return the names of the datasets that runs have."""
+        """Return the names of all datasets that have runs."""
         tasks = [task for index in self._indexes for known in index.runs() for task in known.run.tasks]
         return {name for task in tasks for name in (task.name, task.family) if name is not None}
 
@@ -97,8 +97,8 @@ class IndexedRuns:
     ) -> Board:
         """Return the leaderboard of all indexed runs.
 
-        `headlines`: metrics that somebody asks for. `registered`: those by which datasets are known.
-        `model_names`: what models are called by, in place of their addresses.
+        `headlines`: metrics chosen by the user. `registered`: the headline metrics of registered datasets.
+        `model_names`: display names of models instead of their addresses.
         """
         runs = []
         for place, index in enumerate(self._indexes):
@@ -106,7 +106,7 @@ class IndexedRuns:
             for known in index.runs():
                 run = known.run
                 if run.root == _OWN_FOLDER:
-                    folder = self._shelves[place].folder.resolve()
+                    folder = self._folders[place].folder.resolve()
                     run = msgspec.structs.replace(
                         run, root=str(folder.parent if is_run_folder(folder) else folder)
                     )
@@ -133,47 +133,49 @@ def _check(folders: Sequence[Path]) -> None:
             raise UsageError(
                 Problem(
                     "BOARD-005",
-                    "there is no such folder of runs",
-                    "name a folder that holds runs",
+                    "the folder of runs does not exist",
+                    "name a folder that contains runs",
                     Origin(str(folder)),
                 )
             )
         if not is_run_folder(folder):
-            next(iter_run_folders(folder), None)  # Raises where it cannot be read.
+            next(iter_run_folders(folder), None)  # Raises if the folder cannot be read.
 
 
 def _open_folder_index(folder: Path, notes: list[str]) -> Database:
-    """Return the database that lies in a folder of runs; a run's own folder is not written to."""
+    """Open the index stored in a folder of runs; a single run's folder is never written to."""
     if is_run_folder(folder):
         return open_database(MEMORY)
     try:
         return open_database(folder / INDEX_FILE)
     except StoreError as error:
         what = error.problems[0].what
-        notes.append(f"{folder}: its runs are indexed in memory, and read anew each time: {what}")
+        notes.append(f"{folder}: indexed in memory, so its runs are read again each time: {what}")
         return open_database(MEMORY)
 
 
-def _refresh(shelf: _IndexedFolder) -> list[Problem]:
-    known = shelf.runs.stamps(shelf.host, shelf.root)
+def _refresh(indexed: _IndexedFolder) -> list[Problem]:
+    known = indexed.runs.stamps(indexed.host, indexed.root)
     problems: list[Problem] = []
     seen = set()
     try:
-        folders = [shelf.folder] if is_run_folder(shelf.folder) else list(iter_run_folders(shelf.folder))
+        folders = (
+            [indexed.folder] if is_run_folder(indexed.folder) else list(iter_run_folders(indexed.folder))
+        )
     except StoreError as error:
-        # Nobody can tell what is gone: what was known stays.
+        # Deleted runs cannot be determined, so the known ones stay.
         return list(error.problems)
     for folder in folders:
         try:
             if known.get(folder.name) != read_stamp(folder):
-                shelf.runs.put(read_run(folder, host=shelf.host, root=shelf.root))
+                indexed.runs.put(read_run(folder, host=indexed.host, root=indexed.root))
             seen.add(folder.name)
         except StoreError as error:
             problems += error.problems
         except OSError as error:
             problems += build_unreadable_error(folder, error).problems
-    # What cannot be read any more is not shown as it was before.
+    # Runs that have become unreadable leave the index.
     gone = known.keys() - seen
     if gone:
-        shelf.runs.remove(shelf.host, shelf.root, gone)
+        indexed.runs.remove(indexed.host, indexed.root, gone)
     return problems

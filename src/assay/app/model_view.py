@@ -1,4 +1,4 @@
-"""A model as a dataset's author may see it: its kind, and how it divides text."""
+"""A model as dataset authors see it: its kind and its tokenizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 def model_view(backend: Backend | None, *, is_chat: bool) -> ModelView:
-    """Return the view of a model; without one, words stand for tokens."""
+    """Return the view of a model; without a model, words serve as tokens."""
     pieces = _TokenCodec(backend)
     name = "" if backend is None else backend.card.name
     view = ModelView(name, "chat" if is_chat else "base", pieces.encode, pieces.decode)
@@ -23,7 +23,7 @@ def model_view(backend: Backend | None, *, is_chat: bool) -> ModelView:
 
 
 class _TokenCodec:
-    """Text to numbers and back. Decoding knows what was encoded before, which is all that authors do."""
+    """Encodes text to token ids and back. Decodes only ids that it encoded, which is all authors need."""
 
     def __init__(self, backend: Backend | None) -> None:
         self._backend = backend
@@ -31,7 +31,7 @@ class _TokenCodec:
         self._ids: dict[str, int] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
+        """Return the token ids of a text."""
         if not text:
             return []
         tokens = () if self._backend is None else self._backend.tokens(Span(text, 0))
@@ -44,5 +44,5 @@ class _TokenCodec:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens."""
+        """Return the text of token ids."""
         return "".join(self._texts.get(id_, "") for id_ in ids)

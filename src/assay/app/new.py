@@ -1,8 +1,8 @@
-"""A dataset to start from: the files that a dialect keeps as its starter, under a name of the person's own.
+"""Create a dataset to start from: a dialect's starter files under a name of the person's choice.
 
-A dialect's starter is the folder `starter` in its package. `@name@` and `@Class@` in its files, and in their
-names, become the dataset's; a last suffix `.txt` goes, which keeps Python that is no part of Assay from being
-taken for such. Where two systems write one language, further words between `@` are those of one of them.
+A dialect's starter is the folder `starter` in its package. `@name@` and `@Class@` in its files and file names
+become the dataset's. A last suffix `.txt` is removed; it keeps starter code from being treated as part of
+Assay. If two systems share a dialect, further words between `@` are specific to the system.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _NAME = "@name@"
 
 
 class Starter(NamedTuple):
-    """A dialect's starter: where it lies, and what a person does with it."""
+    """A dialect's starter: where it is stored, and how to use it."""
 
     package: str
-    """The package that holds its folder."""
+    """The package that contains its folder."""
     dataset: str
-    """What `assay run` is given, in the folder that was made."""
+    """The dataset for `assay run`, in the new folder."""
     to_change: str
-    """What makes the dataset a person's own; `@name@` is the folder."""
+    """How to turn it into one's own dataset; `@name@` is the folder."""
     needs: str | None = None
-    """A package without which it cannot be evaluated."""
+    """A package that is required to evaluate it."""
     words: Mapping[str, str] = {}
-    """What the system calls things, by the marks that stand for them."""
+    """The system's own words, by their placeholders."""
     keeps_readme: bool = False
-    """Whether its README has a table of tasks, which `assay docs` keeps."""
+    """Whether its README has a task table, which `assay docs` maintains."""
 
 
 def _build_config_starter(system: str, package: str, data: str) -> Starter:
@@ -44,7 +44,7 @@ def _build_config_starter(system: str, package: str, data: str) -> Starter:
     return Starter(
         "assay.dialects.openicl",
         "@name@_gen_0_shot_chat_prompt.py",
-        f"put your rows into @name@/{data}, change the configs to their columns, and `assay docs @name@`",
+        f"put your rows into @name@/{data}, adapt the configs to their columns, then run `assay docs @name@`",
         needs="datasets",
         words={
             "@System@": system,
@@ -61,53 +61,53 @@ STARTERS = {
     "llmbox": Starter(
         "assay.dialects.llmbox",
         "@name@.py",
-        "put your rows into @name@/data and change the class to their columns",
+        "put your rows into @name@/data and adapt the class to their columns",
     ),
     "ultraeval": Starter(
         "assay.dialects.ultraeval",
         "",
-        "put your rows into @name@/raw, change make_dataset.py to their columns, `assay prepare @name@`, and "
-        "write the prompts in the transforms",
+        "put your rows into @name@/raw, adapt make_dataset.py to their columns, run `assay prepare @name@`, "
+        "then write the prompts in the transforms",
     ),
     "leap": Starter(
         "assay.dialects.leap",
         "@name@.py",
-        "put your rows below @name@/data and change the class to their columns",
+        "put your rows into @name@/data and adapt the class to their columns",
         needs="datasets",
     ),
     "aisbench": _build_config_starter("AISBench", "ais_bench.benchmark", "ais_bench/datasets"),
     "opencompass": _build_config_starter("OpenCompass", "opencompass", "data"),
 }
-"""By dialect, or by the system whose way of writing one it is."""
+"""By dialect, or by system where several share a dialect."""
 
 
 class WrittenStarter(NamedTuple):
     """A dataset that was written."""
 
     dataset: Path
-    """What to run."""
+    """The dataset to run."""
     files: list[Path]
     to_change: str
-    """What makes it a person's own."""
+    """How to turn it into one's own dataset."""
     lacks: str | None
-    """A package that has to be installed first."""
+    """A package that must be installed first."""
     keeps_readme: bool
-    """Whether its README has a table of tasks, which `assay docs` keeps."""
+    """Whether its README has a task table, which `assay docs` maintains."""
 
 
 def write_starter(name: str, dialect: str) -> WrittenStarter:
     """Write a working dataset into a new folder."""
     if dialect not in STARTERS:
-        what = f"there is no starter like {dialect!r}{suggest_name(dialect, STARTERS)}"
+        what = f"there is no starter for {dialect!r}{suggest_name(dialect, STARTERS)}"
         raise UsageError(Problem("USAGE-008", what, f"use one of {listing(STARTERS)}"))
     folder = Path(name)
     if re.fullmatch(r"[a-z][a-z0-9_]*", folder.name) is None:
-        what = f"{folder.name!r} cannot be the name of a dataset"
-        fix = "use small letters, digits and _, beginning with a letter: my_dataset"
+        what = f"{folder.name!r} is not a valid dataset name"
+        fix = "use lower-case letters, digits and _, starting with a letter: my_dataset"
         raise UsageError(Problem("USAGE-008", what, fix))
     if folder.exists():
-        what = f"{name} is there already, and nothing is written over"
-        raise UsageError(Problem("USAGE-008", what, "choose another name, or move it away"))
+        what = f"{name} already exists, and existing files are not overwritten"
+        raise UsageError(Problem("USAGE-008", what, "choose another name, or move the existing one"))
     written = []
     for place, text in _starter(dialect, folder.name):
         path = folder / place
@@ -126,7 +126,7 @@ def write_starter(name: str, dialect: str) -> WrittenStarter:
 
 def _starter(dialect: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file of a starter."""
-    # A system's own words first: they may hold the name.
+    # Replace the system's words first: they may contain the name.
     words = {
         **STARTERS[dialect].words,
         _NAME: name,

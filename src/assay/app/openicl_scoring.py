@@ -1,4 +1,4 @@
-"""The room of scoring as config datasets need it: post-processors and evaluators by the originals' names."""
+"""Scoring for config datasets: post-processors and evaluators under the originals' names."""
 
 from __future__ import annotations
 
@@ -42,34 +42,34 @@ from assay.scoring.originals.opencompass.postprocess import (
 )
 
 _OF_DATASETS = "datasets"
-"""Stands before the name of an evaluator that a dataset's module has, where another has the same name."""
+"""Prefix of an evaluator defined in a dataset's module, if another has the same name."""
 
 
 class OpenIclScoring:
-    """Makes the parts; the protocol `ScoringParts` of the dialect."""
+    """Creates the parts; implements the dialect's protocol `ScoringParts`."""
 
     def postprocessor(
         self, name: str, arguments: Mapping[str, Any], *, is_faithful: bool
     ) -> PostProcess | None:
-        """Return a post-processor; None where the name is unknown, ValueError where arguments are wrong."""
+        """Return a post-processor; None if the name is unknown, ValueError if arguments are wrong."""
         if name not in POSTPROCESSORS and name not in ALIASES:
             return None
         process = find_postprocessor({"type": name, **arguments})
         return PostProcess(name, _build_reader(process, is_faithful=is_faithful))
 
     def own_postprocessor(self, name: str, function: Callable[..., Any], *, is_faithful: bool) -> PostProcess:
-        """Return an author's function as a post-processor, which is not given what the model thought."""
+        """Return an author's function as a post-processor that does not see the model's reasoning."""
 
         def find(text: str) -> Any:
-            said = text if is_faithful else _strip_reasoning(text)
-            return None if said is None else function(said)
+            answer = text if is_faithful else _strip_reasoning(text)
+            return None if answer is None else function(answer)
 
         return PostProcess(name, find, function)
 
     def evaluator(
         self, name: str, module: str, arguments: Mapping[str, Any], *, is_faithful: bool
     ) -> Any | None:
-        """Return an evaluator; None where the name is unknown."""
+        """Return an evaluator; None if the name is unknown."""
         of_datasets = f"{_OF_DATASETS}.{name}"
         if of_datasets in EVALUATORS and _OF_DATASETS in module.split("."):
             name = of_datasets
@@ -80,7 +80,7 @@ class OpenIclScoring:
         return AuthorEvaluator(author, file, is_faithful=is_faithful)
 
     def judged(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
-        """Return an evaluator that asks a judge."""
+        """Return an evaluator that queries a judge."""
         reading = None
         if judging.reading is not None:
             reading = make_reading(judging.reading, judging.arguments, is_faithful=is_faithful)
@@ -101,7 +101,7 @@ class OpenIclScoring:
         return GradedEvaluator(questions)
 
     def is_grade_reader(self, name: str | None) -> bool:
-        """Whether a name, or none, means that a judge gives grades."""
+        """Return whether a name, or no name, means that a judge gives grades."""
         return name is None or name in GRADE_READINGS
 
     def compared(self, comparing: PairwiseJudgeConfig, *, seed: int, is_faithful: bool) -> Any:
@@ -114,31 +114,31 @@ class OpenIclScoring:
             return comparing.render(row.fields, row.gold, first, second)
 
         def rival(row: EvaluatedRow) -> str:
-            found = comparing.rival(row.fields)
-            if found is None:
-                raise Unaskable("there is no answer of the rival to this row")
-            return found
+            answer = comparing.rival(row.fields)
+            if answer is None:
+                raise Unaskable("the rival has no answer for this row")
+            return answer
 
         order: AnswerOrder = "random" if comparing.order == "random" else "both"
         return PairwiseEvaluator(render, rival, comparison, order=order, seed=seed, is_faithful=is_faithful)
 
     def is_pair_reader(self, name: str | None) -> bool:
-        """Whether a name means that a judge chooses between two answers."""
+        """Return whether a name means that a judge chooses between two answers."""
         return name in COMPARISONS
 
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
-        """Return an evaluator that asks a judge about what another does not accept."""
+        """Return an evaluator that asks a judge about answers that a rule does not accept."""
         return Cascade(rule, judged, parallel=is_parallel, is_faithful=is_faithful)
 
     def repeated(
         self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
     ) -> Any:
-        """Return an evaluator of rows with several answers each, named as one of the originals does."""
+        """Return an evaluator of rows with several answers, with the metric names of one of the originals."""
         system: OriginalSystem = "aisbench" if of_aisbench else "opencompass"
         return RepeatedEvaluator(evaluator, n, ks, system=system, is_faithful=is_faithful)
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
-        """Return what a prediction is compared with."""
+        """Return the reference that a prediction is compared with."""
         return EvaluatedRow(gold, fields, prompt)
 
     @property
@@ -148,12 +148,12 @@ class OpenIclScoring:
 
     @property
     def evaluator_names(self) -> Sequence[str]:
-        """Return the names of evaluators, but for those that ask a judge."""
+        """Return the names of all evaluators that need no judge."""
         return list(EVALUATORS)
 
     @property
     def corrected(self) -> Mapping[str, tuple[str, str]]:
-        """Return the parts that differ from the original: what it does, and what is done here."""
+        """Return the parts that differ from the original: its behaviour, and Assay's."""
         every = {**CORRECTED_BY_ANY_NAME, **CORRECTED_EVALUATORS}
         return {name: (one[0], one[1]) for name, one in every.items()}
 
@@ -169,7 +169,7 @@ def build_author_imports() -> LibraryParts:
 
 
 def _wrap_postprocessor(process: PostProcessor) -> Callable[..., Any]:
-    """Return a post-processor as authors call it; the original's string, which their code was written for."""
+    """Return a post-processor for authors' code, which expects the original's string."""
 
     def postprocess(text: str, *args: Any, **kwargs: Any) -> Any:
         return process.original(text, *args, **kwargs)
@@ -178,30 +178,30 @@ def _wrap_postprocessor(process: PostProcessor) -> Callable[..., Any]:
 
 
 def _build_evaluator_class(name: str) -> type[BaseEvaluator]:
-    """Return an evaluator as a class that authors' own may extend or call."""
+    """Return an evaluator as a class that authors' classes can extend or call."""
 
     def score(self: BaseEvaluator, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, Any]:
-        made = make_evaluator(name, {}, is_faithful=False)
-        return dict(made(predictions, [EvaluatedRow(gold, {}) for gold in references]))
+        evaluate = make_evaluator(name, {}, is_faithful=False)
+        return dict(evaluate(predictions, [EvaluatedRow(gold, {}) for gold in references]))
 
     return type(name, (BaseEvaluator,), {"score": score})
 
 
 def _build_reader(process: PostProcessor, *, is_faithful: bool) -> Callable[[str], Any]:
-    """Return how a post-processor reads what a model wrote."""
+    """Return the function with which a post-processor reads a model's output."""
     if is_faithful:
         return lambda text: process(text, faithful=True)
     if process.sees_reasoning:
         return lambda text: process(text)
 
     def find(text: str) -> str | None:
-        said = _strip_reasoning(text)
-        return None if said is None else process(said)
+        answer = _strip_reasoning(text)
+        return None if answer is None else process(answer)
 
     return find
 
 
 def _strip_reasoning(text: str) -> str | None:
-    """Return what a model said after it thought; None where it only thought."""
+    """Return the output after the model's reasoning; None if there is only reasoning."""
     region = find_spoken_part(text)
     return None if region is None else text[region[0] : region[1]]

@@ -1,6 +1,6 @@
-"""What tasks ask the model before their samples: small tasks of their own, run like any other.
+"""Requests that tasks need before their samples: small tasks that run like any other.
 
-They go through the run's journal and cache, so a run that goes on asks nothing twice.
+They use the run's journal and cache, so a resumed run sends no request twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from assay.scoring.aggregate import MeanAggregator
 
 
 class PreliminaryTasks:
-    """Runs the small tasks of a run."""
+    """Runs the preliminary tasks of a run."""
 
     def __init__(
         self,
@@ -35,12 +35,12 @@ class PreliminaryTasks:
         self._cache = cache
         self._on_progress = on_progress
         self.costs: list[Cost] = []
-        """What each task's preparation took."""
+        """The cost of each task's preparation."""
         self.counters: Counter[str] = Counter()
-        """How much was asked; empty if nothing was."""
+        """Request counts; empty if nothing was sent."""
 
     def prepare(self, tasks: Sequence[Task]) -> list[str]:
-        """Let every task find out what it needs; return in words what was chosen."""
+        """Let every task run its preliminary requests; return notes about what was chosen."""
         notes: list[str] = []
         for task in tasks:
             if isinstance(task, PreparingTask):
@@ -50,14 +50,14 @@ class PreliminaryTasks:
         return notes
 
     def _run(self, cost: Cost, tasks: Sequence[Task]) -> Sequence[Sequence[Score]]:
-        kept = _ScoreCollector()
+        collector = _ScoreCollector()
         execution = Execution(
             tasks,
             self._backend,
             {task.spec.name: build_scorers(task) for task in tasks},
             journal=self._journal,
             cache=self._cache,
-            sink=kept,
+            sink=collector,
             aggregator=MeanAggregator(),
             on_progress=self._on_progress,
         )
@@ -67,11 +67,11 @@ class PreliminaryTasks:
         self.counters["preparation_requests"] += tally.n_requests
         self.counters["preparation_journaled"] += tally.n_journaled
         self.counters["preparation_cached"] += tally.n_cached
-        return [kept.scores.get(task.spec.name, []) for task in tasks]
+        return [collector.scores.get(task.spec.name, []) for task in tasks]
 
 
 class _ScoreCollector:
-    """Keeps the scores of each task, and nothing else."""
+    """Collects the scores of each task, and nothing else."""
 
     def __init__(self) -> None:
         self.scores: dict[str, list[Score]] = {}

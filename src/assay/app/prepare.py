@@ -1,8 +1,8 @@
-"""Data made by a dataset folder's own script: `make_dataset.py` run on request, and what came of it.
+"""Prepare data with a dataset folder's own script: run `make_dataset.py` and report the result.
 
-A script is a program of the person's: it is run as it is, in a process of its own, and only `assay prepare`
-does so. What it reads and how it writes rows is its own business; only its traceback and the files that lie
-in `data` afterwards are looked at.
+A script is the person's own program: it runs unchanged in its own process, and only `assay prepare` runs it.
+Assay does not care what it reads and how it writes rows; it only looks at the traceback and the files in
+`data` afterwards.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ class DataFile(NamedTuple):
 
 
 class PreparedDataset(NamedTuple):
-    """One dataset folder, and what its script did."""
+    """One dataset folder, and the result of its script."""
 
     folder: Path
     state: DatasetState
     files: tuple[DataFile, ...] = ()
     n_raw_rows: int | None = None
-    """Rows of the one raw file, where it is clear that a row of it makes at most a row of data."""
+    """Rows of the only raw file, if each of them yields at most one row of data."""
     problem: Problem | None = None
-    """What it needs, or what is wrong."""
+    """The data it needs, or what is wrong."""
 
     @property
     def n_rows(self) -> int:
-        """Rows of all files that were written."""
+        """Return the number of rows in all written files."""
         return sum(file.n_rows for file in self.files)
 
     @property
     def n_left_out(self) -> int:
-        """Rows of the raw file that the script left out without a word, as far as is known."""
+        """Return the number of raw rows that the script omitted silently, as far as is known."""
         return 0 if self.n_raw_rows is None else max(0, self.n_raw_rows - self.n_rows)
 
 
@@ -83,37 +83,37 @@ def _find_folders(folder: Path) -> list[Path]:
             return [script.parent for script in scripts]
     if not folder.is_dir():
         beside = [path.name for path in folder.parent.glob("*") if path.is_dir()]
-        what = f"there is no folder {str(folder)!r}{suggest_name(folder.name, beside)}"
+        what = f"the folder {str(folder)!r} does not exist{suggest_name(folder.name, beside)}"
         raise UsageError(Problem("PREPARE-001", what, "check the path"))
-    what = f"there is no {SCRIPT} in {str(folder)!r}, nor in the folders below it"
-    fix = "name a dataset folder that has one, a `datasets` folder, or a whole checkout"
+    what = f"there is no {SCRIPT} in {str(folder)!r} or in the folders below it"
+    fix = "name a dataset folder that contains one, a `datasets` folder, or a whole checkout"
     raise UsageError(Problem("PREPARE-001", what, fix))
 
 
 def disable_network() -> None:
-    """Take the network from this thread, and so from the scripts that it starts; for good."""
+    """Permanently remove the network from this thread and from the scripts that it starts."""
     try:
         seal_thread()
     except SealError as why:
-        what = f"the scripts are programs of their own, and nothing here could keep them offline: {why}"
+        what = f"scripts run as separate programs, which this system cannot keep offline: {why}"
         raise OfflineError(Problem("OFFLINE-002", what, "prepare the data without --offline")) from None
 
 
 def prepare(folders: Sequence[Path]) -> Iterator[PreparedDataset]:
-    """Run the script of each folder, one after the other, and yield what came of it."""
+    """Run the script of each folder and yield its result."""
     for folder in folders:
         yield _prepare_folder(folder)
 
 
 class _ScriptExit(NamedTuple):
-    """How a script ended."""
+    """The exit status and output of a script."""
 
     status: int
     output: str
 
 
 class _Stamp(NamedTuple):
-    """What tells whether a file was written, and whether that changed it."""
+    """Shows whether a file was written, and whether its content changed."""
 
     written_ns: int
     content: bytes
@@ -147,7 +147,7 @@ def _run(script: Path) -> _ScriptExit:
     script = script.resolve()
     datasets = script.parents[1]
     is_in_checkout = datasets.name == _DATASETS
-    # Sets that a script writes out keep one order; files it opens without naming an encoding are UTF-8.
+    # A fixed hash seed keeps the order of sets that a script writes; files opened without encoding are UTF-8.
     environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
     done = subprocess.run(
         [sys.executable, str(script)],
@@ -193,19 +193,19 @@ def _explain_failure(folder: Path, ended: _ScriptExit, files: tuple[DataFile, ..
         return PreparedDataset(
             folder, DatasetState.ERROR, files, problem=_build_script_problem(folder, ended, files)
         )
-    what = f"{SCRIPT} reads {_format_path(missing)!r}, which is not there"
+    what = f"{SCRIPT} reads {_format_path(missing)!r}, which does not exist"
     place = Origin(str(folder / SCRIPT), line=_failing_line(folder, ended))
     problem = Problem("PREPARE-002", what, _suggest_raw_files(folder, missing), where=place)
     return PreparedDataset(folder, DatasetState.NEEDS_DATA, files, problem=problem)
 
 
 def _missing_file(ended: _ScriptExit, inside: Path | None = None) -> Path | None:
-    """Return the file whose absence ended a script, if that is what did, and if it would lie in a folder."""
+    """Return the file whose absence stopped a script, if that is the cause and it belongs in `inside`."""
     if ended.status == 0 or not (lines := ended.output.strip().splitlines()):
         return None
-    if (said := _MISSING.match(lines[-1])) is None:
+    if (match := _MISSING.match(lines[-1])) is None:
         return None
-    path = Path(os.path.normpath(ast.literal_eval(said["path"])))
+    path = Path(os.path.normpath(ast.literal_eval(match["path"])))
     return path if inside is None or path.parent == inside else None
 
 
@@ -214,16 +214,16 @@ def _build_script_problem(folder: Path, ended: _ScriptExit, files: tuple[DataFil
         f"exit status {ended.status}" if ended.status > 0 else f"signal {signal.Signals(-ended.status).name}"
     )
     lines = [line for line in ended.output.splitlines() if line.strip()][-_LINES_SHOWN:]
-    said = "".join(f"\n    {line}" for line in lines) if lines else "\n    it said nothing"
-    torn = (
-        f"; what it wrote may not be whole: {', '.join(_format_path(file.path) for file in files)}"
+    last_lines = "".join(f"\n    {line}" for line in lines) if lines else "\n    (no output)"
+    incomplete = (
+        f"; these files may be incomplete: {', '.join(_format_path(file.path) for file in files)}"
         if files
         else ""
     )
     return Problem(
         "PREPARE-003",
-        f"{SCRIPT} ended with {how}{torn}; its last lines:{said}",
-        f"mend the script, or the raw files it reads; `python {folder / SCRIPT}` shows all it says",
+        f"{SCRIPT} failed with {how}{incomplete}; its last lines:{last_lines}",
+        f"fix the script or the raw files it reads; `python {folder / SCRIPT}` shows its whole output",
         where=Origin(str(folder / SCRIPT), line=_failing_line(folder, ended)),
     )
 
@@ -231,14 +231,14 @@ def _build_script_problem(folder: Path, ended: _ScriptExit, files: tuple[DataFil
 def _failing_line(folder: Path, ended: _ScriptExit) -> int | None:
     """Return the line of the script at which its traceback ends."""
     script = re.escape(str((folder / SCRIPT).resolve()))
-    found = re.findall(rf'^  File "{script}", line (\d+)', ended.output, re.MULTILINE)
-    return int(found[-1]) if found else None
+    lines = re.findall(rf'^  File "{script}", line (\d+)', ended.output, re.MULTILINE)
+    return int(lines[-1]) if lines else None
 
 
 def _build_no_rows_problem(folder: Path, files: Sequence[DataFile]) -> Problem:
     emptied = [_format_path(file.path) for file in files if file.change is Change.CHANGED]
     lost = f"; it emptied {', '.join(emptied)}" if emptied else ""
-    what = f"{SCRIPT} ended well but wrote no rows, as a script does that looks for raw files and finds none"
+    what = f"{SCRIPT} succeeded but wrote no rows, as scripts do that look for raw files and find none"
     return Problem(
         "PREPARE-004", what + lost, _suggest_raw_files(folder, None), where=Origin(str(folder / SCRIPT))
     )
@@ -246,14 +246,14 @@ def _build_no_rows_problem(folder: Path, files: Sequence[DataFile]) -> Problem:
 
 def _suggest_raw_files(folder: Path, missing: Path | None) -> str:
     if missing is not None:
-        return f"put the raw files there, then `assay prepare {folder}` again"
+        return f"put the raw files there and run `assay prepare {folder}` again"
     named = set(_raw_paths(folder / SCRIPT))
     raw = _format_path(min(named)) if named else f"{_RAW}/{folder.resolve().name}"
-    return f"put the raw files under {raw}, then `assay prepare {folder}` again"
+    return f"put the raw files under {raw} and run `assay prepare {folder}` again"
 
 
 def _find_hyphenated_path(folder: Path) -> Path | None:
-    """Return where a script writes that replaces every _ in its output's whole path, if that is elsewhere."""
+    """Return where a script writes that replaces every _ in its output's whole path, if that differs."""
     data = str((folder / _DATA).resolve())
     hyphenated = data.replace("_", "-")
     return Path(hyphenated) if hyphenated != data else None
@@ -262,15 +262,15 @@ def _find_hyphenated_path(folder: Path) -> Path | None:
 def _build_wrong_folder_problem(folder: Path, elsewhere: Path) -> Problem:
     data = (folder / _DATA).resolve()
     what = (
-        f"{SCRIPT} writes to {str(elsewhere)!r} and not to {str(data)!r}: it puts '-' for every '_' in the "
-        "whole path"
+        f"{SCRIPT} writes to {str(elsewhere)!r} instead of {str(data)!r}: it replaces every '_' in the "
+        "whole path by '-'"
     )
-    fix = "move the checkout to a folder whose path has no '_', and prepare it there"
+    fix = "move the checkout to a folder whose path has no '_' and prepare it there"
     return Problem("PREPARE-005", what, fix, where=Origin(str(folder / SCRIPT)))
 
 
 def _raw_paths(script: Path) -> Iterator[Path]:
-    """Yield the raw files and folders that the text of a script names."""
+    """Yield the raw files and folders that a script's code names."""
     try:
         tree = ast.parse(script.read_bytes())
     except (SyntaxError, ValueError):
@@ -281,7 +281,7 @@ def _raw_paths(script: Path) -> Iterator[Path]:
 
 
 def _raw_rows(script: Path) -> int | None:
-    """Return the rows of the one raw file a script names, when that is a file with a JSON object per line."""
+    """Return the rows of the only raw file a script names, if it has one JSON object per line."""
     named = list(_raw_paths(script))
     if len(named) != 1 or not named[0].is_file():
         return None
@@ -291,6 +291,6 @@ def _raw_rows(script: Path) -> int | None:
 
 
 def _format_path(path: Path) -> str:
-    """Return a path as a person would name it: from where they stand, when it lies below."""
+    """Return a path relative to the working folder, if it is below it."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

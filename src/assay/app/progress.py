@@ -1,7 +1,7 @@
-"""How a run goes, in one frozen object that every face draws from: a terminal, a line, a program, a page.
+"""The progress of a run as one frozen object, for terminals, log lines, programs and pages.
 
-Making one costs about as much as there are tasks, so it is made when something is drawn and not with each
-sample. Knows no terminal and no clock but the one it is given.
+Creating it takes time proportional to the number of tasks, so it is created when something is drawn, not for
+each sample. Independent of terminals; uses only the clock that is passed in.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _RECENT_S = 15.0
 _FEWEST_ARRIVALS = 8
 _SHORTEST_S = 1.0
 _AT_ONCE = 0.02
-"""Of the time looked at, the share within which answers at its beginning are one batch."""
+"""Answers within this share at the start of the window count as one batch."""
 
 
 class Track(NamedTuple):
-    """One method of one task, as it stands in the plan."""
+    """One method of one task of the plan."""
 
     task: str
     method: str
     n_samples: int
     is_scored_late: bool = False
-    """Whether its samples are scored when all of them are there."""
+    """Whether its samples are scored only once all of them are answered."""
 
 
 def list_tracks(tasks: Iterable[Task], scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]) -> list[Track]:
-    """Return the methods of the tasks; where nothing is scored, they stand together."""
+    """Return the methods of the tasks; a task without scorers gets one entry for all its methods."""
     tracks = []
     for task in tasks:
         name, n = task.spec.name, task.spec.n_samples
@@ -50,90 +50,90 @@ def list_tracks(tasks: Iterable[Task], scorers: Mapping[str, Sequence[Scorer | C
 
 
 class TrackProgress(msgspec.Struct, frozen=True):
-    """How far one method of one task is."""
+    """The progress of one method of one task."""
 
     task: str
     method: str
     n_samples: int
     n_done: int
-    """Samples that are answered, and scored where that needs no others."""
+    """Samples that are answered, and scored unless scoring needs all samples."""
     score: Metric | None
-    """What it is judged by, over the samples so far; None before the first."""
+    """Its headline metric over the samples so far; None before the first."""
     is_scored_late: bool
-    """Whether there is no score before all samples are answered."""
+    """Whether the score is only known once all samples are answered."""
 
 
 class JudgeProgress(msgspec.Struct, frozen=True):
-    """How far the judge is that metrics ask."""
+    """The progress of the judge that metrics query."""
 
     n_prompts: int
-    """What it was given to judge so far: metrics ask when all samples of their task are answered."""
+    """Prompts for the judge so far: metrics query it once all samples of their task are answered."""
     n_replied: int
     n_failed: int
-    """Of what is replied to, how often no reply came."""
+    """Of the replies, those that failed."""
     replies_per_s: float | None
     seconds_left: float | None
-    """To the end of what it was given; None while too little is known."""
+    """Until all prompts so far are answered; None while unknown."""
 
 
 class WorkersProgress(msgspec.Struct, frozen=True):
-    """Who answers, where several processes do."""
+    """The state of worker processes."""
 
     n_up: int
-    """Workers that can be given work."""
+    """Workers that are ready."""
     n_awaited: int
-    """Workers that are starting, or wait for room on a cluster."""
+    """Workers that are starting or wait for resources on a cluster."""
     n_nodes: int | None
-    """Machines that workers are on; None where all are on this one."""
+    """Machines with workers; None if all are on this one."""
     n_lost: int
-    """Workers that died or were ended so far, and were replaced."""
+    """Workers that died or were stopped so far and were replaced."""
 
 
 class RunProgress(msgspec.Struct, frozen=True):
-    """How far a run is, how fast it is, and what has come out so far."""
+    """How far a run is, how fast it is, and its scores so far."""
 
     phase: Phase
-    """`loading` before the first answer, `beforehand` while tasks ask what comes before their samples,
+    """`loading` before the first answer, `beforehand` while tasks run requests that precede their samples,
     `samples`, and `scoring` once all samples are answered."""
     seconds: float
-    """Since the run began."""
+    """Since the start of the run."""
     seconds_silent: float
     """Since the last answer."""
     n_samples: int
     n_done: int
     share_done: float
-    """From 0 to 1, requests of a sample that is under way included."""
+    """From 0 to 1, including requests of unfinished samples."""
     n_requests: int
-    """Requests made so far."""
+    """Requests created so far."""
     n_answered: int
     n_journaled: int
-    """Of them, those that an earlier start of the run had answered. They are in no rate."""
+    """Answers from an earlier start of the run. They do not count in any rate."""
     n_cached: int
     samples_per_s: float | None
     requests_per_s: float | None
     tokens_per_s: float | None
-    """Of late; None while too little is known."""
+    """Recent rate; None while unknown."""
     seconds_left: float | None
     is_left_at_least: bool
-    """Whether it takes longer still, perhaps: a method was not asked yet, and nobody knows what it takes."""
+    """Whether `seconds_left` is a lower bound: the speed of a method without answers is unknown."""
     n_failed: int
-    """Samples."""
+    """Failed samples."""
     failures: dict[str, int]
-    """Failed samples by their first trouble."""
+    """Failed samples by the kind of their first failure."""
     last_failure: str | None
     concurrency: int | None
-    """Calls that may be under way at a server; None where there is none, or it does not tell."""
+    """Maximum concurrent requests at a server; None if there is no server or it does not report one."""
     n_retries: int | None
-    """Calls that were made again; None where there are no calls."""
+    """Retried requests; None if there are no requests to a server."""
     tracks: tuple[TrackProgress, ...]
     judge: JudgeProgress | None = None
-    """None before a judge was asked, and where none is."""
+    """None until a judge is queried."""
     workers: WorkersProgress | None = None
-    """None where the model answers in the run's own process, or at a server."""
+    """None if the model runs in the run's own process or at a server."""
 
 
 class _Point(NamedTuple):
-    """What was counted at a time."""
+    """Counts at a point in time."""
 
     now: float
     n_asked: int
@@ -144,17 +144,17 @@ class _Point(NamedTuple):
 
 
 class RecentPace:
-    """How fast answers come of late.
+    """The recent rate of answers.
 
-    Over the latest seconds; where answers come seldom, in batches, over the latest few arrivals. It begins
-    with the first answer: the time that a model takes to load says nothing of its pace.
+    Measured over the latest seconds or, if answers come rarely and in batches, over the latest few arrivals.
+    The measurement starts with the first answer, so that the loading time of a model does not count.
     """
 
     def __init__(self) -> None:
         self._points: deque[_Point] = deque()
 
     def add(self, point: _Point) -> None:
-        """Take the counts at a time; what has not grown is no arrival."""
+        """Add the counts at a point in time; ignore them if nothing arrived."""
         if not point.n_asked or (self._points and point.n_asked == self._points[-1].n_asked):
             return
         self._points.append(point)
@@ -163,30 +163,30 @@ class RecentPace:
 
     @property
     def last(self) -> float | None:
-        """Return when something came the last time; None: nothing yet."""
+        """Return the time of the last answer; None before the first."""
         return self._points[-1].now if self._points else None
 
     def requests_per_s(self) -> float | None:
-        """Return answers per second; None before there is a stretch of time to tell by."""
-        stretch = self._stretch()
-        if stretch is None:
+        """Return answers per second; None while the measured time is too short."""
+        window = self._window()
+        if window is None:
             return None
-        first, last = stretch
+        first, last = window
         return (last.n_asked - first.n_asked) / (last.now - first.now)
 
     def tokens_per_request(self) -> float | None:
-        """Return the mean over the requests that were counted meanwhile; None where none were."""
-        stretch = self._stretch()
-        if stretch is None:
+        """Return the mean over the requests with counted tokens in this time; None if there were none."""
+        window = self._window()
+        if window is None:
             return None
-        first, last = stretch
+        first, last = window
         n = last.n_counted - first.n_counted
         return (last.n_tokens - first.n_tokens) / n if n else None
 
-    def _stretch(self) -> tuple[_Point, _Point] | None:
-        """Return the beginning and the end of what the pace is told by; None while that is too short.
+    def _window(self) -> tuple[_Point, _Point] | None:
+        """Return the start and the end of the measured time; None while it is too short.
 
-        It begins when the first batch is whole: what came with that took time before.
+        It starts once the first batch is complete, because that batch's work began earlier.
         """
         if not self._points:
             return None
@@ -205,10 +205,10 @@ def _no_stats() -> Mapping[str, float]:
 
 
 class ProgressGauge:
-    """Tells how a run goes, whenever it is looked at.
+    """Computes the progress of a run on demand.
 
-    Answers of a batch come all at once, and then none for long while the run's own thread computes. So
-    another thread may look again meanwhile: it reads counts, and leaves alone what the run's thread adds up.
+    The answers of a batch arrive together; then none arrive while the run's thread computes. Another thread
+    may call `look_again` in the meantime: it only reads counts and does not touch the run thread's sums.
     """
 
     def __init__(
@@ -222,10 +222,10 @@ class ProgressGauge:
         is_rescoring: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the plan of a run, and where to ask for its scores and its model's counters.
+        """Take the plan of a run, and functions that return its scores and its model's counters.
 
-        `n_kept`: answers of an earlier start that lie in the journal. `is_rescoring`: answers are all known,
-        and none is told as one of a cache.
+        `n_kept`: answers of an earlier start in the journal. `is_rescoring`: all answers are stored, so
+        that none is reported as cached.
         """
         self._tracks = tracks
         self._scores = scores
@@ -240,23 +240,23 @@ class ProgressGauge:
         self._pacing = Lock()
 
     def note(self, tally: Tally) -> None:
-        """Note how far the run is, for its pace: now and then, also where it is seldom looked at."""
+        """Record the counts for the recent rate; call it now and then, even if nothing is drawn."""
         costs = list(tally.costs.values())
         n_asked = tally.n_answered - tally.n_journaled
         n_counted, n_tokens = sum(cost.n_requests for cost in costs), sum(cost.n_tokens for cost in costs)
         with self._pacing:
             self._pace.add(_Point(self._clock(), n_asked, n_counted, n_tokens))
             if (judge := tally.judge) is not None:
-                # What was known without asking took no time; what is shared takes that of the other.
+                # Stored replies took no time.
                 n_known = judge.n_journaled + judge.n_cached
                 self._judge_pace.add(_Point(self._clock(), judge.n_replied - n_known, 0, 0))
 
     def look(self, tally: Tally) -> RunProgress:
-        """Return how the run goes now; on the run's own thread."""
+        """Return the current progress; call it on the run's own thread."""
         stats = self._stats()
         scores: dict[tuple[str, str], Metric] = {}
         for metric in self._scores():
-            # An author may lead with several metrics; the first of them decides.
+            # An author may mark several headline metrics; the first decides.
             scores.setdefault((metric.task, metric.method), metric)
         tracks = tuple(
             TrackProgress(
@@ -273,11 +273,11 @@ class ProgressGauge:
         return self._seen(tally, tracks, *calls, _workers(stats))
 
     def look_again(self, tally: Tally, earlier: RunProgress) -> RunProgress:
-        """Return how the run goes now, on any thread: by its counts, and the scores of the look before."""
+        """Return the current progress on any thread: current counts, and the scores of `earlier`."""
         tracks = tuple(
             msgspec.structs.replace(track, n_done=tally.landed.get(track.task, 0)) for track in earlier.tracks
         )
-        # Counts of workers are read on any thread, and change while no answer comes.
+        # Worker counts can be read on any thread, and change while no answer arrives.
         workers = None if earlier.workers is None else _workers(self._stats())
         return self._seen(tally, tracks, earlier.concurrency, earlier.n_retries, workers)
 
@@ -337,11 +337,11 @@ class ProgressGauge:
         return "samples" if tally.n_done < tally.n_samples else "scoring"
 
     def _seconds_left(self, tally: Tally, per_s: float | None, silent_s: float) -> float | None:
-        """Return how long what is still to be asked takes at the pace of late, from the last answer on.
+        """Return the estimated time for the remaining requests, counted from the last answer.
 
-        Samples that are not begun yet have as many requests as the others; what an earlier start has
-        answered takes no time. A model may score all options before it writes the first text, so that the
-        pace is each method's own, where it is known.
+        Samples not started yet are assumed to have as many requests as the others. Answers of an earlier
+        start take no time. A model may score all options before it generates the first text, so each method
+        has its own rate where one is known.
         """
         if not per_s or not tally.n_begun:
             return None
@@ -352,7 +352,7 @@ class ProgressGauge:
         paces = list(tally.methods.values())
         if n_owed > 0 and len(paces) > 1:
             owed = [max(0.0, pace.n_requests * n_times - pace.n_answered) for pace in paces]
-            # Of a method that was not asked yet nothing is known: it takes what the others do, at least.
+            # The speed of a method without answers is unknown: assume at least that of the others.
             usual = sum(pace.seconds for pace in paces) / max(sum(pace.n_timed > 0 for pace in paces), 1)
             each = [pace.seconds if pace.n_timed else usual for pace in paces]
             left_s = sum(n * one for n, one in zip(owed, each, strict=True)) * max(0.0, 1 - n_known / n_owed)
@@ -360,7 +360,7 @@ class ProgressGauge:
 
 
 def _has_untimed_method(tally: Tally) -> bool:
-    """Whether a method has still to be asked for the first time, while another was."""
+    """Return whether a method has no answer yet while another has."""
     paces = list(tally.methods.values())
     is_owed = tally.n_begun < tally.n_samples
     return any(pace.n_timed for pace in paces) and any(

@@ -1,4 +1,4 @@
-"""Tables of tasks in a README: found by their headings, changed cell by cell; all else stays as it is."""
+"""Task tables in a README: find them by their headings and edit single cells; the rest stays unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADINGS: Mapping[Column, re.Pattern[str]] = {
     "format": re.compile(r"prompt ?(?:format|格式)"),
     "path": re.compile(r".*(?:path|config file)|.*路径"),
 }
-"""How AISBench's pages head their columns, in either language."""
+"""The column headings of AISBench's pages, in either language."""
 _NEEDED = {"task", "path"}
 _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _FENCE = re.compile(r" {0,12}(```+|~~~+)")
@@ -26,38 +26,38 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 class Row(NamedTuple):
-    """A row of a table of tasks."""
+    """A row of a task table."""
 
     line: int
-    """Where it stands in the page, from 0 on."""
+    """Its line in the page, from 0."""
     cells: Mapping[Column, str]
-    """What it says, without the space around."""
+    """Its cells, without surrounding space."""
 
     @property
     def configs(self) -> tuple[str, ...]:
-        """Return the files that it may mean, the likeliest first: its link's, its words', its task's."""
-        said = self.cells["path"]
-        link = _LINK.search(said)
-        named = [link["target"], link["text"]] if link else [said]
+        """Return the files that it may mean, most likely first: its link's target, its text, its task's."""
+        path = self.cells["path"]
+        link = _LINK.search(path)
+        named = [link["target"], link["text"]] if link else [path]
         files = [name.strip("` ").removeprefix("./") for name in named if name.strip("` ").endswith(".py")]
         return (*files, f"{self.cells['task'].strip('` ')}.py")
 
 
 class TaskTable(NamedTuple):
-    """A table of tasks."""
+    """A task table."""
 
     columns: tuple[Column | None, ...]
-    """What its columns are; None: of a kind of their own."""
+    """What its columns are; None: an unknown column."""
     rows: tuple[Row, ...]
     end: int
-    """The line behind its last row."""
+    """The line after its last row."""
     is_chinese: bool
     is_spaced: bool
-    """Whether space stands between bars and words."""
+    """Whether cells have a space next to the bars."""
 
 
 class ReadmePage:
-    """A README."""
+    """A README with its task tables."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -66,7 +66,7 @@ class ReadmePage:
 
     @property
     def is_chinese(self) -> bool:
-        """Whether its headings are Chinese."""
+        """Return whether its headings are Chinese."""
         headings = [line for line in self.lines if line.startswith("#")]
         return bool(_CHINESE.search("".join(headings[1:])))
 
@@ -84,7 +84,7 @@ class ReadmePage:
             at += 1
 
     def _table(self, at: int) -> TaskTable | None:
-        """Return the table of tasks whose headings stand in a line."""
+        """Return the task table whose headings are in a line."""
         heading = self.lines[at]
         if "|" not in heading or at + 1 == len(self.lines) or not _RULE.fullmatch(self.lines[at + 1]):
             return None
@@ -95,15 +95,15 @@ class ReadmePage:
         rows = []
         while end < len(self.lines) and "|" in self.lines[end]:
             cells = [cell.strip() for cell in _cells(self.lines[end])]
-            said = {name: cell for name, cell in zip(columns, cells, strict=False) if name is not None}
-            if said.keys() >= _NEEDED:
-                rows.append(Row(end, said))
+            known = {name: cell for name, cell in zip(columns, cells, strict=False) if name is not None}
+            if known.keys() >= _NEEDED:
+                rows.append(Row(end, known))
             end += 1
         return TaskTable(columns, tuple(rows), end, bool(_CHINESE.search(heading)), "| " in heading)
 
 
 class ReadmeEdit:
-    """Changes of a page, made when all are known."""
+    """Changes to a page, applied together."""
 
     def __init__(self, page: ReadmePage) -> None:
         self._page = page
@@ -112,7 +112,7 @@ class ReadmeEdit:
         self._end = next((end for end in ("\r\n", "\n") if end in page.text), "\n")
 
     def put(self, table: TaskTable, row: Row, column: Column, text: str) -> None:
-        """Say something else in a cell; the cells beside it stay as they are."""
+        """Replace the text of a cell; the other cells stay unchanged."""
         line = self._lines[row.line]
         assert line is not None
         bars = [match.start() for match in _BETWEEN_CELLS.finditer(line)]
@@ -123,31 +123,32 @@ class ReadmeEdit:
         self._lines[row.line] = line[:start] + _pad_cell(line[start:end], text) + line[end:]
 
     def remove(self, row: Row) -> None:
-        """Take a row away."""
+        """Remove a row."""
         self._lines[row.line] = None
 
     def add(self, table: TaskTable, cells: Mapping[Column, str]) -> None:
-        """Put a row below the others."""
-        said = ["" if column is None else cells[column] for column in table.columns]
-        self._behind.setdefault(table.end, []).append(_row(said, is_spaced=table.is_spaced))
+        """Add a row below the others."""
+        texts = ["" if column is None else cells[column] for column in table.columns]
+        self._behind.setdefault(table.end, []).append(_row(texts, is_spaced=table.is_spaced))
 
     def add_table(self, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Put a section with a table at the end of the page."""
-        made = [f"## {title}", "", _row(headings), _row(["---"] * len(headings)), *map(_row, rows)]
-        self._behind.setdefault(len(self._lines), []).extend(["", *made] if self._page.text.strip() else made)
+        """Add a section with a table at the end of the page."""
+        section = [f"## {title}", "", _row(headings), _row(["---"] * len(headings)), *map(_row, rows)]
+        lines = ["", *section] if self._page.text.strip() else section
+        self._behind.setdefault(len(self._lines), []).extend(lines)
 
     def text(self) -> str:
         """Return the page with all changes."""
-        made: list[str] = []
+        lines: list[str] = []
         for at, line in enumerate([*self._lines, None]):
             for added in self._behind.get(at, ()):
-                # The last line of a file may lack its end.
-                if made and not made[-1].endswith(("\n", "\r")):
-                    made[-1] += self._end
-                made.append(added + self._end)
+                # The last line of a file may lack a line end.
+                if lines and not lines[-1].endswith(("\n", "\r")):
+                    lines[-1] += self._end
+                lines.append(added + self._end)
             if line is not None:
-                made.append(line)
-        return "".join(made)
+                lines.append(line)
+        return "".join(lines)
 
 
 def _column(heading: str) -> Column | None:
@@ -163,13 +164,13 @@ def _cells(line: str) -> list[str]:
 
 
 def _row(cells: Sequence[str], *, is_spaced: bool = True) -> str:
-    made = [cell.replace("|", "\\|") for cell in cells]
-    return f"| {' | '.join(made)} |" if is_spaced else f"|{'|'.join(made)}|"
+    escaped = [cell.replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |" if is_spaced else f"|{'|'.join(escaped)}|"
 
 
 def _pad_cell(cell: str, text: str) -> str:
-    """Return a text with the space around it that a cell had; columns that were in line stay so."""
+    """Return a text padded like a cell, so that aligned columns stay aligned."""
     before = cell[: len(cell) - len(cell.lstrip())] if cell.strip() else " "
     after = cell[len(cell.rstrip()) :] if cell.strip() else " "
-    made = before + text.replace("|", "\\|")
-    return made.ljust(len(cell)) if len(after) > 1 and len(made) < len(cell) else made + after
+    padded = before + text.replace("|", "\\|")
+    return padded.ljust(len(cell)) if len(after) > 1 and len(padded) < len(cell) else padded + after

@@ -1,4 +1,4 @@
-"""What a table of tasks says in words, in English and Chinese, and whether words agree with a config."""
+"""The texts of task tables, in English and Chinese, and whether they agree with a config."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from assay.app.readme_tables import Column
 from assay.dialects.openicl.readme_description import ConfigDescription
 
 TITLES = {False: "Available Dataset Tasks", True: "可用数据集任务"}
-"""Above a table that is written anew, by whether the page is Chinese."""
+"""Title above a new table, by whether the page is Chinese."""
 HEADINGS: Mapping[bool, Sequence[str]] = {
     False: (
         "Task Name",
@@ -36,13 +36,13 @@ _FORMAT_WORDS: Mapping[str, tuple[str, ...]] = {
     "dialogue format": ("chat", "dialog", "conversation", "对话", "聊天"),
     "string format": ("string", "text", "字符串", "文本"),
 }
-"""Words by which a format is known, the more special first."""
+"""Words that identify a format, more specific formats first."""
 _TURNS = ("dialogue format", "messages", "multi-turn")
-"""Formats that a person may call a chat, all three."""
+"""Formats that a person may call a chat."""
 _SAY_NOTHING = ("score", "average_score", "overall")
-"""Names of values that a page may well call by a better one."""
+"""Value names for which a page may use a better one."""
 _OF_SPEED = ("performance", "性能")
-"""Metrics of tasks that measure how fast a server is, and not how right."""
+"""Metrics of tasks that measure the speed of a server, not correctness."""
 _TASKS: Mapping[str, tuple[str, str]] = {
     "gen": ("{} dataset generative task", "{}数据集生成式任务"),
     "ppl": ("{} dataset PPL task", "{}数据集PPL任务"),
@@ -65,50 +65,52 @@ def build_row_cells(one: ConfigDescription, name: str, path: str, *, is_chinese:
     }
 
 
-def is_cell_correct(column: Column, said: str, one: ConfigDescription) -> bool:
-    """Whether a cell says what a config does, in whatever words; what cannot be known agrees."""
+def is_cell_correct(column: Column, text: str, one: ConfigDescription) -> bool:
+    """Return whether a cell agrees with a config, in whatever words; unknown facts count as agreement."""
     if column == "task":
-        return said.strip("` ") == one.path.stem
+        return text.strip("` ") == one.path.stem
     if column == "metrics":
-        return _has_right_metrics(said, one)
+        return _has_right_metrics(text, one)
     if column == "shots":
-        return _has_right_shots(said, one)
+        return _has_right_shots(text, one)
     if column == "format":
-        return _has_right_formats(said, one)
-    # Of an introduction only that there is one; a path led to the config.
-    return bool(said)
+        return _has_right_formats(text, one)
+    # An introduction must only exist; a path has already led to the config.
+    return bool(text)
 
 
-def _has_right_shots(said: str, one: ConfigDescription) -> bool:
-    numbers = {int(number) for number in re.findall(r"\d+", _ZERO.sub("0", said))}
+def _has_right_shots(text: str, one: ConfigDescription) -> bool:
+    numbers = {int(number) for number in re.findall(r"\d+", _ZERO.sub("0", text))}
     named = _NAMED_SHOTS.search(one.path.stem)
     if set(one.shots) == {0} and named is not None and numbers == {int(named[1])}:
-        # Rows may bring their examples along, which the config does not show; who named it knows.
+        # Rows may contain their own examples, which the config does not show; trust the file name.
         return True
-    return bool(said) if not one.shots else numbers == set(one.shots)
+    return bool(text) if not one.shots else numbers == set(one.shots)
 
 
-def _has_right_metrics(said: str, one: ConfigDescription) -> bool:
-    words = _metric_words(said)
+def _has_right_metrics(text: str, one: ConfigDescription) -> bool:
+    words = _metric_words(text)
     if all(name in _SAY_NOTHING for name in one.metrics) or any(word in words for word in _OF_SPEED):
-        # Names that are made when it runs, or say little, are known to whoever wrote the page.
-        return bool(said)
+        # Names that are only known at run time, or say little: trust the page.
+        return bool(text)
     names = [_metric_words(name) for name in (*one.metrics, *one.evaluators)]
     parts = [part for part in re.split(r"[,、，;/()（）]| and ", words) if part.strip()]
     return any(name in words or any(part.strip() in name for part in parts) for name in names)
 
 
 def _metric_words(text: str) -> str:
-    # Of one answer to each question pass@1 is the accuracy.
+    # With one answer per question, pass@1 is the accuracy.
     words = re.sub(r"准确率|精度|正确率|\bacc\b|pass@1", "accuracy", text.casefold().replace("`", ""))
     return words.replace("-", "_")
 
 
-def _has_right_formats(said: str, one: ConfigDescription) -> bool:
-    words = said.casefold()
-    found = next(
-        (known for known, marks in _FORMAT_WORDS.items() if any(one in words for one in marks)), None
+def _has_right_formats(text: str, one: ConfigDescription) -> bool:
+    words = text.casefold()
+    format_ = next(
+        (known for known, marks in _FORMAT_WORDS.items() if any(mark in words for mark in marks)), None
     )
-    if found is None or not one.formats:
-        return bool(said)
-    return any(found == known or (found == "dialogue format" and known in _TURNS) for known in one.formats)
+    if format_ is None or not one.formats:
+        return bool(text)
+    return any(
+        format_ == known or (format_ == "dialogue format" and known in _TURNS) for known in one.formats
+    )

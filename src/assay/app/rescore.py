@@ -1,7 +1,7 @@
-"""Scoring a run's answers again, without its model: by another extractor, metric, normalisation or judge.
+"""Score a run's answers again without its model: with another extractor, metric, normalisation or judge.
 
-The scores of the run, and of every scoring before, are kept (results/history.py). The dataset is not needed
-either, unless code of its author scores.
+The scores of the run and of all earlier scorings are kept (results/history.py). The dataset is not needed
+either, unless its author's code does the scoring.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from assay.scoring.aggregate import MeanAggregator
 
 
 class RescoreResult(msgspec.Struct, frozen=True):
-    """What a scoring came to."""
+    """The result of a scoring."""
 
     folder: Path
-    """Of the run, which shows it now."""
+    """The run folder, which now shows the scoring."""
     entry: StoredScoring
     manifest: RunManifest
     metrics: tuple[Metric, ...]
     tally: Tally
     changes: ScoringChanges
-    """What is other than in the run's own scoring."""
+    """Differences from the run's own scoring."""
     shown_before: Path
-    """The scoring that the run showed until now."""
+    """The scoring that the run showed before."""
     came_up: tuple[str, ...] = ()
 
 
@@ -67,10 +67,10 @@ def rescore(
     allowed: AllowedFailures | None = None,
     observer: Observer | None = None,
 ) -> RescoreResult:
-    """Score the answers in a run folder again, keep what came out as a scoring of its own, and show it.
+    """Score the answers in a run folder again, store the result as a new scoring, and show it.
 
-    `allowed`: how many samples may fail in it; None: as many as in the run. `observer` hears how far it is.
-    What is kept offline, now or when it was run, takes internet sockets from the thread that calls this.
+    `allowed`: how many samples may fail; None: as in the run. `observer` receives the progress. If the
+    scoring or the run is offline, the calling thread permanently loses access to internet sockets.
     """
     name = _label(label, choices)
     folder = RunFolder(run)
@@ -90,7 +90,7 @@ def rescore(
 
 
 def show_scoring(run: Path, wanted: str) -> StoredScoring:
-    """Show another scoring of a run."""
+    """Make another scoring the one that a run shows."""
     folder = RunFolder(run)
     folder.lock()
     try:
@@ -105,23 +105,23 @@ def show_scoring(run: Path, wanted: str) -> StoredScoring:
 
 
 def _require_run(run: Path) -> None:
-    """Raise unless a folder holds a run whose model has answered everything."""
+    """Raise unless a folder contains a run whose model has answered all requests."""
     if (owner := find_parent_run(run)) is not None:
-        what, fix = "this is one scoring of a run", f"name the run: {owner.name}"
+        what, fix = "this is a scoring of a run, not a run", f"name the run: {owner.name}"
     elif StoredRun(run).manifest.status is RunStatus.RUNNING:
         what, fix = (
-            "the run is not complete: its model has still to answer",
-            "end it first: the same `assay run`",
+            "the run is not complete: its model has not answered all requests",
+            "resume it first with the same `assay run` command",
         )
     elif not (run / JOURNAL).is_file():
-        what, fix = f"the answers of the model are not kept here: there is no {JOURNAL}", "run it again"
+        what, fix = f"the run has no stored answers: there is no {JOURNAL}", "run it again"
     else:
         return
     raise StoreError(Problem("RESCORE-001", what, fix, Origin(str(run))))
 
 
 def _label(given: str | None, choices: ScoringChoices) -> str:
-    """Return the name of a scoring: the one that was given, or one that says what was chosen."""
+    """Return the name of a scoring: the given one, or one that describes the choices."""
     if given is None:
         read = (choices.extract or "").partition(":")[0]
         judged = "judge" if choices.judge or choices.judge_prompt or choices.match == "judge" else None
@@ -135,7 +135,7 @@ def _label(given: str | None, choices: ScoringChoices) -> str:
     label = slug(given)
     if not label or label == OWN_LABEL:
         what = f"--name {given!r}: " + (
-            "a name has letters or digits" if not label else "that is the run's own"
+            "a name needs letters or digits" if not label else "this is the name of the run's own scoring"
         )
         raise UsageError(Problem("RESCORE-009", what, "choose another name"))
     return label
@@ -157,7 +157,7 @@ def _rescore(
     history = ScoringHistory(folder.path)
     tasks = load_stored_tasks(folder.path, own.tasks)
     answers = StoredAnswers(folder.path / JOURNAL)
-    # What an earlier version of Assay did not note of a model matters to nobody who asks it nothing.
+    # Runs of earlier versions lack the model card, which does not matter without requests.
     card = own.card or ModelCard(own.model.name, frozenset(Kind), is_chat=False)
     with closing(StoredModel(own.model, card, answers, specs=own.tasks)) as model:
         plan = plan_scoring(own, tasks, choices, list_reported_metrics(StoredRun(history.own).metrics()))
@@ -165,7 +165,7 @@ def _rescore(
         values, judge_notes = resolve_judge(own, scorers, choices, values)
         with open_judge(scorers, values, None) as judge:
             grader = None if judge is None else judge.identity()
-            # Only now: whatever is wrong with the choices was told, and the folder is as it was.
+            # Only now: all errors in the choices were raised, and the folder is unchanged so far.
             before = history.adopt()
             draft = history.draft(label)
             aggregator = MeanAggregator()
@@ -221,12 +221,12 @@ def _rescore(
 
 
 def _settings(own: RunManifest, choices: ScoringChoices, *, offline: bool) -> RunSettings:
-    """Return the settings of the run, with the judge that is chosen now."""
+    """Return the settings of the run, with the judge chosen now."""
     recorded = {
         name: setting.value for name, setting in own.settings.items() if name in RunSettings.__struct_fields__
     }
     values = msgspec.convert(recorded, RunSettings, strict=False)
-    # The cache of a judge's answers is read even if the run itself was asked afresh.
+    # Read the judge's cache even if the run itself ignored its cache.
     values = msgspec.structs.replace(
         values, fresh=False, retry_failed=False, stage="score", offline=offline or values.offline
     )
@@ -236,7 +236,7 @@ def _settings(own: RunManifest, choices: ScoringChoices, *, offline: bool) -> Ru
 
 
 def _set_allowed_failures(own: RunManifest, allowed: AllowedFailures | None) -> RunManifest:
-    """Return what a run was, with how many samples may fail in a scoring of it."""
+    """Return the manifest of a run, with the allowed failures of the scoring."""
     if allowed is None:
         return own
     settings = {**own.settings, ALLOW_FAILURES: Setting(str(allowed), "flag")}
@@ -245,14 +245,12 @@ def _set_allowed_failures(own: RunManifest, allowed: AllowedFailures | None) -> 
 
 def _describe_scoring(draft: Path, choices: ScoringChoices) -> str:
     chosen = ", ".join(f"{name} {_format_choice(value)}" for name, value in choices.recorded().items())
-    return (
-        f"scored again as {draft.name}: {chosen or 'as the run was'}; the run's own score is kept beside it"
-    )
+    return f"scored again as {draft.name}: {chosen or 'same choices as the run'}; the run's own score is kept"
 
 
 def _format_choice(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name}={one}" for name, one in value.items())
+        return ", ".join(f"{name}={item}" for name, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

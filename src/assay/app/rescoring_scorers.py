@@ -1,4 +1,4 @@
-"""The scorers of a run that is over, and its judge: named parts and code of authors, made once more."""
+"""Rebuild the scorers and the judge of a finished run: registered parts and code of dataset authors."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from assay.scoring.scorers.registry import make_scorer
 
 @runtime_checkable
 class MetricChooser(Protocol):
-    """A scorer of an author's code that may be told which of its metrics are wanted."""
+    """A scorer in an author's code whose metrics can be selected."""
 
     def choose(self, names: Sequence[str]) -> None:
-        """Report these metrics alone; the first decides."""
+        """Report only these metrics; the first is the headline."""
 
 
 Scorers = Mapping[str, Sequence[Scorer | CorpusScorer]]
 
 
 def list_sources(own: RunManifest) -> tuple[str, ...]:
-    """Return the datasets of a run, as they were named."""
+    """Return the datasets of a run, as they were named on the command line."""
     return tuple(dict.fromkeys(spec.source for spec in own.tasks))
 
 
@@ -58,39 +58,40 @@ def rebuild_scorers(
 def _authors_scorers(
     own: RunManifest, plan: ScoringPlan, values: RunSettings, model: StoredModel
 ) -> dict[tuple[str, str], Scorer | CorpusScorer]:
-    """Compile the run's datasets again, for the code in them."""
+    """Compile the run's datasets again to get the authors' scorers."""
     try:
         compiled = compile_with_settings(list_sources(own), values, model)
     except AssayError as error:
-        raise _missing_code_error(own, plan, f"it cannot be read any more: {error.problems[0]}") from error
-    found: dict[tuple[str, str], Scorer | CorpusScorer] = {}
+        raise _missing_code_error(own, plan, f"it can no longer be read: {error.problems[0]}") from error
+    scorers: dict[tuple[str, str], Scorer | CorpusScorer] = {}
     specs = {spec.name: spec for spec in own.tasks}
     for one in compiled:
         name = one.task.spec.name
         if not any(task == name for task, _ in plan.by_author):
             continue
         if one.task.spec.data_hash != specs[name].data_hash:
-            raise _missing_code_error(own, plan, "it has changed since")
+            raise _missing_code_error(own, plan, "it has changed since the run")
         for scorer in build_scorers(one.task):
-            found[name, scorer.track] = scorer
+            scorers[name, scorer.track] = scorer
             if (names := plan.by_author.get((name, scorer.track))) and isinstance(scorer, MetricChooser):
                 scorer.choose(names)
-    if lost := plan.by_author.keys() - found.keys():
-        raise _missing_code_error(own, plan, f"it does not score {' by '.join(min(lost))} any more")
-    return found
+    if lost := plan.by_author.keys() - scorers.keys():
+        raise _missing_code_error(own, plan, f"it no longer scores {' by '.join(min(lost))}")
+    return scorers
 
 
 def _missing_code_error(own: RunManifest, plan: ScoringPlan, why: str) -> PlanError:
     name = min(plan.by_author)[0]
     source = next(spec.source for spec in own.tasks if spec.name == name)
     who = (
-        "code of its dataset scores it"
+        "it is scored by code of its dataset"
         if name in own.scorers
-        else "the run, of an earlier version, does not say how it was scored: its dataset is needed"
+        else "the run was made by an earlier version and does not record how it was scored, so its dataset "
+        "is needed"
     )
-    what = f"task {name!r}: {who}, and {why}"
+    what = f"task {name!r}: {who}, but {why}"
     fix = (
-        f"score by named parts (--extract, --metric); or as another run: "
+        f"score with registered parts (--extract, --metric), or as a new run: "
         f"assay run {source} --stage score --answers-from {own.id}"
     )
     return PlanError(Problem("RESCORE-006", what, fix, Origin(source)))
@@ -99,20 +100,20 @@ def _missing_code_error(own: RunManifest, plan: ScoringPlan, why: str) -> PlanEr
 def resolve_judge(
     own: RunManifest, scorers: Scorers, choices: ScoringChoices, values: RunSettings
 ) -> tuple[RunSettings, tuple[str, ...]]:
-    """Return the settings with the judge: the one chosen now, else the run's, else the one in its config."""
+    """Return the settings with a judge: the one chosen now, else the run's, else the one in its config."""
     if not needs_judge(scorers):
         if choices.judge is not None:
-            what = "a judge is named, and nothing that is scored asks one"
+            what = "--judge names a judge, but no selected scorer uses one"
             raise UsageError(
-                Problem("RESCORE-008", what, "leave --judge away, or choose a method that writes")
+                Problem("RESCORE-008", what, "remove --judge, or choose a method that generates text")
             )
         return values, ()
     notes: tuple[str, ...] = ()
     if values.judge is None:
         values, notes = apply_config_judge(load_configs(list_sources(own), values), values)
-    # The judge that is the model itself is opened as that was.
+    # If the judge is the model itself, it opens with the model's settings.
     is_model = values.judge == values.model and not values.judge_args
     if HIDDEN in (values.model_args if is_model else values.judge_args).values():
-        what = f"the judge {values.judge!r} was given a secret, which is not stored"
-        raise UsageError(Problem("RESCORE-008", what, "name it again: --judge MODEL --judge-arg KEY=VALUE"))
+        what = f"the judge {values.judge!r} needs a secret, which Assay does not store"
+        raise UsageError(Problem("RESCORE-008", what, "pass it again: --judge MODEL --judge-arg KEY=VALUE"))
     return values, notes

@@ -1,6 +1,6 @@
-"""Whether the answers of an earlier run are reused, and what a person reads about it.
+"""Decide whether the answers of an earlier run are reused, and explain it to the user.
 
-A run is found again by what it asks and by its model's identity. For a model behind a server that identity is
+A run is identified by its requests and its model's identity. For a model behind a server, the identity is
 only as good as what the server reports: the same address may serve another model today.
 """
 
@@ -20,7 +20,7 @@ FINISHED = (RunStatus.COMPLETE, RunStatus.ANSWERED)
 
 
 def needs_start_over(folder: Path, manifest: RunManifest, values: RunSettings) -> bool:
-    """Whether a finished run is not reused, since its server may serve another model now."""
+    """Return whether a finished run is not reused because its server may serve another model now."""
     if values.reuse or values.retry_failed or not _find_unidentified_models(manifest):
         return False
     earlier = read_manifest(folder)

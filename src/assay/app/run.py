@@ -1,4 +1,4 @@
-"""The use case at the heart: datasets and a model become a run folder."""
+"""The main use case: evaluate datasets on a model and write a run folder."""
 
 from __future__ import annotations
 
@@ -58,33 +58,33 @@ from assay.sources.media_formats import detect_media_type
 
 
 class Observer:
-    """What a face hears of a run; every method may be left as it is."""
+    """Receives the events of a run; override the methods you need."""
 
     def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
-        """Take the compiled datasets and the tasks they became, before any weight is read."""
+        """Handle the compiled datasets and their tasks, before any weights are read."""
 
     def downloading(self, download: Download) -> None:
-        """Take how far a download from the hub is; called often while there is one."""
+        """Handle the progress of a download from the hub; called often."""
 
     def starting_over(self, why: str) -> None:
-        """Take why a finished run of the same command is not reused."""
+        """Handle the reason why a finished run of the same command is not reused."""
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
     ) -> None:
-        """Take the run that begins, or goes on."""
+        """Handle the start of a new or resumed run."""
 
     def preparing(self, tally: Tally) -> None:
-        """Take how far a question is that a task asks before its samples; called often."""
+        """Handle the progress of a task's preliminary requests; called often."""
 
     def asking(self, gauge: ProgressGauge) -> None:
-        """Take what `progress` may look at to tell how the run goes; its samples are asked about now."""
+        """Handle the start of sample requests; `gauge` computes the progress for `progress`."""
 
     def progress(self, tally: Tally) -> None:
-        """Take how far the run is; called often."""
+        """Handle the progress of the run; called often."""
 
     def finished(self, run: FinishedRun) -> None:
-        """Take the result."""
+        """Handle the result."""
 
 
 class FinishedRun(msgspec.Struct, frozen=True):
@@ -95,9 +95,9 @@ class FinishedRun(msgspec.Struct, frozen=True):
     metrics: tuple[Metric, ...]
     tally: Tally
     came_up: tuple[str, ...] = ()
-    """The notes that the run itself brought; those of compiling were heard before."""
+    """Notes of the run itself, without those of compiling."""
     tasks: tuple[Task, ...] = ()
-    """What was evaluated, with the code of its authors, which is not stored."""
+    """The evaluated tasks, with their authors' code, which is not stored."""
 
 
 def run(
@@ -106,17 +106,17 @@ def run(
     observer: Observer | None = None,
     groups: Sequence[SummaryGroup] | None = None,
 ) -> FinishedRun:
-    """Evaluate datasets on a model; resume when the same run was begun before.
+    """Evaluate datasets on a model; resume if the same run was started before.
 
-    `groups`: which tasks are also reported together; None: as configs among the datasets say. A run that is
-    kept offline and has no endpoint takes internet sockets from the thread that calls this, for good.
+    `groups`: which tasks are also reported together; None: as configs among the datasets say. An offline run
+    without an endpoint permanently removes internet sockets from the calling thread.
     """
     observer = observer or Observer()
     values = settings.values
     AllowedFailures.parse(values.allow_failures)
     place = Path(values.out or values.runs_dir)
     require_writable(place, "--out" if values.out else "--runs-dir")
-    fix = "make room, and say the same again: it goes on from what was answered"
+    fix = "free disk space and run the same command again: it resumes from the stored answers"
     with (
         reporting_disk_full(place, fix),
         reporting_downloads(observer.downloading),
@@ -136,35 +136,35 @@ def _run(
     watch: Watch,
 ) -> FinishedRun:
     values = settings.values
-    with open_run_model(datasets, values) as (backend, kept):
+    with open_run_model(datasets, values) as (backend, answered):
         compiled = compile_with_settings(datasets, values, backend)
         watch.look()
         tasks = [_limit_task(one, values) for one in compiled]
         card = probe_model_card(backend, tasks)
         check_plan(tasks, card)
         scorers = {task.spec.name: build_scorers(task) for task in tasks}
-        if kept is not None:
-            kept.require(tasks)
+        if answered is not None:
+            answered.require(tasks)
         if values.stage == "infer":
-            # They were made all the same: a metric that is named wrongly is told before the model is asked.
+            # Built all the same, so that wrong metric names raise before the model is queried.
             scorers = {name: [] for name in scorers}
         configs = load_configs(datasets, values)
         judged, notes = values, tuple[str, ...]()
         if values.judge is None and needs_judge(scorers):
             judged, notes = apply_config_judge(configs, values)
-        # Kept answers are asked nothing: a judge is a model that is opened.
-        with open_judge(scorers, judged, backend if kept is None else None) as judge:
+        # Stored answers cannot act as a judge: it needs an open model.
+        with open_judge(scorers, judged, backend if answered is None else None) as judge:
             observer.compiled(compiled, tasks, card)
             if groups is None:
                 groups = read_summary_groups(configs, {task.spec.name for task in tasks})
-            work = _RunParts(tasks, scorers, backend, kept, judge, compiled, groups, notes, watch)
+            work = _RunParts(tasks, scorers, backend, answered, judge, compiled, groups, notes, watch)
             return _execute(work, settings, observer)
 
 
 def compile_with_settings(
     datasets: tuple[str, ...], values: RunSettings, backend: Backend | None
 ) -> list[CompiledDataset]:
-    """Compile datasets as the settings ask; without a model, prompts are plain texts unless chat is asked."""
+    """Compile datasets with the settings; without a model, prompts are plain text unless chat is on."""
     with streaming(values.stream):
         return compile_datasets(
             datasets,
@@ -179,7 +179,7 @@ def compile_with_settings(
 
 
 def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
-    """Return what is asked of every task; whether prompts are chats depends on the model."""
+    """Return the settings of every task; whether prompts are chats depends on the model."""
     is_chat = values.chat == "on" or (values.chat == "auto" and card is not None and card.is_chat)
     return TaskSettings(
         is_scored=values.stage != "infer",
@@ -208,28 +208,28 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
 
 
 def _limit_task(one: CompiledDataset, values: RunSettings) -> Task:
-    """Cut a task down; a dialect whose authors see the whole list has done so itself."""
+    """Limit the samples of a task; a dialect whose authors see the whole list has already done so."""
     if values.limit is None or one.task.spec.settings.get("limit") is not None:
         return one.task
     return limit_task(one.task, Limit.parse(values.limit), values.seed or 0)
 
 
 class _RunParts(NamedTuple):
-    """All that a run is made of."""
+    """All parts of a run."""
 
     tasks: Sequence[Task]
     scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]
-    """None of them where answers are not scored."""
+    """Empty lists if answers are not scored."""
     backend: Backend
-    kept: AnsweredRun | None
+    answered: AnsweredRun | None
     """The earlier run whose answers are scored."""
     judge: Backend | None
     compiled: Sequence[CompiledDataset]
     groups: Sequence[SummaryGroup]
     notes: tuple[str, ...]
-    """What to know of the judge."""
+    """Notes about the judge."""
     watch: Watch
-    """Who keeps the run offline."""
+    """Keeps the run offline."""
 
 
 def _execute(work: _RunParts, settings: Settings, observer: Observer) -> FinishedRun:
@@ -244,7 +244,7 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         folder.archive()
-    elif work.kept is None and needs_start_over(folder.path, manifest, values):
+    elif work.answered is None and needs_start_over(folder.path, manifest, values):
         archived = folder.archive()
         assert archived is not None
         note = start_over_note(manifest, archived)
@@ -256,13 +256,15 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
     try:
         n_scorings = history.restore_own_files()
         folder.write_manifest(manifest)
-        if work.kept is None and values.reuse and values.answers_from is not None:
+        if work.answered is None and values.reuse and values.answers_from is not None:
             notes = copy_journal(find_run(values.answers_from, Path(values.runs_dir)), folder.path)
             manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, *notes))
-        cache = open_cache(backend, manifest.model, values) if work.kept is None else work.kept.answers
+        cache = (
+            open_cache(backend, manifest.model, values) if work.answered is None else work.answered.answers
+        )
         stored = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
         observer.started(manifest, folder.path, earlier, len(stored))
-        journal = stored if work.kept is None else ScoringJournal(stored)
+        journal = stored if work.answered is None else ScoringJournal(stored)
         aggregator = MeanAggregator()
         media = MediaStore(folder.path, values.keep_media, detect_media_type)
         with (
@@ -273,8 +275,8 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
                 scorers, work.judge, manifest.judge, folder.path, values, lambda: progress(execution.tally)
             ) as judge_tally,
         ):
-            rehearsals = PreliminaryTasks(backend, journal, cache, observer.preparing)
-            chosen = rehearsals.prepare(tasks)
+            preliminary = PreliminaryTasks(backend, journal, cache, observer.preparing)
+            chosen = preliminary.prepare(tasks)
             if chosen:
                 manifest = msgspec.structs.replace(manifest, tasks=tuple(task.spec for task in tasks))
                 folder.write_manifest(manifest)
@@ -288,8 +290,8 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
                 sink=sink,
                 aggregator=aggregator,
                 on_progress=progress,
-                fitting=None if work.kept is None else work.kept.fitting,
-                keeps_going=values.keep_going or stored.has_answers or work.kept is not None,
+                fitting=None if work.answered is None else work.answered.fitting,
+                keeps_going=values.keep_going or stored.has_answers or work.answered is not None,
             )
             execution.tally.judge = judge_tally
             observer.asking(
@@ -311,7 +313,7 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             *(cache.notes() if isinstance(cache, SqliteCache) else ()),
             *(judge_tally.notes if judge_tally else ()),
             *_note_stored_scorings(n_scorings),
-            *(reuse_note(manifest, tally) if work.kept is None else ()),
+            *(reuse_note(manifest, tally) if work.answered is None else ()),
             *chosen,
             *execution.notes(),
             *backend.notes(),
@@ -323,10 +325,10 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             status=RunStatus.ANSWERED if values.stage == "infer" else totals.status,
             finished=utc_now(),
             seconds=round(time.monotonic() - started, 3),
-            costs=(*tally.costs.values(), *rehearsals.costs),
+            costs=(*tally.costs.values(), *preliminary.costs),
             stats={
                 **_counters(tally),
-                **rehearsals.counters,
+                **preliminary.counters,
                 **{f"model_{name}": n for name, n in backend.stats().items()},
             },
             notes=(*manifest.notes, *came_up),
@@ -373,12 +375,12 @@ def _manifest(work: _RunParts, settings: Settings) -> RunManifest:
 
 
 def _note_stored_scorings(n: int) -> tuple[str, ...]:
-    """Tell of a run that goes on after its answers were scored again."""
+    """Return a note if a run with later scorings is resumed."""
     if not n:
         return ()
     return (
-        f"the answers were scored again {n} times: shown now is the run's own score, and those are kept; "
-        "`assay score RUN --list-scorings` shows them",
+        f"the answers have {n} later scorings, which are kept; the run now shows its own score; "
+        "`assay score RUN --list-scorings` lists them",
     )
 
 

@@ -1,4 +1,4 @@
-"""How runs are named, and what they note of the machine they ran on."""
+"""Names of runs, and the versions of packages that runs record."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from assay.backends.package_versions import read_package_versions
 from assay.core.names import compose_name
 
 _LONGEST_SLUG = 200
-"""In bytes; file names may have 255, and a fingerprint or a time, and a number, follow."""
+"""In bytes; file names may have 255, and a fingerprint or a time, and a number, are appended."""
 
 
 def short_name(model: str) -> str:
-    """Return the last word of a model's name, and of one at an address the name rather than the address."""
+    """Return the last part of a model's name, without the address of its server."""
     named, _, _ = model.partition("@http")
     return named.rstrip("/").rsplit("/", 1)[-1]
 
 
 def slug(text: str) -> str:
-    """Return a name that every file system takes; systems count bytes, and a Korean letter has three."""
+    """Return a name that is valid on every file system; the length limit counts bytes, not characters."""
     plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in compose_name(text)).strip(
         "-."
     )
@@ -27,11 +27,11 @@ def slug(text: str) -> str:
 
 
 def utc_now() -> str:
-    """Return the time in UTC, as ISO 8601 writes it."""
+    """Return the current UTC time in ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what decides numbers, as far as it is installed."""
+    """Return the installed versions of packages that influence numbers."""
     deciding = ("torch", "transformers", "tokenizers", "vllm")
     return {"assay": assay.__version__, **read_package_versions(deciding)}

@@ -1,8 +1,8 @@
-"""The stages of a run: asking the model, and scoring what it answered, now or later, as often as wanted.
+"""The stages of a run: query the model, then score its answers, at once or later.
 
-`infer` asks and keeps the answers. `score` takes the answers of an earlier run and never opens the model:
-they count for exactly what was asked, so an evaluator or a post-processor may have changed since, and a row's
-right answer too. A prompt that has changed is one that was never asked, and is told.
+`infer` queries the model and stores the answers. `score` uses the answers of an earlier run and never opens
+the model. An answer applies to exactly the request that was sent, so evaluators, post-processors and
+reference answers may have changed in the meantime. A changed prompt has no answer and is reported.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from assay.engine.replay_backend import RecordedFitter, ShotCounts, StoredAnswer
 from assay.results.read import StoredRun, find_run, list_readable_runs
 from assay.results.store import JOURNAL
 
-_LOOKED_AT = 20
-"""Samples of a task of which one must have been asked."""
+_N_PROBED = 20
+"""Number of samples of a task of which at least one must have an answer."""
 
 
 class AnsweredRun:
-    """An earlier run, as the model in whose place it answers."""
+    """An earlier run whose stored answers replace the model."""
 
     def __init__(self, run: StoredRun, values: RunSettings) -> None:
         card = run.manifest.card
         if card is None or not (run.path / JOURNAL).is_file():
-            what = "the run does not say what its model could do: an earlier version of Assay made it"
+            what = (
+                "the run does not record what its model supports: it was made by an earlier version of Assay"
+            )
             raise StoreError(Problem("STORE-007", what, "run it again with its model", Origin(str(run.path))))
         self.run = run
         self.answers = StoredAnswers(run.path / JOURNAL)
@@ -41,10 +43,10 @@ class AnsweredRun:
         self.fitting = RecordedFitter(_count_shown_shots(run))
 
     def require(self, tasks: Sequence[Task]) -> None:
-        """Raise where the run holds no answer to what a task asks, and let single ones pass."""
+        """Raise if the run has no answers for a task; single missing answers are allowed."""
         for task in tasks:
             seen = False
-            for sample in islice(task.samples(), _LOOKED_AT):
+            for sample in islice(task.samples(), _N_PROBED):
                 requests = self.fitting.requests(task, sample)
                 seen = True
                 if any(one.key in self.answers or self.answers.failure(one.key) for one in requests):
@@ -56,12 +58,12 @@ class AnsweredRun:
     def _raise_no_answers(self, task: Task) -> None:
         known = [spec.name for spec in self.run.manifest.tasks]
         why = (
-            "its prompts, its examples or its rows are others now"
+            "its prompts, examples or rows have changed"
             if task.spec.name in known
-            else f"the run is of {listing(known)}"
+            else f"the run contains only {listing(known)}"
         )
-        what = f"the run holds no answer to what {task.spec.name!r} asks: {why}"
-        fix = "ask the model: the same command without --stage score"
+        what = f"the run has no answers for the requests of {task.spec.name!r}: {why}"
+        fix = "query the model: run the same command without --stage score"
         raise StoreError(Problem("STORE-007", what, fix, Origin(str(self.run.path))))
 
 
@@ -69,21 +71,21 @@ class AnsweredRun:
 def open_run_model(
     datasets: tuple[str, ...], values: RunSettings
 ) -> Iterator[tuple[Backend, AnsweredRun | None]]:
-    """Open the model, or what is kept of it where answers are only scored."""
+    """Open the model, or the stored answers if the stage is `score`."""
     if values.stage == "score":
-        kept = AnsweredRun(find_answered_run(datasets, values), values)
-        backend: Backend = kept.model
+        answered = AnsweredRun(find_answered_run(datasets, values), values)
+        backend: Backend = answered.model
     else:
-        kept = None
+        answered = None
         backend = open_model(values)
     try:
-        yield backend, kept
+        yield backend, answered
     finally:
         backend.close()
 
 
 def find_answered_run(datasets: tuple[str, ...], values: RunSettings) -> StoredRun:
-    """Return the run whose answers are scored: the one that was named, or the latest that fits."""
+    """Return the run whose answers are scored: the named one, else the latest that matches."""
     root = Path(values.runs_dir)
     if values.answers_from is not None:
         return find_run(values.answers_from, root)
@@ -93,36 +95,36 @@ def find_answered_run(datasets: tuple[str, ...], values: RunSettings) -> StoredR
     for run in reversed(runs):
         if _is_run_of(run, datasets, values):
             return run
-    what = f"no run of {values.model!r} on {listing(datasets)} is kept here"
+    what = f"there is no run of {values.model!r} on {listing(datasets)} in this folder"
     if problems:
-        what += f"; {len(problems)} runs cannot be read: `assay ls` names them"
-    fix = "ask the model first: --stage infer; or name the run: --answers-from RUN"
+        what += f"; {len(problems)} runs cannot be read, `assay ls` lists them"
+    fix = "query the model first (--stage infer), or name the run (--answers-from RUN)"
     raise StoreError(Problem("STORE-007", what, fix, Origin(str(root))))
 
 
 def _is_run_of(run: StoredRun, datasets: tuple[str, ...], values: RunSettings) -> bool:
-    """Whether a run is of this model and one of these datasets, as they were named."""
+    """Return whether a run used this model and at least one of these datasets, as they are named."""
     recorded = run.manifest.settings
-    asked = {"model": values.model, "model_args": values.model_args}
-    is_model = all(name in recorded and recorded[name].value == value for name, value in asked.items())
+    wanted = {"model": values.model, "model_args": values.model_args}
+    is_model = all(name in recorded and recorded[name].value == value for name, value in wanted.items())
     sources = {task.source for task in run.manifest.tasks}
     return is_model and not sources.isdisjoint(datasets)
 
 
 def _note_other_model(run: StoredRun, values: RunSettings) -> Iterator[str]:
-    """Yield a note where the answers are not of the model that is named now."""
-    asked = run.manifest.settings.get("model")
-    if asked is not None and asked.value != values.model:
-        yield f"the answers are those of {asked.value}, not of {values.model}, which was not asked"
+    """Yield a note if the answers come from another model than the one named now."""
+    recorded = run.manifest.settings.get("model")
+    if recorded is not None and recorded.value != values.model:
+        yield f"the answers come from {recorded.value}; {values.model} was not queried"
 
 
 def _count_shown_shots(run: StoredRun) -> ShotCounts:
-    """Return how many examples were shown where not all that were asked for fitted."""
-    shown: dict[tuple[str, str], dict[str, int]] = {}
+    """Return the number of examples in the prompt where not all requested examples fitted."""
+    counts: dict[tuple[str, str], dict[str, int]] = {}
     for record in run.samples():
         shortened = {ask.track for ask in record.asks if ask.n_shots_left_out}
         if shortened:
-            shown[record.task, record.sample.id] = {
+            counts[record.task, record.sample.id] = {
                 track: max(ask.n_shots for ask in record.asks if ask.track == track) for track in shortened
             }
-    return shown
+    return counts

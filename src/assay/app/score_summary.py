@@ -1,6 +1,6 @@
-"""What scored answers come to: one way from scores to numbers and from numbers to the files of a folder.
+"""Compute totals from scores and write the result files of a folder.
 
-A run ends here, and so does every later scoring of its answers: the two cannot drift apart.
+Runs and later rescorings both end here, so their results cannot diverge.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _NO_FAULTS = (NO_RIGHT_ANSWERS, NOTHING_TO_SCORE_BY)
 
 
 class ScoredSamples:
-    """Writes finished samples, notes where methods disagree and which samples to show first."""
+    """Writes finished samples; records where methods disagree and which samples to highlight."""
 
     def __init__(self, writer: ScoreWriter, scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]) -> None:
-        """`scorers`: those of each task, one for a method."""
+        """`scorers`: the scorers of each task, one per method."""
         self._writer = writer
         self.disagreement = Disagreement({task: len(every) for task, every in scorers.items()})
         self.highlights = Highlights()
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
-        """Take one finished sample, with the scores that are known by then."""
+        """Write one finished sample with the scores known so far."""
         self._writer.write(task, sample, requests, scores)
         self.disagreement.add(task, sample, scores)
         self._show(scores)
 
     def write_scores(self, scores: Sequence[Score]) -> None:
-        """Take one sample's scores that had to wait for all samples."""
+        """Write one sample's scores that had to wait for all samples."""
         self._writer.write_scores(scores)
         self.disagreement.add_late(scores)
         self._show(scores)
@@ -61,7 +61,7 @@ class Totals(NamedTuple):
 
     @property
     def status(self) -> RunStatus:
-        """Return how a run ended that has come to these numbers."""
+        """Return the status of a run with these numbers."""
         scored = [
             one for one in self.metrics if one.is_listed and one.group is None and one.value is not None
         ]
@@ -71,7 +71,7 @@ class Totals(NamedTuple):
 def compute_totals(
     aggregator: MeanAggregator, tasks: Sequence[TaskSpec], groups: Sequence[SummaryGroup]
 ) -> Totals:
-    """Add up what was scored."""
+    """Aggregate all scores."""
     own = tuple(aggregator.metrics())
     own = (*own, *roll_up_subsets(own, tasks))
     grouped = build_group_metrics(own, groups)
@@ -93,7 +93,7 @@ def compute_totals(
 def write_run_results(
     folder: RunFolder, manifest: RunManifest, metrics: Sequence[Metric], highlights: Highlights
 ) -> None:
-    """Write what a complete run, or a scoring of its answers, tells a person."""
+    """Write the summary, manifest and report of a complete run or of a rescoring."""
     folder.write_summary(metrics)
     folder.write_manifest(manifest)
     folder.write_report(render_report(manifest, metrics, highlights))

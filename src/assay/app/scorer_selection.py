@@ -1,6 +1,6 @@
-"""How answers are scored again: the scorers of a run, with what a person chose in their place.
+"""Choose the scorers of a rescoring: those of the run, with a person's choices applied.
 
-Every choice is checked against what the run asked and what its samples have, before anything is scored.
+Every choice is checked against the run's requests and samples before anything is scored.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from assay.scoring.scorers.extractors import find_extractor, is_postprocessor
 from assay.scoring.scorers.response_outcomes import ACCURACY
 
 JUDGE_METRIC = "gpt4_eval"
-"""The metric that asks a judge whether an answer agrees with the right one."""
+"""The metric that asks a judge whether an answer agrees with the reference."""
 _OF_OPTIONS = "qa_match"
 _BY_JUDGE = "judge"
 """The way of matching that asks a judge."""
 _WITHOUT_TARGETS = ("function_execution", JUDGE_METRIC)
-"""Metrics that need no right answer in words: programs have tests, and a judge is told the right option."""
+"""Metrics that need no reference text: programs have tests, and a judge gets the right option."""
 
 
 class ScoringChoices(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person chose; nothing: as the run was scored."""
+    """A person's choices; empty: score as the run was scored."""
 
     extract: str | None = None
     metrics: tuple[str, ...] = ()
-    """The first decides, the others stand beside it. `own:NAME`: one of the dataset's own code."""
+    """The first is the headline, the others are reported as well. `own:NAME`: from the dataset's own code."""
     metric_args: dict[str, str] = {}
-    """By the argument's name, or `METRIC.NAME`."""
+    """By argument name, or `METRIC.NAME`."""
     score_by: str | None = None
     match: str | None = None
     """What makes a free answer right."""
     several_right: str | None = None
-    """What makes an answer right where several options are."""
+    """What makes an answer right if several options are right."""
     judge: str | None = None
     judge_args: dict[str, str] = {}
     judge_prompt: str | None = None
-    """What the judge is asked, with `{answer}`, `{reference}` and fields of the row."""
+    """The judge's prompt, with `{answer}`, `{reference}` and fields of the row."""
     methods: tuple[str, ...] = ()
-    """Where the choices hold; none: wherever they can."""
+    """The methods that the choices apply to; empty: all that fit."""
     tasks: tuple[str, ...] = ()
 
     def recorded(self) -> dict[str, Any]:
@@ -66,12 +66,12 @@ class ScoringChoices(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def uses_own_metrics(self) -> bool:
-        """Whether the metrics are those of the dataset's own code."""
+        """Return whether the metrics come from the dataset's own code."""
         return any(name.startswith(OWN_PREFIX) for name in self.metrics)
 
     @property
     def about_text(self) -> dict[str, Any]:
-        """Return the choices that are about what a model wrote, by the names of their flags."""
+        """Return the choices about generated text, by flag."""
         named = {
             "--extract": self.extract,
             "--metric": self.metrics,
@@ -84,21 +84,21 @@ class ScoringChoices(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ScoringPlan(NamedTuple):
-    """Who scores each method of each task."""
+    """The scorer of each method of each task."""
 
     named: dict[tuple[str, str], ComponentSpec]
     """By task and method."""
     by_author: dict[tuple[str, str], tuple[str, ...]]
-    """Those that code of the dataset's author scores, with the metrics of it that are chosen; none: all."""
+    """Those scored by the dataset author's code, with the chosen metrics; empty: all of its metrics."""
     notes: tuple[str, ...]
 
 
 def plan_scoring(
     manifest: RunManifest, tasks: Mapping[str, StoredTask], choices: ScoringChoices, known: ReportedMetrics
 ) -> ScoringPlan:
-    """Return how to score the answers of a run by some choices; UsageError where they do not fit it.
+    """Return how to score the answers of a run with some choices; raise UsageError if they do not fit.
 
-    `known`: the metrics that the run itself came to.
+    `known`: the metrics that the run itself reports.
     """
     _check_names(choices)
     _check_combination(choices)
@@ -119,7 +119,7 @@ def plan_scoring(
                 spec, used = track.select_scorer(choices)
                 is_used |= dict.fromkeys(used, True)
                 if used and before is None and spec is not None:
-                    notes.append(f"{name} {method}: its dataset's own code does not score it here")
+                    notes.append(f"{name} {method}: not scored by its dataset's own code in this scoring")
             if spec is None:
                 by_author[place] = ()
             else:
@@ -146,32 +146,32 @@ def _check_names(choices: ScoringChoices) -> None:
 
 
 def _check_combination(choices: ScoringChoices) -> None:
-    """Raise where one choice says nothing without another."""
+    """Raise if choices contradict each other or one needs another."""
     asks = JUDGE_METRIC in choices.metrics or (choices.uses_own_metrics and choices.judge_prompt is None)
     if choices.metrics and (choices.judge or choices.judge_prompt) and not asks:
-        what = f"a judge is named, and {listing(choices.metrics)} asks none"
-        raise UsageError(Problem("RESCORE-008", what, f"leave --metric away, or add {JUDGE_METRIC}"))
+        what = f"--judge or --judge-prompt is set, but {listing(choices.metrics)} uses no judge"
+        raise UsageError(Problem("RESCORE-008", what, f"remove --metric, or add --metric {JUDGE_METRIC}"))
     if choices.metrics and (choices.match or choices.several_right):
         flag = "--match" if choices.match else "--several-right"
-        what = f"--metric {choices.metrics[0]} and {flag} both say what makes an answer right"
-        raise UsageError(Problem("RESCORE-003", what, "leave one of them away"))
+        what = f"--metric {choices.metrics[0]} and {flag} both define what makes an answer right"
+        raise UsageError(Problem("RESCORE-003", what, "remove one of them"))
     if (choices.judge or choices.judge_prompt) and choices.match not in (None, _BY_JUDGE):
-        what = f"a judge is named, and --match {choices.match} asks none"
+        what = f"--judge or --judge-prompt is set, but --match {choices.match} uses no judge"
         raise UsageError(Problem("RESCORE-008", what, "use --match judge, or remove --judge"))
     if choices.uses_own_metrics and choices.extract is not None:
         what = f"--extract {choices.extract}: the dataset's own code reads answers for {choices.metrics[0]}"
-        raise UsageError(Problem("RESCORE-003", what, "leave --extract away, or choose another metric"))
+        raise UsageError(Problem("RESCORE-003", what, "remove --extract, or choose another metric"))
     if choices.judge_args and choices.judge is None:
-        what = f"arguments of a judge are given ({listing(choices.judge_args)}), and no judge is named"
-        raise UsageError(Problem("RESCORE-008", what, "name it: --judge MODEL"))
+        what = f"--judge-arg is set ({listing(choices.judge_args)}), but no judge is named"
+        raise UsageError(Problem("RESCORE-008", what, "name one: --judge MODEL"))
     if (choices.tasks or choices.methods) and not (choices.about_text or choices.score_by):
-        what = "--task and --method say where a choice holds, and none is made"
-        fix = "make one, or leave them away: all is scored as the run was"
+        what = "--task and --method restrict a choice, but there is no choice"
+        fix = "add one, such as --metric or --extract; or remove them to score everything as the run did"
         raise UsageError(Problem("RESCORE-004", what, fix))
 
 
 def _select_places(tasks: Mapping[str, StoredTask], choices: ScoringChoices) -> Iterator[tuple[str, str]]:
-    """Yield the tasks and methods that choices hold for."""
+    """Yield the tasks and methods that the choices apply to."""
     families = {task.spec.family for task in tasks.values() if task.spec.family is not None}
     methods = dict.fromkeys(method for task in tasks.values() for method in task.spec.methods)
     for noun, given, known in (
@@ -181,7 +181,9 @@ def _select_places(tasks: Mapping[str, StoredTask], choices: ScoringChoices) -> 
         for name in given:
             if name not in known:
                 what = f"the run has no {noun} {name!r}{suggest_name(name, known)}; it has {listing(known)}"
-                raise UsageError(Problem("RESCORE-004", what, f"name a {noun} of the run, or none"))
+                raise UsageError(
+                    Problem("RESCORE-004", what, f"name a {noun} of the run, or remove --{noun}")
+                )
     for name, task in tasks.items():
         if not choices.tasks or name in choices.tasks or task.spec.family in choices.tasks:
             for method in task.spec.methods:
@@ -190,19 +192,19 @@ def _select_places(tasks: Mapping[str, StoredTask], choices: ScoringChoices) -> 
 
 
 def _unused_choice_error(idle: Sequence[str], chosen: set[tuple[str, str]], *, are_own: bool) -> UsageError:
-    needed = "scores options by likelihood" if "--score-by" in idle else "writes text"
+    needed = "scores options by likelihood" if "--score-by" in idle else "generates text"
     if "--match" in idle or "--several-right" in idle:
-        needed = "has free answers" if "--match" in idle else "has options and writes text"
+        needed = "has free answers" if "--match" in idle else "has options and generates text"
     if are_own and "--metric" in idle:
         needed = "is scored by its dataset's own code"
     there = listing(f"{task} {method}" for task, method in sorted(chosen))
-    what = f"{' and '.join(idle)}: no method that is scored here {needed}; there is {there}"
-    fix = "leave it away, or choose another --task or --method"
+    what = f"{' and '.join(idle)}: no selected method {needed}; selected: {there}"
+    fix = "remove it, or choose another --task or --method"
     return UsageError(Problem("RESCORE-004", what, fix))
 
 
 class _TrackScoring:
-    """One method of one task, and how it is scored by some choices."""
+    """One method of one task, and its scorer under some choices."""
 
     def __init__(
         self, task: StoredTask, method: str, before: ComponentSpec | None, *, is_judged: bool
@@ -215,7 +217,7 @@ class _TrackScoring:
         self._place = f"{task.spec.name} {method}"
 
     def select_scorer(self, choices: ScoringChoices) -> tuple[ComponentSpec | None, list[str]]:
-        """Return the scorer, and the flags that it follows; none where no choice is about this method."""
+        """Return the scorer and the flags that it uses; the run's own scorer if no choice applies."""
         if choices.uses_own_metrics:
             return self._before, list(choices.about_text) if self._before is None else []
         if Kind.GENERATE in self._asked.kinds and "answer" in self._asked.roles:
@@ -226,7 +228,7 @@ class _TrackScoring:
         return self._before, []
 
     def _list_relevant_flags(self, choices: ScoringChoices) -> list[str]:
-        """Return the flags that concern this method: ways of matching are for free answers or for options."""
+        """Return the flags for this method: --match is for free answers, --several-right for options."""
         other = "--match" if self._task.n_with_options else "--several-right"
         return [flag for flag in choices.about_text if flag != other]
 
@@ -234,15 +236,15 @@ class _TrackScoring:
         is_own = self._before is not None and self._before.name == "option_likelihood"
         if self._asked.scores_prompts and not is_own:
             what = (
-                f"{self._place}: prompt and option were scored together; the option's own part is not known"
+                f"{self._place}: prompt and option were scored together, so the option's own part is unknown"
             )
-            fix = f"ask the model again: assay run {self._task.spec.source} --score-by {score_by}"
+            fix = f"query the model again: assay run {self._task.spec.source} --score-by {score_by}"
             raise UsageError(Problem("RESCORE-005", what, fix))
         if score_by == "pmi" and "unconditional" not in self._asked.roles:
             what = (
-                f"{self._place}: pmi needs each option's likelihood without the question, which was not asked"
+                f"{self._place}: pmi needs each option's likelihood without the question, which the run lacks"
             )
-            fix = f"ask the model again: assay run {self._task.spec.source} --score-by pmi"
+            fix = f"query the model again: assay run {self._task.spec.source} --score-by pmi"
             raise UsageError(Problem("RESCORE-005", what, fix))
         return ComponentSpec("option_likelihood", {"track": self._method, "score_by": score_by})
 
@@ -260,27 +262,27 @@ class _TrackScoring:
         return self._accuracy(choices.extract or "auto", choices)
 
     def _judged(self, choices: ScoringChoices) -> ComponentSpec | None:
-        """Return the scorer where a judge is named, and no metric."""
+        """Return the scorer if a judge is named but no metric."""
         own = self._before.args.get("metrics", {}) if self._before is not None else {}
-        if any(said.get("type") == JUDGE_METRIC for said in own.values()):
+        if any(metric.get("type") == JUDGE_METRIC for metric in own.values()):
             return self._row_metrics(own, choices)
         if self._before is None and self._is_judged and not (choices.judge_prompt or choices.extract):
-            return None  # The author's own code asks the judge.
+            return None  # The author's own code queries the judge.
         return self._row_metrics({JUDGE_METRIC: {"type": JUDGE_METRIC}}, choices)
 
     def _accuracy(self, extract: str, choices: ScoringChoices) -> ComponentSpec:
         task = self._task
         if 0 < task.n_with_options < task.spec.n_samples:
-            what = f"{self._place}: {task.n_with_options:,} of {task.spec.n_samples:,} samples have options"
+            what = (
+                f"{self._place}: only {task.n_with_options:,} of {task.spec.n_samples:,} samples have options"
+            )
             fix = "choose a metric that compares texts: --metric exact_match"
             raise UsageError(Problem("RESCORE-004", what, fix))
         name = "generated_option" if task.n_with_options else "generated_answer"
         own = "several_right" if task.n_with_options else "match"
         chosen = getattr(choices, own) or (self._before.args.get(own) if self._before is not None else None)
         if own == "several_right" and choices.several_right and not task.n_with_several_right:
-            what = (
-                f"{self._place}: --several-right is for rows with several right options, and no row has them"
-            )
+            what = f"{self._place}: --several-right needs rows with several right options, but there are none"
             raise UsageError(Problem("RESCORE-004", what, "remove --several-right"))
         args = {"track": self._method, "extract": extract} | ({} if chosen is None else {own: chosen})
         return ComponentSpec(name, args)
@@ -288,18 +290,18 @@ class _TrackScoring:
     def _row_metrics(
         self, metrics: Mapping[str, Mapping[str, Any]], choices: ScoringChoices
     ) -> ComponentSpec:
-        task, types = self._task, [str(said["type"]) for said in metrics.values()]
+        task, types = self._task, [str(metric["type"]) for metric in metrics.values()]
         for name in types:
             if not task.n_with_targets and name not in _WITHOUT_TARGETS:
-                what = f"{self._place}: {name} compares texts, and the samples have no right answer in words"
-                fix = f"--metric {ACCURACY} reads options; a judge can be told the right one: --judge MODEL"
+                what = f"{self._place}: {name} compares texts, but the samples have no reference text"
+                fix = f"use --metric {ACCURACY}, which reads options, or a judge: --judge MODEL"
                 raise UsageError(Problem("RESCORE-004", what, fix))
             if name == _OF_OPTIONS and not task.n_with_options:
-                what = f"{self._place}: {name} looks for options, and the samples have none"
+                what = f"{self._place}: {name} looks for options, but the samples have none"
                 raise UsageError(Problem("RESCORE-004", what, "choose another metric"))
         if choices.judge_prompt is not None:
             metrics = self._add_judge_prompt(metrics, choices.judge_prompt)
-        task.are_options_told = JUDGE_METRIC in types
+        task.has_option_targets = JUDGE_METRIC in types
         return ComponentSpec(
             "row_metrics",
             {
@@ -311,25 +313,25 @@ class _TrackScoring:
         )
 
     def _fidelity(self) -> dict[str, Any]:
-        """Return whether quirks of the original are kept: a run stays as faithful as it was."""
+        """Return the run's fidelity to the original: a rescoring keeps it."""
         args = {} if self._before is None else self._before.args
         return {"faithful": args["faithful"]} if "faithful" in args else {}
 
     def _add_judge_prompt(self, metrics: Mapping[str, Mapping[str, Any]], prompt: str) -> dict[str, Any]:
         if unknown := unknown_fields(prompt, self._task.fields or ()):
             known = ["answer", "reference", *sorted(self._task.fields or ())]
-            what = f"the judge's prompt names {listing(unknown)}; {self._place} has {listing(known)}"
-            raise UsageError(Problem("RESCORE-008", what, "correct the name"))
+            what = f"--judge-prompt names {listing(unknown)}, but {self._place} has only {listing(known)}"
+            raise UsageError(Problem("RESCORE-008", what, "correct the name in --judge-prompt"))
         if "{answer}" not in prompt:
-            what = "the judge's prompt does not name {answer}: every answer would be judged alike"
-            raise UsageError(Problem("RESCORE-008", what, "write {answer} where the model's answer stands"))
+            what = "--judge-prompt does not contain {answer}: all answers would get the same judgment"
+            raise UsageError(Problem("RESCORE-008", what, "write {answer} where the model's answer belongs"))
         return {
-            name: {**said, "prompt": prompt} if said["type"] == JUDGE_METRIC else said
-            for name, said in metrics.items()
+            name: {**metric, "prompt": prompt} if metric["type"] == JUDGE_METRIC else metric
+            for name, metric in metrics.items()
         }
 
     def _reading(self, extract: str | None, types: Sequence[str]) -> dict[str, Any]:
-        """Return how answers are found: as chosen, else as the run found them. A judge reads all of it."""
+        """Return how to extract answers: as chosen, else as in the run. A judge reads the whole text."""
         if extract is not None:
             return {"postprocess" if is_postprocessor(extract) else "extract": extract}
         before = self._before

@@ -1,4 +1,4 @@
-"""Scorers of a task: those that it names are made, its own are taken as they are."""
+"""The scorers of a task: create those it names, use its own as they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.scoring.scorers.registry import make_scorer
 
 
 def build_scorers(task: Task) -> list[Scorer | CorpusScorer]:
-    """Return one scorer for each track of a task; what is wrong with a named one is told of its dataset."""
+    """Return one scorer for each track of a task; errors of a named scorer refer to the dataset."""
     try:
         return [make_scorer(spec) if isinstance(spec, ComponentSpec) else spec for spec in task.scorers()]
     except PlanError as error:
@@ -27,14 +27,14 @@ def build_scorers(task: Task) -> list[Scorer | CorpusScorer]:
 
 
 def named_scorers(task: Task) -> tuple[ComponentSpec, ...]:
-    """Return the scorers of a task where all are named parts, which can be stored and made again."""
+    """Return the scorers of a task if all of them are registered parts, which can be stored and rebuilt."""
     specs = task.scorers()
     named = tuple(spec for spec in specs if isinstance(spec, ComponentSpec) and _is_json_data(spec.args))
     return named if len(named) == len(specs) else ()
 
 
 def _is_json_data(value: object) -> bool:
-    """Whether a value is data alone, as JSON holds it; code of an author is not."""
+    """Return whether a value is plain JSON data, without code of an author."""
     if isinstance(value, Mapping):
         return all(map(_is_json_data, value.values()))
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""What a person asked for: one typed object in which every value remembers where it came from.
+"""The settings of a run: one typed object that records the source of every value.
 
-A flag wins over the environment (`ASSAY_MODEL`), which wins over `assay.toml` in the working folder,
-which wins over the default.
+Flags override environment variables (`ASSAY_MODEL`), which override `assay.toml` in the working folder, which
+overrides the defaults.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ FILE = "assay.toml"
 
 
 class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that can be set for a run."""
+    """All settings of a run."""
 
     model: str = "smollm2"
     model_args: dict[str, str] = {}
     concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Calls under way at a server; None: as many as turn out to pay."""
+    """Maximum concurrent requests to a server; None: auto."""
     workers: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Processes, or actors on a cluster, that each have the model; None: this process has it, or on a cluster
-    as many as there is room for."""
+    """Processes, or actors on a cluster, that each load the model; None: this process loads it, or on a
+    cluster as many as fit."""
     on: str | None = None
-    """Where workers are: `ray`, `ray:ADDRESS`; None: on this machine."""
+    """Where workers run: `ray`, `ray:ADDRESS`; None: on this machine."""
     worker_timeout: Annotated[float, msgspec.Meta(gt=0)] = 600.0
-    """Seconds after which a worker that has work and gives no answer is replaced."""
+    """Seconds without an answer after which a busy worker is replaced."""
     method: tuple[str, ...] | None = None
     shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     shots_from: str | None = None
     shot_policy: Literal["first", "random"] | None = None
     seed: int | None = None
-    """Seed of every draw; None: 0, or where an original is reproduced, that original's default."""
+    """Seed of all random draws; None: 0, or the original's default where an original is reproduced."""
     limit: str | None = None
     score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] | None = None
     fidelity: Literal["corrected", "faithful"] = "corrected"
@@ -69,27 +69,27 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache: bool = True
     retry_failed: bool = False
     keep_going: bool = False
-    """Whether a run goes on though its first requests were all refused alike."""
+    """Whether a run continues although the server rejected all of its first requests in the same way."""
     fresh: bool = False
     reuse: bool = False
-    """Whether a finished run is reused though its server does not report which model it runs."""
+    """Whether a finished run is reused although its server does not report which model it runs."""
     allow_failures: int | str = 0
-    """How many samples may fail, as a number or in percent, before the exit status says so."""
+    """Samples that may fail, as a number or percentage, before the exit status reports failure."""
     stage: Literal["all", "infer", "score"] = "all"
-    """`infer`: ask the model and keep its answers. `score`: score kept answers, without the model."""
+    """`infer`: query the model and store its answers. `score`: score stored answers, without the model."""
     answers_from: str | None = None
     """The run whose answers are scored; None: the latest of this model and these datasets.
 
-    With `reuse`, where the model is asked too: the run that it continues, whatever model answered there.
+    With `reuse`, if the model is queried too: the run to continue, whatever model answered there.
     """
     keep_media: Annotated[int, msgspec.Meta(ge=0)] = 256_000_000
-    """Bytes of images, sounds and films that are kept with the run; 0: none."""
+    """Bytes of images, audio and video stored with the run; 0: none."""
     stream: bool = False
-    """Whether rows of datasets on the hub are fetched each time they are read, and not kept on the disk."""
+    """Whether rows of hub datasets are fetched each time they are read instead of stored on disk."""
     offline: bool = False
-    """Whether nothing is connected to but the named endpoints."""
+    """Whether only connections to the named endpoints are allowed."""
     table: dict[str, Any] = {}
-    """What was said about a table on the command line, in the meta file's own words."""
+    """Settings of a table given on the command line, with the keys of the meta file."""
 
 
 class Settings:
@@ -108,12 +108,12 @@ class Settings:
 
 
 def hide_secrets(args: Mapping[str, str]) -> dict[str, str]:
-    """Return arguments as they may be stored and shown."""
+    """Return arguments with secrets hidden, for storing and showing."""
     return {name: HIDDEN if is_secret_name(name) else value for name, value in args.items()}
 
 
 def resolve_settings(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Settings:
-    """Put the settings together; a flag that was not given is None or absent."""
+    """Combine the settings of all sources; a flag that was not given is None or absent."""
     values: dict[str, Any] = {}
     sources = dict.fromkeys(RunSettings.__struct_fields__, "default")
     layers = (
@@ -138,28 +138,31 @@ def _from_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(
-            Problem("USAGE-003", f"not valid TOML: {error}", "correct the file", Origin(str(path)))
+            Problem(
+                "USAGE-003", f"the file is not valid TOML: {error}", "correct the file", Origin(str(path))
+            )
         ) from error
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in RunSettings.__struct_fields__:
         value = environment.get(f"ASSAY_{name.upper()}")
         if value is not None and name not in ("model_args", "judge_args", "dataset_args", "table"):
-            found[name] = tuple(value.split(",")) if name in ("method", "stop") else value
-    # ASSAY_CACHE is the folder of the cache, not the switch.
-    found.pop("cache", None)
-    return found
+            values[name] = tuple(value.split(",")) if name in ("method", "stop") else value
+    # ASSAY_CACHE is the cache folder, not the switch.
+    values.pop("cache", None)
+    return values
 
 
 def _check_name(name: str, source: str) -> None:
-    if name not in RunSettings.__struct_fields__:
+    known = RunSettings.__struct_fields__
+    if name not in known:
         raise UsageError(
             Problem(
                 "USAGE-001",
-                f"unknown setting {name!r}{_place(source)}{suggest_name(name, RunSettings.__struct_fields__)}",
-                f"use one of {listing(RunSettings.__struct_fields__, at_most=40)}",
+                f"unknown setting {name!r}{_place(source)}{suggest_name(name, known)}",
+                f"use one of {listing(known, at_most=40)}",
             )
         )
 
@@ -181,12 +184,12 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
             value = read_size(value)
         return msgspec.convert(value, _KINDS[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
-        # That a setting may also be left away is nothing to be told here.
-        said = str(error).replace(" | null", "")
+        # Every setting may be omitted, so the null in msgspec's message says nothing.
+        reason = str(error).replace(" | null", "") + format_allowed_values(_KINDS[name])
         raise UsageError(
             Problem(
                 "USAGE-001",
-                f"setting {name!r} (from the {source}): found {value!r}: {said}{format_allowed_values(_KINDS[name])}",
+                f"setting {name!r} (from the {source}) is {value!r}: {reason}",
                 "correct the value",
             )
         ) from error

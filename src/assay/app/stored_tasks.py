@@ -1,4 +1,4 @@
-"""The tasks of a run as its folder holds them: samples and asks from samples.jsonl, without the dataset."""
+"""The tasks of a stored run: samples and requests from samples.jsonl, without the dataset."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from assay.results.store import SAMPLES
 
 
 class MethodRequests(msgspec.Struct):
-    """What was asked about a task's samples by one method."""
+    """The requests of one method for a task's samples."""
 
     kinds: set[Kind] = set()
     roles: set[str] = set()
     scores_prompts: bool = False
-    """Whether options were scored with the prompt before them, and not by their own text alone."""
+    """Whether options were scored together with the prompt, not by their own text alone."""
 
 
 class StoredTask:
-    """A `Task` of a run that was made."""
+    """A `Task` read from a run folder."""
 
     def __init__(self, spec: TaskSpec, folder: Path) -> None:
         self._spec = spec
@@ -37,27 +37,27 @@ class StoredTask:
         self._places = array("q")
         self._latest: SampleRecord | None = None
         self.asked: dict[str, MethodRequests] = {}
-        """By method."""
+        """Requests by method."""
         self.n_with_options = 0
         self.n_with_targets = 0
         self.n_with_several_right = 0
         self.fields: set[str] | None = None
         """The fields that all of its rows have."""
-        self.are_options_told = False
-        """Whether right options stand in words among the right answers, for metrics that compare texts."""
+        self.has_option_targets = False
+        """Whether right options are also given as texts, for metrics that compare texts."""
 
     @property
     def spec(self) -> TaskSpec:
-        """Return what the manifest records."""
+        """Return the spec from the manifest."""
         return self._spec
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """Return the kinds of ask that were made."""
-        return frozenset(kind for asked in self.asked.values() for kind in asked.kinds)
+        """Return the kinds of requests that were sent."""
+        return frozenset(kind for requests in self.asked.values() for kind in requests.kinds)
 
     def learn(self, record: SampleRecord, place: int) -> None:
-        """Take one of its samples into account."""
+        """Register one of its samples."""
         self._places.append(place)
         sample = record.sample
         self.n_with_options += bool(sample.choices)
@@ -65,12 +65,12 @@ class StoredTask:
         self.n_with_several_right += len(sample.gold) > 1
         self.fields = set(sample.fields) if self.fields is None else self.fields & set(sample.fields)
         for one in record.asks:
-            asked = self.asked.setdefault(one.track, MethodRequests(set(), set()))
-            asked.kinds.add(one.kind)
-            asked.roles.add(one.role)
+            requests = self.asked.setdefault(one.track, MethodRequests(set(), set()))
+            requests.kinds.add(one.kind)
+            requests.roles.add(one.role)
             if one.kind is Kind.SPAN and one.role == "option":
                 ask = record.ask(one)
-                asked.scores_prompts |= isinstance(ask, Span) and ask.start == 0
+                requests.scores_prompts |= isinstance(ask, Span) and ask.start == 0
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in the dataset's order."""
@@ -78,10 +78,10 @@ class StoredTask:
             for place in self._places:
                 record = msgspec.json.decode(read_line_at(file.fileno(), place), type=SampleRecord)
                 self._latest = record
-                yield _add_option_targets(record.sample) if self.are_options_told else record.sample
+                yield _add_option_targets(record.sample) if self.has_option_targets else record.sample
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return what was asked about the sample that `samples` yielded last."""
+        """Return the requests for the sample that `samples` yielded last."""
         record = self._latest
         if record is None or record.sample.id != sample.id:
             raise ValueError(f"{sample.id!r} is not the sample that was read last")
@@ -99,12 +99,12 @@ class StoredTask:
         ]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer | CorpusScorer]:
-        """Return nothing: who scores the answers again says by what."""
+        """Return an empty sequence: a rescoring chooses its own scorers."""
         return ()
 
 
 def _add_option_targets(sample: Sample) -> Sample:
-    """Return a sample with its right options in words, where it has no other right answers."""
+    """Return a sample with its right options as texts, if it has no other reference answers."""
     if sample.targets or not sample.gold:
         return sample
     right = tuple(f"{sample.labels[index]}. {sample.choices[index]}" for index in sample.gold)
@@ -112,7 +112,7 @@ def _add_option_targets(sample: Sample) -> Sample:
 
 
 def load_stored_tasks(folder: Path, specs: Sequence[TaskSpec]) -> Mapping[str, StoredTask]:
-    """Return the tasks of a run by their names; looks at every sample once, and keeps none in memory."""
+    """Return the tasks of a run by name; reads every sample once and keeps none in memory."""
     tasks = {spec.name: StoredTask(spec, folder) for spec in specs}
     read = make_line_reader(folder / SAMPLES, SampleRecord)
     for place, line in Tail(folder / SAMPLES).lines():
@@ -126,22 +126,22 @@ def load_stored_tasks(folder: Path, specs: Sequence[TaskSpec]) -> Mapping[str, S
 
 
 class ReadOnlyJournal:
-    """A `Journal` of a run that is over: its answers, and its failures, are read, and nothing is added."""
+    """A `Journal` of a finished run: answers and failures are read, and nothing is added."""
 
     def __init__(self, answers: StoredAnswers) -> None:
         self._answers = answers
 
     def get(self, request_id: str, key: str) -> Response | None:
-        """Return the stored response to exactly this ask."""
+        """Return the stored response to exactly this request."""
         outcome = self._answers.get(key) or self._answers.failure(key)
         return None if outcome is None else Response(request_id, key, outcome)
 
     def answer(self, key: str) -> Outcome | None:
-        """Return the stored answer to this ask."""
+        """Return the stored answer to this request."""
         return self._answers.get(key)
 
     def append(self, response: Response) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
     def flush(self) -> None:
-        """Do nothing: nothing is kept."""
+        """Do nothing."""

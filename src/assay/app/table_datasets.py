@@ -1,4 +1,4 @@
-"""Tables compiled: in Assay's own way, or as the config entry that OpenCompass makes of one."""
+"""Compile tables: in Assay's own way, or as the config entry that OpenCompass creates from one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ORIGINAL_SUFFIXES = (".csv", ".jsonl")
 
 
 class CompileContext(NamedTuple):
-    """What a dataset is compiled in: where data lies, and the model as far as it is known."""
+    """The context of compiling a dataset: where data is stored, and the model as far as it is known."""
 
     hub: LocalHub | None
-    """The folder that holds datasets by name."""
+    """The folder that contains datasets by name."""
     backend: Backend | None
     generators: dict[str, Any]
     """Random generators that continue from one dataset of a run to the next, as in an original."""
@@ -44,10 +44,10 @@ def compile_table_dataset(
     find_split: Callable[[str, str], str] | None = None,
     arguments: ConfigArguments | None = None,
 ) -> CompiledDataset:
-    """Compile a table, with what the model's config says in `dataset_args`.
+    """Compile a table, with the settings of the model's config in `dataset_args`.
 
-    A faithful run compiles the entry that OpenCompass makes of the table, where it makes one. `arguments`:
-    what `dataset_args` say, where the table is one of a config.
+    A faithful run compiles the entry that OpenCompass creates from the table, if it creates one.
+    `arguments`: the parsed `dataset_args`, if the table belongs to a config.
     """
     arguments = arguments or _arguments(settings, path)
     compiled = compile_table(
@@ -64,27 +64,27 @@ def compile_table_dataset(
             return _compile_entry(entry, path, settings, arguments, around)
     notes = compiled.notes
     if arguments is not None and arguments.model_postprocessor is not None:
-        notes += ("pred_postprocessor has no effect on a table, unless with --fidelity faithful",)
+        notes += ("pred_postprocessor has no effect on a table without --fidelity faithful",)
     if arguments is not None and arguments.meta_template is not None and settings.is_chat:
-        notes += ("meta_template has no effect on a table in a chat, unless with --fidelity faithful",)
+        notes += ("meta_template has no effect on a table in a chat without --fidelity faithful",)
     return msgspec.structs.replace(compiled, notes=notes)
 
 
 def compute_table_version(spec: TaskSpec) -> str | None:
-    """Return the version that OpenCompass gives a table: six digits over what is asked."""
+    """Return the version that OpenCompass gives a table: six digits that identify its prompt."""
     from assay.dialects.openicl.table_entry import compute_table_version
 
     if spec.dialect != "table" or "prompt_style" in spec.settings.get("said", {"prompt_style": None}):
         return None
     layout = spec.settings["layout"]
-    said = _select_original_keys(spec.settings["said"], spec.methods[0])
-    return compute_table_version(layout["columns"], {**_to_original_columns(layout), **said})
+    keys = _select_original_keys(spec.settings["said"], spec.methods[0])
+    return compute_table_version(layout["columns"], {**_to_original_columns(layout), **keys})
 
 
 def _arguments(settings: TaskSettings, path: str) -> ConfigArguments | None:
     if not settings.dataset_args:
         return None
-    # Imported when used, as the language itself is.
+    # Imported here, like the dialect itself.
     from assay.dialects.openicl.arguments import TABLE_ARGUMENT_NAMES, parse_config_arguments
 
     return parse_config_arguments(
@@ -101,7 +101,7 @@ def _defaults(arguments: ConfigArguments | None) -> ModelDefaults:
 
 
 def _marks(arguments: ConfigArguments) -> RoleMarks | None:
-    """Return how a text model wants roles to be marked; None where its meta template says nothing of it."""
+    """Return the role marks of a text model; None if its meta template has none."""
     meta = arguments.meta_template
     if meta is None or meta.messages:
         return None
@@ -110,23 +110,23 @@ def _marks(arguments: ConfigArguments) -> RoleMarks | None:
     around = {
         CHAT_ROLES[name]: (role.begin, role.end) for name, role in meta.roles.items() if name in CHAT_ROLES
     }
-    # A model without a mark for the system hears it from the user.
+    # A model without a system mark gets the system message as the user's.
     around.setdefault("system", around.get("user", ("", "")))
     has_marks = meta.begin or meta.end or any(begin or end for begin, end in around.values())
     return RoleMarks(meta.begin, around, meta.end) if has_marks else None
 
 
 def _is_opencompass_table(compiled: CompiledTable, settings: TaskSettings, path: str) -> bool:
-    """Whether OpenCompass reads such a table: options in columns, and none of Assay's own settings."""
+    """Return whether OpenCompass reads this table: options in columns, and none of Assay's own settings."""
     from assay.dialects.openicl.table_entry import TABLE_KEYS
 
-    said = msgspec.to_builtins(compiled.said)
+    meta = msgspec.to_builtins(compiled.said)
     layout = compiled.survey.layout
     return (
         not settings.shots
         and len(compiled.task.spec.methods) == 1
         and Path(path).suffix in _ORIGINAL_SUFFIXES
-        and set(said) <= set(TABLE_KEYS)
+        and set(meta) <= set(TABLE_KEYS)
         and layout.data_type != "text"
         and not isinstance(layout.options, str)
         and (compiled.task.spec.methods == ("ppl",) or all(len(name) == 1 for name in layout.options))
@@ -137,7 +137,7 @@ def _is_opencompass_table(compiled: CompiledTable, settings: TaskSettings, path:
 
 
 def _to_original_columns(layout: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer's column where the original would not find it by its name."""
+    """Return the answer column, which the original would not find by its name."""
     return {"output_column": layout.get("answer_column")}
 
 
@@ -148,7 +148,7 @@ def _select_original_keys(said: Mapping[str, Any], method: str) -> dict[str, Any
 
 
 def _build_original_entry(compiled: CompiledTable, path: str) -> ConfigEntry | None:
-    """Return the entry that the original makes of a table, as if a config had it."""
+    """Return the entry that the original creates from a table, as if it were in a config."""
     from assay.core.origin import Origin
     from assay.dialects.openicl.config.checking import check_entries
     from assay.dialects.openicl.config.lists import DatasetList
@@ -160,8 +160,8 @@ def _build_original_entry(compiled: CompiledTable, path: str) -> ConfigEntry | N
     spec = compiled.task.spec
     first = next(iter(open_source(path).records()), None)
     columns = tuple(first.fields) if first is not None else ()
-    said = {**_select_original_keys(msgspec.to_builtins(compiled.said), spec.methods[0]), "abbr": spec.name}
-    written = build_original_entry(str(Path(path).absolute()), columns, said)
+    keys = {**_select_original_keys(msgspec.to_builtins(compiled.said), spec.methods[0]), "abbr": spec.name}
+    written = build_original_entry(str(Path(path).absolute()), columns, keys)
     if written is None:
         return None
     config = LoadedConfig(Path(path), {}, ())
@@ -170,7 +170,7 @@ def _build_original_entry(compiled: CompiledTable, path: str) -> ConfigEntry | N
 
 
 def _compile_entry(
-    found: ConfigEntry,
+    entry: ConfigEntry,
     path: str,
     settings: TaskSettings,
     arguments: ConfigArguments | None,
@@ -186,5 +186,5 @@ def _compile_entry(
     root = None if around.hub is None else around.hub.root
     tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, root)
     return compile_entry(
-        found, path, EntryContext(settings, given, tools, build_author_code([found], given, tools))
+        entry, path, EntryContext(settings, given, tools, build_author_code([entry], given, tools))
     )

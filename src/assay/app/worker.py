@@ -1,4 +1,4 @@
-"""A worker: the program that `--workers` starts. It opens the model and answers what the run sends.
+"""The worker process that `--workers` starts: it opens the model and answers the run's requests.
 
 python -m assay.app.worker SOCKET
 """
@@ -19,13 +19,13 @@ from assay.core.ports import Backend
 
 
 class WorkerSetup(msgspec.Struct, frozen=True):
-    """What a worker is told at its start."""
+    """The message that a worker receives at its start."""
 
     model: str
     args: dict[str, str]
     is_offline: bool = False
     commit: str | None = None
-    """Of a hub repository: the one that the run resolved."""
+    """The commit of a hub repository that the run resolved."""
 
     def open(self) -> Backend:
         """Return the model; its weights are read with the first request."""
@@ -33,13 +33,13 @@ class WorkerSetup(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    """Work until the run is gone."""
+    """Answer requests until the run closes the connection."""
     socket = int(sys.argv[1])
-    # What the model starts has nothing to say here.
+    # Processes that the model starts must not inherit the socket.
     os.set_inheritable(socket, False)
     connection = Connection(socket)
     setup = msgspec.msgpack.decode(connection.recv_bytes(), type=WorkerSetup)
-    # Offline as its run is. A worker has no endpoint, so the kernel can hold it.
+    # Offline like its run. A worker has no endpoint, so the kernel can block its network.
     with offline_watch(RunSettings(model=setup.model, offline=setup.is_offline)) as watch:
         watch.seal()
         serve(connection, setup.open, after_batch=watch.look)

@@ -1,4 +1,4 @@
-"""assay as SYSTEM: the command lines of other systems, each in a file of its own, and what they share."""
+"""`assay as SYSTEM`: the command lines of other systems, and what they share."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ def other_systems() -> None:
 
 
 def foreign_command(function: Callable[[tuple[str, ...]], int]) -> click.Command:
-    """Return a command that is handed its arguments as they were written."""
+    """Return a command that gets its arguments unparsed."""
     named = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(function)
     settings = {"ignore_unknown_options": True, "help_option_names": []}
     return click.command(context_settings=settings, add_help_option=False)(named)
 
 
 class ForeignParser(argparse.ArgumentParser):
-    """Reads another system's flags, in the way that system did; what is wrong is a USAGE-006."""
+    """Parses another system's flags the way that system does; errors are USAGE-006."""
 
     def __init__(self, system: str, usage: str) -> None:
         prog = f"assay as {system}"
-        # A shortened flag might be another one in the original.
+        # An abbreviated flag might be another one in the original.
         super().__init__(prog=prog, usage=f"{prog} {usage}", add_help=False, allow_abbrev=False)
 
     def add_own_group(self) -> argparse._ArgumentGroup:
-        """Add the group of Assay's own flags, with those that every system has."""
+        """Add the group of Assay's own flags, with those that all systems share."""
         own = self.add_argument_group("Assay's own")
         own.add_argument("--fresh", action="store_true", default=None, help=_FRESH_HELP)
         return own
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse found wrong."""
+        """Raise argparse's error as a UsageError."""
         raise UsageError(Problem("USAGE-006", message, f"`{self.prog} --help` lists the flags"))
 
 
 def parse_flags(parser: argparse.ArgumentParser, arguments: tuple[str, ...]) -> argparse.Namespace | None:
-    """Read the arguments; None when a person asked for help, which is then printed."""
+    """Parse the arguments; print the help and return None if they ask for it."""
     if "-h" in arguments or "--help" in arguments:
         click.echo(parser.format_help())
         return None
@@ -73,20 +73,20 @@ def parse_flags(parser: argparse.ArgumentParser, arguments: tuple[str, ...]) -> 
 def parse_with_run_flags(
     parser: argparse.ArgumentParser, arguments: tuple[str, ...]
 ) -> tuple[argparse.Namespace, dict[str, Any]] | None:
-    """Read another system's flags, and beside them those of `assay run`, which messages may recommend.
+    """Parse another system's flags together with those of `assay run`, which messages may recommend.
 
-    Returns both; None when a person asked for help, which is then printed.
+    Return both; print the help and return None if the arguments ask for it.
     """
     if "-h" in arguments or "--help" in arguments:
         click.echo(parser.format_help())
-        click.echo("Every option of `assay run` but --json works too: see `assay run --help`.")
+        click.echo("All options of `assay run` except --json work too: see `assay run --help`.")
         return None
     given, others = parser.parse_known_args(list(arguments))
     return given, _parse_run_flags(parser, others) if others else {}
 
 
 def join_flags(flags: Mapping[str, Any], of_run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return both kinds of flags as one; those that may be repeated add up, else `assay run`'s wins."""
+    """Return both kinds of flags as one; repeatable flags add up, otherwise `assay run`'s override."""
     joined = dict(flags)
     for name, value in of_run.items():
         earlier = joined.get(name)
@@ -95,19 +95,19 @@ def join_flags(flags: Mapping[str, Any], of_run: Mapping[str, Any]) -> dict[str,
 
 
 def _parse_run_flags(parser: argparse.ArgumentParser, others: list[str]) -> dict[str, Any]:
-    """Read what is left of a command line as options of `assay run`."""
+    """Parse the rest of a command line as options of `assay run`."""
     from assay.faces.cli.run import run
 
     unknown = f"unrecognized arguments: {' '.join(others)}"
     try:
-        # The datasets are named by the other system's flags.
+        # The other system's flags name the datasets.
         context = run.make_context("run", ["datasets", *others])
     except click.UsageError as error:
         parser.error(unknown if isinstance(error, click.NoSuchOption) else error.format_message())
     if context.params.pop("datasets") != ("datasets",):
         parser.error(unknown)
     if context.params.pop("is_json"):
-        parser.error("--json works with `assay run` alone")
+        parser.error("--json works only with `assay run`")
     return {
         name: value
         for name, value in context.params.items()

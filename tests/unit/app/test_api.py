@@ -98,5 +98,5 @@ def test_of_several_metrics_the_one_that_decides_is_the_score(tmp_path: Path) ->
     assert result.score() == values["acc"]
     assert result.score(metric="wrong") == 0.25
     assert repr(result).count("mine ppl") == 1
-    with pytest.raises(assay.AssayError, match=r"0 scores fit.*'acc', 'wrong'"):
+    with pytest.raises(assay.AssayError, match=r"0 scores match.*'acc', 'wrong'"):
         result.score(metric="f1")

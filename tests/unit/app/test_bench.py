@@ -106,7 +106,7 @@ def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_warm_up_with_the_same_items_is_told(tmp_path: Path) -> None:
     finished = benched(FakeTimedClient(), items_of(3), BenchPlan(Load(ClosedLoad(1))), tmp_path / "out")
-    assert "the warm-up sent items that were measured as well: there are no others" in finished.result.notes
+    assert "the warm-up sent items that are also measured: there are no others" in finished.result.notes
     without = BenchPlan(Load(ClosedLoad(1)), n_warm_up=0)
     client = FakeTimedClient()
     finished = benched(client, items_of(3), without, tmp_path / "without")
@@ -278,7 +278,7 @@ def test_items_that_are_made_too_slowly_are_told(tmp_path: Path, monkeypatch: py
     finished = benched(FakeTimedClient(), items_of(30), BenchPlan(Load(ClosedLoad(2))), tmp_path / "out")
     assert finished.result.driven is not None
     (note,) = finished.result.driven.notes
-    assert note == "30 items were not ready when they were to be sent: making them takes too long"
+    assert note == "30 items were not ready in time: creating them takes too long"
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_rows_can_be_drawn_or_shuffled_by_the_seed(sums: str) -> None:
     assert Counter(Counter(drawn("random", 12)).values()) == {2: 3, 3: 2}
     repeated = load_items(sums, ItemSettings(n=7, order="shuffle"))
     assert len({item.id for item in repeated}) == 7
-    assert repeated.notes[-1] == "5 prompts are sent 7 times in all"
+    assert repeated.notes[-1] == "5 prompts are repeated for a total of 7 requests"
     drawn_from = load_items(sums, ItemSettings(n=3, order="random"))
     warmup = drawn_from.warmup(2)
     assert not warmup.are_measured
@@ -155,7 +155,7 @@ def test_conversations_are_known_by_their_first_row(tmp_path: Path) -> None:
     items = load_items(str(path), ItemSettings(output=ConstantLength(9)))
     assert [(item.id, item.turns, item.max_tokens) for item in items] == [("1", (), 9), ("3", ("three",), 9)]
     assert items.describes["kind"] == "conversations"
-    assert items.came_up(1) == ("1 conversations in which the user says nothing were left out",)
+    assert items.came_up(1) == ("1 conversations without a user message were skipped",)
 
 
 def test_questions_of_mt_bench(shared_data: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_trace_is_known_by_its_first_row(shared_data: Path) -> None:
     found = list(items)
     assert (items.n, found[-1].at_s) == (15, 0.65)
     assert items.describes["part"]["speed"] == 10
-    assert "no tokenizer was named" in items.notes[-1]
+    assert "no tokenizer is set" in items.notes[-1]
 
 
 def test_a_synthetic_load(tmp_path: Path) -> None:
@@ -206,20 +206,20 @@ def test_the_originals_config_as_a_dict_or_a_file(tmp_path: Path) -> None:
     assert list(from_dict) == list(from_file)
     assert [item.max_tokens for item in from_dict] == [2, 2, 2]
     assert load_items(CONFIG, ItemSettings(n=8)).n == 8
-    with pytest.raises(UsageError, match="the config has prompts of its own"):
+    with pytest.raises(UsageError, match="the config has its own prompts"):
         load_items(CONFIG, ItemSettings(shared_prefix=2))
 
 
 @pytest.mark.parametrize(
     ("name", "asked", "said"),
     [
-        ("sums.jsonl", ItemSettings(n=0), "0 requests"),
-        ("sums.jsonl", ItemSettings(input=ConstantLength(5)), "has prompts of its own"),
-        ("sums.jsonl", ItemSettings(trace=TraceTimes(speed=2)), "is no trace"),
-        ("synthetic", ItemSettings(order="shuffle"), "means nothing to a synthetic load"),
-        ("synthetic", ItemSettings(trace=TraceTimes(speed=2)), "a synthetic load is no trace"),
-        ("trace.jsonl", ItemSettings(order="random"), "means nothing to a trace"),
-        ("chats.jsonl", ItemSettings(is_chat=False), "holds conversations"),
+        ("sums.jsonl", ItemSettings(n=0), "--requests is 0"),
+        ("sums.jsonl", ItemSettings(input=ConstantLength(5)), "has its own prompts"),
+        ("sums.jsonl", ItemSettings(trace=TraceTimes(speed=2)), "is not a trace"),
+        ("synthetic", ItemSettings(order="shuffle"), "has no effect on a synthetic load"),
+        ("synthetic", ItemSettings(trace=TraceTimes(speed=2)), "a synthetic load is not a trace"),
+        ("trace.jsonl", ItemSettings(order="random"), "has no effect on a trace"),
+        ("chats.jsonl", ItemSettings(is_chat=False), "contains conversations"),
     ],
 )
 def test_what_cannot_be_asked_of_a_source_is_told(

@@ -36,7 +36,7 @@ def test_of_several_judges_the_first_grades_and_that_is_told(workdir: Path) -> N
     config.write_text(f"{config.read_text(encoding='utf-8')}\n{other}\n", encoding="utf-8")
     result = assay.run(config, model="mock", out=str(workdir / "run"), cache=False)
     assert result.score(metric="accuracy", task="b") == 1.0
-    assert "2 judges are named in the configs; the first grades all answers" in result.manifest["notes"]
+    assert "the configs name 2 judges; the first one grades all answers" in result.manifest["notes"]
 
 
 def test_a_judge_that_a_person_names_wins(workdir: Path) -> None:

@@ -228,4 +228,4 @@ def test_scoring_finds_its_run_beside_unreadable_ones() -> None:
         shutil.rmtree(found)
     result = assay(*command)
     assert result.status == 2
-    assert "6 runs cannot be read: `assay ls` names them" in " ".join(result.err.split())
+    assert "6 runs cannot be read, `assay ls` lists them" in " ".join(result.err.split())

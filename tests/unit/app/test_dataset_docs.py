@@ -54,11 +54,11 @@ def test_what_is_wrong_is_put_right_and_all_else_is_kept(readme: Path) -> None:
     changed = assay("docs", "quiz")
     assert changed.status == 0
     for said in (
-        f"metrics 'BLEU' of {GEN0}.py, and the config 'accuracy, answered'",
-        f"few-shot '3-shot' of {GEN5}.py, and the config '5-shot'",
-        f"prompt format 'Chat format' of {GEN5}.py, and the config 'String format'",
+        f"metrics 'BLEU' for {GEN0}.py, but the config has 'accuracy, answered'",
+        f"few-shot '3-shot' for {GEN5}.py, but the config has '5-shot'",
+        f"prompt format 'Chat format' for {GEN5}.py, but the config has 'String format'",
     ):
-        assert f"  README.md says {said}" in changed.out
+        assert f"  README.md has {said}" in changed.out
     expected = text.replace("| 3-shot | Chat format |", "| 5-shot | String format |")
     assert readme.read_text(encoding="utf-8") == expected.replace("BLEU", "accuracy, answered")
     assert assay("docs", "quiz", "--check").status == 0
@@ -67,7 +67,7 @@ def test_what_is_wrong_is_put_right_and_all_else_is_kept(readme: Path) -> None:
 def test_rows_come_and_go_with_the_configs(readme: Path) -> None:
     (readme.parent / f"{PPL}.py").rename(readme.parent / "quiz_ppl_other.py")
     result = assay("docs", "quiz")
-    assert f"README.md has a row for {PPL}.py, and there is no such file" in result.out
+    assert f"README.md has a row for {PPL}.py, but this file does not exist" in result.out
     assert "README.md has no row for quiz_ppl_other.py" in result.out
     last = readme.read_text(encoding="utf-8").splitlines()[-1]
     assert last == row("quiz_ppl_other", "quiz dataset PPL task", "accuracy", "0-shot", "String format")
@@ -117,7 +117,7 @@ def test_a_file_that_only_names_a_config_needs_no_row_and_may_stand_for_it(readm
     assert assay("docs", "quiz", "--check").status == 0
     change(readme, "| quiz_gen |", f"| {GEN5} |")
     assert (
-        f"task name '{GEN5}' of quiz_gen.py, and the config 'quiz_gen'"
+        f"task name '{GEN5}' for quiz_gen.py, but the config has 'quiz_gen'"
         in assay("docs", "quiz", "--check").out
     )
 
@@ -152,10 +152,10 @@ def test_a_config_that_does_not_load_hinders_no_other(readme: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nowhere", "there is no such file or folder"),
-        ("rows.csv", "this is no config"),
+        ("nowhere", "the file or folder does not exist"),
+        ("rows.csv", "this is not a config"),
         ("empty", "there is no config in this folder"),
-        ("quiz/README.md", "this is no config"),
+        ("quiz/README.md", "this is not a config"),
         ("other/other.py", "this is a dataset class"),
     ],
 )
@@ -173,9 +173,9 @@ def test_check_says_where_a_page_and_its_configs_disagree(readme: Path) -> None:
     change(readme, f"| {PPL} |", "| gone |")
     of_all = assay("check", "quiz")
     assert of_all.status == 0
-    wrong = f"README.md says few-shot '4-shot' of {GEN5}.py, and the config '5-shot'"
+    wrong = f"README.md has few-shot '4-shot' for {GEN5}.py, but the config has '5-shot'"
     lacking = f"README.md has no row for {PPL}.py"
-    for said in (wrong, lacking, "README.md has a row for gone.py, and there is no such file"):
+    for said in (wrong, lacking, "README.md has a row for gone.py, but this file does not exist"):
         assert f"  warning   quiz/{said}" in of_all.out
     of_one = assay("check", f"quiz/{GEN5}.py")
     assert f"  warning   {wrong}\nno errors, 1 warning" in of_one.out
@@ -200,12 +200,14 @@ def test_check_says_whether_the_hash_in_a_files_name_is_that_of_its_prompt(
     right = config.rename(config.with_name(f"asked_gen_{digits}.py"))
     (workdir / "asked" / "README.md").unlink()
     said = assay("check", str(right)).out
-    assert (f"fact      the prompt hash of the file is {digits}, as its name says" in said) is is_said
+    assert (f"fact      the prompt hash of the file is {digits}, as in its name" in said) is is_said
     wrong = right.rename(right.with_name("asked_gen_000000.py"))
     said = assay("check", str(wrong)).out
-    is_warned = f"says that its prompt hash is 000000, and it is {digits}" in said
+    is_warned = f"name is 000000, but the prompt's is {digits}" in said
     assert (is_warned, "1 warning" in said) == (is_said, is_said)
-    assert ("asked_gen_000000.py: the file's name says" in assay("check", "asked").out) is is_said
+    assert (
+        "asked_gen_000000.py: the prompt hash in the file's name" in assay("check", "asked").out
+    ) is is_said
 
 
 ONE = ConfigDescription(

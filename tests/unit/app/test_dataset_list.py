@@ -80,7 +80,7 @@ def test_the_command_prints_a_table_or_json(listed: dict[str, ListedDataset]) ->
 
 def test_a_folder_without_datasets_and_no_folder(workdir: Path) -> None:
     assert "no datasets here" in assay("ls", "datasets").out
-    with pytest.raises(UsageError, match="no such folder"):
+    with pytest.raises(UsageError, match="folder does not exist"):
         list_folder_datasets(Path("absent"))
     (workdir / "a.csv").write_text("x\n1\n")
     with pytest.raises(UsageError, match="not a folder"):

@@ -60,9 +60,9 @@ def test_more_workers_than_gpus_share_them(surroundings: Callable[..., list[Mapp
 def test_a_worker_can_have_several(surroundings: Callable[..., list[Mapping[str, str]]]) -> None:
     assert gpus_of(surroundings(["0", "1", "2", "3"], 2, num_gpus="2")) == ["0,1", "2,3"]
     assert gpus_of(surroundings(["0", "1", "2", "3"], 2, tensor_parallel_size="2")) == ["0,1", "2,3"]
-    with pytest.raises(UsageError, match="1 x 8 GPUs are asked for, and this machine has 4"):
+    with pytest.raises(UsageError, match="1 x 8 GPUs are needed, but this machine has 4"):
         surroundings(["0", "1", "2", "3"], 1, tensor_parallel_size="4", pipeline_parallel_size="2")
-    with pytest.raises(UsageError, match="2 x 2 GPUs are asked for, and this machine has 3"):
+    with pytest.raises(UsageError, match="2 x 2 GPUs are needed, but this machine has 3"):
         surroundings(["0", "1", "2"], 2, num_gpus="2")
 
 

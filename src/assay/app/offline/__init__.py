@@ -1,8 +1,7 @@
-"""`--offline`: no connection but to the named endpoint, and an error that names who tried another.
+"""`--offline`: allow only connections to named endpoints, and name the code that attempts others.
 
-watch       what is refused, and what is done about it: the use cases see this file alone
-endpoints   which servers are named, and their addresses
-callers     whose code it is that tries
-seal        Linux's own lock, which holds native code and other programs too
-switches    the environment in which libraries try nothing to begin with
+watch       blocks connections and programs; the only module that use cases import
+endpoints   the named servers and their addresses
+callers     the code that attempts a connection
+seal        the kernel's filter, which also restricts native code and other programs (Linux)
 """

@@ -1,4 +1,4 @@
-"""Whose code it is that is at work: the person's own, a package's, or Assay's."""
+"""Find the code that is running: the person's own, a package's, or Assay's."""
 
 from __future__ import annotations
 
@@ -39,50 +39,50 @@ class CodeLocation(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Who did something, and for whom."""
+    """The code that did something, with its callers."""
 
     places: tuple[CodeLocation, ...]
-    """Of each package, and of the person's own code, the nearest to what was done; the nearest first."""
+    """The nearest location of each package and of the person's own code; the nearest first."""
     thread: str | None
-    """The thread, where it is not the main one."""
+    """The thread's name, unless it is the main thread."""
 
     @property
     def origin(self) -> Origin | None:
-        """Return the place that a person can do something about: their own code, else the nearest."""
+        """Return the location that a person can change: their own code, else the nearest."""
         own = [place for place in self.places if place.package is None]
         return next((Origin(place.path, line=place.line) for place in (*own, *self.places)), None)
 
     def __str__(self) -> str:
-        said = ", called from ".join(map(str, self.places)) or "code that cannot be told"
-        return said if self.thread is None else f"{said}, in the thread {self.thread!r}"
+        callers = ", called from ".join(map(str, self.places)) or "unknown code"
+        return callers if self.thread is None else f"{callers}, in the thread {self.thread!r}"
 
 
 def find_caller() -> Caller:
-    """Return who is at work in this thread, the code of `assay.app.offline` left out."""
+    """Return the code that is running in this thread, without `assay.app.offline` itself."""
     places = _find_nearest_locations(sys._getframe(1))
     if not places:
-        # Event loops look names up in threads of their own. Who asked for it waits in another.
+        # Event loops look names up in threads of their own, while the caller waits in another.
         for frame in sys._current_frames().values():
-            if any(_EVENT_LOOP in Path(one.f_code.co_filename).parts for one in _frames(frame)):
+            if any(_EVENT_LOOP in Path(caller.f_code.co_filename).parts for caller in _frames(frame)):
                 places = places or _find_nearest_locations(frame)
     thread = threading.current_thread()
     return Caller(places, None if thread is threading.main_thread() else thread.name)
 
 
 def _find_nearest_locations(frame: FrameType | None) -> tuple[CodeLocation, ...]:
-    """Return of each package, and of the person's own code, the nearest place in a stack, up to Assay's."""
-    found: dict[str | None, CodeLocation] = {}
+    """Return the nearest location of each package and of the person's own code, up to Assay's."""
+    nearest: dict[str | None, CodeLocation] = {}
     for place in _iterate_locations(frame):
-        found.setdefault(place.package, place)
+        nearest.setdefault(place.package, place)
         if place.package == _OURS:
             break
-    return tuple(found.values())
+    return tuple(nearest.values())
 
 
 def _iterate_locations(frame: FrameType | None) -> Iterator[CodeLocation]:
-    """Yield the places of a stack that are not Python's own."""
-    for one in _frames(frame):
-        path = one.f_code.co_filename
+    """Yield the locations of a stack, without those of Python's standard library."""
+    for caller in _frames(frame):
+        path = caller.f_code.co_filename
         parts = Path(path).parts
         if path.startswith(("<frozen", _HERE)):
             continue
@@ -93,7 +93,7 @@ def _iterate_locations(frame: FrameType | None) -> Iterator[CodeLocation]:
             package = parts[inside[-1] + 1].removesuffix(".py")
         elif path.startswith(_PYTHON):
             continue
-        yield CodeLocation(path, one.f_lineno, one.f_code.co_name, package)
+        yield CodeLocation(path, caller.f_lineno, caller.f_code.co_name, package)
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:

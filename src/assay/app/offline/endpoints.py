@@ -1,4 +1,4 @@
-"""The servers that a person named, and the addresses that their names stand for."""
+"""The servers that a person named, and the addresses of their hosts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Endpoint:
-    """A host and a port. Learns the host's addresses as they are looked up."""
+    """A host and a port. Learns the host's addresses from name lookups."""
 
     def __init__(self, host: str, port: int) -> None:
         self._names = {_normalize_host(host), _encode_idna(host)}
@@ -24,20 +24,20 @@ class Endpoint:
         return format_host_port(self._host, self._port)
 
     def is_host(self, host: str) -> bool:
-        """Return whether this is the host's name, or an address of it."""
+        """Return whether this is the host's name or one of its addresses."""
         return _normalize_host(host) in self._names | self._addresses
 
     def is_at(self, host: str, port: int) -> bool:
-        """Return whether this is the server. For an unknown address the name is looked up once more."""
+        """Return whether this is the server. Looks the name up once more for an unknown address."""
         if port != self._port:
             return False
         if not self.is_host(host):
             self._look_up()
         return self.is_host(host)
 
-    def learn(self, found: Iterable[Any]) -> None:
-        """Take what a look-up of the name returned."""
-        self._addresses |= {_normalize_host(str(one[4][0])) for one in found}
+    def learn(self, addresses: Iterable[Any]) -> None:
+        """Record the addresses that a lookup of the name returned."""
+        self._addresses |= {_normalize_host(str(address[4][0])) for address in addresses}
 
     def _look_up(self) -> None:
         try:
@@ -47,20 +47,20 @@ class Endpoint:
 
 
 def parse_endpoint(model: str) -> Endpoint | None:
-    """Return the server of a model as a person names it, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
-    found = _URL.search(model)
-    if found is None:
+    """Return the server of a model on the command line, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
+    url = _URL.search(model)
+    if url is None:
         return None
     try:
-        parts = urlsplit(found[1])
+        parts = urlsplit(url[1])
         port = parts.port or _PORTS[parts.scheme]
     except ValueError:
-        return None  # No address at all, as the backend will say.
+        return None  # Not an address; the backend reports the error.
     return Endpoint(parts.hostname, port) if parts.hostname else None
 
 
 def format_host_port(host: object, port: object) -> str:
-    """Return a host and a port as they are written in addresses."""
+    """Return a host and a port as in an address."""
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
     name = f"[{name}]" if ":" in name else name
     return name if port in (None, 0, "") else f"{name}:{port}"
@@ -71,7 +71,7 @@ def _normalize_host(host: str) -> str:
 
 
 def _encode_idna(host: str) -> str:
-    """Return a name as look-ups are given it."""
+    """Return a name as lookups receive it."""
     try:
         return _normalize_host(host.encode("idna").decode())
     except UnicodeError:

@@ -1,8 +1,8 @@
-"""A thread that can open no internet socket, and neither can anything that it starts. Linux only.
+"""Seal a thread: neither it nor anything it starts can open internet sockets. Linux only.
 
-Python's own sockets tell who opens them; native code does not. So the kernel is asked to refuse: a seccomp
-filter, which needs no rights, holds for the thread that asks and for all threads and programs begun from it,
-for as long as they live. It looks at the family of a socket alone: which server is meant, it cannot see.
+Python's own sockets raise audit events that name the caller; native code does not. So the kernel blocks them:
+a seccomp filter, which needs no privileges, applies to the calling thread and to all threads and programs
+started from it, permanently. It only sees the family of a socket, not the server.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import socket
 from assay.scoring.sandbox.seccomp import FilterUnavailable, install_filter
 
 _HARMLESS_FAMILIES = (1, 16, 38)
-"""AF_UNIX, AF_NETLINK and AF_ALG: they reach this machine's own programs and its kernel."""
+"""AF_UNIX, AF_NETLINK and AF_ALG: they only reach local programs and the kernel."""
 _BLOCKED_CALLS = ("io_uring_setup",)
-"""It opens sockets without the call that is filtered; programs do without it."""
+"""Opens sockets without the filtered call; programs can do without it."""
 
 
 class SealError(Exception):
-    """The system does not do this, and why."""
+    """The system cannot seal the thread."""
 
 
 def seal_thread() -> None:
-    """Take internet sockets from this thread, for good; raise CannotSeal where the system does not do so."""
+    """Permanently block internet sockets for this thread; raise SealError if the system cannot."""
     if is_sealed():
         return
     try:
@@ -33,12 +33,12 @@ def seal_thread() -> None:
     except FilterUnavailable as why:
         raise SealError(str(why)) from why
     if not is_sealed():
-        raise SealError("the kernel took the filter and opens internet sockets all the same")
+        raise SealError("the kernel accepted the filter but still opens internet sockets")
 
 
 def is_sealed() -> bool:
-    """Return whether this thread can open no internet socket, found out by trying."""
-    # Asked of the C library: a socket of Python's would be heard by whoever listens to those.
+    """Return whether this thread cannot open internet sockets, by trying."""
+    # Uses the C library: a Python socket would raise an audit event.
     libc = ctypes.CDLL(None, use_errno=True)
     opened = libc.socket(socket.AF_INET, socket.SOCK_DGRAM, 0)
     if opened >= 0:

@@ -1,16 +1,17 @@
-"""The watch over a run that is kept offline: what it refuses, and what becomes of what it refused.
+"""Keep a run offline: block connections and programs, and report each attempt.
 
-Python tells of every connection, look-up and program that its code begins, before it happens (audit events).
-What leads elsewhere than to a named endpoint raises there and then. Libraries catch errors and go on, so what
-was refused is also written down, and ends the run when it is next looked at.
+Python raises an audit event before each connection, name lookup and program start. Anything that does not go
+to a named endpoint raises an error immediately. Libraries may catch that error and continue, so attempts are
+also recorded, and the next call of `look` ends the run.
 
-Native code raises no such events. Where no endpoint is named, the thread is sealed by the kernel; where one
-is, the switches of libraries are all that holds native code, and other programs are not started.
+Native code raises no audit events. Without a named endpoint, the kernel seals the thread. With one, only the
+offline switches of libraries restrict native code, and other programs are not started.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -32,7 +33,7 @@ _ENVIRONMENT = {
     "HF_DATASETS_OFFLINE": "1",
     "HF_EVALUATE_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
-    # The hub's native downloader opens sockets that Python does not hear of.
+    # The hub's native downloader opens sockets without audit events.
     "HF_HUB_DISABLE_XET": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
@@ -44,18 +45,18 @@ _IMPORTED_SWITCHES = (
     ("datasets.config", "HF_HUB_OFFLINE"),
     ("datasets.config", "HF_DATASETS_OFFLINE"),
 )
-"""Where libraries keep a switch once they are imported."""
+"""Where imported libraries store their switches."""
 
 
 @contextmanager
 def offline_switches() -> Iterator[None]:
-    """Keep libraries from asking servers."""
+    """Set the offline switches of libraries."""
     before = {name: os.environ.get(name) for name in _ENVIRONMENT}
-    kept = {
+    switches = {
         place: getattr(sys.modules[place[0]], place[1]) for place in _IMPORTED_SWITCHES if _has_switch(*place)
     }
     os.environ.update(_ENVIRONMENT)
-    _set(dict.fromkeys(kept, True))
+    _set(dict.fromkeys(switches, True))
     try:
         yield
     finally:
@@ -64,10 +65,10 @@ def offline_switches() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        # One that was imported meanwhile took the switch for the person's own wish.
+        # A library imported in the meantime took over the switch: reset it.
         _set(
             {
-                place: kept.get(place, before["HF_HUB_OFFLINE"] == "1")
+                place: switches.get(place, before["HF_HUB_OFFLINE"] == "1")
                 for place in _IMPORTED_SWITCHES
                 if _has_switch(*place)
             }
@@ -85,129 +86,135 @@ def _set(values: dict[tuple[str, str], object]) -> None:
 
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 _OWN = {"assay.scoring.sandbox.warden", "assay.app.worker"}
-"""Programs of Assay's own: the sandbox gives what runs in it no network, a worker has a watch of its own."""
+"""Assay's own programs: the sandbox blocks the network itself, and a worker has its own watch."""
 _QUIET_PROGRAMS = {"uname", "file", "ldconfig", "gcc", "cc", "ld", "objdump"}
-"""What Python's own library starts to learn about the machine."""
+"""Programs that Python's standard library starts to learn about the machine."""
+_SYSTEM_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin")
 _PROBES = {"_has_ipv6", "has_dualstack_ipv6"}
-"""Functions that open a socket to see whether they can, and connect it to nothing."""
+"""Functions that open a socket only to see whether they can."""
 _MOST_BYTES = 65536
-"""Of what is written down: who tries for ever is told often enough."""
+"""Size limit of the record, in case code tries forever."""
 
 
 class Watch:
-    """What a use case says to the watch. Over a run that is not kept offline there is none."""
+    """The interface for use cases. This base class, for runs that are not offline, does nothing."""
 
     def permit(self, model: str | None) -> None:
-        """Let a model's server be reached, if it has one."""
+        """Allow connections to a model's server, if it has one."""
 
     def seal(self) -> None:
-        """Close the network for this thread, now that all endpoints are named; for good, where none is."""
+        """Close the network for this thread; call it once all endpoints are permitted.
+
+        Without an endpoint this is permanent.
+        """
 
     def look(self) -> None:
-        """Raise what was refused until now."""
+        """Raise the attempts that were blocked so far."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return how the run is held, in words."""
+        """Return notes on how the run is kept offline."""
         return ()
 
 
 class OfflineWatch(Watch):
-    """The watch over a run that is kept offline."""
+    """The watch over an offline run."""
 
     def __init__(self) -> None:
         self._endpoints: list[Endpoint] = []
-        self._how = ""
+        self._note = ""
         self._programs: dict[str, Caller] = {}
-        # A file, so that processes forked from this one write down what they tried, too.
-        self._refused = tempfile.TemporaryFile("a+b", buffering=0)  # noqa: SIM115 - closed in close()
+        # A file, so that forked processes can record their attempts, too.
+        self._attempts = tempfile.TemporaryFile("a+b", buffering=0)  # noqa: SIM115 - closed in close()
 
     def permit(self, model: str | None) -> None:
-        """Let a model's server be reached, if it has one."""
+        """Allow connections to a model's server, if it has one."""
         endpoint = parse_endpoint(model) if model else None
         if endpoint is not None:
             self._endpoints.append(endpoint)
 
     def seal(self) -> None:
-        """Close the network for this thread, now that all endpoints are named; for good, where none is."""
+        """Close the network for this thread; call it once all endpoints are permitted.
+
+        Without an endpoint this is permanent.
+        """
         if self._endpoints:
-            self._how = (
-                f"offline: connections but to {', '.join(self.named)} are refused, and so are other programs"
-            )
+            named = ", ".join(self.named)
+            self._note = f"offline: connections except to {named} are blocked, and so are other programs"
             return
         try:
             if _pending_served_models:
                 raise SealError("another model of the same command has a server")
             seal_thread()
         except SealError as why:
-            self._how = (
-                "offline: connections of Python code are refused, and so are other programs; native code is "
-                f"held by the switches of its libraries alone, since {why}"
+            self._note = (
+                "offline: connections of Python code are blocked, and so are other programs; native code is "
+                f"restricted only by the offline switches of its libraries, because {why}"
             )
         else:
-            self._how = "offline: the kernel gives this run, and all that it starts, no internet sockets"
+            self._note = "offline: the kernel blocks internet sockets for this run and all that it starts"
 
     def look(self) -> None:
-        """Raise what was refused until now."""
+        """Raise the attempts that were blocked so far."""
         if problems := self.problems():
             raise OfflineError(problems)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return how the run is held, in words."""
+        """Return notes on how the run is kept offline."""
         started = [
-            f"offline: {name!r} ran without a network, and what it tried there is not known; started by {who}"
+            f"offline: {name!r} ran without a network; its attempts are unknown; started by {who}"
             for name, who in self._programs.items()
         ]
-        return (self._how, *started) if self._how else ()
+        return (self._note, *started) if self._note else ()
 
     @property
     def named(self) -> list[str]:
-        """Return the endpoints, as they are written in addresses."""
+        """Return the endpoints as host and port."""
         return list(dict.fromkeys(map(str, self._endpoints)))
 
     def note_program(self, name: str, who: Caller) -> None:
-        """Keep which program was started without a network, and who did so first."""
+        """Record a program that was started without a network, and its first caller."""
         self._programs.setdefault(name, who)
 
     def problems(self) -> list[Problem]:
-        """Return what was refused, each attempt of one place once."""
-        size = os.fstat(self._refused.fileno()).st_size
-        lines = os.pread(self._refused.fileno(), size, 0).splitlines() if size else []
+        """Return the blocked attempts, each place once."""
+        size = os.fstat(self._attempts.fileno()).st_size
+        lines = os.pread(self._attempts.fileno(), size, 0).splitlines() if size else []
         return [msgspec.json.decode(line, type=Problem) for line in dict.fromkeys(lines)]
 
-    def write_down(self, problem: Problem) -> None:
-        """Keep what was refused."""
-        if os.fstat(self._refused.fileno()).st_size < _MOST_BYTES:
-            self._refused.write(msgspec.json.encode(problem) + b"\n")
+    def record(self, problem: Problem) -> None:
+        """Record a blocked attempt."""
+        if os.fstat(self._attempts.fileno()).st_size < _MOST_BYTES:
+            self._attempts.write(msgspec.json.encode(problem) + b"\n")
 
     def is_named(self, host: str, port: object) -> bool:
-        """Return whether a name that is looked up is that of an endpoint, or an address of it."""
-        if any(one.is_host(host) for one in self._endpoints):
+        """Return whether a host is the name or an address of an endpoint."""
+        if any(endpoint.is_host(host) for endpoint in self._endpoints):
             return True
         return isinstance(port, int) and self.is_endpoint(host, port)
 
     def is_endpoint(self, host: str, port: int) -> bool:
-        """Return whether a server is named."""
-        return any(one.is_at(host, port) for one in self._endpoints)
+        """Return whether a server is a named endpoint."""
+        return any(endpoint.is_at(host, port) for endpoint in self._endpoints)
 
-    def learn(self, host: str, found: Sequence[Any]) -> None:
-        """Take the addresses of a name that was looked up."""
-        for one in self._endpoints:
-            if one.is_host(host):
-                one.learn(found)
+    def learn(self, host: str, addresses: Sequence[Any]) -> None:
+        """Record the addresses that a name lookup returned."""
+        for endpoint in self._endpoints:
+            if endpoint.is_host(host):
+                endpoint.learn(addresses)
 
     def close(self) -> None:
-        """Let go of what was written down."""
-        self._refused.close()
+        """Close the record of attempts."""
+        self._attempts.close()
 
 
 _active_watches: list[OfflineWatch] = []
-"""Hooks cannot be taken back: the one there is asks those who are here. More than one where runs overlap."""
+"""Audit hooks cannot be removed: the installed one consults this list. Overlapping runs have several."""
 
 
 _pending_served_models: list[str] = []
-"""Models whose servers are asked later, by the thread that would be sealed."""
+"""Models whose servers are queried later, by the thread that would be sealed."""
 
 
 @contextmanager
@@ -224,7 +231,7 @@ def deferring_seal(models: Iterable[str]) -> Iterator[None]:
 
 @contextmanager
 def offline_watch(values: RunSettings) -> Iterator[Watch]:
-    """Watch over what is done inside, if the settings ask for it; end with what was refused."""
+    """Keep the body offline if the settings say so; raise blocked attempts at its end."""
     if not values.offline:
         yield Watch()
         return
@@ -237,7 +244,7 @@ def offline_watch(values: RunSettings) -> Iterator[Watch]:
         try:
             yield watch
         except Exception as error:
-            # What was refused is the cause, whatever others made of it on its way here.
+            # The blocked attempt is the cause, whatever error it was turned into on its way here.
             if not isinstance(error, OfflineError) and (problems := watch.problems()):
                 raise OfflineError(problems) from error
             raise
@@ -248,14 +255,14 @@ def offline_watch(values: RunSettings) -> Iterator[Watch]:
             watch.close()
 
 
-# --- what Python tells ---
+# --- audit events ---
 
 
 @cache
 def _install_audit_hook() -> None:
-    """Begin to hear what Python tells, once in the life of a process."""
+    """Install the audit hook, once per process."""
     sys.addaudithook(_handle_audit_event)
-    # The event of a look-up does not say what was found, and connections are made to what was.
+    # The event of a name lookup lacks its result, and connections go to the addresses.
     socket.getaddrinfo = _recording_getaddrinfo
 
 
@@ -263,59 +270,66 @@ _original_getaddrinfo = socket.getaddrinfo
 
 
 def _recording_getaddrinfo(host: Any, *args: Any, **settings: Any) -> Any:
-    """Look a name up, and remember the addresses of endpoints."""
-    found = _original_getaddrinfo(host, *args, **settings)
+    """Look a name up, and record the addresses of endpoints."""
+    addresses = _original_getaddrinfo(host, *args, **settings)
     for watch in _active_watches:
-        watch.learn(_decode_host(host), found)
-    return found
+        watch.learn(_decode_host(host), addresses)
+    return addresses
 
 
 def _handle_audit_event(event: str, args: tuple[Any, ...]) -> None:
-    if _active_watches and (judge := _EVENT_CHECKS.get(event)) is not None:
-        judge(*args)
+    if _active_watches and (check := _EVENT_CHECKS.get(event)) is not None:
+        check(*args)
 
 
 def _check_connect(connected: socket.socket, address: Any) -> None:
-    """Hear of a socket that is connected, or of a packet that is sent."""
+    """Check a connection, or a packet that is sent."""
     if connected.family not in _INTERNET or address is None:
         return
     host, port = address[:2]
     if not any(watch.is_endpoint(_decode_host(host), port) for watch in _active_watches):
-        _reject_connection(f"a connection to {format_host_port(host, port)} was refused")
+        _reject_connection(f"a connection to {format_host_port(host, port)} was blocked")
 
 
 def _check_socket(_: socket.socket, family: int, *__: Any) -> None:
-    """Hear of a new socket; one that the kernel will refuse is refused by name."""
+    """Check a new socket; reject one that the kernel will reject, to name the caller."""
     if family in _INTERNET and is_sealed():
         is_probe = sys._getframe(3).f_code.co_name in _PROBES
-        _reject_connection("an internet socket was refused", is_told=not is_probe)
+        _reject_connection("an internet socket was blocked", is_recorded=not is_probe)
 
 
 def _check_lookup(host: Any, port: Any = None, *_: Any) -> None:
-    """Hear of a name that is looked up. No name at all stands for this machine, and is asked of nobody."""
+    """Check a name lookup. An empty name means this machine and needs no server."""
     if host and not any(watch.is_named(_decode_host(host), port) for watch in _active_watches):
-        _reject_connection(f"a look-up of {format_host_port(host, port)} was refused")
+        _reject_connection(f"a name lookup of {format_host_port(host, port)} was blocked")
 
 
 def _check_reverse_lookup(address: tuple[Any, ...]) -> None:
-    """Hear of an address whose name is looked up."""
+    """Check a reverse lookup."""
     _check_lookup(*address[:2])
 
 
 def _check_program(program: Any, args: Any = (), *_: Any) -> None:
-    """Hear of a program that is started: where this thread is sealed, it is too."""
+    """Check a program that is started: in a sealed thread, it has no network either."""
     words = [os.fsdecode(word) for word in args] if isinstance(args, list | tuple) else []
-    name = os.path.basename(os.fsdecode(program or words[0]).split()[0])
-    if name in _QUIET_PROGRAMS or not _OWN.isdisjoint(words):
+    path = os.fsdecode(program or words[0])
+    name = os.path.basename(path)
+    if _is_quiet_program(path) or not _OWN.isdisjoint(words):
         return
     who = find_caller()
     if is_sealed():
         for watch in _active_watches:
             watch.note_program(name, who)
         return
-    what = f"the program {name!r} was not started, as nothing could keep it offline. It was started by {who}"
-    fix = "do what it does before the run, or run without --offline"
+    what = f"the program {name!r} was not started, because Assay cannot keep it offline. Started by {who}"
+    fix = "run the program before the evaluation, or run without --offline"
     _reject_attempt(Problem("OFFLINE-002", what, fix, who.origin))
+
+
+def _is_quiet_program(path: str) -> bool:
+    """Return whether a program is one of the system's quiet programs, not only one with the same name."""
+    folder, name = os.path.split(path)
+    return name in _QUIET_PROGRAMS and (folder in ("", *_SYSTEM_FOLDERS) or path == shutil.which(name))
 
 
 def _check_shell_command(command: Any) -> None:
@@ -336,23 +350,23 @@ _EVENT_CHECKS: dict[str, Callable[..., None]] = {
     "os.posix_spawn": _check_program,
     "os.system": _check_shell_command,
 }
-"""Event -> who decides about it, by the event's own arguments."""
+"""The check of each audit event, which gets the event's arguments."""
 
 
-def _reject_connection(what: str, *, is_told: bool = True) -> None:
+def _reject_connection(what: str, *, is_recorded: bool = True) -> None:
     who = find_caller()
     named = [name for watch in _active_watches for name in watch.named]
-    but = f"nothing but {', '.join(named)} is connected to" if named else "no endpoint is named"
-    fix = "have the data or the model here before the run, or run without --offline"
+    why = f"--offline allows only {', '.join(named)}" if named else "--offline allows no connections"
+    fix = "download the data or the model before the run, or run without --offline"
     _reject_attempt(
-        Problem("OFFLINE-001", f"{what}: {but}. It was tried by {who}", fix, who.origin), is_told=is_told
+        Problem("OFFLINE-001", f"{what}: {why}. Attempted by {who}", fix, who.origin), is_recorded=is_recorded
     )
 
 
-def _reject_attempt(problem: Problem, *, is_told: bool = True) -> None:
-    if is_told:
+def _reject_attempt(problem: Problem, *, is_recorded: bool = True) -> None:
+    if is_recorded:
         for watch in _active_watches:
-            watch.write_down(problem)
+            watch.record(problem)
     raise OfflineError(problem)
 
 

@@ -1,1 +1,1 @@
-"""The team's server without its face: what is registered, what is asked for, and who works it off."""
+"""The team server without its web interface: registered models and datasets, queue and workers."""

@@ -1,4 +1,4 @@
-"""What can be known of an evaluation before it is queued, found out in a process of its own."""
+"""Check an evaluation before it is queued, in a separate process."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _MB = 1_000_000
 
 @contextmanager
 def bounded_memory(at_most_mb: int) -> Iterator[None]:
-    """Bound what this process may write to, from now on; raise TEAM-047 where what is done here needs more.
+    """Limit the memory of this process from now on; raise TEAM-047 if the body needs more.
 
-    A few thousand bytes of a packed table can stand for billions: the size of a file bounds nothing.
+    A few kilobytes of a compressed table can expand to gigabytes, so a file's size is no limit.
     """
-    # Libraries for arrays set memory aside for each core, and a check does no such arithmetic.
+    # Array libraries reserve memory for each core, and a check does no such arithmetic.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = at_most_mb * _MB
@@ -44,21 +44,22 @@ def bounded_memory(at_most_mb: int) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        what = f"more than {at_most_mb:,} MB of memory are needed to read it"
-        fix = "upload a part of it, with shorter texts, or have the owner set check_mb higher"
+        what = f"reading the dataset needs more than {at_most_mb:,} MB of memory"
+        fix = "upload a part of it, or shorter texts; or ask the owner to increase check_mb"
         raise AuthorError(Problem("TEAM-047", what, fix)) from error
 
 
 def require_headline(datasets: tuple[str, ...], values: RunSettings, headline: str) -> None:
-    """Raise where no way of asking about some tables gives a metric. They compile, as is known already."""
+    """Raise if no method gives some tables a metric. The tables are known to compile."""
     known: dict[str, None] = {}
     for method in METHOD_BY_KIND.values():
         for name in _metrics(_compile_by_method(method, datasets, values)):
             if name == headline:
                 return
             known[name] = None
-    what = f"the 'headline' is {headline!r}{suggest_name(headline, known)}, which is no metric of the dataset"
-    fix = f"name one of {listing(known, at_most=len(known))}, or leave it empty"
+    hint = suggest_name(headline, known)
+    what = f"the 'headline' is {headline!r}{hint}, but the dataset has no such metric"
+    fix = f"use one of {listing(known, at_most=len(known))}, or leave it empty"
     raise AuthorError(Problem("TEAM-046", what, fix))
 
 
@@ -68,7 +69,7 @@ def _compile_by_method(
     try:
         return compile_with_settings(datasets, msgspec.structs.replace(values, method=(method,)), None)
     except (AuthorError, PlanError):
-        # The method does not fit: texts are not asked for answers, and free answers have no options.
+        # The method does not fit: texts have no answers, and free answers have no options.
         return ()
 
 
@@ -83,7 +84,7 @@ def _metrics(compiled: Sequence[CompiledDataset]) -> Iterator[str]:
 
 
 def check_order(order: Check) -> CheckPassed:
-    """Compile the datasets and look at every row; raise what is wrong."""
+    """Compile the datasets and check every row; raise all errors."""
     if order.memory_mb is None:
         return _check_plan(order)
     with bounded_memory(order.memory_mb):
@@ -92,20 +93,20 @@ def check_order(order: Check) -> CheckPassed:
 
 def _check_plan(order: Check) -> CheckPassed:
     if order.folder is not None:
-        # So errors name the file as whoever sent it does, and tell nothing of this machine.
+        # Relative names keep paths of this machine out of errors.
         os.chdir(order.folder)
     values = order.plan.values
     require_allowed(order.plan.datasets, order.allow_python)
     try_model(values)
     settings = Settings(values, order.plan.sources)
-    found = check(order.plan.datasets, settings, with_model=False)
+    checked = check(order.plan.datasets, settings, with_model=False)
     if order.headline is not None:
         require_headline(order.plan.datasets, values, order.headline)
-    return CheckPassed(tuple(_task(one, order.n_rows) for one in found))
+    return CheckPassed(tuple(_task(one, order.n_rows) for one in checked))
 
 
 def try_model(values: RunSettings) -> None:
-    """Raise where a model cannot be opened: its files, packages and arguments are looked at, no more."""
+    """Raise if a model cannot be opened; checks only its files, packages and arguments."""
     open_model(values).close()
 
 

@@ -1,7 +1,7 @@
-"""A process that the server or a worker starts, gives one order, listens to, and ends.
+"""A child process: the server or a worker starts it, sends one order, reads its events, and stops it.
 
-The line into it stays open as long as whoever started it lives. When that one dies, however it dies, the line
-is cut, and the process ends itself (`process.py`): nobody is left behind.
+The pipe to its standard input stays open as long as its parent lives. When the parent dies, for whatever
+reason, the pipe closes and the process ends itself (`process.py`): no process is left behind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from assay.core.errors import AuthorError, Problem, UsageError
 
 _log = logging.getLogger("assay.team")
 GRACE_S = 8.0
-"""How long a process may take to end by itself."""
+"""Time a process has to end by itself."""
 _PROGRAM = "assay.app.team.process"
 
 
@@ -40,7 +40,7 @@ class Child:
     """A process with an order."""
 
     def __init__(self, order: Order, log: Path | None = None) -> None:
-        """`log`: where it writes what it would print; None: where this process does."""
+        """`log`: the file for its output; None: this process's standard error."""
         if log is not None:
             log.parent.mkdir(parents=True, exist_ok=True)
         stderr = None if log is None else log.open("ab")
@@ -50,7 +50,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                # Ctrl-C in a terminal goes to the server, which ends its processes in order.
+                # Ctrl-C in a terminal goes to the server, which stops its processes in order.
                 start_new_session=True,
             )
         finally:
@@ -58,7 +58,7 @@ class Child:
                 stderr.close()
         self._news: EvaluationProgress | None = None
         self.answer: Event | None = None
-        """What it came to, once it has said so."""
+        """Its result, once it has sent one."""
         self._is_reaped = False
         self._send(order)
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -66,36 +66,36 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Return the number of the process."""
+        """Return the process id."""
         return self._process.pid
 
     def news(self) -> EvaluationProgress | None:
-        """Return how far it is, if it has said so since it was last asked."""
+        """Return the latest progress, if there is any since the last call."""
         news, self._news = self._news, None
         return news
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it has said its last word, or for some seconds; return whether it has."""
+        """Wait until it has sent its last event, or for some seconds; return whether it has."""
         self._listener.join(seconds)
         return not self._listener.is_alive()
 
     def is_dead(self) -> bool:
-        """Whether the process is no more."""
+        """Return whether the process has ended."""
         return self._process.poll() is not None
 
     def end(self, grace_s: float = GRACE_S) -> int:
-        """Ask it to end, and make it; return its exit status, negative for a signal."""
+        """Terminate it, forcibly after `grace_s`; return its exit status, negative for a signal."""
         if self._process.poll() is None:
             self._process.terminate()
         return self.reap(grace_s)
 
     def hang_up(self) -> None:
-        """Cut the line into it, on which it ends itself."""
+        """Close its standard input, which makes it end itself."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     def reap(self, grace_s: float = GRACE_S) -> int:
-        """Wait until it has ended, then end all that it started; return its exit status."""
+        """Wait until it has ended, then kill all that it started; return its exit status."""
         if self._is_reaped:
             return int(self._process.returncode)
         with suppress(subprocess.TimeoutExpired):
@@ -110,11 +110,11 @@ class Child:
         return status
 
     def interrupt(self) -> None:
-        """End it at once, without waiting for that; another thread may be waiting for its answer."""
+        """Kill it without waiting; another thread may be waiting for its answer."""
         _kill_group(self._process.pid)
 
     def kill(self) -> int:
-        """End it at once."""
+        """Kill it and wait for its end."""
         _kill_group(self._process.pid)
         return self.reap()
 
@@ -134,7 +134,7 @@ class Child:
             line.write(encode(order) + b"\n")
             line.flush()
         except BrokenPipeError:
-            # It died before it could read; whoever waits for its answer sees that.
+            # It died before it could read; the caller waiting for its answer notices.
             return
 
     def _listen(self) -> None:
@@ -144,9 +144,9 @@ class Child:
             try:
                 event = decode_event(text)
             except msgspec.DecodeError as error:
-                # Its last words may be cut short by its death; a whole line that cannot be read is a fault.
+                # Its death may cut the last line short; a complete line that cannot be decoded is a bug.
                 if text.endswith(b"\n"):
-                    _log.error("the process %s said what cannot be read: %s", self._process.pid, error)
+                    _log.error("process %s sent a line that cannot be decoded: %s", self._process.pid, error)
                 continue
             if isinstance(event, EvaluationProgress):
                 self._news = event
@@ -155,49 +155,49 @@ class Child:
 
 
 class OrderRunner:
-    """Has processes answer questions, such as whether an evaluation can be done. Threads may share it."""
+    """Runs orders in child processes, such as checking an evaluation. Threads may share it."""
 
     def __init__(self, seconds: float) -> None:
-        """`seconds`: how long an answer may take."""
+        """`seconds`: time limit of an order."""
         self._seconds = seconds
-        self._asked: set[Child] = set()
+        self._children: set[Child] = set()
         self._lock = threading.Lock()
         self._is_over = False
 
     def ask(self, order: Order) -> Event:
-        """Have a process follow an order, and return its answer; what is wrong is raised."""
-        with Child(order) as child, self._noted(child):
+        """Run an order in a child process and return its answer; raise if it failed."""
+        with Child(order) as child, self._tracked(child):
             is_answered = child.wait(self._seconds)
         answer = child.answer
         if isinstance(answer, OrderFailed):
             raise AuthorError(answer.problems, total=answer.total)
         if answer is None or isinstance(answer, Stopped):
-            what = "the process that looked at it died; the server's log may say why"
+            what = "the process that ran the check died; the server's log may show why"
             if not is_answered:
-                what = f"it was not known after {self._seconds:g} s whether this can be done"
-            fix = "ask for less, or have the owner set check_s higher"
+                what = f"the check did not finish within {self._seconds:g} s"
+            fix = "reduce the request, or ask the owner to increase check_s"
             raise UsageError(Problem("TEAM-062", what, fix))
         return answer
 
     def end(self) -> None:
-        """Answer nobody any more: who waits is told that the process died."""
+        """Stop all children: callers that wait get an error that the process died."""
         with self._lock:
             self._is_over = True
-            asked = list(self._asked)
-        for child in asked:
+            children = list(self._children)
+        for child in children:
             child.interrupt()
 
     @contextmanager
-    def _noted(self, child: Child) -> Iterator[None]:
+    def _tracked(self, child: Child) -> Iterator[None]:
         with self._lock:
-            self._asked.add(child)
+            self._children.add(child)
             if self._is_over:
                 child.interrupt()
         try:
             yield
         finally:
             with self._lock:
-                self._asked.discard(child)
+                self._children.discard(child)
 
 
 def _kill_group(group: int) -> None:

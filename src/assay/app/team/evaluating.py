@@ -1,4 +1,4 @@
-"""One evaluation, in a process of its own: the same run as on the command line, told in events."""
+"""Run one evaluation in its own process: the same run as on the command line, reported as events."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from assay.engine.execute import Tally
 from assay.engine.judging import JudgeTally
 
 _EVERY_S = 0.5
-"""So often is told how far it is."""
+"""Minimum interval between progress events."""
 
 
-def evaluate(order: Evaluate, say: Callable[[Event], None]) -> None:
-    """Evaluate, or go on where an earlier attempt ended."""
+def evaluate(order: Evaluate, send: Callable[[Event], None]) -> None:
+    """Run an evaluation, or resume an earlier attempt."""
     require_allowed(order.plan.datasets, order.allow_python)
-    finished = run(order.plan.datasets, order.plan.settings(order.out), _ProgressReporter(say))
+    finished = run(order.plan.datasets, order.plan.settings(order.out), _ProgressReporter(send))
     if finished.manifest.status is RunStatus.UNSCORED:
         raise PlanError(
             [
                 Problem(
                     "TEAM-014",
-                    f"{one.task} {one.method}: nothing could be scored: {one.why}",
-                    "correct the dataset or its code, and evaluate again: answers of the model are kept",
+                    f"{one.task} {one.method}: no sample could be scored: {one.why}",
+                    "correct the dataset or its code and evaluate again; the model's answers are kept",
                 )
                 for one in finished.manifest.unscored
             ]
@@ -35,21 +35,21 @@ def evaluate(order: Evaluate, say: Callable[[Event], None]) -> None:
 
 
 class _ProgressReporter(Observer):
-    """Tells how far the run is, not too often."""
+    """Sends progress events at a limited rate."""
 
-    def __init__(self, say: Callable[[Event], None]) -> None:
-        self._say = say
+    def __init__(self, send: Callable[[Event], None]) -> None:
+        self._send = send
         self._next = 0.0
-        self._has_told_last = False
+        self._has_sent_last = False
 
     def progress(self, tally: Tally) -> None:
-        """Tell it, if it is time; that all samples are answered is always told, once."""
-        is_over = tally.n_done >= tally.n_samples and not self._has_told_last
+        """Send an event if one is due; the event that all samples are answered is always sent, once."""
+        is_over = tally.n_done >= tally.n_samples and not self._has_sent_last
         if time.monotonic() < self._next and not is_over:
             return
-        self._has_told_last |= is_over
+        self._has_sent_last |= is_over
         self._next = time.monotonic() + _EVERY_S
-        self._say(EvaluationProgress(_count_progress(tally), tally.n_answered - tally.n_journaled))
+        self._send(EvaluationProgress(_count_progress(tally), tally.n_answered - tally.n_journaled))
 
 
 def _count_progress(tally: Tally) -> dict[str, float]:

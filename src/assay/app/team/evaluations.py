@@ -1,4 +1,4 @@
-"""Asking for evaluations, and what may be done with those that were asked for."""
+"""Submit evaluations; stop, resume and delete them."""
 
 from __future__ import annotations
 
@@ -24,58 +24,58 @@ _LONGEST_LABEL = 100
 
 
 class EvaluationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked for: a model on some datasets."""
+    """A request to evaluate a model on some datasets."""
 
     model: BoundedText
-    """A registered model's name. The owner may also write what `--model` takes."""
+    """The name of a registered model. The owner may also use any value of `--model`."""
     datasets: Annotated[tuple[BoundedText, ...], msgspec.Meta(min_length=1, max_length=200)]
-    """Registered datasets' names; they become one run."""
+    """Names of registered datasets; they become one run."""
     settings: AskedSettings = AskedSettings()
     judge: BoundedText | None = None
-    """A registered model that grades answers, where the datasets need one."""
+    """A registered model that grades answers, if the datasets need one."""
     priority: Annotated[int, msgspec.Meta(ge=-10, le=10)] = 0
-    """Higher ones come first."""
+    """Higher priorities run first."""
     model_args: dict[str, str] = {}
-    """Arguments of a model that is not registered."""
+    """Arguments of an unregistered model."""
 
 
 class SubmittedEvaluation(msgspec.Struct, frozen=True):
-    """An evaluation in the queue, and how its datasets were understood."""
+    """A queued evaluation, and how its datasets were read."""
 
     job: Job
     tasks: tuple[CheckedTask, ...]
 
 
-def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> SubmittedEvaluation:
-    """Check everything that can be known without the model, and put an evaluation into the queue."""
-    model = _model(team, asked, by)
-    judge = None if asked.judge is None else team.models.get(asked.judge)
-    datasets = [team.datasets.get(name) for name in dict.fromkeys(asked.datasets)]
+def submit(team: Team, request: EvaluationRequest, by: Bearer) -> SubmittedEvaluation:
+    """Check everything that can be checked without the model, and queue an evaluation."""
+    model = _model(team, request, by)
+    judge = None if request.judge is None else team.models.get(request.judge)
+    datasets = [team.datasets.get(name) for name in dict.fromkeys(request.datasets)]
     of_server = {"runs_dir": team.settings.runs_dir, "offline": team.settings.offline}
     if team.settings.data_root is not None:
         of_server["data_root"] = team.settings.data_root
-    plan = make_plan(model, datasets, asked.settings, judge=judge, of_server=of_server)
+    plan = make_plan(model, datasets, request.settings, judge=judge, of_server=of_server)
     _require_queue_space(team)
     checked = team.asker.ask(Check(plan, team.settings.allow_python))
     assert isinstance(checked, CheckPassed)
     names = [dataset.name for dataset in datasets]
     label = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
-    request = JobRequest(
+    job_request = JobRequest(
         model=model.name,
         datasets=tuple(names),
         settings=plan.shown(),
         plan=msgspec.json.encode(plan),
         label=slug(f"{label}-{short_name(model.name)}"[:_LONGEST_LABEL]),
         submitted_by=by.name,
-        priority=asked.priority,
+        priority=request.priority,
     )
-    # Asked again in the moment in which it is queued: the check has taken a while.
-    job = team.queue.submit(request, lambda connection: team.datasets.require(connection, datasets))
+    # Check again when queueing: the first check took a while.
+    job = team.queue.submit(job_request, lambda connection: team.datasets.require(connection, datasets))
     return SubmittedEvaluation(job, checked.tasks)
 
 
 def stop(team: Team, number: int, by: Bearer) -> Job:
-    """Stop an evaluation: its answers are kept."""
+    """Stop an evaluation; its answers are kept."""
     _require_own(team.queue.get(number), by, "stop")
     return team.queue.stop(number)
 
@@ -87,10 +87,10 @@ def resume(team: Team, number: int, by: Bearer) -> Job:
 
 
 def delete(team: Team, number: int, by: Bearer) -> None:
-    """Forget an evaluation that nobody works on, with its run."""
+    """Delete an evaluation that is not running, with its run."""
     _require_own(team.queue.get(number), by, "delete")
     folder = run_folder(team, team.queue.get(number))
-    # Held first: while the process of a lost attempt still writes there, the evaluation stays as well.
+    # Lock first: the evaluation stays while the process of a lost attempt still writes to the folder.
     folder.delete(lambda: team.queue.delete(number))
     get_log_path(team.settings, number).unlink(missing_ok=True)
 
@@ -100,29 +100,27 @@ def run_folder(team: Team, job: Job) -> RunFolder:
     return RunFolder(Path(team.settings.runs_dir) / job.run)
 
 
-def _model(team: Team, asked: EvaluationRequest, by: Bearer) -> Model:
-    is_registered = any(model.name == asked.model for model in team.models.every())
-    # What has neither a colon nor a slash, and is no backend, can only be a name, mistyped.
-    is_name = asked.model not in BACKENDS and ":" not in asked.model and "/" not in asked.model
+def _model(team: Team, request: EvaluationRequest, by: Bearer) -> Model:
+    is_registered = any(model.name == request.model for model in team.models.every())
+    # A text without colon and slash that is not a backend can only be a mistyped name.
+    is_name = request.model not in BACKENDS and ":" not in request.model and "/" not in request.model
     if is_registered or is_name or by.role is not Role.OWNER:
-        if asked.model_args and is_registered:
-            what = f"the model {asked.model!r} is registered with its arguments; others were given"
-            raise UsageError(
-                Problem("TEAM-033", what, "leave model_args away, or have another model registered")
-            )
-        return team.models.get(asked.model)
-    require_no_secrets(asked.model_args)
-    return Model(asked.model, asked.model, asked.model_args)
+        if request.model_args and is_registered:
+            what = f"the model {request.model!r} is registered with its own arguments, but model_args is set"
+            raise UsageError(Problem("TEAM-033", what, "remove model_args, or register another model"))
+        return team.models.get(request.model)
+    require_no_secrets(request.model_args)
+    return Model(request.model, request.model, request.model_args)
 
 
 def _require_queue_space(team: Team) -> None:
     waiting = team.queue.count([JobState.QUEUED])
     if waiting >= team.settings.max_waiting:
-        what = f"{waiting:,} evaluations wait already, no more are taken"
-        raise UsageError(Problem("TEAM-063", what, "wait until some have ended, or stop some"))
+        what = f"the queue is full: {waiting:,} evaluations are waiting"
+        raise UsageError(Problem("TEAM-063", what, "wait until some have finished, or stop some"))
 
 
 def _require_own(job: Job, by: Bearer, verb: str) -> None:
     if by.role is not Role.OWNER and job.submitted_by != by.name:
-        what = f"evaluation {job.id} is {job.submitted_by}'s; {by.name} may not {verb} it"
-        raise UsageError(Problem("TEAM-064", what, "ask them, or the owner"))
+        what = f"evaluation {job.id} belongs to {job.submitted_by}; {by.name} may not {verb} it"
+        raise UsageError(Problem("TEAM-064", what, f"ask {job.submitted_by} or the owner"))

@@ -1,4 +1,4 @@
-"""The datasets of the folders that the owner named. Python is run only in the folders that allow it."""
+"""Find the datasets in the owner's folders. Python code runs only in folders that allow it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.core.errors import AssayError, AuthorError, Problem
 
 
 def find_datasets(settings: TeamSettings) -> FoundDatasets:
-    """Return all datasets, each under a name of its own, and why some could not be read."""
+    """Return all datasets, each with a unique name, and problems of unreadable folders."""
     listed: dict[str, tuple[Path, ListedDataset]] = {}
     problems: list[Problem] = []
     for named in dict.fromkeys((*settings.allow_python, *settings.datasets)):
@@ -43,20 +43,21 @@ def find_datasets(settings: TeamSettings) -> FoundDatasets:
 
 
 def require_allowed(datasets: Iterable[str], allow_python: Sequence[str]) -> None:
-    """Raise where a dataset is no table, and lies in no folder whose Python may be run.
+    """Raise if a dataset is not a table and not in a folder whose Python code may run.
 
-    Asked whenever one is about to be read: a file may have changed since it was registered, and so may what
-    the owner allows.
+    Checked before every read: a file may have changed since it was registered, and so may the owner's
+    settings.
     """
     for place in datasets:
         if detect_dialect(place, None, {}) != TABLE and not _is_inside(_extract_path(place), allow_python):
-            what = f"the dataset {_extract_short_name(place)!r} is no table, and its folder is not allowed to run code"
-            fix = "the owner may start the server with --allow-python FOLDER"
+            name = _extract_short_name(place)
+            what = f"the dataset {name!r} is not a table, and Python code is not allowed in its folder"
+            fix = "ask the owner to start the server with --allow-python FOLDER"
             raise AuthorError(Problem("TEAM-045", what, fix))
 
 
 def _is_inside(path: Path, folders: Sequence[str]) -> bool:
-    """Whether a path lies in one of some folders; where links lead counts, not where they are."""
+    """Return whether a path is in one of some folders, after resolving links."""
     place = path.resolve()
     return any(place.is_relative_to(Path(folder).resolve()) for folder in folders)
 
@@ -69,7 +70,7 @@ def _extract_path(place: str) -> Path:
 
 
 def _names(listed: list[tuple[Path, ListedDataset]]) -> dict[str, str]:
-    """Return a name for each place: its last word, or its whole path where that is another's too."""
+    """Return a name for each place: its last part, or its whole path if that is not unique."""
     short = {one.name: _extract_short_name(one.name) for _, one in listed}
     counts = Counter(short.values())
     return {
@@ -87,5 +88,5 @@ def _extract_short_name(place: str) -> str:
 
 
 def _format_path_name(folder: Path, place: str) -> str:
-    """Return the path under the folder's own, with dots for slashes."""
+    """Return the path relative to the folder's parent, with dots for slashes."""
     return slug(str(Path(place).relative_to(folder.parent)).replace("/", ".").replace(":", "."))

@@ -1,4 +1,4 @@
-"""The team's leaderboard: models and datasets by what they were registered with."""
+"""The team's leaderboard, with the registered names of models and datasets."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class BoardOptions(NamedTuple):
     """What a team has registered about the datasets and models of a board."""
 
     registered: dict[str, str]
-    """The metric of each dataset that has one."""
+    """The headline metric of each dataset that has one."""
     abilities: Abilities | None
-    """None: as the datasets say themselves."""
+    """None: the datasets' own."""
     model_names: dict[str, str] | None = None
-    """The registered name of each model: readers of a board need not know the addresses of servers."""
+    """The registered name of each model, so that readers do not see the addresses of servers."""
 
 
 def open_team_runs(team: Team) -> IndexedRuns:
@@ -31,7 +31,7 @@ def open_team_runs(team: Team) -> IndexedRuns:
 
 
 def read_board_options(team: Team, runs: IndexedRuns) -> BoardOptions:
-    """Return what is registered about the datasets that runs have."""
+    """Return what is registered about the datasets that have runs."""
     datasets = team.datasets.every()
     have_runs = runs.datasets()
     abilities: dict[str, list[str]] = {}
@@ -47,15 +47,15 @@ def read_board_options(team: Team, runs: IndexedRuns) -> BoardOptions:
     )
 
 
-def build_board(runs: IndexedRuns, wishes: BoardOptions) -> Board:
-    """Return the board of runs as a team wishes to see it."""
+def build_board(runs: IndexedRuns, options: BoardOptions) -> Board:
+    """Return the board of runs with a team's options."""
     return runs.board(
-        registered=wishes.registered, abilities=wishes.abilities, model_names=wishes.model_names
+        registered=options.registered, abilities=options.abilities, model_names=options.model_names
     )
 
 
 def build_team_board(team: Team) -> Board:
-    """Read the runs that changed, and return the leaderboard of all that the team's database knows."""
+    """Read changed runs, and return the leaderboard of all runs in the team's database."""
     with closing(open_team_runs(team)) as runs:
         runs.refresh()
         return build_board(runs, read_board_options(team, runs))

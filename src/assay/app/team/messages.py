@@ -1,4 +1,4 @@
-"""What the server and its workers say to the processes that they start, and what those answer: JSON lines."""
+"""The JSON-line messages between the server or its workers and the processes that they start."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from assay.core.errors import Problem
 
 
 class Evaluate(msgspec.Struct, frozen=True, tag=True):
-    """Do an evaluation."""
+    """Run an evaluation."""
 
     plan: EvaluationPlan
     out: str
-    """The run's folder."""
+    """The run folder."""
     allow_python: tuple[str, ...]
-    """Folders whose Python may be run."""
+    """Folders whose Python code may run."""
 
 
 class Check(msgspec.Struct, frozen=True, tag=True):
-    """Find out everything that can be known about an evaluation without its model."""
+    """Check everything about an evaluation that can be checked without its model."""
 
     plan: EvaluationPlan
     allow_python: tuple[str, ...]
     folder: str | None = None
-    """The folder from which the datasets' paths count; None: they are whole."""
+    """The folder that the datasets' paths are relative to; None: the paths are absolute."""
     n_rows: int = 0
-    """So many samples are shown."""
+    """Number of samples to show."""
     headline: str | None = None
     """A metric that the datasets, which are tables, must have."""
     memory_mb: int | None = None
-    """So much memory may be taken; None: as much as there is."""
+    """Memory limit; None: no limit."""
 
 
 class ListFolders(msgspec.Struct, frozen=True, tag=True):
-    """Find the datasets of the folders that the owner named."""
+    """Find the datasets in the owner's folders."""
 
     settings: TeamSettings
 
 
 class TryModel(msgspec.Struct, frozen=True, tag=True):
-    """Find out whether a model can be opened, without loading or calling it."""
+    """Check whether a model can be opened, without loading or calling it."""
 
     values: RunSettings
-    """Those of a run with it."""
+    """The settings of a run with it."""
 
 
 class Serve(msgspec.Struct, frozen=True, tag=True):
-    """Be a worker: do evaluations until the line to the server is cut."""
+    """Work on evaluations until the connection to the server closes."""
 
     settings: TeamSettings
     worker: str
@@ -62,7 +62,7 @@ Order: TypeAlias = Evaluate | Check | ListFolders | TryModel | Serve
 
 
 class EvaluationProgress(msgspec.Struct, frozen=True, tag=True):
-    """How far an evaluation is."""
+    """The progress of an evaluation."""
 
     progress: dict[str, Any]
     n_new: int
@@ -74,11 +74,11 @@ class Done(msgspec.Struct, frozen=True, tag=True):
 
 
 class Stopped(msgspec.Struct, frozen=True, tag=True):
-    """The evaluation was interrupted; what was answered is kept."""
+    """The evaluation was interrupted; its answers are kept."""
 
 
 class OrderFailed(msgspec.Struct, frozen=True, tag=True):
-    """It cannot be done, and why."""
+    """The order cannot be carried out, and why."""
 
     problems: tuple[Problem, ...]
     total: int
@@ -93,13 +93,13 @@ class CheckedTask(msgspec.Struct, frozen=True):
     n_samples: int
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
-    """The first samples' fields."""
+    """The fields of the first samples."""
     findings: tuple[str, ...]
-    """What is odd about it."""
+    """Warnings about it."""
 
 
 class CheckPassed(msgspec.Struct, frozen=True, tag=True):
-    """Nothing is in the way of an evaluation, as far as can be known without the model."""
+    """The evaluation can run, as far as can be known without the model."""
 
     tasks: tuple[CheckedTask, ...]
 

@@ -1,7 +1,7 @@
-"""What is asked for becomes a plan: the datasets, the model and every setting, each with who said it.
+"""The plan of an evaluation: the datasets, the model and every setting with its source.
 
-A plan is made when an evaluation is asked for, and does not change any more: what was checked is what is
-done, whatever is registered later under the same names.
+A plan is made when an evaluation is submitted and never changes: what was checked is what runs, whatever is
+registered later under the same names.
 """
 
 from __future__ import annotations
@@ -20,58 +20,58 @@ from assay.ledger.models import Model
 
 
 class AskedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The settings of `assay run` that whoever asks for an evaluation may choose: none of them is a path."""
+    """The settings of `assay run` that a request may choose: none of them is a path."""
 
     method: tuple[Literal["ppl", "prob", "gen"], ...] | None = None
-    """How a model is asked; several ways are compared. Without it, the dataset's own."""
+    """How to query the model; several methods are compared. None: the dataset's own."""
     shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Solved examples before each question."""
     shot_policy: Literal["first", "random"] | None = None
     """How examples are chosen."""
     seed: int | None = None
-    """Decides every draw."""
+    """Seed of all random draws."""
     limit: str | int | None = None
     """A part of the dataset: `100`, `first:100` or `last:100` samples."""
     score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] | None = None
-    """How options' likelihoods are compared."""
+    """How option likelihoods are compared."""
     fidelity: Literal["corrected", "faithful"] | None = None
-    """`faithful` reproduces the original system's quirks."""
+    """`faithful` reproduces the original system exactly."""
     chat: Literal["auto", "on", "off"] | None = None
-    """Whether prompts are conversations."""
+    """Whether prompts use the chat template."""
     max_tokens: Length | None = None
-    """The longest answer."""
+    """Maximum length of an answer."""
     temperature: Temperature | None = None
     top_p: TopP | None = None
     stop: tuple[str, ...] | None = None
     """Texts at which an answer ends."""
     samples: Repeats | None = None
-    """Answers to each question."""
+    """Answers per question."""
     cot: str | None = None
-    """The chain of thought that dataset classes ask for."""
+    """The kind of chain of thought that dataset classes request."""
     retry_failed: bool | None = None
-    """Ask again what failed in an earlier attempt."""
+    """Whether to retry requests that failed in an earlier attempt."""
     keep_going: bool | None = None
-    """Go on though the server refuses the first requests alike."""
+    """Whether to continue although the server rejects all of the first requests in the same way."""
 
 
 class EvaluationPlan(msgspec.Struct, frozen=True):
-    """All that a worker needs, but for the folder of the run."""
+    """All that a worker needs, except the run folder."""
 
     datasets: tuple[str, ...]
-    """What `assay run` takes."""
+    """The dataset names for `assay run`."""
     values: RunSettings
     sources: dict[str, str]
-    """Where each value came from."""
+    """The source of each value."""
 
     def shown(self) -> dict[str, Any]:
-        """Return what the request and the datasets have set."""
+        """Return the values set by the request and the datasets."""
         names = [name for name, source in self.sources.items() if source in ("dataset", "request")]
         return {
             name: msgspec.to_builtins(getattr(self.values, name)) for name in names if name != "judge_args"
         }
 
     def settings(self, out: str) -> Settings:
-        """Return the settings of the run that is kept in a folder."""
+        """Return the settings of the run in folder `out`."""
         values = msgspec.structs.replace(self.values, out=out)
         return Settings(values, {**self.sources, "out": "server"})
 
@@ -79,19 +79,19 @@ class EvaluationPlan(msgspec.Struct, frozen=True):
 def make_plan(
     model: Model,
     datasets: Sequence[Dataset],
-    asked: AskedSettings,
+    request: AskedSettings,
     *,
     judge: Model | None,
     of_server: Mapping[str, Any],
 ) -> EvaluationPlan:
-    """Return the plan. What was asked for wins over datasets' own settings, and those over the server's."""
-    said = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
-    if "limit" in said:
-        said["limit"] = str(said["limit"])
+    """Return the plan. The request overrides the datasets' settings, and these override the server's."""
+    requested = {name: value for name, value in msgspec.structs.asdict(request).items() if value is not None}
+    if "limit" in requested:
+        requested["limit"] = str(requested["limit"])
     layers: list[tuple[str, Mapping[str, Any]]] = [
         ("server", of_server),
-        ("dataset", _merge_dataset_settings(datasets, said)),
-        ("request", said),
+        ("dataset", _merge_dataset_settings(datasets, requested)),
+        ("request", requested),
         ("model", build_model_settings(model)),
     ]
     if judge is not None:
@@ -101,34 +101,34 @@ def make_plan(
     for source, layer in layers:
         values |= layer
         sources |= dict.fromkeys(layer, source)
-    made = msgspec.convert(values, RunSettings)
-    return EvaluationPlan(tuple(dataset.place for dataset in datasets), made, sources)
+    settings = msgspec.convert(values, RunSettings)
+    return EvaluationPlan(tuple(dataset.place for dataset in datasets), settings, sources)
 
 
 def build_model_settings(model: Model) -> dict[str, Any]:
-    """Return what a registered model sets of a run with it."""
-    placed = {"workers": model.workers, "on": model.on}
-    said = {name: value for name, value in placed.items() if value is not None}
-    return {"model": model.spec, "model_args": model.args, **said}
+    """Return the settings of a run that a registered model defines."""
+    placement = {"workers": model.workers, "on": model.on}
+    given = {name: value for name, value in placement.items() if value is not None}
+    return {"model": model.spec, "model_args": model.args, **given}
 
 
-def _merge_dataset_settings(datasets: Sequence[Dataset], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the datasets say of themselves; two that say different things are not one run."""
-    found: dict[str, Any] = {}
+def _merge_dataset_settings(datasets: Sequence[Dataset], requested: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the datasets' own settings; raise if they differ and the request does not decide."""
+    merged: dict[str, Any] = {}
     for name in dict.fromkeys(name for dataset in datasets for name in dataset.settings):
         values = [dataset.settings.get(name) for dataset in datasets]
-        if name not in said and any(value != values[0] for value in values):
+        if name not in requested and any(value != values[0] for value in values):
             what = f"the datasets {listing(one.name for one in datasets)} have different values of {name!r}"
-            fix = f"evaluate them apart, or say {name!r} in the request"
+            fix = f"evaluate them separately, or set {name!r} in the request"
             raise UsageError(Problem("TEAM-061", what, fix))
-        found[name] = values[0]
-    return found
+        merged[name] = values[0]
+    return merged
 
 
 def require_no_secrets(args: Mapping[str, str]) -> None:
-    """Raise where an argument of a model holds a secret: it would be kept, and shown to readers."""
+    """Raise if a model argument contains a secret: it would be stored and shown to readers."""
     for name in args:
         if is_secret_name(name):
-            what = f"the model argument {name!r} would keep a secret in the database"
-            fix = "put it into an environment variable of the server, and name that: key_env=NAME"
+            what = f"the model argument {name!r} would store a secret in the database"
+            fix = "put it into an environment variable of the server and pass its name: key_env=NAME"
             raise UsageError(Problem("TEAM-032", what, fix))

@@ -1,7 +1,7 @@
-"""The program of every process that the server and its workers start: it follows one order.
+"""The program of every process that the server and its workers start: it carries out one order.
 
-Datasets' own code runs here, and not in the server. What it prints goes to the log; the line out carries
-events alone. The process ends when it is told to, and when the line into it is cut.
+Datasets' own code runs here, not in the server. Its output goes to the log; standard output carries only
+events. The process ends on SIGTERM, and when its standard input closes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from assay.app.team.messages import (
 from assay.core.errors import AssayError
 
 NICENESS = 5
-"""Evaluations give way to the server: whoever looks does not wait for whoever computes."""
+"""Evaluations have a lower priority than the server, so that pages stay responsive."""
 _GRACE_S = 5.0
-"""How long an evaluation may take to end in order when nobody waits for it any more."""
+"""Time an evaluation has to shut down after its parent is gone."""
 
 
 def main() -> None:
-    """Follow the order on standard input."""
+    """Carry out the order on standard input."""
     line_in, line_out = _take_standard_streams()
     order = decode_order(line_in.readline())
     if isinstance(order, Serve):
@@ -48,7 +48,7 @@ def main() -> None:
         return
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # As Ctrl-C in a terminal: everything that was opened is closed on the way out.
+    # Like Ctrl-C in a terminal: everything is closed on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     threading.Thread(target=_end_when_closed, args=(line_in,), daemon=True).start()
     event: Event
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _follow_order(order: Evaluate | Check | ListFolders | TryModel, line_out: FileIO) -> Event:
-    """Do what is asked. Imported when needed: nobody waits for what another order needs."""
+    """Carry out an order. Imports are local, so that no order waits for what another needs."""
     if isinstance(order, Evaluate):
         sys.excepthook = _error_writer(order.plan.values.model_args | order.plan.values.judge_args)
         from assay.app.team.evaluating import evaluate
@@ -84,14 +84,14 @@ def _follow_order(order: Evaluate | Check | ListFolders | TryModel, line_out: Fi
 
 
 def _take_standard_streams() -> tuple[FileIO, FileIO]:
-    """Take standard input and output for orders and events, so that nobody else reads or writes there.
+    """Take standard input and output for orders and events, so that no other code uses them.
 
-    They are not buffered: a thread that waits in a buffered read cannot be left when the process ends.
+    They are unbuffered: a thread in a buffered read would block the end of the process.
     """
     line_in, line_out = FileIO(os.dup(0), "rb"), FileIO(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    # What anybody prints from now on goes to the log.
+    # All later output goes to the log.
     os.dup2(2, 1)
     return line_in, line_out
 
@@ -103,16 +103,16 @@ def _send_event(line_out: FileIO, event: Event) -> None:
 
 
 def _end_when_closed(line_in: FileIO) -> None:
-    """End this process when the line into it is cut."""
+    """End this process when its standard input closes."""
     line_in.read()
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_GRACE_S)
-    # It hangs in something that hears no signal; its journal has every answer.
+    # It hangs in code that ignores signals; its journal has every answer.
     os._exit(1)
 
 
 def _error_writer(args: Mapping[str, str]) -> Callable[..., None]:
-    """Return what writes an error that nobody foresaw, without the secrets that variables hold."""
+    """Return a function that writes unexpected errors without the secrets in environment variables."""
     named = [variable for name, variable in args.items() if name.endswith("_env")]
     secrets = [value for variable in named if (value := os.environ.get(variable))]
 

@@ -1,4 +1,4 @@
-"""What becomes known to a team: models by their names, and the datasets of the owner's folders."""
+"""Register models, and the datasets of the owner's folders."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
 
 NAME_PATTERN = r"\w[\w.+-]{0,99}"
-"""What a registered name looks like."""
+"""Pattern of a registered name."""
 _NAME = re.compile(NAME_PATTERN)
 _LONGEST_NAME = 200
-"""In bytes, as file systems count: uploads are kept in files of their names."""
+"""In bytes, as file systems count: uploads are stored in files with their names."""
 _ROWS = 5
-"""Rows of a dataset that are shown."""
+"""Number of rows in a preview."""
 
 
 def check_name(name: str) -> str:
-    """Return a name under which something may be registered, its letters composed, or raise TEAM-034."""
+    """Return a valid name with its letters composed, or raise TEAM-034."""
     name = compose_name(name)
     if not _NAME.fullmatch(name):
-        what = f"{name[:100]!r} cannot be a name"
-        fix = "use letters, digits and . _ + -, beginning with a letter or digit, 100 at most"
+        what = f"{name[:100]!r} is not a valid name"
+        fix = "use up to 100 letters, digits and . _ + -, starting with a letter or digit"
         raise UsageError(Problem("TEAM-034", what, fix))
     if (n_bytes := len(name.encode())) > _LONGEST_NAME:
-        what = f"the name {name!r} has {n_bytes} bytes in UTF-8, {_LONGEST_NAME} are allowed"
+        what = f"the name {name!r} has {n_bytes} bytes in UTF-8, but the limit is {_LONGEST_NAME}"
         raise AuthorError(Problem("TEAM-034", what, "choose a shorter name"))
     return name
 
@@ -57,31 +57,31 @@ def register_model(team: Team, model: Model, by: Bearer) -> Model:
 
 
 def register_folders(team: Team) -> tuple[Problem, ...]:
-    """Find the datasets of the owner's folders; return what is wrong with some, so that it can be told."""
-    found = team.asker.ask(ListFolders(team.settings))
-    assert isinstance(found, FoundDatasets)
-    words = dict(team.settings.dataset)
+    """Register the datasets of the owner's folders; return problems with some of them."""
+    listed = team.asker.ask(ListFolders(team.settings))
+    assert isinstance(listed, FoundDatasets)
+    descriptions = dict(team.settings.dataset)
     uploads = {one.name for one in team.datasets.every() if one.provenance is Provenance.UPLOAD}
-    problems, datasets = list(found.problems), []
-    for one in found.datasets:
-        said = words.pop(one.name, DatasetDescription())
+    problems, datasets = list(listed.problems), []
+    for one in listed.datasets:
+        description = descriptions.pop(one.name, DatasetDescription())
         if one.name in uploads:
-            what = f"{one.place} has the name of an uploaded dataset, {one.name!r}, and is left out"
+            what = f"{one.place} is not registered: an uploaded dataset has the same name, {one.name!r}"
             problems.append(Problem("TEAM-040", what, "rename the file, or delete the upload"))
             continue
-        _check_settings(one.name, said)
-        datasets.append(_dataset(one, said))
+        _check_settings(one.name, description)
+        datasets.append(_dataset(one, description))
     names = [dataset.name for dataset in datasets]
-    for name in words:
-        what = f"[dataset.{name}] speaks of a dataset that is in no folder{suggest_name(name, names)}"
-        fix = f"the datasets are {listing(names, at_most=20) or 'none'}"
+    for name in descriptions:
+        what = f"[dataset.{name}] describes a dataset that is in no folder{suggest_name(name, names)}"
+        fix = f"use one of {listing(names, at_most=20)}" if names else "there are no datasets: remove it"
         problems.append(Problem("TEAM-052", what, fix, Origin(FILE)))
     team.datasets.replace_folders(datasets)
     return tuple(problems)
 
 
 def preview_dataset(team: Team, dataset: Dataset) -> tuple[CheckedTask, ...]:
-    """Return how a dataset is understood, and its first rows."""
+    """Return how a dataset is read, with its first rows."""
     settings = team.settings
     of_server = {} if settings.data_root is None else {"data_root": settings.data_root}
     plan = make_plan(Model("mock", "mock"), [dataset], AskedSettings(), judge=None, of_server=of_server)
@@ -90,17 +90,17 @@ def preview_dataset(team: Team, dataset: Dataset) -> tuple[CheckedTask, ...]:
     return checked.tasks
 
 
-def _dataset(one: FoundDataset, said: DatasetDescription) -> Dataset:
+def _dataset(one: FoundDataset, description: DatasetDescription) -> Dataset:
     return Dataset(
         one.name,
         one.place,
         one.dialect,
         Provenance.FOLDER,
-        one.explanation if said.explanation is None else said.explanation,
-        said.abilities or (),
-        one.metrics if said.metrics is None else said.metrics,
-        one.headline if said.headline is None else said.headline,
-        said.settings,
+        one.explanation if description.explanation is None else description.explanation,
+        description.abilities or (),
+        one.metrics if description.metrics is None else description.metrics,
+        one.headline if description.headline is None else description.headline,
+        description.settings,
         "owner",
     )
 
@@ -108,19 +108,20 @@ def _dataset(one: FoundDataset, said: DatasetDescription) -> Dataset:
 _SERVERS_OWN = frozenset(
     ("model", "model_args", "judge", "judge_args", "out", "runs_dir", "fresh", "stage", "answers_from")
 )
-"""Settings of a run that are no dataset's."""
+"""Settings of a run that a dataset cannot have."""
 
 
-def _check_settings(name: str, said: DatasetDescription) -> None:
-    """Raise where the owner sets something for a dataset that is no setting, or has a wrong value."""
+def _check_settings(name: str, description: DatasetDescription) -> None:
+    """Raise if the owner's settings of a dataset are unknown or have wrong values."""
     known = [one for one in RunSettings.__struct_fields__ if one not in _SERVERS_OWN]
-    for setting in said.settings:
+    for setting in description.settings:
         if setting not in known:
-            what = f"[dataset.{name}] sets {setting!r}, which it cannot{suggest_name(setting, known)}"
+            what = f"[dataset.{name}] sets {setting!r}, which is not a setting of datasets"
+            what += suggest_name(setting, known)
             fix = f"use one of {listing(known, at_most=40)}"
             raise UsageError(Problem("TEAM-052", what, fix, Origin(FILE)))
     try:
-        msgspec.convert(said.settings, RunSettings)
+        msgspec.convert(description.settings, RunSettings)
     except msgspec.ValidationError as error:
-        what = f"[dataset.{name}] sets something wrong: {error}"
+        what = f"[dataset.{name}] has a wrong value: {error}"
         raise UsageError(Problem("TEAM-052", what, "correct the value", Origin(FILE))) from error

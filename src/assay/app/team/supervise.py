@@ -1,4 +1,4 @@
-"""Keeps the workers of a server alive, and takes all of them along when the server goes."""
+"""Keep the workers of a server alive, and stop all of them with the server."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from assay.ledger.jobs import JobQueue
 _LOOK_EVERY_S = 0.25
 _EXPIRED_EVERY_S = 5.0
 _SHORTEST_S, _LONGEST_S = 0.5, 30.0
-"""How long is waited before a worker that died is started anew: longer each time it dies young."""
+"""Pause before a dead worker is restarted: longer each time it dies soon after its start."""
 _YOUNG_S = 10.0
 
 _log = logging.getLogger("assay.team")
 
 
 class Supervisor:
-    """Some workers, each in a process of its own. A worker that dies is replaced."""
+    """Workers, each in its own process. A worker that dies is replaced."""
 
     def __init__(self, settings: TeamSettings, queue: JobQueue) -> None:
         self._settings = settings
@@ -36,13 +36,13 @@ class Supervisor:
         self._watcher = threading.Thread(target=self._watch, name="assay-supervisor", daemon=True)
 
     def start(self) -> None:
-        """Start the workers, and watch over them."""
+        """Start the workers and monitor them."""
         for place in self._places:
             place.start()
         self._watcher.start()
 
     def end(self) -> None:
-        """End the workers in order: their evaluations go back into the queue."""
+        """Stop the workers in order: their evaluations return to the queue."""
         self._ending.set()
         self._watcher.join()
         for place in self._places:
@@ -52,24 +52,24 @@ class Supervisor:
 
     @property
     def pids(self) -> list[int]:
-        """Return the workers' processes."""
+        """Return the process ids of the workers."""
         return [place.child.pid for place in self._places if place.child is not None]
 
     def _watch(self) -> None:
         while not self._ending.wait(_LOOK_EVERY_S):
             for place in self._places:
                 if (dead := place.bury()) is not None:
-                    _log.warning("worker %s died; its evaluation goes back into the queue", dead)
+                    _log.warning("worker %s died; its evaluation returns to the queue", dead)
                     self._dead.append(dead)
                 try:
                     place.start_if_due()
                 except OSError as error:
-                    # Too many processes or open files now; later there may be fewer.
-                    _log.warning("no worker can be started: %s", error)
+                    # Too many processes or open files; try again later.
+                    _log.warning("cannot start a worker: %s", error)
             try:
                 self._take_back()
             except StoreError as error:
-                # The database is away: leases run out all the same, and it is tried again.
+                # The database is not available: leases still expire, and this is tried again.
                 _log.warning("%s", error)
 
     def _take_back(self) -> None:
@@ -78,12 +78,12 @@ class Supervisor:
             del self._dead[0]
         if time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + _EXPIRED_EVERY_S
-            # Also for workers of other machines, when all here are busy.
+            # Also for workers of other machines, in case all workers here are busy.
             self._queue.release_expired()
 
 
 class _WorkerSlot:
-    """Where one worker is after the other."""
+    """The place of one worker and its replacements."""
 
     def __init__(self, settings: TeamSettings) -> None:
         self._settings = settings
@@ -94,13 +94,13 @@ class _WorkerSlot:
         self._pause_s = _SHORTEST_S
 
     def start(self) -> None:
-        """Start a worker under a name that nobody had before."""
+        """Start a worker with a new, unique name."""
         self._name = f"{socket.gethostname()}-{secrets.token_hex(4)}"
         self._started = time.monotonic()
         self.child = Child(Serve(self._settings, self._name))
 
     def start_if_due(self) -> None:
-        """Start a worker, if there is none and the pause is over."""
+        """Start a worker if there is none and the pause is over."""
         if self.child is None and time.monotonic() >= self._due:
             self.start()
 

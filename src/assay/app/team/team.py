@@ -1,4 +1,4 @@
-"""The team: all that its server keeps, behind one door for the faces."""
+"""The team: everything that its server stores, as one object for the user interfaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assay.ledger.tokens import Tokens
 
 
 class Team:
-    """What a team's server is set up with and keeps. Threads may share it."""
+    """The settings and stored data of a team server. Threads may share it."""
 
     def __init__(self, settings: TeamSettings, database: Database) -> None:
         self.settings = settings
@@ -39,15 +39,15 @@ class Team:
 
 
 def open_team(settings: TeamSettings) -> Team:
-    """Open the team's database; it is made where there is none, for this user alone."""
+    """Open the team's database; create it if there is none, readable only by this user."""
     make_private(settings)
     return Team(settings, open_database(settings.database_place))
 
 
 def make_private(settings: TeamSettings) -> None:
-    """Keep the folder of the team and its database file from other users of the machine.
+    """Protect the team's folder and database file from other users of the machine.
 
-    Uploads, logs and the hashes of tokens are in there. A folder or file of another owner stays as it is.
+    They contain uploads, logs and token hashes. Folders and files of another owner stay unchanged.
     """
     home = Path(settings.home)
     place = settings.database_place
@@ -63,4 +63,4 @@ def make_private(settings: TeamSettings) -> None:
             if mode & 0o077 and path.stat().st_uid == os.geteuid():
                 path.chmod(mode & ~0o077)
     except OSError:
-        return  # Opening the database says what is wrong with the place.
+        return  # Opening the database reports the error.

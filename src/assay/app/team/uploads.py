@@ -1,4 +1,4 @@
-"""Datasets that come over the network: tables only, bounded, and looked at before they are kept."""
+"""Store uploaded datasets: only tables, of limited size, and checked before they are stored."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from assay.ledger.models import Model
 from assay.results.disk_space import reporting_disk_full
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-"""What may be uploaded: nothing that is run, and nothing that unpacks."""
+"""File types that may be uploaded: nothing executable and no archives."""
 _MB = 1_000_000
 
 
 class Upload(msgspec.Struct, frozen=True):
-    """A dataset as it came."""
+    """An uploaded dataset."""
 
     name: str
-    """Under which it is registered."""
+    """The name under which it is registered."""
     file_name: str
-    """What its file was called; only the suffix is used."""
+    """The original file name; only the suffix is used."""
     content: bytes
     meta: bytes | None = None
-    """What describes its columns, as `<file>.meta.json` does."""
+    """Describes its columns, like `<file>.meta.json`."""
     explanation: str = ""
     abilities: tuple[str, ...] = ()
     headline: str | None = None
 
 
 def store_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
-    """Check a dataset as `assay check` does, and register it."""
+    """Check a dataset like `assay check` does, and register it."""
     name = check_name(upload.name)
     suffix = _suffix(upload.file_name)
     _check_upload_size(team, len(upload.content) + len(upload.meta or b""))
     folder = team.settings.uploads / f"{name}-{secrets.token_hex(4)}"
     path = folder / f"{name}{suffix}"
     try:
-        with reporting_disk_full(Path(name), "have the owner make room on the server's disk"):
+        with reporting_disk_full(Path(name), "ask the owner to free space on the server's disk"):
             folder.mkdir(parents=True)
             path.write_bytes(upload.content)
             if upload.meta is not None:
@@ -70,9 +70,9 @@ def store_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
 
 
 def delete_upload(team: Team, name: str) -> None:
-    """Forget an uploaded dataset, with its file, unless an evaluation still needs it.
+    """Delete an uploaded dataset and its file, unless an evaluation still needs it.
 
-    Runs on it stand alone, and stay.
+    Its runs do not depend on it and stay.
     """
     dataset = team.datasets.delete(
         name, lambda connection: team.queue.require_unused_dataset(connection, name)
@@ -98,8 +98,8 @@ def _check(team: Team, dataset: Dataset) -> None:
 def _suffix(file_name: str) -> str:
     suffix = Path(file_name).suffix.lower()
     if suffix not in SUFFIXES:
-        what = f"a file {file_name[-40:]!r} is not taken"
-        fix = f"upload one of {listing(SUFFIXES)}; the owner puts other datasets into a folder of the server"
+        what = f"files such as {file_name[-40:]!r} cannot be uploaded"
+        fix = f"upload one of {listing(SUFFIXES)}; the owner can put other datasets into a server folder"
         raise AuthorError(Problem("TEAM-043", what, fix))
     return suffix
 
@@ -107,11 +107,11 @@ def _suffix(file_name: str) -> str:
 def _check_upload_size(team: Team, n_bytes: int) -> None:
     of_one, of_all = team.settings.max_upload_mb * _MB, team.settings.max_uploads_mb * _MB
     if n_bytes > of_one:
-        what = f"the dataset has {n_bytes:,} bytes, {of_one:,} are allowed"
+        what = f"the dataset has {n_bytes:,} bytes, but the limit is {of_one:,}"
         raise UsageError(
-            Problem("TEAM-044", what, "upload a part of it, or have the owner put it into a folder")
+            Problem("TEAM-044", what, "upload a part of it, or ask the owner to put it into a server folder")
         )
-    kept = sum(path.stat().st_size for path in team.settings.uploads.rglob("*") if path.is_file())
-    if kept + n_bytes > of_all:
-        what = f"all uploads together would have {kept + n_bytes:,} bytes, {of_all:,} are allowed"
-        raise UsageError(Problem("TEAM-044", what, "delete some first"))
+    stored = sum(path.stat().st_size for path in team.settings.uploads.rglob("*") if path.is_file())
+    if stored + n_bytes > of_all:
+        what = f"all uploads together would have {stored + n_bytes:,} bytes, but the limit is {of_all:,}"
+        raise UsageError(Problem("TEAM-044", what, "delete some uploads first"))

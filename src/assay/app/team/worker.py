@@ -1,7 +1,7 @@
-"""A worker: claims an evaluation, has a process of its own do it, and says how it ended. Then the next one.
+"""A worker: claims an evaluation, runs it in its own process, reports the result, then claims the next.
 
-It keeps nothing. Whatever it dies of, its evaluation goes back into the queue, and whoever takes it next goes
-on from the journal in the run's folder. Only one process at a time can hold that folder.
+It has no state of its own. If it dies, its evaluation returns to the queue, and the next worker resumes it
+from the journal in the run folder. Only one process at a time can lock that folder.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from assay.ledger.database import open_database
 from assay.ledger.jobs import Claim, JobQueue, JobState, LostClaim
 
 _LOOK_EVERY_S = 0.5
-"""So often a worker without work looks for some, and one with work says how far it is."""
+"""Interval at which an idle worker looks for work, and a busy one reports progress."""
 _AWAY_S = 2.0
-"""So long is waited for a database that is away."""
+"""Pause if the database is not available."""
 _FOLDER_LOCKED = "STORE-003"
-"""Another process still holds the run's folder: that of an earlier attempt, which is about to end."""
+"""Another process still locks the run folder: that of an earlier attempt, which is about to end."""
 _LAST_WORDS = 2_000
-"""Bytes of a log in which its last line is looked for."""
+"""Number of bytes at the end of a log that are searched for its last line."""
 
 _log = logging.getLogger("assay.team")
 
 
 def serve(order: Serve, line_in: FileIO) -> None:
-    """Work until the line to the server is cut, or this process is told to end."""
+    """Work until the connection to the server closes, or this process gets SIGTERM."""
     ending = threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: ending.set())
@@ -54,7 +54,7 @@ def serve(order: Serve, line_in: FileIO) -> None:
 
 
 class Worker:
-    """Does one evaluation after the other."""
+    """Runs one evaluation after the other."""
 
     def __init__(self, settings: TeamSettings, name: str, queue: JobQueue) -> None:
         self._settings = settings
@@ -62,20 +62,20 @@ class Worker:
         self._queue = queue
 
     def work(self, ending: threading.Event) -> None:
-        """Work until told to end; the evaluation under way then goes back into the queue."""
+        """Work until `ending` is set; the current evaluation then returns to the queue."""
         while not ending.is_set():
             try:
                 self._next(ending)
             except LostClaim:
-                # Another worker has it by now; our process was ended on the way out.
+                # Another worker has claimed it; our process was already stopped.
                 continue
             except StoreError as error:
-                # The database is away. The evaluation waits there until its lease runs out.
+                # The database is not available. The evaluation waits until its lease expires.
                 _log.warning("worker %s: %s", self._name, error)
                 ending.wait(_AWAY_S)
 
     def _next(self, ending: threading.Event) -> None:
-        """Do the next evaluation, or wait a little for one."""
+        """Run the next evaluation, or wait briefly for one."""
         claim = self._queue.claim(self._name, lease_s=self._settings.lease_s)
         if claim is None:
             ending.wait(_LOOK_EVERY_S)
@@ -99,7 +99,7 @@ class Worker:
                     was_ended = ending.is_set() or self._report(claim, child) is JobState.STOPPING
                     silent_since = time.monotonic()
                 except StoreError:
-                    # A database that is started anew is back before the lease runs out: nothing is lost.
+                    # A restarted database is back before the lease expires: nothing is lost.
                     if time.monotonic() - silent_since > grace_s:
                         raise
             status = child.end(grace_s) if was_ended else child.reap(grace_s)
@@ -122,7 +122,7 @@ class Worker:
         if isinstance(answer, Done):
             self._queue.finish(claim, JobState.COMPLETE)
         elif was_ended or isinstance(answer, Stopped) or _is_folder_locked(child):
-            # One that somebody asked to stop has stopped; another waits for whoever takes it next.
+            # A stopped evaluation stays stopped; any other waits for the next worker.
             self._queue.release(claim)
         elif isinstance(answer, OrderFailed):
             self._queue.finish(claim, JobState.FAILED, answer.problems)
@@ -133,7 +133,7 @@ class Worker:
 
 
 def get_log_path(settings: TeamSettings, number: int) -> Path:
-    """Return where an evaluation writes what it would print."""
+    """Return the log file of an evaluation."""
     return settings.logs / f"evaluation-{number}.log"
 
 
@@ -147,8 +147,8 @@ def _is_folder_locked(child: Child) -> bool:
 def _unreadable_plan_problem(error: msgspec.DecodeError) -> Problem:
     return Problem(
         "TEAM-013",
-        f"the evaluation was asked for from another version of Assay, whose plan cannot be read: {error}",
-        "ask for it again",
+        f"the plan of the evaluation cannot be read: another version of Assay created it: {error}",
+        "submit the evaluation again",
     )
 
 
@@ -156,9 +156,9 @@ def _unexpected_error_problem(log: Path) -> Problem:
     with log.open("rb") as file:
         file.seek(max(log.stat().st_size - _LAST_WORDS, 0))
         lines = file.read().decode(errors="replace").strip().splitlines()
-    said = lines[-1] if lines else "it said nothing"
+    last_line = lines[-1] if lines else "(no output)"
     return Problem(
         "TEAM-012",
-        f"the evaluation ended with an error that Assay did not foresee: {said}",
-        f"see {log.name} among the server's logs; if the dataset's own code is not to blame, report it",
+        f"the evaluation failed with an unexpected error: {last_line}",
+        f"see {log.name} in the server's logs; unless the dataset's own code is the cause, report a bug",
     )

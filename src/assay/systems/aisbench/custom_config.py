@@ -1,7 +1,7 @@
-"""The config that AISBench makes of a custom dataset, written as a file that Assay runs like any other.
+"""Write the config that AISBench generates for a custom dataset, as a file that Assay runs like any other.
 
-AISBench turns a table into an entry of a config: a dataset class, one text as the template, an evaluator.
-For `--fidelity faithful`, and where each row is asked several times, Assay does the same.
+AISBench turns a table into a config entry: a dataset class, one text as the template, an evaluator. For
+`--fidelity faithful`, and if each row has several answers, Assay does the same.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ custom_datasets = [
 def write_custom_config(
     table: str, meta: str | None, data_type: str | None, folder: Path, *, is_faithful: bool
 ) -> Path | None:
-    """Write the config of a table into a folder; return its path, or None where it is not AISBench's kind.
+    """Write the config of a table into a folder; return its path, or None if AISBench has no config for it.
 
-    A table without a column `question`, or with a meta file of other keys than AISBench's, is not.
+    That is the case without a column `question`, or if the meta file has other keys than AISBench's.
     """
     first: Mapping[str, Any] = next((record.fields for record in open_source(table).records()), {})
-    said = _read_meta(Path(meta) if meta else meta_path(Path(table)))
-    if _QUESTION not in first or said is None or not said.keys() <= _META_KEYS:
+    meta_values = _read_meta(Path(meta) if meta else meta_path(Path(table)))
+    if _QUESTION not in first or meta_values is None or not meta_values.keys() <= _META_KEYS:
         return None
     letters = []
     for letter in ascii_uppercase:
@@ -71,7 +71,7 @@ def write_custom_config(
             evaluator = "dict(type=AccEvaluator)"
             imports = "\nfrom ais_bench.benchmark.openicl.icl_evaluator import AccEvaluator"
         scoring = f"eval_cfg=dict(evaluator={evaluator}),"
-    has_length = "output_config" in said or any(name in first for name in _LENGTHS)
+    has_length = "output_config" in meta_values or any(name in first for name in _LENGTHS)
     text = _CONFIG.format(
         path=str(Path(table).absolute()),
         meta=str(Path(meta).absolute()) if meta else "",
@@ -97,11 +97,11 @@ def _template(kind: str, letters: list[str], answer: str | None) -> str:
 
 
 def _read_meta(path: Path) -> dict[str, Any] | None:
-    """Return what a meta file says, {} where there is none; None where it is not an object."""
+    """Return the values of a meta file; {} if there is none, None if it is not an object."""
     if not path.is_file():
         return {}
     try:
-        said = json.loads(path.read_text(encoding="utf-8-sig"))
+        values = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError:
         return None
-    return said if isinstance(said, dict) else None
+    return values if isinstance(values, dict) else None

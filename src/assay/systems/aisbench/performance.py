@@ -1,4 +1,4 @@
-"""The use case of AISBench's performance mode: one load of one model, measured and kept in a work folder."""
+"""The use case of AISBench's performance mode: measure one load of one model in a work folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from assay.systems.opencompass.work_folder import WorkFolder
 
 
 class ReadyLoad(NamedTuple):
-    """A load of which everything is known before a server is asked."""
+    """A load that is completely prepared before any request is sent."""
 
     model: ModelConfig
     load: PerfLoad
@@ -41,41 +41,41 @@ class ReadyLoad(NamedTuple):
     items: Items
     plan: BenchPlan
     run: RunSettings
-    """How its datasets are read, and whether it is kept offline."""
+    """How its datasets are read, and whether it is offline."""
 
     @property
     def has_times(self) -> bool:
-        """Whether the items say when they were sent."""
+        """Return whether the items have times."""
         return is_trace(self.items)
 
     @property
     def names(self) -> LoadNames:
-        """Return what it is called."""
+        """Return the names of the benchmark."""
         datasets = tuple(part.abbr for part in self.load.parts)
         return LoadNames(self.model.abbr, self.load.name, datasets, get_pacing(self.model).batch_size)
 
 
 class MeasuredLoad(NamedTuple):
-    """What came of a load."""
+    """The result of a load."""
 
     bench: FinishedBench
     spec_decode: Path | None = None
-    """Where the server's counters of drafts were written."""
+    """The file with the server's speculative decoding counters."""
 
 
-def prepare_load(model: ModelConfig, load: PerfLoad, run: RunSettings, asked: PerfOptions) -> ReadyLoad:
-    """Read the datasets of a load and plan it; what is wrong is told before the server is asked."""
+def prepare_load(model: ModelConfig, load: PerfLoad, run: RunSettings, options: PerfOptions) -> ReadyLoad:
+    """Read the datasets of a load and plan it; raise all errors before any request is sent."""
     client = open_timed_client(model.model, client_args(model))
     with offline_watch(run) as watch:
-        # Datasets are read by code of their authors, which is held as well.
+        # Datasets' own code reads the data, and must be offline as well.
         watch.seal()
-        items = load.items(build_item_settings(model, run, asked))
-    plan = perf_plan(model, items.n, asked, has_times=is_trace(items))
+        items = load.items(build_item_settings(model, run, options))
+    plan = perf_plan(model, items.n, options, has_times=is_trace(items))
     return ReadyLoad(model, load, client, items, plan, run)
 
 
 def is_trace(items: Items) -> bool:
-    """Whether items say when they were sent."""
+    """Return whether items have times."""
     return bool(items.describes.get("kind") == "trace")
 
 
@@ -86,7 +86,7 @@ def measure_load(
     *,
     has_spec_decode: bool = False,
 ) -> MeasuredLoad:
-    """Send a load; what came of it is kept in the work folder."""
+    """Send a load and store its results in the work folder."""
     names, model = ready.names, ready.model
     reserve_connections(ready.plan)
     with offline_watch(ready.run) as watch:
@@ -113,23 +113,23 @@ class SpecDecodeWatch:
         self._before = self._read()
 
     def written(self, work: WorkFolder) -> Path:
-        """Write what was counted meanwhile; an error where nothing was."""
-        found = compute_spec_decode(self._before, self._read())
-        if found is None:
-            raise self._wrong("its counters say that nothing was drafted during the load")
+        """Write the difference of the counters; raise if there is none."""
+        counts = compute_spec_decode(self._before, self._read())
+        if counts is None:
+            raise self._wrong("the counters show no drafts during the load")
         host = re.sub(r"[^\w.-]+", "_", self._server.partition("://")[2])
         path = work.path / PERFORMANCES / f"spec_decode_{host}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(msgspec.to_builtins(found), indent=4) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(msgspec.to_builtins(counts), indent=4) + "\n", encoding="utf-8")
         return path
 
     def _read(self) -> Counters:
-        found = read_counters(run_on_fast_loop(read_metrics(self._server)))
-        if not found:
+        counters = read_counters(run_on_fast_loop(read_metrics(self._server)))
+        if not counters:
             raise self._wrong("there is no counter of speculative decoding")
-        return found
+        return counters
 
     def _wrong(self, why: str) -> BackendError:
         what = f"--spec-decode: {self._server}/metrics: {why}"
-        fix = "leave --spec-decode away, or start the server with speculative decoding"
+        fix = "remove --spec-decode, or start the server with speculative decoding"
         return BackendError(Problem("BENCH-031", what, fix))

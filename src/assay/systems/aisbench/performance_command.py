@@ -1,4 +1,4 @@
-"""assay as aisbench --mode perf, perf_viz: servers measured, told in the original's tables and files."""
+"""`assay as aisbench --mode perf` and `perf_viz`: measure servers, with the original's tables and files."""
 
 from __future__ import annotations
 
@@ -32,90 +32,90 @@ from assay.systems.opencompass.config_runs import ERROR_STATUS, print_note, sear
 from assay.systems.opencompass.work_folder import WorkFolder
 
 _READ_SETTINGS = ("meta", "table", "data_root", "fidelity", "method", "offline")
-"""Settings of `assay run` that count where speed is measured, too."""
+"""Settings of `assay run` that also apply to performance mode."""
 
 
 class PerformanceCommand(NamedTuple):
-    """A command."""
+    """A command of performance mode."""
 
     names: CommandNames
     reuse: str | None
     work_dir: Path
     config_dir: Path
     root: Path | None
-    """A checkout."""
+    """A checkout of the original."""
     perf: PerfOptions
     settings: Mapping[str, Any]
-    """How datasets are read, as `assay run` has it."""
+    """How datasets are read, with the names of `assay run`."""
     is_viz: bool = False
-    """Whether what was measured is told again, without a server."""
+    """Whether earlier measurements are reported again, without a server."""
     is_dry: bool = False
     is_search: bool = False
     has_spec_decode: bool = False
-    told: Sequence[str] = ()
-    """A line for each flag that has no effect."""
+    ignored_flags: Sequence[str] = ()
+    """A note for each flag without effect."""
 
 
-def run_performance(asked: PerformanceCommand) -> int:
-    """Do what a command asks; return the exit status."""
-    for line in asked.told:
+def run_performance(command: PerformanceCommand) -> int:
+    """Carry out a command; return the exit status."""
+    for line in command.ignored_flags:
         print_note(line)
-    planner = Planner(asked.config_dir, asked.root)
-    if asked.is_search:
-        return search_configs(planner, asked.names)
-    summary = planner.performance_summary(asked.names)
-    if asked.is_viz or asked.reuse is not None:
-        if not asked.is_viz:
+    planner = Planner(command.config_dir, command.root)
+    if command.is_search:
+        return search_configs(planner, command.names)
+    summary = planner.performance_summary(command.names)
+    if command.is_viz or command.reuse is not None:
+        if not command.is_viz:
             print_note(
-                "mode perf --reuse: nothing is sent; it tells again what was measured, as mode perf_viz does"
+                "mode perf --reuse sends no requests; it reports earlier measurements, like mode perf_viz"
             )
-        return _report_again(planner, asked, summary)
-    plan = planner.plan(asked.names, needs_judge=False, is_timed=True)
+        return _report_again(planner, command, summary)
+    plan = planner.plan(command.names, needs_judge=False, is_timed=True)
     for note in plan.notes:
         print_note(note)
     with deferring_seal(planned.model.model for planned in plan.runs):
-        ready = [one for planned in plan.runs for one in _prepare_loads(planned, asked)]
-        if asked.is_dry:
+        ready = [one for planned in plan.runs for one in _prepare_loads(planned, command)]
+        if command.is_dry:
             for one in ready:
                 _show(one)
             return 0
-        work = WorkFolder.new(asked.work_dir)
+        work = WorkFolder.new(command.work_dir)
         work.write_config(plan.values)
-        return _measure_all(ready, asked, work, summary)
+        return _measure_all(ready, command, work, summary)
 
 
 def _measure_all(
-    ready: Sequence[ReadyLoad], asked: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
+    ready: Sequence[ReadyLoad], command: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
 ) -> int:
-    """Measure all loads; what is wrong with a server is told, and the others go on."""
+    """Measure all loads; report a server's errors and continue with the others."""
     status = 0
     for number, one in enumerate(ready, 1):
         try:
-            done = _measure(one, asked, work, summary)
+            done = _measure(one, command, work, summary)
         except AssayError as error:
             show_error(error)
             done = _LoadOutcome(ERROR_STATUS, is_ended_early=False)
         status = max(status, done.status)
         if done.is_ended_early:
-            # Whoever ends a load does not want the next one.
+            # Whoever stops a load does not want the next one.
             if number < len(ready):
-                print_note(f"{len(ready) - number} more were not measured")
+                print_note(f"{len(ready) - number} more loads were not measured")
             break
     return status
 
 
 class _LoadOutcome(NamedTuple):
-    """What came of one load."""
+    """The outcome of one load."""
 
     status: int
     is_ended_early: bool
 
 
 def _measure(
-    ready: ReadyLoad, asked: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
+    ready: ReadyLoad, command: PerformanceCommand, work: WorkFolder, summary: PerformanceSummary
 ) -> _LoadOutcome:
     with BenchScreen() as screen:
-        finished, counters = measure_load(ready, work, screen, has_spec_decode=asked.has_spec_decode)
+        finished, counters = measure_load(ready, work, screen, has_spec_decode=command.has_spec_decode)
     status = _report_bench(StoredBench(*finished), work, summary)
     if finished.result.summary is not None:
         for failure in finished.result.summary.failures:
@@ -127,43 +127,43 @@ def _measure(
     return _LoadOutcome(max(status, FAILED_CALLS if finished.n_failed else 0), finished.result.is_partial)
 
 
-def _prepare_loads(planned: PlannedRun, asked: PerformanceCommand) -> list[ReadyLoad]:
-    """Return all loads of a model; all that is wrong with them is told before any server is asked."""
+def _prepare_loads(planned: PlannedRun, command: PerformanceCommand) -> list[ReadyLoad]:
+    """Return all loads of a model; raise all errors before any request is sent."""
     model = planned.model
-    run = _build_read_settings(planned, asked)
-    loads = [prepare_load(model, load, run, asked.perf) for load in _loads(planned, asked, run)]
+    run = _build_read_settings(planned, command)
+    loads = [prepare_load(model, load, run, command.perf) for load in _loads(planned, command, run)]
     notes = [
         note
         for ready in loads
-        for note in (*perf_notes(model, asked.perf, has_times=ready.has_times), *_part_notes(ready.load))
+        for note in (*perf_notes(model, command.perf, has_times=ready.has_times), *_part_notes(ready.load))
     ]
     for note in dict.fromkeys((*model.notes, *notes)):
         print_note(f"{model.abbr}: {note}")
     return loads
 
 
-def _loads(planned: PlannedRun, asked: PerformanceCommand, run: RunSettings) -> list[PerfLoad]:
-    return perf_loads(planned.datasets, asked.root, None if run.data_root is None else Path(run.data_root))
+def _loads(planned: PlannedRun, command: PerformanceCommand, run: RunSettings) -> list[PerfLoad]:
+    return perf_loads(planned.datasets, command.root, None if run.data_root is None else Path(run.data_root))
 
 
 def _part_notes(load: PerfLoad) -> list[str]:
     return [note for part in load.parts for note in part.notes]
 
 
-def _build_read_settings(planned: PlannedRun, asked: PerformanceCommand) -> RunSettings:
-    """Return how the datasets of a run are read."""
+def _build_read_settings(planned: PlannedRun, command: PerformanceCommand) -> RunSettings:
+    """Return the settings for reading the datasets of a run."""
     model = planned.model
     dataset_args = {
-        "openicl_root": None if asked.root is None else str(asked.root),
+        "openicl_root": None if command.root is None else str(command.root),
         "meta_template": None if model.meta_template is None else json.dumps(model.meta_template),
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
         "unscored": "true",
     }
     is_table = all(detect_dialect(name, None, {}) == TABLE for name in planned.datasets)
     flags: dict[str, Any] = {
-        **{name: asked.settings.get(name) for name in _READ_SETTINGS},
+        **{name: command.settings.get(name) for name in _READ_SETTINGS},
         "model": model.model,
-        "max_tokens": asked.perf.max_out_len or (model.max_tokens if is_table else None),
+        "max_tokens": command.perf.max_out_len or (model.max_tokens if is_table else None),
     }
     if not is_table:
         flags["dataset_args"] = {name: value for name, value in dataset_args.items() if value is not None}
@@ -182,17 +182,17 @@ def _show(ready: ReadyLoad) -> None:
         out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
 
 
-# --- telling ---
+# --- reporting ---
 
 
 def _report_bench(bench: StoredBench, work: WorkFolder, summary: PerformanceSummary) -> int:
-    """Write and print what a benchmark says; return the exit status."""
+    """Write and print the results of a benchmark; return the exit status."""
     names, numbers, page = write_performance(bench, work.path, summary)
     name = f"{names.model}/{names.load}"
     click.echo(f"\nPerformance Results of task [{name}]:")
     if isinstance(numbers, NoResult):
-        what = f"there are no numbers of {name}: {numbers.reason}"
-        fix = "look at the failed requests; a stable stage needs more requests than batch_size, and time"
+        what = f"there are no results for {name}: {numbers.reason}"
+        fix = "check the failed requests; a stable stage needs more requests than batch_size, and time"
         show_error(StoreError(Problem("BENCH-032", what, fix, Origin(str(bench.folder)))))
         status = ERROR_STATUS
     else:
@@ -203,17 +203,20 @@ def _report_bench(bench: StoredBench, work: WorkFolder, summary: PerformanceSumm
     return status
 
 
-def _report_again(planner: Planner, asked: PerformanceCommand, summary: PerformanceSummary) -> int:
-    """Tell what was measured once more, from the calls that are kept."""
-    if asked.reuse is None:
-        what = "mode perf_viz is about an earlier run"
-        fix = "add --reuse, with the run's time or alone for the latest"
+def _report_again(planner: Planner, command: PerformanceCommand, summary: PerformanceSummary) -> int:
+    """Report earlier measurements again, from the stored requests."""
+    if command.reuse is None:
+        what = "mode perf_viz needs an earlier run"
+        fix = "add --reuse TIME, or --reuse alone for the latest run"
         raise UsageError(Problem("USAGE-006", what, fix))
-    work = WorkFolder.earlier(asked.work_dir, asked.reuse, is_timed=True)
-    wanted = _find_wanted_loads(planner, asked)
+    work = WorkFolder.earlier(command.work_dir, command.reuse, is_timed=True)
+    wanted = _find_wanted_loads(planner, command)
     folders = work.benches() if wanted is None else [work.get_bench_folder(*names) for names in wanted]
     if not folders:
-        what, fix = "no benchmark is kept here", "measure first: --mode perf; or name its time: --reuse TIME"
+        what, fix = (
+            "there is no benchmark in this folder",
+            "measure first (--mode perf), or name another run (--reuse TIME)",
+        )
         raise StoreError(Problem("STORE-005", what, fix, Origin(str(work.path))))
     status = 0
     for folder in folders:
@@ -225,14 +228,14 @@ def _report_again(planner: Planner, asked: PerformanceCommand, summary: Performa
     return status
 
 
-def _find_wanted_loads(planner: Planner, asked: PerformanceCommand) -> list[tuple[str, str]] | None:
-    """Return the models and loads that a command names; None where it names none."""
-    names = asked.names
+def _find_wanted_loads(planner: Planner, command: PerformanceCommand) -> list[tuple[str, str]] | None:
+    """Return the models and loads that a command names; None if it names none."""
+    names = command.names
     if not (names.config or names.models or names.datasets or names.table):
         return None
     plan = planner.plan(names, needs_judge=False, is_timed=True)
     return [
         (planned.model.abbr, load.name)
         for planned in plan.runs
-        for load in _loads(planned, asked, _build_read_settings(planned, asked))
+        for load in _loads(planned, command, _build_read_settings(planned, command))
     ]

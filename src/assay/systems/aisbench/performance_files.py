@@ -1,13 +1,13 @@
-"""The files that AISBench's performance mode writes, made from the calls that a benchmark kept.
+"""The files of AISBench's performance mode, written from the requests that a benchmark recorded.
 
 performances/MODEL/
     LOAD.csv  LOAD.json                     the two tables
-    DATASET_details.jsonl                   every request: its times and its tokens
-    DATASET_failed.jsonl                    those that failed, and why
-    LOAD_plot.html                          the page, as `assay bench` makes it
+    DATASET_details.jsonl                   every request with its times and tokens
+    DATASET_failed.jsonl                    the failed requests, and why they failed
+    LOAD_plot.html                          the same page as `assay bench` writes
 
-A load of several datasets has tables of its own and the other files for each of them, as in the original. Its
-database of all moments is not made: they stand among Assay's own calls, once.
+As in the original, a load of several datasets has its own tables, and the other files for each dataset. The
+original's database of all times is not written: Assay's own request file contains them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from assay.systems.opencompass.result_files import to_relative_path
 
 PERFORMANCES = "performances"
 SOURCE = "config"
-"""Where the settings of such a benchmark come from."""
+"""The source of the settings of such a benchmark."""
 
 
 class LoadNames(NamedTuple):
-    """What a benchmark is called in the original's words; kept with it."""
+    """The original's names for a benchmark; stored with it."""
 
     model: str
     load: str
@@ -47,13 +47,13 @@ class LoadNames(NamedTuple):
 
     @classmethod
     def of(cls, manifest: BenchManifest) -> LoadNames:
-        """Return the names that a manifest holds."""
-        said = {name: manifest.settings[name].value for name in cls._fields}
-        return cls(**{**said, "datasets": tuple(said["datasets"])})
+        """Return the names in a manifest."""
+        values = {name: manifest.settings[name].value for name in cls._fields}
+        return cls(**{**values, "datasets": tuple(values["datasets"])})
 
 
 class Performance(NamedTuple):
-    """What a load came to, in the original's words."""
+    """The results of a load, with the original's names."""
 
     names: LoadNames
     numbers: ProfileResult | NoResult
@@ -73,7 +73,7 @@ def write_performance(bench: StoredBench, work: Path, summary: PerformanceSummar
         batch_size=names.batch_size,
         stats=summary.stats or STATS,
     )
-    # Tables of an earlier time would be taken for those of this one.
+    # Remove earlier tables, which could be mistaken for the new ones.
     for suffix in (".csv", ".json"):
         _append_suffix(place, suffix).unlink(missing_ok=True)
     if isinstance(numbers, ProfileResult):
@@ -84,7 +84,7 @@ def write_performance(bench: StoredBench, work: Path, summary: PerformanceSummar
 
 
 def _write_calls(calls: Path, folder: Path, datasets: Sequence[str]) -> None:
-    """Write every call, and those that failed once more."""
+    """Write all requests, and the failed ones to a second file."""
     with ExitStack() as files:
         details: dict[str, IO[str]] = {}
         for name in datasets:
@@ -114,7 +114,7 @@ def _rows(calls: Path, datasets: Sequence[str]) -> Iterator[tuple[str, dict[str,
 
 
 def _row(record: CallRecord, dataset: str, item: str) -> dict[str, Any]:
-    """Return a call in the original's words; times are seconds on one clock that has no zero of its own."""
+    """Return a request with the original's names; times are seconds on a clock with an arbitrary zero."""
     times = record.times
     row: dict[str, Any] = {
         "data_abbr": dataset,
@@ -124,7 +124,7 @@ def _row(record: CallRecord, dataset: str, item: str) -> dict[str, Any]:
     }
     if record.failure is not None:
         return {**row, "error_info": f"{record.failure.kind}: {record.failure.message}"}
-    # The original's last moment is that of the last event.
+    # The original's end time is that of the last event.
     ended = times.event_at[-1] if times.event_at else times.ended
     latency = ended - times.began
     ttft = times.event_at[0] - times.began if times.event_at else 0.0
@@ -143,5 +143,5 @@ def _row(record: CallRecord, dataset: str, item: str) -> dict[str, Any]:
 
 
 def _append_suffix(place: Path, suffix: str) -> Path:
-    """Return a path with a suffix; a name may hold dots of its own."""
+    """Return a path with a suffix appended; its name may contain dots."""
     return place.with_name(place.name + suffix)

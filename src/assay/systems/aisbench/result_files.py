@@ -1,11 +1,11 @@
-"""The files that AISBench leaves behind, written from a run beside its own folder.
+"""AISBench's result files, written from a run next to its own folder.
 
-    predictions/MODEL/DATASET.jsonl          a line for each text
-    predictions/MODEL/DATASET_failed.jsonl   a line for each row that failed
-    results/MODEL/DATASET.json               the values, and details where asked for
+    predictions/MODEL/DATASET.jsonl          one line per text
+    predictions/MODEL/DATASET_failed.jsonl   one line per failed row
+    results/MODEL/DATASET.json               the values, and details if requested
 
-Details have the two shapes of the original: by row number, or a list with what the evaluator itself says
-where that does not name `pred`, `answer` and `correct`.
+Details have the two formats of the original: by row number, or a list of the evaluator's own details if these
+lack the names `pred`, `answer` and `correct`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _BY_ROW = {"pred", "answer", "correct"}
 
 
 class FailedAnswers(NamedTuple):
-    """How many rows of a dataset failed, or answers where each row has several requests."""
+    """The number of failed rows of a dataset, or of failed answers if each row has several requests."""
 
     task: str
     n_failed: int
@@ -70,7 +70,7 @@ class FailedAnswers(NamedTuple):
 
 
 def write_predictions(run: StoredRun, folder: Path, model: str) -> list[FailedAnswers]:
-    """Write what the model answered; return the datasets of which answers failed."""
+    """Write the predictions; return the datasets with failed answers."""
     failed = []
     by_task = read_rows_by_task(run)
     for spec in run.manifest.tasks:
@@ -91,7 +91,7 @@ def write_predictions(run: StoredRun, folder: Path, model: str) -> list[FailedAn
 
 
 def write_results(run: StoredRun, folder: Path, model: str, details: DetailOptions) -> None:
-    """Write what the answers are worth."""
+    """Write the scores."""
     metrics = run.metrics()
     by_task = read_rows_by_task(run) if details.rows or details.extract_rate else {}
     for spec in run.manifest.tasks:
@@ -105,8 +105,8 @@ def write_results(run: StoredRun, folder: Path, model: str, details: DetailOptio
 
 
 def read_results(folder: Path, model: str, run: StoredRun) -> dict[str, dict[str, Any]]:
-    """Return what the result files of a model hold beside details, by dataset."""
-    found = {}
+    """Return the content of a model's result files without details, by dataset."""
+    results = {}
     for spec in run.manifest.tasks:
         path = append_suffix(
             folder / RESULTS / to_relative_path(model.replace("/", "_")) / to_relative_path(spec.name),
@@ -114,8 +114,8 @@ def read_results(folder: Path, model: str, run: StoredRun) -> dict[str, dict[str
         )
         if path.is_file():
             content = msgspec.json.decode(path.read_bytes())
-            found[spec.name] = {name: value for name, value in content.items() if name != _DETAILS}
-    return found
+            results[spec.name] = {name: value for name, value in content.items() if name != _DETAILS}
+    return results
 
 
 def _prepare_path(folder: Path, model: str, spec: TaskSpec) -> Path:
@@ -132,7 +132,7 @@ def _is_faithful(spec: TaskSpec) -> bool:
 
 
 def _prompt(spec: TaskSpec, prompt: Prompt) -> Any:
-    """Return a prompt as the original writes it: as one text where the template is one."""
+    """Return a prompt as the original writes it: as one text if the template is one."""
     if _is_one_text(spec) and isinstance(prompt, tuple) and len(prompt) == 1:
         message: Message = prompt[0]
         return message.shown
@@ -140,29 +140,29 @@ def _prompt(spec: TaskSpec, prompt: Prompt) -> Any:
 
 
 def _is_one_text(spec: TaskSpec) -> bool:
-    said = spec.settings.get("said")
-    if isinstance(said, Mapping):  # A table.
-        return said.get("prompt_style") == "aisbench" or isinstance(said.get("template"), str)
+    declared = spec.settings.get("said")
+    if isinstance(declared, Mapping):  # A table.
+        return declared.get("prompt_style") == "aisbench" or isinstance(declared.get("template"), str)
     template = spec.settings.get("prompt_template") or spec.settings.get("ice_template") or {}
     return isinstance(template.get("template"), str)
 
 
 def _gold(spec: TaskSpec, row: AnsweredRow) -> Any:
-    """Return the right answer as the data has it, before any post-processor."""
+    """Return the reference answer as the data has it, before any post-processor."""
     column = (spec.settings.get("reader") or {}).get("output_column")
     fields = row.record.sample.fields
     return fields[column] if column in fields else right_answer(row.record)
 
 
 def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
-    """Yield the lines of one row: one for each text and for each request that failed."""
+    """Yield the lines of one row: one for each text and for each failed request."""
     record = row.record
     prompt = _prompt(spec, record.contexts[0]) if record.contexts else ""
     head = {"data_abbr": spec.name, "id": row.number}
     failures = [outcome for _, outcome in row.asks if isinstance(outcome, Failure)]
     options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in iterate_options(row)]
     if failures and spec.methods[0] != "gen":
-        failures, options = failures[:1], []  # Labels are compared all or not at all.
+        failures, options = failures[:1], []  # Labels are compared together or not at all.
     for failure in failures:
         yield {**head, "input": prompt, "error_info": f"{failure.kind}: {failure.message}"}
     head |= {"success": True}
@@ -180,7 +180,7 @@ def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
 
 
 def _n_answers(spec: TaskSpec) -> int:
-    """Return how often each row is asked."""
+    """Return the number of answers requested for each row."""
     n: int = spec.settings.get("n", 1)
     return n if spec.methods[0] == "gen" else 1
 
@@ -191,61 +191,61 @@ def _n_answers(spec: TaskSpec) -> int:
 def _details(spec: TaskSpec, rows: Sequence[AnsweredRow], wanted: DetailOptions) -> dict[str, Any]:
     """Return the keys that the two flags add to a result."""
     evaluator = _evaluator(spec)
-    found: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     if wanted.rows and evaluator == _OPTION_EVALUATOR and not _is_mixed(spec):
-        found[_DETAILS] = [_build_option_detail(spec, row) for row in rows]
+        content[_DETAILS] = [_build_option_detail(spec, row) for row in rows]
     elif wanted.rows and (own := _build_own_list(spec, evaluator, rows)):
-        found[_DETAILS] = own
+        content[_DETAILS] = own
     elif wanted.rows:
         is_listed = any(map(_has_row_details, rows))
         is_listed |= evaluator in EVALUATORS and EVALUATORS[evaluator].has_details
-        found[_DETAILS] = {str(row.number): _detail(spec, row, is_listed=is_listed) for row in rows}
-        # AISBench has one shape for texts and for likelihoods of a service.
-        found["type"] = "GEN" if spec.methods[0] == "gen" or _is_faithful(spec) else "PPL"
-    # The original tells the rate from its details by row, and without them not at all.
-    if wanted.extract_rate and (not _is_faithful(spec) or "type" in found):
+        content[_DETAILS] = {str(row.number): _detail(spec, row, is_listed=is_listed) for row in rows}
+        # AISBench has one format for texts and for likelihoods of a service.
+        content["type"] = "GEN" if spec.methods[0] == "gen" or _is_faithful(spec) else "PPL"
+    # The original computes the rate only from its details by row.
+    if wanted.extract_rate and (not _is_faithful(spec) or "type" in content):
         n_found = sum(bool(row.score is not None and row.score.answer) for row in rows)
-        found[EXTRACT_RATE] = 100.0 * n_found / len(rows) if rows else 0.0
-    return found
+        content[EXTRACT_RATE] = 100.0 * n_found / len(rows) if rows else 0.0
+    return content
 
 
 def _is_mixed(spec: TaskSpec) -> bool:
-    """Whether several answers are grouped as the original does, which mixes those to different rows."""
+    """Return whether answers are grouped as in the original, which mixes those to different rows."""
     return _is_faithful(spec) and _n_answers(spec) > 1
 
 
 def _has_row_details(row: AnsweredRow) -> bool:
-    """Whether an evaluator says of a row what the original writes by row: `pred`, `answer`, `correct`."""
+    """Return whether the details of a row have the names that the original writes by row."""
     details = () if row.score is None else row.score.details
     return bool(details) and all(one.keys() >= _BY_ROW for one in details)
 
 
 def _build_own_list(spec: TaskSpec, evaluator: str, rows: Sequence[AnsweredRow]) -> list[dict[str, Any]]:
-    """Return what the evaluator says of each row in a list; empty where the original writes it by row.
+    """Return the evaluator's details of all rows as a list; empty if the original writes them by row.
 
-    With several answers the original lays all first answers down, then all second ones, and takes as many
-    in a row as were asked for one row.
+    With several answers, the original concatenates all first answers, then all second ones, and cuts this
+    list into parts of as many answers as each row has.
     """
-    said = [_answer_details(spec, evaluator, row) for row in rows]
+    details_by_row = [_answer_details(spec, evaluator, row) for row in rows]
     n = _n_answers(spec)
     is_by_name = all(_has_row_details(row) for row in rows) and evaluator != PROMPT_EVALUATOR
-    if not any(said) or (is_by_name and not _is_mixed(spec)):
+    if not any(details_by_row) or (is_by_name and not _is_mixed(spec)):
         return []
-    if _is_mixed(spec) and {len(one) for one in said} == {n}:
-        laid = [of_row[run] for run in range(n) for of_row in said]
-        said = [laid[at * n : (at + 1) * n] for at in range(len(rows))]
+    if _is_mixed(spec) and {len(details) for details in details_by_row} == {n}:
+        concatenated = [of_row[run] for run in range(n) for of_row in details_by_row]
+        details_by_row = [concatenated[at * n : (at + 1) * n] for at in range(len(rows))]
     return [
         {
             "example_abbr": f"{spec.name}_test_{row.number}",
             **_select_joint_values(row),
             **transpose_details(details),
         }
-        for row, details in zip(rows, said, strict=True)
+        for row, details in zip(rows, details_by_row, strict=True)
     ]
 
 
 def _answer_details(spec: TaskSpec, evaluator: str, row: AnsweredRow) -> Sequence[Mapping[str, Any]]:
-    """Return what an evaluator with details says of each answer to a row."""
+    """Return an evaluator's details of each answer to a row."""
     if evaluator == _OPTION_EVALUATOR:
         listed = _build_option_detail(spec, row)
         names = ("pred", "parsed", "refr", "correct")
@@ -258,8 +258,8 @@ def _answer_details(spec: TaskSpec, evaluator: str, row: AnsweredRow) -> Sequenc
         prompt = _prompt(spec, row.record.contexts[0]) if row.record.contexts else ""
         right = score is not None and score.value == 1.0
         answer = "" if score is None else score.answer
-        said = details or [{"pred": answer, "answer": right_answer(row.record), "correct": right}]
-        return rename_details(evaluator, said, prompt)
+        fallback = [{"pred": answer, "answer": right_answer(row.record), "correct": right}]
+        return rename_details(evaluator, details or fallback, prompt)
     return details
 
 
@@ -275,56 +275,56 @@ def _evaluator(spec: TaskSpec) -> str:
 
 
 def _detail(spec: TaskSpec, row: AnsweredRow, *, is_listed: bool) -> dict[str, Any]:
-    """Return one row of the details; `is_listed`: values are lists, as the evaluator's own details are."""
-    made: dict[str, Any] = {}
+    """Return one row of the details; `is_listed`: values are lists, like the evaluator's own details."""
+    detail: dict[str, Any] = {}
     options = list(iterate_options(row))
     if options and _is_faithful(spec):
-        made["prompt"] = [_prompt(spec, row.record.ask(ask).prompt) for _, ask, _ in options]
-        made["origin_prediction"] = None if row.score is None else row.score.answer
+        detail["prompt"] = [_prompt(spec, row.record.ask(ask).prompt) for _, ask, _ in options]
+        detail["origin_prediction"] = None if row.score is None else row.score.answer
     elif options:
-        made["origin_prediction"] = {
+        detail["origin_prediction"] = {
             label: {"prompt": format_prompt(row.record.ask(ask).prompt), "PPL": mean_loss(outcome)}
             for label, ask, outcome in options
         }
     else:
         texts = list_texts(row) or [""]
-        made["prompt"] = _prompt(spec, row.record.contexts[0]) if row.record.contexts else ""
-        made["origin_prediction"] = texts[0] if len(texts) == 1 else texts
+        detail["prompt"] = _prompt(spec, row.record.contexts[0]) if row.record.contexts else ""
+        detail["origin_prediction"] = texts[0] if len(texts) == 1 else texts
     score = row.score
     if score is None or score.verdict is Verdict.FAILED:
         failure = row.failure
         why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
-        return {**made, "error": why or "not scored"}
+        return {**detail, "error": why or "not scored"}
     if score.details and (is_listed or len(score.details) > 1):
-        said = transpose_details(score.details)
+        by_name = transpose_details(score.details)
         return {
-            **made,
-            "predictions": said["pred"],
-            "references": said["answer"],
-            "correct": [bool(one) for one in said["correct"]],
+            **detail,
+            "predictions": by_name["pred"],
+            "references": by_name["answer"],
+            "correct": [bool(one) for one in by_name["correct"]],
         }
     answer = score.answer if score.answer is not None else ""
     target = score.target if score.target is not None else right_answer(row.record)
     is_right = score.value == 1.0
     if is_listed:
-        return {**made, "predictions": [answer], "references": [target], "correct": [is_right]}
-    made |= {"predictions": answer, "references": str(target)}
-    return made if _is_faithful(spec) else {**made, "correct": is_right}
+        return {**detail, "predictions": [answer], "references": [target], "correct": [is_right]}
+    detail |= {"predictions": answer, "references": str(target)}
+    return detail if _is_faithful(spec) else {**detail, "correct": is_right}
 
 
 def _build_option_detail(spec: TaskSpec, row: AnsweredRow) -> dict[str, Any]:
-    """Return one row as the evaluator of options lists it."""
+    """Return one row in the format of the option evaluator."""
     sample = row.record.sample
     letters = (spec.settings.get("evaluator_arguments") or {}).get("options") or list(sample.labels)
     options = OptionColumns(letters, is_faithful=_is_faithful(spec))
     right = right_answer(row.record)
     texts = [str(text) for text in list_texts(row)]
-    texts += [""] * (_n_answers(spec) - len(texts))  # Those that failed.
+    texts += [""] * (_n_answers(spec) - len(texts))  # Failed answers.
     fields = {
         **dict.fromkeys(letters),
         **dict(zip(sample.labels, sample.choices, strict=True)),
         **sample.fields,
     }
     parsed = [options.chosen(text, EvaluatedRow(right, fields)) for text in texts]
-    made = {"example_abbr": f"{spec.name}_test_{row.number}", "pred": texts, "parsed": parsed}
-    return {**made, "refr": [right] * len(texts), "correct": [one == right for one in parsed]}
+    detail = {"example_abbr": f"{spec.name}_test_{row.number}", "pred": texts, "parsed": parsed}
+    return {**detail, "refr": [right] * len(texts), "correct": [one == right for one in parsed]}

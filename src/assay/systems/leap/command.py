@@ -1,4 +1,4 @@
-"""assay as leap: the original's command line, as it was meant; the original's own does not start."""
+"""`assay as leap`: the original's command line, as intended; the original's own does not start."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from assay.systems.command_line import ForeignParser, foreign_command, parse_fla
 
 _LOCAL = ("hf", "smollm2")
 _BY_THE_CLASS = -1
-"""The original's way of leaving the number of examples to n_shot()."""
+"""The original's value that leaves the number of examples to n_shot()."""
 _ORIGINAL_MAX_TOKENS = 16
 _NO_TOP_K = (-1, 0)
 _TEMPERATURES = {"corrected": 0.0, "faithful": 1.0}
-"""What texts are written with where no temperature is given."""
-_ONE_ENGINE = "the local model answers by transformers, on one device, with the same numbers up to rounding"
+"""Default temperatures."""
+_ONE_ENGINE = "the local model runs with transformers on one device, with the same numbers up to rounding"
 _IGNORED_FLAGS = {
     "device": "set CUDA_VISIBLE_DEVICES in the environment",
     "infer_backend": _ONE_ENGINE,
     "tensor_parallel_size": _ONE_ENGINE,
-    "gpu_memory_utilization": "batches always fit the memory that is there",
-    "write_out": "there is no leaderboard to write to; the run folder keeps the results",
+    "gpu_memory_utilization": "batches always fit the available memory",
+    "write_out": "there is no leaderboard to write to; the run folder contains the results",
 }
 """Flags that change no number, and what happens instead."""
 _RECORDED = (
@@ -37,7 +37,7 @@ _RECORDED = (
     *("gpu_memory_utilization", "max_model_len", "max_new_tokens", "num_fewshot", "temperature", "top_p"),
     *("top_k", "save_dir"),
 )
-"""The flags that result.json repeats, as the original orders them."""
+"""The flags that result.json repeats, in the original's order."""
 
 
 @foreign_command
@@ -74,41 +74,43 @@ def leap(arguments: tuple[str, ...]) -> int:
 def _parser() -> ForeignParser:
     parser = ForeignParser("leap", "--model MODEL --task NAME,NAME [--task_dir DATA] [FLAGS]")
     parser.add_argument("--model", required=True, help="folder in --model_dir, hub name, or an Assay model")
-    parser.add_argument("--task", required=True, help="NAME,NAME; wildcards are expanded: klue_*")
-    parser.add_argument("--task_dir", help="folder of the data [beside the tasks]")
+    parser.add_argument("--task", required=True, help="NAME,NAME; with wildcards: klue_*")
+    parser.add_argument("--task_dir", help="folder of the data [next to the tasks]")
     parser.add_argument("--model_dir", default="/home", help="folder of models [/home]")
     parser.add_argument("--num_fewshot", type=int, default=_BY_THE_CLASS, help="examples; -1: n_shot() [-1]")
-    parser.add_argument("--max_new_tokens", type=int, default=_ORIGINAL_MAX_TOKENS, help="longest text [16]")
-    parser.add_argument("--max_model_len", type=int, help="tokens that the model is given at most")
+    parser.add_argument(
+        "--max_new_tokens", type=int, default=_ORIGINAL_MAX_TOKENS, help="maximum output [16]"
+    )
+    parser.add_argument("--max_model_len", type=int, help="maximum context length of the model")
     parser.add_argument("--temperature", type=float, help="0 is greedy [0, faithful: 1]")
     parser.add_argument("--top_p", type=float, default=1.0, help="nucleus sampling [1]")
-    parser.add_argument("--save_dir", help="where the original's files are written, too")
-    parser.add_argument("--task_id", help="name of their folder [the run's]")
+    parser.add_argument("--save_dir", help="also write the original's files to this folder")
+    parser.add_argument("--task_id", help="name of their subfolder [the run's]")
     own = parser.add_own_group()
     own.add_argument("--dataset_dir", help="folder of task files, or a checkout of the original [.]")
     own.add_argument("--limit", help="N documents of each task, or first:N")
-    own.add_argument("--seed", type=int, help="seed of every draw [0]")
-    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
-    quiet = parser.add_argument_group("accepted, with a line that says what happens instead")
+    own.add_argument("--seed", type=int, help="seed of all random draws [0]")
+    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original exactly")
+    quiet = parser.add_argument_group("accepted without effect; a note says what happens instead")
     quiet.add_argument("--device", metavar="X")
     quiet.add_argument("--infer_backend", choices=("vllm", "vllm_engine", "transformers"))
     quiet.add_argument("--tensor_parallel_size", type=int, metavar="X")
     quiet.add_argument("--gpu_memory_utilization", type=float, metavar="X")
     quiet.add_argument("--write_out", action="store_true")
-    refused = parser.add_argument_group("refused, since ignoring it would change the numbers")
-    refused.add_argument("--top_k", type=int, default=_NO_TOP_K[0], metavar="X")
+    rejected = parser.add_argument_group("rejected, because ignoring it would change the numbers")
+    rejected.add_argument("--top_k", type=int, default=_NO_TOP_K[0], metavar="X")
     return parser
 
 
 def _flags(given: argparse.Namespace, model: str) -> dict[str, Any]:
-    """Return the flags as `assay run` has them."""
+    """Return the flags with the names of `assay run`."""
     has_length = given.max_model_len is not None and _is_local(model)
     return {
         "dialect": DIALECT,
         "model": model,
         "model_args": (f"context_length={given.max_model_len}",) if has_length else (),
         "shots": None if given.num_fewshot == _BY_THE_CLASS else given.num_fewshot,
-        # The original reads the flag and never hands it on; the dialect knows what its engine does then.
+        # The original parses the flag but never uses it; the dialect knows what its engine does then.
         "max_tokens": None if given.fidelity == "faithful" else given.max_new_tokens,
         "temperature": given.temperature,
         "top_p": given.top_p,
@@ -121,14 +123,14 @@ def _flags(given: argparse.Namespace, model: str) -> dict[str, Any]:
 
 
 def _configs(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments as result.json repeats them."""
+    """Return the arguments for result.json."""
     named = {name: getattr(given, name) for name in _RECORDED}
     usual = _TEMPERATURES[given.fidelity or "corrected"]
     return named | {"temperature": usual if given.temperature is None else given.temperature}
 
 
 def _model(given: argparse.Namespace) -> str:
-    """Return a model as Assay names it: a folder among the models, else a name of Assay's or of the hub."""
+    """Return a model as Assay names it: a folder in --model_dir, else a name of Assay's or of the hub."""
     name: str = given.model
     folder = Path(given.model_dir) / name
     if folder.is_dir():
@@ -142,26 +144,26 @@ def _is_local(model: str) -> bool:
 
 def _reject_flags(given: argparse.Namespace) -> None:
     if given.top_k not in _NO_TOP_K:
-        what = "--top_k: it is not sent to the model, so the texts would not be those that were asked for"
-        raise UsageError(Problem("USAGE-006", what, "leave the flag away"))
+        what = "--top_k is not supported: it is not sent to the model, so the texts would not be as requested"
+        raise UsageError(Problem("USAGE-006", what, "remove the flag"))
 
 
 def _explain_ignored_flags(given: argparse.Namespace, model: str) -> Iterator[str]:
-    """Yield a line for each flag that was given and has no effect."""
+    """Yield a note for each given flag without effect."""
     for name, instead in _IGNORED_FLAGS.items():
         if getattr(given, name):
             yield f"--{name}: {instead}"
     if given.max_model_len is not None and not _is_local(model):
-        yield f"--max_model_len: {model} has no such thing"
+        yield f"--max_model_len has no effect on {model}"
     if given.fidelity == "faithful" and given.max_new_tokens != _ORIGINAL_MAX_TOKENS:
-        yield f"--max_new_tokens: the original does not follow it, and writes {_ORIGINAL_MAX_TOKENS} tokens"
+        yield f"--max_new_tokens: the original ignores it and generates {_ORIGINAL_MAX_TOKENS} tokens"
 
 
 def _dataset(given: argparse.Namespace) -> str:
-    """Return the tasks as Assay names them: their folder, and which of it."""
+    """Return the tasks as Assay names them: their folder and the selected tasks."""
     place = Path(given.dataset_dir or ".")
     if find_task_folder(place) is None:
         looked = ", ".join(repr(str(place / inside)) for inside in ("", *CHECKOUT_TASKS))
-        fix = "give the folder of the task files: --dataset_dir DIR, for example a checkout of the original"
+        fix = "give the folder of the task files, such as a checkout of the original: --dataset_dir DIR"
         raise UsageError(Problem("USAGE-006", f"there is no Task class in any of {looked}", fix))
     return f"{place}:{given.task}"

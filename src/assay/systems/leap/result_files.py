@@ -1,9 +1,9 @@
-"""The files that LEAP leaves behind after an evaluation, written from a complete run.
+"""LEAP's result files, written from a complete run.
 
-    FOLDER/result.json     the arguments, and for each task how long it took and its metrics to 4 decimals
-    FOLDER/TASK.json       each document: prompts, what the model gave, the right answer, its values
+    FOLDER/result.json     the arguments, and the time and metrics (4 decimals) of each task
+    FOLDER/TASK.json       each document: prompts, model outputs, reference answer, values
 
-A document that failed has an `error` in the place of its values, where the original would have stopped.
+A document that failed has an `error` instead of its values, where the original would have stopped.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from assay.results.response_index import ResponseIndex
 
 RESULT = "result"
 _UNTIL = "until"
-"""What the original writes behind the prompt of a text: the keys of what greedy_until is told."""
+"""What the original appends to the prompt of a text: the keys of the argument of greedy_until."""
 
 
 def write_results(
     run: StoredRun, tasks: Sequence[LeapTask], folder: Path, configs: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Write the files of a complete run; return what each task came to."""
+    """Write the files of a complete run; return the results of each task."""
     metrics = run.metrics()
     results = {task.spec.name: _result(task, metrics, run.manifest) for task in tasks}
     _write(folder / f"{RESULT}.json", {"configs": configs, "results": results})
@@ -45,15 +45,16 @@ def write_results(
     by_name = {task.spec.name: task for task in tasks}
     with run.response_index() as responses:
         for record in run.samples():
-            there = documents[record.task]
-            there.append({"doc_id": len(there), **_document(by_name[record.task], record, responses)})
+            task_documents = documents[record.task]
+            numbered = {"doc_id": len(task_documents), **_document(by_name[record.task], record, responses)}
+            task_documents.append(numbered)
     for name, several in documents.items():
         _write(folder / f"{name}.json", several)
     return results
 
 
 def _result(task: LeapTask, metrics: Sequence[Metric], manifest: RunManifest) -> dict[str, Any]:
-    """Return how long a task took, and the metrics that its class names."""
+    """Return the time a task took, and the metrics that its class names."""
     spec = task.spec
     seconds = sum(cost.seconds for cost in manifest.costs if cost.task == spec.name)
     known: Sequence[str] = spec.settings["metrics"]
@@ -70,7 +71,7 @@ def _result(task: LeapTask, metrics: Sequence[Metric], manifest: RunManifest) ->
 
 
 def _document(task: LeapTask, record: SampleRecord, responses: ResponseIndex) -> dict[str, Any]:
-    """Return all that is known of one document."""
+    """Return all details of one document."""
     evaluation = task.evaluation()
     is_faithful = task.spec.settings["fidelity"] == "faithful"
     asks = [ask for ask in record.asks if ask.track == task.spec.methods[0]]
@@ -82,13 +83,13 @@ def _document(task: LeapTask, record: SampleRecord, responses: ResponseIndex) ->
     results = evaluation.results(record.sample, answers)
     values = evaluation.values(record.sample, answers)
     prompts = {f"prompt_{at}": _prompt(record, ask, is_faithful) for at, ask in enumerate(asks)}
-    given = {} if isinstance(results, Failure) else {f"logit_{at}": one for at, one in enumerate(results)}
-    said = (
+    outputs = {} if isinstance(results, Failure) else {f"logit_{at}": one for at, one in enumerate(results)}
+    scored = (
         {"error": f"{values.kind}: {values.message}"}
         if isinstance(values, Failure)
         else {name: _format_value(value) for name, value in values.items()}
     )
-    return {**prompts, **given, "truth": evaluation.truth(record.sample), **said}
+    return {**prompts, **outputs, "truth": evaluation.truth(record.sample), **scored}
 
 
 def _request(record: SampleRecord, ask: AskRecord) -> Request:
@@ -98,7 +99,7 @@ def _request(record: SampleRecord, ask: AskRecord) -> Request:
 
 
 def _prompt(record: SampleRecord, ask: AskRecord, is_faithful: bool) -> Any:
-    """Return a prompt with what is scored behind it; a conversation as its messages."""
+    """Return a prompt with the scored text appended; a conversation as its messages."""
     prompt: Prompt = record.ask(ask).prompt
     if not isinstance(prompt, str):
         return msgspec.to_builtins(prompt)
@@ -106,12 +107,12 @@ def _prompt(record: SampleRecord, ask: AskRecord, is_faithful: bool) -> Any:
 
 
 def _format_value(value: Any) -> str:
-    # A number of numpy's inside a pair is written as the original's version of it did: bare.
+    # The original's numpy version prints numbers inside a pair without their type.
     with np.printoptions(legacy="1.25"):
         return str(value)
 
 
 def _write(path: Path, content: Any) -> None:
-    # A task's name may hold a slash.
+    # A task's name may contain a slash.
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, ensure_ascii=False, indent=4) + "\n", encoding="utf-8")

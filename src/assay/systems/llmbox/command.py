@@ -1,4 +1,4 @@
-"""assay as llmbox: the original's command line, as it was."""
+"""`assay as llmbox`: the original's command line, unchanged."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from assay.systems.llmbox.flags import build_parser, explain_ignored_flags, reje
 
 ORIGINAL_SEED = 2023
 _DATASETS = Path("utilization/dataset")
-"""Where a checkout of the original keeps its datasets."""
+"""The dataset folder in a checkout of the original."""
 _LOCAL = ("hf", "smollm2")
 _API_BACKENDS = ("openai", "anthropic", "dashscope", "qianfan")
 _API_MODEL = re.compile(
     r"(gpt-[34]|o[134](-|$)|chatgpt|text-davinci|davinci|babbage|curie|claude|ernie|qwen-)"
 )
-"""How names of models begin that only a provider has."""
+"""Prefixes of models that are only available from a provider."""
 _CLASS_ARGUMENTS = (
     "ranking_type",
     "instruction",
@@ -41,7 +41,7 @@ _WITHOUT_FILE = ("base", "tokenizer")
 _STRATEGIES = ("kate", "globale", "ape")
 _WMT = re.compile(r"wmt\d\d")
 _TRANSLATION = "translation_dataset"
-"""The original's class for every year of WMT."""
+"""The original's class for all years of WMT."""
 
 
 @foreign_command
@@ -72,7 +72,7 @@ def llmbox(arguments: tuple[str, ...]) -> int:
 
 
 def _flags(given: argparse.Namespace, model: str) -> dict[str, Any]:
-    """Return the flags as `assay run` has them."""
+    """Return the flags with the names of `assay run`."""
     return {
         "dialect": DIALECT,
         "model_args": tuple(_model_args(given, model)),
@@ -97,14 +97,14 @@ def _flags(given: argparse.Namespace, model: str) -> dict[str, Any]:
 
 
 def _model(given: argparse.Namespace) -> str:
-    """Return a model as Assay names it; what is no name of Assay's is a folder or a hub repository."""
+    """Return a model as Assay names it; any other name is a folder or a hub repository."""
     name: str = given.model_name_or_path
     if given.model_backend in _API_BACKENDS or (_API_MODEL.match(name) and not Path(name).exists()):
         raise UsageError(
             Problem(
                 "USAGE-006",
-                f"{name!r} is a model behind an API, and such models are not there yet",
-                "name a local model: a folder, a hub repository, or smollm2",
+                f"{name!r} is a model behind an API, which is not supported",
+                "use a local model: a folder, a hub repository, or smollm2",
             )
         )
     return name if name.partition(":")[0] in BACKENDS else f"hf:{name}"
@@ -117,7 +117,7 @@ def _model_args(given: argparse.Namespace, model: str) -> Iterator[str]:
         match = re.fullmatch(r"(\d+)(:auto)?", given.batch_size)
         if match is None:
             what = f"--batch_size: found {given.batch_size!r}, expected N or N:auto"
-            raise UsageError(Problem("USAGE-006", what, "--batch_size 16"))
+            raise UsageError(Problem("USAGE-006", what, "write --batch_size 16"))
         yield f"max_batch={match[1]}"
     if given.torch_dtype is not None:
         yield f"dtype={given.torch_dtype}"
@@ -132,20 +132,20 @@ def _template_file(named: str) -> str:
         Problem(
             "USAGE-006",
             f"--chat_template: {named!r} is not a file. Assay has none of the original's named templates, "
-            "such as chatml or llama3: it uses the template that comes with the model",
+            "such as chatml or llama3: it uses the model's own template",
             "write --chat_template tokenizer for the model's own, base for plain text, or name a Jinja file",
         )
     )
 
 
 def _chat(given: argparse.Namespace) -> str | None:
-    """Return whether prompts are conversations; as in the original, a base model takes no chat template."""
+    """Return whether prompts are chats; as in the original, a base model has no chat template."""
     if given.model_type == "base" and given.chat_template is not None:
         raise UsageError(
             Problem(
                 "USAGE-006",
                 f"--chat_template {given.chat_template} contradicts --model_type base: a base model has none",
-                "write --model_type chat, or drop --chat_template",
+                "write --model_type chat, or remove --chat_template",
             )
         )
     if given.chat_template == "base":
@@ -156,19 +156,19 @@ def _chat(given: argparse.Namespace) -> str | None:
 
 
 def _model_type(given: argparse.Namespace) -> str | None:
-    """Return what a class sees as its model's type, which `--chat_template base` does not change."""
+    """Return the model type that a class sees, which `--chat_template base` does not change."""
     return "chat" if given.chat_template is not None else given.model_type
 
 
 def _explain_backend_flags(given: argparse.Namespace, model: str) -> Iterator[str]:
     if given.chat_template == "tokenizer":
-        yield "--chat_template tokenizer: the model's own template is used, as without the flag"
+        yield "--chat_template tokenizer: the model's own template is the default"
     if given.model_backend == "vllm":
-        yield "--model_backend vllm: the local model answers by transformers"
+        yield "--model_backend vllm: the local model runs with transformers"
     if model.partition(":")[0] not in _LOCAL:
         for name in ("batch_size", "torch_dtype"):
             if getattr(given, name) is not None:
-                yield f"--{name}: {model} has no such thing"
+                yield f"--{name} has no effect on {model}"
 
 
 def _dataset_args(given: argparse.Namespace) -> Iterator[str]:
@@ -186,7 +186,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'"}
 
 
 def _unescape(text: str) -> str:
-    r"""Put a newline in the place of `\n`, as a shell cannot write it; other letters stay as they are."""
+    r"""Replace `\n` and similar escapes, which a shell cannot write; other characters stay unchanged."""
     return re.sub(r"\\([ntr\\\"'])", lambda match: _ESCAPES[match[1]], text)
 
 
@@ -197,7 +197,7 @@ def _limit(n: int | None) -> str | None:
 
 
 def _run_folder(named: str | None) -> str | None:
-    """Return the run to go on with; a file of the original's says too little to go on from."""
+    """Return the run to resume; a file of the original contains too little to resume from."""
     if named is None:
         return None
     if Path(named).is_dir() and read_manifest(Path(named)) is not None:
@@ -205,20 +205,20 @@ def _run_folder(named: str | None) -> str | None:
     raise UsageError(
         Problem(
             "USAGE-006",
-            f"--continue_from: {named!r} is no run folder",
-            "leave the flag away: the same command goes on where it stopped; or name a folder under runs/",
+            f"--continue_from: {named!r} is not a run folder",
+            "remove the flag: the same command resumes where it stopped; or name a folder under runs/",
         )
     )
 
 
 def _find_files(named: str, folder: str | None) -> list[str]:
-    """Return the files that a dataset's name means, each with the selection that was written after it."""
+    """Return the files of a dataset name, each with the selection after the colon."""
     name, colon, selection = named.partition(":")
     if name.endswith(".py"):
         return [named]
     if name == "agieval":
         if selection:
-            what = "agieval is two datasets, and a selection belongs to one of them"
+            what = "agieval consists of two datasets, but a selection applies to only one of them"
             raise UsageError(Problem("USAGE-006", what, f"write agieval_cot:{selection}"))
         return [*_find_files("agieval_single_choice", folder), *_find_files("agieval_cot", folder)]
     renamed = f"{name}=" if _WMT.fullmatch(name) else ""
@@ -233,7 +233,7 @@ def _find_files(named: str, folder: str | None) -> list[str]:
             "USAGE-006",
             f"there is no dataset {name!r}{suggest_name(name, known)}; looked for "
             + ", ".join(f"{place / stem}.py" for place in places),
-            "give the folder of its file: --dataset_dir DIR, for example a checkout of the original",
+            "give the folder of its file, such as a checkout of the original: --dataset_dir DIR",
         )
     )
 

@@ -1,7 +1,7 @@
-"""The flags of LLMBox's command line: which there are, and what is said of those that cannot be followed.
+"""The flags of LLMBox's command line, and the messages about those without effect or support.
 
-A flag that changes no number is accepted, and a line says what happens instead. A flag that would change the
-numbers and cannot be followed is refused: the answer to another question would pass for the one asked.
+A flag that changes no number is accepted, with a note on what happens instead. A flag that would change the
+numbers but is not supported is rejected: the result would not be what the command asks for.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from assay.systems.command_line import ForeignParser
 
 RANKING_TYPES = ("generation", "ppl", "prob", "ppl_no_option")
 
-_OWN_CHOICE = "only the files of the splits that are read are downloaded from the hub"
-_OWN_TOKEN = "the hub's token is read from the environment: HF_TOKEN"
-_NO_API = "models behind an API are not there yet; a judge is named with --judge"
-_ONE_ENGINE = "the local model answers by transformers, with the same numbers up to rounding"
+_OWN_CHOICE = "only the files of the used splits are downloaded from the hub"
+_OWN_TOKEN = "set the hub's token in the environment: HF_TOKEN"
+_NO_API = "models behind an API are not supported; name a judge with --judge"
+_ONE_ENGINE = "the local model runs with transformers, with the same numbers up to rounding"
 _OWN_PLAN = "the engine plans its work itself"
-_OWN_LOG = "a run keeps all it did in its folder: manifest, answers, scores, report.md"
+_OWN_LOG = "the run folder contains everything: manifest, answers, scores, report.md"
 
 IGNORED_FLAGS = {
-    "device_map": "the model is placed on the first GPU, or on the CPU",
-    "prefix_caching": "what prompts have in common is always computed once",
+    "device_map": "the model runs on the first GPU, or on the CPU",
+    "prefix_caching": "shared prefixes are always computed once",
     "vllm": _ONE_ENGINE,
     "vllm_gpu_memory_utilization": _ONE_ENGINE,
-    "flash_attention": "the attention is chosen by what the model and the machine can do",
+    "flash_attention": "the attention implementation depends on the model and the machine",
     "openai_api_key": _NO_API,
     "anthropic_api_key": _NO_API,
     "dashscope_api_key": _NO_API,
     "qianfan_access_key": _NO_API,
     "qianfan_secret_key": _NO_API,
-    "perspective_api_key": "the key is read from the environment: PERSPECTIVE_API_KEY",
+    "perspective_api_key": "set the key in the environment: PERSPECTIVE_API_KEY",
     "max_length": "the model's own context is used, as the original does with local models",
     "cuda_visible_devices": "set CUDA_VISIBLE_DEVICES in the environment",
     "shuffle_choices": "it has no effect in the original either",
-    "hf_mirror": "the hub's address is read from the environment: HF_ENDPOINT",
-    "hfd_cache_path": "the hub's cache is read from the environment: HF_HOME",
+    "hf_mirror": "set the hub's address in the environment: HF_ENDPOINT",
+    "hfd_cache_path": "set the hub's cache in the environment: HF_HOME",
     "hfd_exclude_pattern": _OWN_CHOICE,
     "hfd_include_pattern": _OWN_CHOICE,
     "hfd_skip_check": _OWN_CHOICE,
@@ -50,13 +50,15 @@ IGNORED_FLAGS = {
     "proxy_port": "no proxy is used",
     "dataset_threading": _OWN_PLAN,
     "dataloader_workers": _OWN_PLAN,
-    "gpteval_continue_from": "the same command goes on where it stopped, the judge's replies included",
-    "inference_only": "the answers are kept, and scored as well",
+    "gpteval_continue_from": "the same command resumes where it stopped, including the judge's replies",
+    "inference_only": "the answers are stored, and also scored",
 }
 """Flags that change no number, and what happens instead."""
 
-_NOT_SENT = "it is not sent to the model, so the answers would not be those that were asked for"
-_NO_QUANTISATION = "weights are not quantised while loading, and others would give other numbers"
+_NOT_SENT = "not supported: it is not sent to the model, so the answers would not be as requested"
+_NO_QUANTISATION = (
+    "not supported: weights are not quantised while loading, and other weights give other numbers"
+)
 
 REJECTED_FLAGS = {
     "load_in_8bit": _NO_QUANTISATION,
@@ -71,10 +73,10 @@ REJECTED_FLAGS = {
     "length_penalty": _NOT_SENT,
     "early_stopping": _NOT_SENT,
     "best_of": _NOT_SENT,
-    "tokenizer_name_or_path": "a model is read with its own tokenizer; another one gives other numbers",
-    "api_endpoint": "models behind an API are not there yet",
+    "tokenizer_name_or_path": "not supported: another tokenizer than the model's own gives other numbers",
+    "api_endpoint": "models behind an API are not supported",
 }
-"""Flags that would change the numbers and cannot be followed."""
+"""Unsupported flags that would change the numbers."""
 
 _NEUTRAL_VALUES = {
     "best_of": "1",
@@ -84,7 +86,7 @@ _NEUTRAL_VALUES = {
     "presence_penalty": "0",
     "no_repeat_ngram_size": "0",
 }
-"""Values with which such a flag asks for nothing."""
+"""Values with which these flags have no effect."""
 
 _ALIASES = {
     "flash_attention": ["--flash_attn"],
@@ -106,69 +108,69 @@ _FLAGS = (
     _Flag(("--model_type",), "whether the model's chat template is used", choices=("base", "chat")),
     _Flag(
         ("--model_backend",),
-        "huggingface; vllm is answered by the same",
+        "huggingface; vllm runs with the same backend",
         choices=("huggingface", "vllm", "openai", "anthropic", "dashscope", "qianfan"),
     ),
     _Flag(("--torch_dtype",), "type of the weights", choices=("float16", "bfloat16", "float32", "auto")),
-    _Flag(("--batch_size", "-bsz", "-b"), "N or N:auto: most rows at once; batches always fit the memory"),
+    _Flag(("--batch_size", "-bsz", "-b"), "N or N:auto: maximum batch size; batches always fit the memory"),
     _Flag(("--dataset_path",), "folder, file or pattern of the rows"),
     _Flag(("--evaluation_set",), "split to evaluate, for example test[:100]"),
-    _Flag(("--example_set",), "split that examples come from"),
+    _Flag(("--example_set",), "split for examples"),
     _Flag(("--instruction",), "prompt instead of the class's own"),
     _Flag(("--num_shots", "-shots", "--max_num_shots"), "solved examples before each question", int),
-    _Flag(("--max_example_tokens",), "tokens that examples may have", int),
+    _Flag(("--max_example_tokens",), "maximum tokens of all examples", int),
     _Flag(("--ranking_type",), "how options are compared", choices=RANKING_TYPES),
-    _Flag(("--sample_num", "--majority", "--consistency"), "answers to each question", int),
+    _Flag(("--sample_num", "--majority", "--consistency"), "answers per question", int),
     _Flag(("--pass_at_k",), "k of pass@k", int),
-    _Flag(("--cot",), "way of reasoning, by the dataset's own name"),
+    _Flag(("--cot",), "kind of chain of thought, by the dataset's own name"),
     _Flag(("--max_evaluation_instances", "-i"), "N: the first N rows, -N: the last N", int),
-    _Flag(("--max_tokens", "--max_new_tokens"), "longest answer", int),
+    _Flag(("--max_tokens", "--max_new_tokens"), "maximum output tokens", int),
     _Flag(("--temperature",), "0 is greedy", float),
     _Flag(("--top_p",), "nucleus sampling", float),
-    _Flag(("--system_prompt", "-sys"), "what the system says before a conversation"),
+    _Flag(("--system_prompt", "-sys"), "system message of conversations"),
     _Flag(
         ("--chat_template",),
         "file of a Jinja template, tokenizer for the model's own, or base for plain text",
     ),
-    _Flag(("--seed",), "seed of every draw [2023]", int),
-    _Flag(("--evaluation_results_dir",), "where runs are kept"),
-    _Flag(("--continue_from",), "run folder to go on with"),
+    _Flag(("--seed",), "seed of all random draws [2023]", int),
+    _Flag(("--evaluation_results_dir",), "folder for runs"),
+    _Flag(("--continue_from",), "run folder to resume"),
 )
 
 
 def build_parser() -> ForeignParser:
-    """Return what reads the flags."""
-    made = ForeignParser("llmbox", "-m MODEL -d DATASET... [FLAGS]")
-    made.add_argument(
+    """Return the parser of the flags."""
+    parser = ForeignParser("llmbox", "-m MODEL -d DATASET... [FLAGS]")
+    parser.add_argument(
         "--model_name_or_path", "--model", "-m", required=True, help="folder or hub name, or an Assay model"
     )
-    made.add_argument(
+    parser.add_argument(
         *("--dataset_names", "-d", "--dataset"),
         nargs="+",
         required=True,
-        help="NAME, NAME:subset,subset, NAME:[category], globs and !exclusions; NAME is a file's",
+        help="NAME, NAME:subset,subset, NAME:[category], globs and !exclusions; NAME is a file name",
     )
     for flag in _FLAGS:
-        made.add_argument(*flag.names, type=flag.type, choices=flag.choices, help=flag.help)
-    made.add_argument("--stop", nargs="+", help="texts that end an answer")
+        parser.add_argument(*flag.names, type=flag.type, choices=flag.choices, help=flag.help)
+    parser.add_argument("--stop", nargs="+", help="texts that end an answer")
     for strategy, aim in (
         ("kate", "nearest examples"),
         ("globale", "best order"),
         ("ape", "best instruction"),
     ):
-        _add_switch(made, f"--{strategy}", f"-{strategy}", help=f"{aim}, as its paper means it")
-    _add_switch(made, "--dry_run", help="check everything, evaluate nothing")
-    own = made.add_own_group()
+        _add_switch(parser, f"--{strategy}", f"-{strategy}", help=f"{aim}, as in its paper")
+    _add_switch(parser, "--dry_run", help="check everything, evaluate nothing")
+    own = parser.add_own_group()
     own.add_argument("--dataset_dir", help="folder of dataset classes, or a checkout of the original")
     own.add_argument("--data_root", "--data-root", help="folder of data by hub name")
-    own.add_argument("--judge", help="the model that grades answers")
-    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
-    quiet = made.add_argument_group("accepted, with a line that says what happens instead")
-    refused = made.add_argument_group("refused, since ignoring them would change the numbers")
-    for group, names in ((quiet, IGNORED_FLAGS), (refused, REJECTED_FLAGS)):
+    own.add_argument("--judge", help="model that grades answers")
+    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original exactly")
+    quiet = parser.add_argument_group("accepted without effect; a note says what happens instead")
+    rejected = parser.add_argument_group("rejected, because ignoring them would change the numbers")
+    for group, names in ((quiet, IGNORED_FLAGS), (rejected, REJECTED_FLAGS)):
         for name in names:
             group.add_argument(f"--{name}", *_ALIASES.get(name, []), nargs="?", const="True", metavar="X")
-    return made
+    return parser
 
 
 def _add_switch(parser: argparse.ArgumentParser, *names: str, help: str) -> None:
@@ -178,7 +180,7 @@ def _add_switch(parser: argparse.ArgumentParser, *names: str, help: str) -> None
 
 
 def _parse_bool(text: str) -> bool:
-    """Read True and False as the original writes them."""
+    """Parse True and False as the original does."""
     if text.casefold() in ("true", "1", "yes", "t", "y"):
         return True
     if text.casefold() in ("false", "0", "no", "f", "n"):
@@ -187,16 +189,16 @@ def _parse_bool(text: str) -> bool:
 
 
 def explain_ignored_flags(given: argparse.Namespace) -> Iterator[str]:
-    """Yield a line for each flag that is accepted without effect; never its value, which may be a key."""
+    """Yield a note for each given flag without effect; never its value, which may be a key."""
     for name, instead in IGNORED_FLAGS.items():
         if _is_set(name, getattr(given, name)):
             yield f"--{name}: {instead}"
 
 
 def reject_flags(given: argparse.Namespace) -> None:
-    """Raise when a flag cannot be followed and would change the numbers."""
+    """Raise if a flag is not supported and would change the numbers."""
     problems = [
-        Problem("USAGE-006", f"--{name}: {why}", "leave the flag away")
+        Problem("USAGE-006", f"--{name}: {why}", "remove the flag")
         for name, why in REJECTED_FLAGS.items()
         if _is_set(name, getattr(given, name))
         and not (name == "tokenizer_name_or_path" and getattr(given, name) == given.model_name_or_path)
@@ -208,8 +210,8 @@ def reject_flags(given: argparse.Namespace) -> None:
 def _is_set(name: str, value: str | None) -> bool:
     if value is None or value.casefold() == "false":
         return False
-    harmless = _NEUTRAL_VALUES.get(name)
+    neutral = _NEUTRAL_VALUES.get(name)
     try:
-        return harmless is None or float(value) != float(harmless)
+        return neutral is None or float(value) != float(neutral)
     except ValueError:
         return True

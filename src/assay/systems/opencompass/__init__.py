@@ -1,6 +1,6 @@
-"""OpenCompass: its command line (`command`), and what it shares with AISBench, which grew out of it.
+"""OpenCompass: its command line (`command`), and what it shares with AISBench, which is derived from it.
 
-`config_plan` reads which models run on which datasets, `config_runs` runs them, `work_folder` lays out the
+`config_plan` finds out which models run on which datasets, `config_runs` runs them, `work_folder` manages the
 folder of a command, and `result_files`, `prediction_rows`, `answered_rows` and `summary_table` write the
 program's files.
 """

@@ -1,4 +1,4 @@
-"""The rows of a run as they were asked and answered, for the files of OpenCompass and AISBench."""
+"""The rows of a run with their requests and responses, for the files of OpenCompass and AISBench."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _END_OF_THOUGHT = "</think>"
 
 
 class AnsweredRow(NamedTuple):
-    """One row of a dataset, as it was asked and answered."""
+    """One row of a dataset, with its requests and responses."""
 
     number: int
     record: SampleRecord
@@ -31,16 +31,16 @@ class AnsweredRow(NamedTuple):
 
 
 def read_rows_by_task(run: StoredRun) -> dict[str, list[AnsweredRow]]:
-    """Return the rows of each task, in their order, each with its answers by the first method."""
+    """Return the rows of each task in order, each with its answers by the first method."""
     scores = {(score.task, score.sample_id): score for score in run.scores()}
     first = {task.name: task.methods[0] for task in run.manifest.tasks}
     rows: dict[str, list[AnsweredRow]] = {task.name: [] for task in run.manifest.tasks}
     with run.response_index() as responses:
         for record in run.samples():
-            there = rows[record.task]
+            task_rows = rows[record.task]
             asks = list(_pair_outcomes(record, first[record.task], responses))
             score = scores.get((record.task, record.sample.id))
-            there.append(AnsweredRow(len(there), record, asks, score))
+            task_rows.append(AnsweredRow(len(task_rows), record, asks, score))
     return rows
 
 
@@ -50,12 +50,12 @@ def _pair_outcomes(
     for ask in record.asks:
         if ask.track == method:
             response = responses.get(ask.id)
-            missing = Failure("not_asked", "the model was never asked this")
+            missing = Failure("not_asked", "the request was never sent to the model")
             yield ask, missing if response is None else response.outcome
 
 
 def format_prompt(prompt: Prompt) -> Any:
-    """Return a prompt as the originals write it: a text, or a list of what each role says."""
+    """Return a prompt as the originals write it: a text, or a list of role messages."""
     if isinstance(prompt, str):
         return prompt
     return [{"role": _ROLES[message.role], "prompt": message.shown} for message in prompt]
@@ -68,7 +68,7 @@ def _text(output: Output) -> Any:
 
 
 def list_texts(row: AnsweredRow) -> list[Any]:
-    """Return all texts that were written about a row, in order."""
+    """Return all generated texts of a row, in order."""
     return [
         _text(output)
         for _, outcome in row.asks
@@ -78,7 +78,7 @@ def list_texts(row: AnsweredRow) -> list[Any]:
 
 
 def iterate_options(row: AnsweredRow) -> Iterator[tuple[str, AskRecord, Likelihood]]:
-    """Yield the labels that were compared, with what was asked and how likely it was."""
+    """Yield the compared labels with their requests and likelihoods."""
     labels = row.record.sample.labels
     for ask, outcome in row.asks:
         if ask.role == "option" and isinstance(outcome, Likelihood):

@@ -1,4 +1,4 @@
-"""assay as opencompass: the original's command line, for configs and for custom datasets."""
+"""`assay as opencompass`: the original's command line, for configs and custom datasets."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 _STAGES: Mapping[str, Stage] = {"all": "all", "infer": "infer", "eval": "score", "viz": "viz"}
 _CLASSES = {"base": "HuggingFaceBaseModel", "chat": "HuggingFacewithChatTemplate"}
 _IGNORED_FLAGS = {
-    "debug": "there is one process, and what it does is shown anyway",
-    "max_num_workers": "one process asks, or as many as ASSAY_WORKERS in the environment says",
-    "max_workers_per_gpu": "one process asks, or as many as ASSAY_WORKERS in the environment says",
-    "retry": "a request that fails is asked again by the model's own rules",
+    "debug": "there is only one process, and its output is always shown",
+    "max_num_workers": "one process sends requests; set ASSAY_WORKERS in the environment for more",
+    "max_workers_per_gpu": "one process sends requests; set ASSAY_WORKERS in the environment for more",
+    "retry": "the model's backend decides how failed requests are retried",
     "hf_num_gpus": "set CUDA_VISIBLE_DEVICES in the environment",
-    "config_verbose": "--dry-run shows what the configs say",
-    "dump_res_length": "the run folder keeps the length of every text",
-    "tokenizer_path": "the tokenizer is the model's own",
-    "tokenizer_kwargs": "the tokenizer is the model's own",
-    "min_out_len": "the original reads the flag and never hands it on",
-    "pad_token_id": "nothing is padded that the model sees",
-    "analysis_repeat": "there is no such analysis",
+    "config_verbose": "--dry-run shows the configs",
+    "dump_res_length": "the run folder contains the length of every text",
+    "tokenizer_path": "the model's own tokenizer is used",
+    "tokenizer_kwargs": "the model's own tokenizer is used",
+    "min_out_len": "the original parses the flag but never uses it",
+    "pad_token_id": "the model never sees padding",
+    "analysis_repeat": "this analysis is not available",
 }
 """Flags that change no number, and what happens instead."""
 _UNSUPPORTED_FLAGS = {
-    "slurm": "jobs are started by you, and the same command goes on from what is answered",
-    "dlc": "jobs are started by you, and the same command goes on from what is answered",
-    "lark": "nothing is reported to a service",
-    "station_path": "runs are kept in the work folder; there is no station",
-    "read_from_station": "runs are kept in the work folder: use --reuse",
-    "peft_path": "adapters are not loaded here; merge the adapter into the weights",
-    "accelerator": "vLLM and LMDeploy are asked as servers: --models vllm_api_general_chat --url URL",
+    "slurm": "start jobs yourself; the same command resumes from the stored answers",
+    "dlc": "start jobs yourself; the same command resumes from the stored answers",
+    "lark": "Assay reports nothing to a service",
+    "station_path": "runs are stored in the work folder; there is no station",
+    "read_from_station": "runs are stored in the work folder: use --reuse",
+    "peft_path": "adapters are not supported; merge the adapter into the weights",
+    "accelerator": "vLLM and LMDeploy are used as servers: --models vllm_api_general_chat --url URL",
     "dump_only_message_path": "use --dry-run, which shows prompts, or `assay check`",
 }
-"""Flags that ask for something that is not there: ignoring them would do something else."""
+"""Unsupported flags: ignoring them would do something else."""
 
 
 @foreign_command
@@ -78,7 +78,7 @@ def opencompass(arguments: tuple[str, ...]) -> int:
             DetailOptions(given.dump_eval_details, given.dump_extract_rate),
             settings,
             is_dry=given.dry_run,
-            told=tuple(_explain_ignored_flags(given)),
+            ignored_flags=tuple(_explain_ignored_flags(given)),
         )
     )
 
@@ -101,20 +101,20 @@ def _parser() -> ForeignParser:
         metavar="BOOL",
         help="write each row with its score [true]",
     )
-    parser.add_argument("--dump-extract-rate", action="store_true", help="write how many answers were found")
-    parser.add_argument("--dataset-num-runs", type=int, metavar="N", help="ask every row N times")
+    parser.add_argument("--dump-extract-rate", action="store_true", help="write the rate of answers found")
+    parser.add_argument("--dataset-num-runs", type=int, metavar="N", help="generate N answers per row")
     parser.add_argument("--stop-words", metavar="A,B")
-    hf = parser.add_argument_group("a model of transformers")
+    hf = parser.add_argument_group("a transformers model")
     hf.add_argument("--hf-path", help="folder or hub name of a model")
     hf.add_argument("--hf-type", choices=["base", "chat"], help="[chat]")
     hf.add_argument("--model-kwargs", nargs="+", metavar="K=V")
     hf.add_argument("--generation-kwargs", nargs="+", metavar="K=V")
     hf.add_argument("--max-seq-len", type=int, metavar="N")
-    hf.add_argument("--max-out-len", type=int, metavar="N", help="longest text, for all datasets")
+    hf.add_argument("--max-out-len", type=int, metavar="N", help="maximum output tokens, for all datasets")
     hf.add_argument("--batch-size", type=int, metavar="N")
-    own = parser.add_argument_group("of AISBench")
-    own.add_argument("--num-prompts", type=int, metavar="N", help="the first N rows of each dataset")
-    quiet = parser.add_argument_group("accepted, with a line that says what happens instead")
+    own = parser.add_argument_group("from AISBench")
+    own.add_argument("--num-prompts", type=int, metavar="N", help="use the first N rows of each dataset")
+    quiet = parser.add_argument_group("accepted without effect; a note says what happens instead")
     for flag in ("debug", "config-verbose", "dump-res-length", "analysis-repeat"):
         quiet.add_argument(f"--{flag}", action="store_true")
     for flag in (
@@ -128,28 +128,28 @@ def _parser() -> ForeignParser:
         quiet.add_argument(f"--{flag}", type=int, metavar="N")
     quiet.add_argument("--tokenizer-path", metavar="X")
     quiet.add_argument("--tokenizer-kwargs", nargs="+", metavar="K=V")
-    refused = parser.add_argument_group("refused, since ignoring them would do something else")
+    rejected = parser.add_argument_group("rejected, because ignoring them would do something else")
     for flag in ("slurm", "dlc", "read-from-station"):
-        refused.add_argument(f"--{flag}", action="store_true")
-    refused.add_argument("-l", "--lark", action="store_true")
-    refused.add_argument("-a", "--accelerator", metavar="X")
-    refused.add_argument("-sp", "--station-path", metavar="DIR")
-    refused.add_argument("--dump-only-message-path", metavar="DIR")
-    refused.add_argument("--peft-path", metavar="X")
+        rejected.add_argument(f"--{flag}", action="store_true")
+    rejected.add_argument("-l", "--lark", action="store_true")
+    rejected.add_argument("-a", "--accelerator", metavar="X")
+    rejected.add_argument("-sp", "--station-path", metavar="DIR")
+    rejected.add_argument("--dump-only-message-path", metavar="DIR")
+    rejected.add_argument("--peft-path", metavar="X")
     return parser
 
 
 def _hf_models(given: argparse.Namespace) -> Sequence[dict[str, Any]]:
-    """Return the model that the --hf flags describe, as a config would."""
+    """Return the model that the --hf flags describe, as a config entry."""
     if not given.hf_path:
         for name in ("model_kwargs", "generation_kwargs", "max_seq_len"):
             if getattr(given, name) is not None:
-                what = f"--{name.replace('_', '-')} describes a model of --hf-path, and none was named"
+                what = f"--{name.replace('_', '-')} describes the model of --hf-path, which is not set"
                 raise UsageError(Problem("USAGE-006", what, "add --hf-path, or set it in the model's config"))
         return ()
     if given.models:
-        what = "both --models and --hf-path were given; the original would ignore the second"
-        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+        what = "--models and --hf-path are both set; the original would ignore the second"
+        raise UsageError(Problem("USAGE-006", what, "remove one of them"))
     entry = {
         "type": _CLASSES[given.hf_type or "chat"],
         "abbr": given.hf_path.rstrip("/").rpartition("/")[2] + "_hf",
@@ -162,13 +162,13 @@ def _hf_models(given: argparse.Namespace) -> Sequence[dict[str, Any]]:
 
 
 def _pairs(pairs: Sequence[str] | None, flag: str) -> dict[str, Any]:
-    """Read `key=value` with values as Python or JSON would have them, else as texts."""
+    """Parse `key=value` pairs; values are Python or JSON literals, else texts."""
     read: dict[str, Any] = {}
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError(
-                Problem("USAGE-006", f"{flag}: found {pair!r}, expected key=value", f"{flag} a=1")
+                Problem("USAGE-006", f"{flag}: found {pair!r}, expected key=value", f"write {flag} a=1")
             )
         known = {"True": True, "False": False, "None": None}
         try:
@@ -190,14 +190,14 @@ def _reject_flags(given: argparse.Namespace) -> None:
     for name, instead in _UNSUPPORTED_FLAGS.items():
         if getattr(given, name):
             what = f"--{name.replace('_', '-')}: {instead}"
-            raise UsageError(Problem("USAGE-006", what, "leave the flag away"))
+            raise UsageError(Problem("USAGE-006", what, "remove the flag"))
     if given.num_prompts is not None and given.num_prompts < 1:
-        what = f"--num-prompts: found {given.num_prompts}, expected a number of rows above 0"
+        what = f"--num-prompts is {given.num_prompts}, expected at least 1"
         raise UsageError(Problem("USAGE-006", what, "write --num-prompts 10"))
 
 
 def _explain_ignored_flags(given: argparse.Namespace) -> Iterator[str]:
-    """Yield a line for each flag that was given and has no effect."""
+    """Yield a note for each given flag without effect."""
     for name, instead in _IGNORED_FLAGS.items():
         if getattr(given, name):
             yield f"--{name.replace('_', '-')}: {instead}"

@@ -1,6 +1,6 @@
-"""What a command line of OpenCompass or AISBench asks for: which models, on which datasets, told how.
+"""The plan of an OpenCompass or AISBench command: which models run on which datasets, with which summary.
 
-Names become files, files become models and datasets, and each model is one run. Nothing is opened.
+Names are resolved to files, files to models and datasets, and each model becomes one run. Nothing is opened.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _OWN_FIELDS: Mapping[str, Mapping[Family, str]] = {
     "request_rate": dict.fromkeys(("vllm_service", "openai_service", "assay"), "request_rate"),
     "batch_size": {"vllm_service": "batch_size", "openai_service": "batch_size", "hf": "batch_size"},
 }
-"""Fields of models that can be set on the command line, and what each kind of model calls them."""
+"""Fields of models that can be set on the command line, with their names for each kind of model."""
 _TIMED_FIELDS: Mapping[str, Mapping[Family, str]] = {**_OWN_FIELDS, "path": {"vllm_service": "path"}}
-"""The same where speed is measured: there a service's path is the folder of its tokenizer."""
+"""The same for performance mode: there, a service's path is the folder of its tokenizer."""
 _BATCH_ARGUMENTS = {
     "hf": "max_batch",
     "smollm2": "max_batch",
@@ -50,11 +50,11 @@ _BATCH_ARGUMENTS = {
     "triton": "concurrency",
     "ultraeval": "batch_size",
 }
-"""What each backend calls the number of texts that it takes at once."""
+"""Each backend's name for the batch size."""
 
 
 class CommandNames(NamedTuple):
-    """What was named, and where names are looked up."""
+    """The names on the command line."""
 
     config: str | None = None
     """A config that describes a whole run."""
@@ -66,30 +66,30 @@ class CommandNames(NamedTuple):
     entries: Sequence[Mapping[str, Any]] = ()
     """Models that the command line itself describes."""
     fields: Mapping[str, Any] = {}
-    """What is set on the models that were named."""
+    """Fields to set on the named models."""
 
 
 class PlannedRun(NamedTuple):
-    """One run."""
+    """One model and its datasets."""
 
     model: ModelConfig
     datasets: tuple[str, ...]
 
 
 class ConfigPlan(NamedTuple):
-    """All runs, and what is told of them together."""
+    """All runs and their summary."""
 
     runs: tuple[PlannedRun, ...]
     summary: ConfigSummary
     notes: tuple[str, ...]
     values: Mapping[str, Any]
-    """The models and datasets as the configs have them, to be kept with the results."""
+    """The models and datasets as in the configs, to be stored with the results."""
     judge: ModelConfig | None = None
-    """The model that the configs let grade answers."""
+    """The model that grades answers according to the configs."""
 
 
 class Planner:
-    """Looks names up, in a person's own folder of configs and in a checkout."""
+    """Resolves names, in a person's own config folder and in a checkout."""
 
     def __init__(self, config_dir: Path | None, root: Path | None) -> None:
         self.places = ConfigFolders(config_dir, root)
@@ -104,17 +104,17 @@ class Planner:
         needs_judge: bool = True,
         is_timed: bool = False,
     ) -> ConfigPlan:
-        """Return what will be run; all that is wrong is raised before anything is opened.
+        """Return the plan; raise all errors before anything is opened.
 
-        `is_timed`: the speed of servers is measured; answers are not scored, and there is no summary of them.
+        `is_timed`: measure the speed of servers; answers are not scored, and there is no summary of them.
         """
         config = None if names.config is None else self._files.load(_require_config_file(names.config))
         written = list(self._model_entries(names, config, is_timed=is_timed))
         datasets = self._datasets(names, config, presets=LOAD_PRESETS if is_timed else {})
         has_combinations = config is not None and _COMBINATIONS in config.values
         if needs_model and not has_combinations and not any(entries for _, entries in written):
-            what = "no model was named"
-            fix = "--models NAME, --hf-path FOLDER, or `models` in the config"
+            what = "no model is named"
+            fix = "add --models NAME, --hf-path FOLDER, or `models` in the config"
             raise UsageError(Problem("USAGE-006", what, fix))
         models = [
             one for source, entries in written for one in read_models(entries, source, is_timed=is_timed)
@@ -130,7 +130,7 @@ class Planner:
         return ConfigPlan(tuple(runs), summary, tuple(self._notes), values, judge)
 
     def _judge(self, config: LoadedConfig | None, datasets: Sequence[str]) -> ModelConfig | None:
-        """Return the model that the datasets, or the config, let grade answers; the first of several."""
+        """Return the first judge that the datasets or the config name."""
         configs = [] if config is None else [config]
         for name in datasets:
             path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
@@ -143,60 +143,62 @@ class Planner:
     def _model_entries(
         self, names: CommandNames, config: LoadedConfig | None, *, is_timed: bool
     ) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
-        """Yield the entries of models with where they stand; the command line's own win over the config's."""
+        """Yield the entries of models with their source; those of the command line replace the config's."""
         used: set[str] = set()
         keys = _TIMED_FIELDS if is_timed else _OWN_FIELDS
-        found = [("(command line)", list(names.entries))]
-        found += [(name, self._find_model(name)) for name in names.models]
+        sources = [("(command line)", list(names.entries))]
+        sources += [(name, self._find_model(name)) for name in names.models]
         if config is not None and not names.models and not names.entries:
-            found.append((str(config.path), list(read_model_dicts(config))))
-        for source, entries in found:
+            sources.append((str(config.path), list(read_model_dicts(config))))
+        for source, entries in sources:
             yield source, [_set_fields(entry, names.fields, used, keys) for entry in entries]
         without = [name for name, value in names.fields.items() if value is not None and name not in used]
-        if without and any(entries for _, entries in found):
+        if without and any(entries for _, entries in sources):
             flags = listing(f"--{name.replace('_', '-')}" for name in without)
-            what = f"{flags} was set, which none of the models has"
-            raise UsageError(Problem("USAGE-006", what, "leave it away, or set it in the model's config"))
+            what = f"{flags} is set, but none of the models has it"
+            raise UsageError(Problem("USAGE-006", what, "remove it, or set it in the model's config"))
 
     def _find_model(self, name: str) -> list[Mapping[str, Any]]:
         path = Path(name)
         if path.suffix == ".py" and path.is_file():
             return list(read_model_dicts(self._files.load(path)))
-        found = self.places.find(name, "models")
-        if found is not None:
-            if found.others:
-                self._notes.append(format_ambiguous_name(name, found))
-            return list(read_model_dicts(self._files.load(found.path)))
+        match = self.places.find(name, "models")
+        if match is not None:
+            if match.others:
+                self._notes.append(format_ambiguous_name(name, match))
+            return list(read_model_dicts(self._files.load(match.path)))
         if name in MODEL_PRESETS:
             return [MODEL_PRESETS[name]]
         if name.partition(":")[0] in BACKENDS:
             return [{"type": "Assay", "abbr": _format_abbr(name), "model": name}]
         self.places.require(name, "models", (*MODEL_PRESETS, *BACKENDS))
-        raise AssertionError("a name that was not found is one now")
+        raise AssertionError("`require` raises for an unknown name")
 
     def _datasets(
         self, names: CommandNames, config: LoadedConfig | None, presets: Container[str]
     ) -> tuple[str, ...]:
-        """Return the datasets as Assay names them; those that need no file keep their names."""
+        """Return the datasets as Assay names them; presets keep their names."""
         if names.datasets:
             return tuple(self._find_dataset(name, presets) for name in names.datasets)
         if names.table is not None:
             return (names.table,)
         if config is not None:
             return (str(config.path),)
-        what = "no dataset was named"
+        what = "no dataset is named"
         raise UsageError(
-            Problem("USAGE-006", what, "--datasets NAME, --custom-dataset-path data.csv, or a config file")
+            Problem(
+                "USAGE-006", what, "add --datasets NAME, --custom-dataset-path data.csv, or a config file"
+            )
         )
 
     def _find_dataset(self, name: str, presets: Container[str]) -> str:
         path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
         if path.is_file() or (name in presets and self.places.find(name, "datasets") is None):
             return name
-        found = self.places.require(name, "datasets")
-        if found.others:
-            self._notes.append(format_ambiguous_name(name, found))
-        return str(found.path) if found.suffix is None else f"{found.path}/{found.suffix}"
+        match = self.places.require(name, "datasets")
+        if match.others:
+            self._notes.append(format_ambiguous_name(name, match))
+        return str(match.path) if match.suffix is None else f"{match.path}/{match.suffix}"
 
     def _combine_models(
         self,
@@ -207,7 +209,7 @@ class Planner:
         *,
         is_timed: bool,
     ) -> Iterator[PlannedRun]:
-        """Yield each model with its datasets; a config may say which go together."""
+        """Yield each model with its datasets; a config may define the combinations."""
         has_own = bool(names.models or names.entries or names.datasets)
         if config is None or has_own or _COMBINATIONS not in config.values:
             yield from (PlannedRun(model, datasets) for model in models)
@@ -228,8 +230,8 @@ class Planner:
         if names.summarizer is None:
             if config is not None and not names.datasets:
                 return read_summary(config)
-            found = self.places.find(_DEFAULT_SUMMARIZER, "summarizers")
-            return ConfigSummary() if found is None else read_summary(self._files.load(found.path))
+            match = self.places.find(_DEFAULT_SUMMARIZER, "summarizers")
+            return ConfigSummary() if match is None else read_summary(self._files.load(match.path))
         path = Path(names.summarizer)
         if path.suffix == ".py" and path.is_file():
             return read_summary(self._files.load(path))
@@ -239,7 +241,7 @@ class Planner:
         return read_summary(self._files.load(named.path), named.suffix)
 
     def performance_summary(self, names: CommandNames) -> PerformanceSummary:
-        """Return which stage of a load is told, by which statistics."""
+        """Return which stage of a load is reported, with which statistics."""
         name = names.summarizer
         if name is None:
             if names.config is None or names.datasets:
@@ -252,16 +254,17 @@ class Planner:
         ) is None:
             return known
         else:
-            found = self.places.require(name, "summarizers", SUMMARY_PRESETS)
-            config, key = self._files.load(found.path), found.suffix
-        said = read_summarizer(config) if key is None else config.values.get(key)
-        return read_performance_summary(said if isinstance(said, dict) else {}, Origin(str(config.path)))
+            match = self.places.require(name, "summarizers", SUMMARY_PRESETS)
+            config, key = self._files.load(match.path), match.suffix
+        settings = read_summarizer(config) if key is None else config.values.get(key)
+        where = Origin(str(config.path))
+        return read_performance_summary(settings if isinstance(settings, dict) else {}, where)
 
 
 def _require_config_file(config: str) -> Path:
     path = Path(config)
     if not path.is_file():
-        what = f"there is no config {config!r}"
+        what = f"the config {config!r} does not exist"
         raise UsageError(Problem("USAGE-006", what, "give the path of a Python file"))
     return path
 
@@ -272,29 +275,29 @@ def _set_fields(
     used: set[str],
     keys: Mapping[str, Mapping[Family, str]],
 ) -> dict[str, Any]:
-    """Return an entry with what the command line sets on it; `keys`: what each kind calls the fields."""
-    made = dict(entry)
+    """Return an entry with the command line's fields; `keys`: the field names of each kind of model."""
+    changed = dict(entry)
     family = find_family(entry)
     for name, value in fields.items():
         key = keys[name].get(family) if family is not None else None
         if value is not None and key is not None:
-            made[key] = value
+            changed[key] = value
             used.add(name)
     batch = _BATCH_ARGUMENTS.get(str(entry.get("model", "")).partition(":")[0]) if family == "assay" else None
     if batch is not None and fields.get("batch_size") is not None:
-        made["model_args"] = {**(entry.get("model_args") or {}), batch: fields["batch_size"]}
+        changed["model_args"] = {**(entry.get("model_args") or {}), batch: fields["batch_size"]}
         used.add("batch_size")
-    return made
+    return changed
 
 
 def _check_names(models: Sequence[ModelConfig]) -> None:
-    """Refuse two models of one name, which results are filed under."""
+    """Raise if two models have the same name: results are stored under it."""
     seen: dict[str, ModelConfig] = {}
     for model in models:
         other = seen.setdefault(model.abbr, model)
         if other is not model:
-            what = f"two models are called {model.abbr!r}: {other.model} and {model.model}"
-            raise AuthorError(Problem(MODEL_CODE, what, "give each an abbr of its own, or name it once"))
+            what = f"two models have the name {model.abbr!r}: {other.model} and {model.model}"
+            raise AuthorError(Problem(MODEL_CODE, what, "give each its own abbr, or name the model once"))
 
 
 def _require_abbr(entry: Any, where: Origin) -> str:
@@ -305,5 +308,5 @@ def _require_abbr(entry: Any, where: Origin) -> str:
 
 
 def _format_abbr(model: str) -> str:
-    """Return how results of a model that Assay names are filed."""
+    """Return the abbr under which results of an Assay model are stored."""
     return re.sub(r"[^\w.-]+", "_", model).strip("_.") or "model"

@@ -1,4 +1,4 @@
-"""What the command lines of OpenCompass and AISBench share: each model is one run, told in one table."""
+"""What the command lines of OpenCompass and AISBench share: run each model and print one summary."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from assay.systems.opencompass.work_folder import LATEST, WorkFolder
 Stage: TypeAlias = Literal["all", "infer", "score", "viz"]
 
 ERROR_STATUS = 2
-"""Exit status where something a person can mend kept a model from being evaluated."""
+"""Exit status if an error kept a model from being evaluated."""
 _OF_TABLES = ("table", "meta", "method")
-"""Settings that say how a table is read."""
+"""Settings that define how a table is read."""
 _KINDS: Sequence[ConfigKind] = ("models", "datasets", "summarizers")
 
 
 class ConfigCommand(NamedTuple):
-    """A command, whichever of the two systems it is of."""
+    """A command of either system."""
 
     system: System
     names: CommandNames
@@ -57,33 +57,33 @@ class ConfigCommand(NamedTuple):
     work_dir: Path
     config_dir: Path | None
     root: Path | None
-    """A checkout."""
+    """A checkout of the original."""
     details: DetailOptions
     settings: Mapping[str, Any]
-    """What is set for every run, as `assay run` has it."""
+    """Settings for every run, with the names of `assay run`."""
     is_dry: bool = False
     is_search: bool = False
-    told: Sequence[str] = ()
-    """A line for each flag that has no effect."""
+    ignored_flags: Sequence[str] = ()
+    """A note for each flag without effect."""
 
 
 def add_shared_flags(parser: ForeignParser) -> None:
     """Add the flags that both systems have, and Assay's own."""
     parser.add_argument("config", nargs="?", help="config with models, datasets and a summarizer")
-    parser.add_argument("--models", nargs="+", help="configs by name, or models as Assay names them")
-    parser.add_argument("--datasets", nargs="+", help="configs by name: NAME, NAME/SUFFIX, or files")
-    parser.add_argument("--summarizer", help="config by name: NAME, NAME/VARIABLE, or a file")
+    parser.add_argument("--models", nargs="+", help="config names, or Assay model names")
+    parser.add_argument("--datasets", nargs="+", help="config names: NAME, NAME/SUFFIX, or files")
+    parser.add_argument("--summarizer", help="config name: NAME, NAME/VARIABLE, or a file")
     parser.add_argument(
         "-r",
         "--reuse",
         nargs="?",
         const=LATEST,
         metavar="TIME",
-        help="go on with an earlier run [the latest]",
+        help="resume an earlier run [the latest]",
     )
     parser.add_argument("-w", "--work-dir", default="outputs/default", help="[outputs/default]")
     parser.add_argument("--config-dir", default="configs", help="your own configs [configs]")
-    parser.add_argument("--dry-run", action="store_true", help="show the plan, ask nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan without sending requests")
     parser.add_argument("--custom-dataset-path", metavar="FILE")
     parser.add_argument("--custom-dataset-meta-path", metavar="FILE")
     parser.add_argument("--custom-dataset-data-type", choices=["mcq", "qa"])
@@ -91,30 +91,30 @@ def add_shared_flags(parser: ForeignParser) -> None:
     own = parser.add_own_group()
     own.add_argument("--openicl-root", metavar="DIR", help="checkout whose configs and classes are used")
     own.add_argument("--data-root", metavar="DIR", help="folder of datasets by name")
-    own.add_argument("--url", help="address of the models that were named")
-    own.add_argument("--model-name", help="what the model is called there")
+    own.add_argument("--url", help="address of the named models")
+    own.add_argument("--model-name", help="name of the model on the server")
     own.add_argument("--host-ip", metavar="HOST")
     own.add_argument("--host-port", type=int, metavar="PORT")
     own.add_argument("--path", help="folder or hub name of the weights")
-    own.add_argument("--judge", metavar="MODEL", help="the model that grades answers")
-    own.add_argument("--seed", type=int, help="seed of every draw [0]")
-    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
-    own.add_argument("--offline", action="store_true", help="connect to nothing but the named servers")
-    own.add_argument("--no-cache", action="store_true", help="ask anew what was answered before")
+    own.add_argument("--judge", metavar="MODEL", help="model that grades answers")
+    own.add_argument("--seed", type=int, help="seed of all random draws [0]")
+    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original exactly")
+    own.add_argument("--offline", action="store_true", help="connect only to the named servers")
+    own.add_argument("--no-cache", action="store_true", help="do not use the answer cache")
 
 
 def read_shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]] = ()) -> CommandNames:
-    """Return what was named by the flags that both systems have."""
+    """Return the names given by the flags that both systems have."""
     if given.config and given.custom_dataset_path:
-        what = "both a config and --custom-dataset-path were given; the original would ignore the second"
-        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+        what = "a config and --custom-dataset-path are both set; the original would ignore the second"
+        raise UsageError(Problem("USAGE-006", what, "remove one of them"))
     if given.datasets and given.custom_dataset_path:
-        what = "both --datasets and --custom-dataset-path were given; the original would ignore the second"
-        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+        what = "--datasets and --custom-dataset-path are both set; the original would ignore the second"
+        raise UsageError(Problem("USAGE-006", what, "remove one of them"))
     meta = given.custom_dataset_meta_path
     if meta is not None and not Path(meta).is_file():
-        what = f"--custom-dataset-meta-path: there is no file {meta!r}"
-        raise UsageError(Problem("USAGE-006", what, "correct the path; it is a JSON file"))
+        what = f"--custom-dataset-meta-path: the file {meta!r} does not exist"
+        raise UsageError(Problem("USAGE-006", what, "give the path of a JSON file"))
     fields = {name: getattr(given, name) for name in ("url", "model_name", "host_ip", "host_port", "path")}
     fields["batch_size"] = getattr(given, "batch_size", None)
     fields["request_rate"] = getattr(given, "request_rate", None)
@@ -130,7 +130,7 @@ def read_shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, 
 
 
 def read_shared_settings(given: argparse.Namespace) -> dict[str, Any]:
-    """Return what the shared flags set for every run."""
+    """Return the settings of the shared flags for every run."""
     table = {"data_type": given.custom_dataset_data_type} if given.custom_dataset_data_type else None
     return {
         "method": (given.custom_dataset_infer_method,) if given.custom_dataset_infer_method else None,
@@ -149,120 +149,124 @@ def read_shared_settings(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def run_configs(asked: ConfigCommand) -> int:
-    """Do what a command asks; return the exit status."""
-    for line in asked.told:
+def run_configs(command: ConfigCommand) -> int:
+    """Carry out a command; return the exit status."""
+    for line in command.ignored_flags:
         print_note(line)
-    planner = Planner(asked.config_dir, asked.root)
-    if asked.is_search:
-        return search_configs(planner, asked.names)
-    if asked.stage in ("score", "viz") and asked.reuse is None:
-        what = f"mode {'eval' if asked.stage == 'score' else 'viz'} is about answers of an earlier run"
-        raise UsageError(
-            Problem("USAGE-006", what, "add --reuse, with the run's time or alone for the latest")
-        )
-    if asked.stage == "viz" and not (asked.names.config or asked.names.models or asked.names.datasets):
-        work = _work_folder(asked)
-        return _report_summary(work, [(name, name) for name in work.models()], None, asked)
-    has_judge = asked.settings.get("judge") is not None or asked.stage in ("infer", "viz")
-    plan = planner.plan(asked.names, needs_model=asked.stage != "viz", needs_judge=not has_judge)
+    planner = Planner(command.config_dir, command.root)
+    if command.is_search:
+        return search_configs(planner, command.names)
+    if command.stage in ("score", "viz") and command.reuse is None:
+        what = f"mode {'eval' if command.stage == 'score' else 'viz'} needs the answers of an earlier run"
+        raise UsageError(Problem("USAGE-006", what, "add --reuse TIME, or --reuse alone for the latest run"))
+    if command.stage == "viz" and not (
+        command.names.config or command.names.models or command.names.datasets
+    ):
+        work = _work_folder(command)
+        return _report_summary(work, [(name, name) for name in work.models()], None, command)
+    has_judge = command.settings.get("judge") is not None or command.stage in ("infer", "viz")
+    plan = planner.plan(command.names, needs_model=command.stage != "viz", needs_judge=not has_judge)
     for note in (*plan.notes, *plan.summary.notes):
         print_note(note)
-    if asked.is_dry:
-        return _show_plan(plan, asked)
-    work = _work_folder(asked)
+    if command.is_dry:
+        return _show_plan(plan, command)
+    work = _work_folder(command)
     status = 0
-    if asked.stage != "viz":
+    if command.stage != "viz":
         work.write_config(plan.values)
         with deferring_seal(planned.model.model for planned in plan.runs):
             for planned in plan.runs:
-                status = max(status, _run_safely(planned, plan, asked, work))
+                status = max(status, _run_safely(planned, plan, command, work))
     models = [(planned.model.abbr, planned.model.column) for planned in plan.runs]
-    if asked.stage == "infer":
+    if command.stage == "infer":
         again = "the same command with --mode eval --reuse " + work.stamp
         if work.models():
-            click.echo(f"\n{work.path}\nanswers are kept, not scored: {again} scores them, without the model")
+            click.echo(f"\n{work.path}\nanswers are stored but not scored; to score them: {again}")
         return status
-    return max(status, _report_summary(work, models or [(name, name) for name in work.models()], plan, asked))
+    return max(
+        status, _report_summary(work, models or [(name, name) for name in work.models()], plan, command)
+    )
 
 
-def _work_folder(asked: ConfigCommand) -> WorkFolder:
-    if asked.reuse is None:
-        return WorkFolder.new(asked.work_dir)
-    return WorkFolder.earlier(asked.work_dir, asked.reuse)
+def _work_folder(command: ConfigCommand) -> WorkFolder:
+    if command.reuse is None:
+        return WorkFolder.new(command.work_dir)
+    return WorkFolder.earlier(command.work_dir, command.reuse)
 
 
-def _run_safely(planned: PlannedRun, plan: ConfigPlan, asked: ConfigCommand, work: WorkFolder) -> int:
-    """Do one model's part; what is wrong with it is told, and the others go on."""
+def _run_safely(planned: PlannedRun, plan: ConfigPlan, command: ConfigCommand, work: WorkFolder) -> int:
+    """Run one model; report its errors and continue with the other models."""
     try:
-        return _run(planned, plan, asked, work)
+        return _run(planned, plan, command, work)
     except AssayError as error:
         show_error(error)
         return ERROR_STATUS
 
 
-def _run(planned: PlannedRun, plan: ConfigPlan, asked: ConfigCommand, work: WorkFolder) -> int:
+def _run(planned: PlannedRun, plan: ConfigPlan, command: ConfigCommand, work: WorkFolder) -> int:
     model = planned.model
     for note in model.notes:
         print_note(f"{model.abbr}: {note}")
-    planned, asked = _apply_custom_config(planned, asked, plan, work.path / "configs")
-    settings = _settings(planned, asked, plan, work)
-    retry = "--reuse" if asked.system == "aisbench" else "--retry-failed"
+    planned, command = _apply_custom_config(planned, command, plan, work.path / "configs")
+    settings = _settings(planned, command, plan, work)
+    retry = "--reuse" if command.system == "aisbench" else "--retry-failed"
     finished = evaluate_and_show(planned.datasets, settings, plan.summary.groups, retry=retry)
     stored = StoredRun(finished.folder)
     name = model.abbr.replace("/", "_")
-    # OpenCompass repeats rows where a dataset asks for several answers, and lists those of one request.
-    _write_files(stored, asked, work.path, name, lists_answers=model.drawing.samples is not None)
+    # OpenCompass repeats rows if a dataset requests several answers, and lists the answers of one request.
+    _write_files(stored, command, work.path, name, lists_answers=model.drawing.samples is not None)
     return get_exit_status(finished)
 
 
 def _write_files(
-    stored: StoredRun, asked: ConfigCommand, folder: Path, model: str, *, lists_answers: bool
+    stored: StoredRun, command: ConfigCommand, folder: Path, model: str, *, lists_answers: bool
 ) -> None:
-    """Write the original's files of one model's run."""
-    if asked.system == "opencompass":
+    """Write the original's files for one model's run."""
+    if command.system == "opencompass":
         write_predictions(stored, folder, model, lists_answers=lists_answers)
-        if asked.stage != "infer":
-            write_results(stored, folder, model, asked.details)
+        if command.stage != "infer":
+            write_results(stored, folder, model, command.details)
         return
     for one in result_files.write_predictions(stored, folder, model):
-        counted = "they count as wrong, as in the original" if one.is_counted else "the score leaves them out"
+        counted = "they count as wrong, as in the original" if one.is_counted else "they are not in the score"
         print_note(f"{model}: {one.n_failed:,} of {one.n:,} {one.noun} of {one.task} failed; {counted}")
-    if asked.stage != "infer":
-        result_files.write_results(stored, folder, model, asked.details)
+    if command.stage != "infer":
+        result_files.write_results(stored, folder, model, command.details)
 
 
 def _apply_custom_config(
-    planned: PlannedRun, asked: ConfigCommand, plan: ConfigPlan, folder: Path
+    planned: PlannedRun, command: ConfigCommand, plan: ConfigPlan, folder: Path
 ) -> tuple[PlannedRun, ConfigCommand]:
-    """Return a run of AISBench's custom dataset as one of the config that AISBench makes of it.
+    """Return the run of a custom dataset with the config that AISBench would generate.
 
-    By default a table is read by Assay's own rules, unless each row is asked several times.
+    By default Assay's own rules read a table, unless each row has several answers.
     """
-    settings = _settings(planned, asked, plan, None).values
+    settings = _settings(planned, command, plan, None).values
     is_faithful = settings.fidelity == "faithful"
-    is_made = is_faithful or (planned.model.drawing.samples or 1) > 1
-    if asked.system != "aisbench" or asked.names.table is None or not is_made:
-        return planned, asked
+    is_generated = is_faithful or (planned.model.drawing.samples or 1) > 1
+    if command.system != "aisbench" or command.names.table is None or not is_generated:
+        return planned, command
     if settings.method not in (None, ("gen",)):
-        return planned, asked
+        return planned, command
     data_type = settings.table.get("data_type")
-    config = write_custom_config(asked.names.table, settings.meta, data_type, folder, is_faithful=is_faithful)
+    config = write_custom_config(
+        command.names.table, settings.meta, data_type, folder, is_faithful=is_faithful
+    )
     if config is None:
-        return planned, asked
-    kept = {name: value for name, value in asked.settings.items() if name not in _OF_TABLES}
-    return planned._replace(datasets=(str(config),)), asked._replace(settings=kept)
+        return planned, command
+    remaining = {name: value for name, value in command.settings.items() if name not in _OF_TABLES}
+    return planned._replace(datasets=(str(config),)), command._replace(settings=remaining)
 
 
 def _settings(
-    planned: PlannedRun, asked: ConfigCommand, plan: ConfigPlan, work: WorkFolder | None
+    planned: PlannedRun, command: ConfigCommand, plan: ConfigPlan, work: WorkFolder | None
 ) -> Settings:
-    """Return the settings of one run: those of the command, then those of the model's config."""
+    """Return the settings of one run: the model's config, overridden by the command."""
     model = planned.model
     drawing = model.drawing
     dataset_args = {
-        "openicl_root": None if asked.root is None else str(asked.root),
-        "meta_template": _meta_template(model, asked.system),
+        "openicl_root": None if command.root is None else str(command.root),
+        "meta_template": _meta_template(model, command.system),
         "pred_postprocessor": model.postprocessor,
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
         "stop_words": json.dumps(drawing.stop) if drawing.stop else None,
@@ -276,21 +280,21 @@ def _settings(
         "samples": drawing.samples,
         "seed": drawing.seed,
         **_judge(plan),
-        **{name: value for name, value in asked.settings.items() if value is not None},
+        **{name: value for name, value in command.settings.items() if value is not None},
         "dataset_args": {name: value for name, value in dataset_args.items() if value is not None} or None,
     }
-    if asked.system == "aisbench" and asked.reuse is not None:
-        flags["retry_failed"] = True  # As the original does: --reuse asks failed rows again.
+    if command.system == "aisbench" and command.reuse is not None:
+        flags["retry_failed"] = True  # As in the original: --reuse retries failed rows.
     if work is not None:
         flags["runs_dir"] = str(work.get_runs_folder(model.abbr))
-        flags["stage"] = asked.stage if asked.stage != "viz" else None
-        if asked.stage == "score":
+        flags["stage"] = command.stage if command.stage != "viz" else None
+        if command.stage == "score":
             flags["answers_from"] = str(_answers(work, model.abbr).path)
     settings = resolve_settings(flags, os.environ, Path.cwd())
     is_faithful = settings.values.fidelity == "faithful"
-    if is_faithful and work is not None and "retry_failed" in flags and asked.stage != "score":
+    if is_faithful and work is not None and "retry_failed" in flags and command.stage != "score":
         earlier = work.last_run(model.abbr)
-        # AISBench continues with the answers of the model's abbr, wherever it is served now.
+        # AISBench continues with the answers stored under the model's abbr, wherever it is served now.
         flags["answers_from"] = None if earlier is None else str(earlier.path)
         settings = resolve_settings(flags, os.environ, Path.cwd())
     if is_faithful and model.faithful_args:
@@ -298,47 +302,47 @@ def _settings(
         if model.faithful_temperature is not None:
             flags["temperature"] = model.faithful_temperature
         if model.is_service:
-            flags["stop"] = drawing.stop  # OpenCompass sends a service no stop texts of a dataset.
+            flags["stop"] = drawing.stop  # OpenCompass sends services no stop texts of datasets.
         settings = resolve_settings(flags, os.environ, Path.cwd())
     return settings
 
 
 def _meta_template(model: ModelConfig, system: System) -> str | None:
-    """Return how the model wants roles to be marked, for the datasets."""
+    """Return the model's role marks, for the datasets."""
     if model.meta_template is not None:
         return json.dumps(model.meta_template)
     return NO_META_TEMPLATE if system == "opencompass" and model.is_service else None
 
 
 def _judge(plan: ConfigPlan) -> dict[str, Any]:
-    """Return the judge that the configs name, where it is wanted."""
+    """Return the judge that the configs name, if one is needed."""
     if plan.judge is None:
         return {}
     return {"judge": plan.judge.model, "judge_args": export_model_key(plan.judge) or None}
 
 
 def _answers(work: WorkFolder, model: str) -> StoredRun:
-    found = work.last_run(model)
-    if found is None:
-        what = f"no answers of {model!r} are kept here"
-        fix = "ask the model first: --mode infer; or name the run's time: --reuse TIME"
+    run = work.last_run(model)
+    if run is None:
+        what = f"there are no answers of {model!r} in this folder"
+        fix = "query the model first (--mode infer), or name another run (--reuse TIME)"
         raise StoreError(Problem("STORE-007", what, fix, Origin(str(work.path))))
-    return found
+    return run
 
 
 def _report_summary(
-    work: WorkFolder, models: Sequence[tuple[str, str]], plan: ConfigPlan | None, asked: ConfigCommand
+    work: WorkFolder, models: Sequence[tuple[str, str]], plan: ConfigPlan | None, command: ConfigCommand
 ) -> int:
-    """Write and print the summary of what is complete; return the exit status."""
+    """Write and print the summary of complete runs; return the exit status."""
     columns = []
     for abbr, name in models:
         run = work.last_run(abbr, is_complete=True)
         if run is None:
-            print_note(f"{abbr}: nothing is scored here")
+            print_note(f"{abbr}: there are no scores in this folder")
         else:
-            is_aisbench = asked.system == "aisbench"
-            found = result_files.read_results(work.path, abbr, run) if is_aisbench else {}
-            columns.append(ModelColumn(name, run, found))
+            is_aisbench = command.system == "aisbench"
+            results = result_files.read_results(work.path, abbr, run) if is_aisbench else {}
+            columns.append(ModelColumn(name, run, results))
     if not columns:
         return ERROR_STATUS
     rows = None if plan is None else plan.summary.rows
@@ -349,8 +353,8 @@ def _report_summary(
     return ERROR_STATUS if len(columns) < len(models) else 0
 
 
-def _show_plan(plan: ConfigPlan, asked: ConfigCommand) -> int:
-    """Show what would be run, as far as it can be known without a model."""
+def _show_plan(plan: ConfigPlan, command: ConfigCommand) -> int:
+    """Show what would run, as far as it can be known without a model."""
     from assay.app.check import check
     from assay.faces.cli.render import show_all_compiled
 
@@ -362,14 +366,14 @@ def _show_plan(plan: ConfigPlan, asked: ConfigCommand) -> int:
             out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
         compiled = [
             one.compiled
-            for one in check(planned.datasets, _settings(planned, asked, plan, None), with_model=False)
+            for one in check(planned.datasets, _settings(planned, command, plan, None), with_model=False)
         ]
         show_all_compiled(compiled, [one.task for one in compiled])
     return 0
 
 
 def search_configs(planner: Planner, names: CommandNames) -> int:
-    """Print the configs that names stand for; without names, all that there are."""
+    """Print the configs with the given names; without names, all configs."""
     from rich.table import Table
 
     wanted = {"models": names.models, "datasets": names.datasets}
@@ -404,5 +408,5 @@ def _find_configs(
 
 
 def print_note(line: str) -> None:
-    """Tell a person something beside the results."""
+    """Print a note to standard error."""
     err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)

@@ -1,6 +1,6 @@
-"""The rows of OpenCompass's prediction and result files, in the shapes that its own tools read.
+"""The rows of OpenCompass's prediction and result files, in the formats that its own tools read.
 
-`details` of a result are a list where the evaluator says of each row whether it is right, each value a list
+`details` of a result are a list if the evaluator reports whether each row is right, with each value a list
 over the runs; for other evaluators a dict by row number, with `type` GEN or PPL.
 """
 
@@ -19,14 +19,14 @@ from assay.systems.opencompass.answered_rows import AnsweredRow, format_prompt, 
 
 _OPTION_EVALUATOR = "OptionSimAccEvaluator"
 PROMPT_EVALUATOR = "AccwithDetailsEvaluator"
-"""The evaluator whose details hold the prompt, and name the rest otherwise."""
+"""The evaluator whose details contain the prompt and use other names."""
 _VOTING_INFERENCER = "SCInferencer"
 JOINT_PREFIXES = ("G-Pass@", "mG-Pass@", "avg@", "pass@", "cons@")
-"""Begin the names of what several answers to a row say together."""
+"""Prefixes of metrics over several answers to a row."""
 
 
 class OpenCompassRows:
-    """Rows of one task."""
+    """The rows of one task."""
 
     def __init__(self, spec: TaskSpec) -> None:
         self._spec = spec
@@ -40,38 +40,38 @@ class OpenCompassRows:
         self._details = _RowDetails(spec, is_faithful=self._is_faithful)
 
     def prediction(self, row: AnsweredRow) -> dict[str, Any]:
-        """Return what the model answered to one row."""
-        made = self._asked(row)
-        made |= self._answered(row)
+        """Return the prediction for one row."""
+        prediction = self._asked(row)
+        prediction |= self._answered(row)
         gold = self._gold(row)
-        return made if gold is None or gold in ("", []) else {**made, "gold": gold}
+        return prediction if gold is None or gold in ("", []) else {**prediction, "gold": gold}
 
     def predictions(self, rows: Sequence[AnsweredRow], *, lists_answers: bool) -> dict[str, dict[str, Any]]:
-        """Return what the model answered to each row, by number.
+        """Return the predictions for all rows, by number.
 
-        Several answers to a row are in one list, or as in the original in rows of their own: all first
+        Several answers to a row are in one list or, as in the original, in rows of their own: all first
         answers, then all second ones.
         """
         n = 1 if lists_answers or self._is_voted else max((len(list_texts(row)) for row in rows), default=1)
-        made: dict[str, dict[str, Any]] = {}
+        predictions: dict[str, dict[str, Any]] = {}
         for repeat in range(max(1, n)):
             for row in rows:
                 prediction = self.prediction(row)
                 if n > 1 and isinstance(prediction.get("prediction"), list):
                     texts = prediction["prediction"]
                     prediction["prediction"] = texts[repeat] if repeat < len(texts) else ""
-                made[str(repeat * len(rows) + row.number)] = prediction
-        return made
+                predictions[str(repeat * len(rows) + row.number)] = prediction
+        return predictions
 
     def details(self, rows: Sequence[AnsweredRow]) -> Any:
-        """Return what the answers to all rows are worth."""
+        """Return the details of all rows."""
         if self._details.are_listed or (self._details.is_own and any(map(_has_own_details, rows))):
             return [self._details.listed(row, self._gold(row), self._prompt(row)) for row in rows]
         kind = "GEN" if self._spec.methods[0] == "gen" else "PPL"
         return {"type": kind, **{str(row.number): self._detail(row) for row in rows}}
 
     def _gold(self, row: AnsweredRow) -> Any:
-        """Return the right answer as the row has it, before any post-processor."""
+        """Return the reference answer as the row has it, before any post-processor."""
         sample = row.record.sample
         if self._answer_column is not None and self._answer_column in sample.fields:
             return sample.fields[self._answer_column]
@@ -90,7 +90,7 @@ class OpenCompassRows:
         return self._shown(row.record.contexts[0]) if row.record.contexts else None
 
     def _examples(self, row: AnsweredRow, ask: AskRecord) -> str:
-        """Return the solved examples before the question, as the model was shown them."""
+        """Return the solved examples before the question, as in the prompt."""
         prompt = row.record.ask(ask).prompt
         if ask.examples is None or not isinstance(prompt, str):
             return ""
@@ -98,12 +98,12 @@ class OpenCompassRows:
         return prompt[start:end]
 
     def _option(self, row: AnsweredRow, ask: AskRecord, outcome: Likelihood) -> dict[str, Any]:
-        asked = row.record.ask(ask)
-        prompt = self._shown(asked.prompt)
+        request = row.record.ask(ask)
+        prompt = self._shown(request.prompt)
         examples = self._examples(row, ask)
         tested = prompt.replace(examples, "") if examples and isinstance(prompt, str) else prompt
-        # The original divides by all tokens of the text, the unscored first one included.
-        n_unscored = int(self._is_faithful and isinstance(asked, Span) and not asked.leads)
+        # The original divides by all tokens of the text, including the unscored first one.
+        n_unscored = int(self._is_faithful and isinstance(request, Span) and not request.leads)
         loss = -outcome.sum_logprob
         n_bytes = len(tested.encode()) if isinstance(tested, str) else outcome.n_bytes
         return {
@@ -122,7 +122,7 @@ class OpenCompassRows:
         return self._labelled(row)
 
     def _labelled(self, row: AnsweredRow) -> dict[str, Any]:
-        """Return what was chosen between labels, and where it was a share of each, the shares."""
+        """Return the chosen label; with label probabilities, also the share of each."""
         answer = None if row.score is None else row.score.answer
         labelled = next((outcome for _, outcome in row.asks if isinstance(outcome, LabelProbs)), None)
         if labelled is None or labelled.at_most:
@@ -133,7 +133,7 @@ class OpenCompassRows:
         return {"prediction": shares, "choices": labels, "pred_label": answer}
 
     def _shown(self, prompt: Prompt) -> Any:
-        """Return a prompt; a text that went to a chat as one message is a text here."""
+        """Return a prompt; a text that was sent as one chat message stays a text."""
         if not isinstance(prompt, str) and self._is_one_text and len(prompt) == 1:
             return prompt[0].shown
         return format_prompt(prompt)
@@ -148,25 +148,25 @@ class OpenCompassRows:
                 key.removeprefix("label: "): {name: one[name] for name in ("prompt", "PPL", "BPB")}
                 for key, one in labelled.items()
             }
-            made: dict[str, Any] = {"origin_prediction": {**rest, **options}}
+            detail: dict[str, Any] = {"origin_prediction": {**rest, **options}}
         else:
-            made = {
+            detail = {
                 "prompt": prediction.get("origin_prompt", ""),
                 "origin_prediction": prediction.get("prediction", ""),
             }
         score = row.score
         if score is None or score.verdict is Verdict.FAILED:
-            return {**made, "error": prediction.get("error") or (score and score.why) or "not scored"}
+            return {**detail, "error": prediction.get("error") or (score and score.why) or "not scored"}
         target = score.target if score.target is not None else self._gold(row)
-        made["predictions"] = "" if score.answer is None else str(score.answer)
-        made["references"] = str(target)
+        detail["predictions"] = "" if score.answer is None else str(score.answer)
+        detail["references"] = str(target)
         if labelled or not self._is_faithful:
-            made |= _build_correctness(row)
-        return made
+            detail |= _build_correctness(row)
+        return detail
 
 
 class _RowDetails:
-    """Details of evaluators that say of each row whether it is right."""
+    """Details of evaluators that report whether each row is right."""
 
     def __init__(self, spec: TaskSpec, *, is_faithful: bool) -> None:
         settings = spec.settings
@@ -182,28 +182,28 @@ class _RowDetails:
     def listed(self, row: AnsweredRow, gold: Any, prompt: Any) -> dict[str, Any]:
         """Return one row, each value a list over the runs."""
         texts = list_texts(row)
-        made: dict[str, Any] = {"example_abbr": self._abbr(row), "pred": texts}
+        detail: dict[str, Any] = {"example_abbr": self._abbr(row), "pred": texts}
         score = row.score
         if row.failure is not None or score is None or score.verdict is Verdict.FAILED:
             failure = row.failure
             why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
-            return {**made, "error": why or "not scored"}
+            return {**detail, "error": why or "not scored"}
         together = {name: one for name, one in score.also.items() if name.startswith(JOINT_PREFIXES)}
-        head = {"example_abbr": made["example_abbr"], **together}
+        head = {"example_abbr": detail["example_abbr"], **together}
         if self._evaluator != _OPTION_EVALUATOR:
             return {
                 **head,
                 **transpose_details(rename_details(self._evaluator, self._answer_details(row, gold), prompt)),
             }
         parsed = [self._parsed(row, text) for text in texts]
-        made = {**head, "pred": texts}
-        made["parsed"] = [one or "" for one in parsed]
-        made["refr"] = [gold] * len(texts)
-        made["correct"] = [one is not None and one in _labels(row, gold) for one in parsed]
-        return made
+        detail = {**head, "pred": texts}
+        detail["parsed"] = [one or "" for one in parsed]
+        detail["refr"] = [gold] * len(texts)
+        detail["correct"] = [one is not None and one in _labels(row, gold) for one in parsed]
+        return detail
 
     def _answer_details(self, row: AnsweredRow, gold: Any) -> Sequence[Mapping[str, Any]]:
-        """Return what the evaluator said of each answer to a row, or would have said."""
+        """Return the evaluator's details for each answer to a row, or equivalent ones."""
         score, texts = row.score, list_texts(row)
         assert score is not None
         target = score.target if score.target is not None else gold
@@ -212,10 +212,10 @@ class _RowDetails:
         return score.details or [{"pred": one, "answer": target, "correct": correct} for one in answers]
 
     def _abbr(self, row: AnsweredRow) -> str:
-        """Return the dataset's name, its split where it has some, and the row's number in that."""
+        """Return the dataset's name, its split if it has several, and the row's number in the split."""
         settings = self._spec.settings
         split = f"_{settings['split']}" if settings.get("split") else ""
-        # Without a range the number in the run is the one in the split, whatever the loader did to a file.
+        # Without a range, the number in the run is that in the split, whatever the loader did to the file.
         is_ranged = "reader" not in settings or settings["reader"].get("test_range") is not None
         place = row.record.sample.origin.row
         return f"{self._spec.name}{split}_{row.number if place is None or not is_ranged else place - 1}"
@@ -238,7 +238,7 @@ class _RowDetails:
 def rename_details(
     evaluator: str, details: Sequence[Mapping[str, Any]], prompt: Any
 ) -> Sequence[Mapping[str, Any]]:
-    """Return what is said of each answer by the names that the original's evaluator has for it."""
+    """Return details with the names of the original's evaluator."""
     if evaluator != PROMPT_EVALUATOR:
         return details
     return [
@@ -248,12 +248,12 @@ def rename_details(
 
 
 def transpose_details(details: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return what is said of several answers by name, each a list over the answers."""
-    made: dict[str, list[Any]] = {}
+    """Return the details of several answers by name, each value a list over the answers."""
+    by_name: dict[str, list[Any]] = {}
     for one in details:
         for name, value in one.items():
-            made.setdefault(name, []).append(value)
-    return made
+            by_name.setdefault(name, []).append(value)
+    return by_name
 
 
 def _labels(row: AnsweredRow, gold: Any) -> Sequence[Any]:
@@ -262,12 +262,12 @@ def _labels(row: AnsweredRow, gold: Any) -> Sequence[Any]:
 
 
 def _has_own_details(row: AnsweredRow) -> bool:
-    """Whether the evaluator says something of a row by names of its own."""
+    """Return whether the evaluator reports its own details for a row."""
     return row.score is not None and bool(row.score.details)
 
 
 def is_known_evaluator(evaluator: str) -> bool:
-    """Whether an evaluator is one that Assay has, and not of the config's own."""
+    """Return whether an evaluator is one of Assay's, not the config's own."""
     from assay.scoring.originals.opencompass.evaluators.registry import EVALUATORS
 
     return evaluator in EVALUATORS
@@ -280,17 +280,17 @@ def _has_details(evaluator: str) -> bool:
 
 
 def _is_one_text(settings: Mapping[str, Any]) -> bool:
-    """Whether the template is a text, which a chat model is told by the user."""
-    said = settings.get("said") or {}
+    """Return whether the template is a text, which a chat model gets as a user message."""
+    declared = settings.get("said") or {}
     return (
         settings.get("prompt_format") == "string format"
         or settings.get("joins_turns") is True
-        or isinstance(said.get("template"), str)
+        or isinstance(declared.get("template"), str)
     )
 
 
 def _convert_label(answer: Any, gold: Any) -> Any:
-    """Return a label with the type that right answers have: 2 for "2"."""
+    """Return a label with the type of the reference answers: 2 for "2"."""
     is_number = isinstance(gold, int) and not isinstance(gold, bool)
     return int(answer) if is_number and isinstance(answer, str) and answer.isdecimal() else answer
 

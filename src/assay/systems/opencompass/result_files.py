@@ -1,10 +1,10 @@
-"""The files that OpenCompass and AISBench leave behind, written from a run beside its own folder.
+"""The result files of OpenCompass and AISBench, written from a run next to its own folder.
 
-    predictions/MODEL/DATASET.json     OpenCompass: one dict, the rows by their numbers
-    predictions/MODEL/DATASET.jsonl    AISBench: a line for each text; failed rows in a file of their own
-    results/MODEL/DATASET.json         the values, shares from 0 to 100, and details where asked for
+    predictions/MODEL/DATASET.json     OpenCompass: one dict, rows by number
+    predictions/MODEL/DATASET.jsonl    AISBench: one line per text; failed rows in a separate file
+    results/MODEL/DATASET.json         the values, shares from 0 to 100, and details if requested
 
-A row that failed has an `error` in the place of a prediction, where the originals would have an empty text.
+A row that failed has an `error` instead of a prediction, where the originals would have an empty text.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ PREDICTIONS, RESULTS = "predictions", "results"
 
 
 class DetailOptions(NamedTuple):
-    """What a result file holds beside the values."""
+    """What a result file contains besides the values."""
 
     rows: bool
-    """Each row with its prompt, its prediction and the right answer."""
+    """Whether each row is included with its prompt, prediction and reference answer."""
     extract_rate: bool = False
-    """In how many of 100 texts an answer was found."""
+    """Whether the percentage of texts with an answer is included."""
 
 
 def write_predictions(run: StoredRun, folder: Path, model: str, *, lists_answers: bool = False) -> None:
-    """Write what the model answered, scored or not; `lists_answers`: several answers to a row as a list."""
+    """Write the predictions, scored or not; `lists_answers`: several answers to a row as a list."""
     for spec, rows in read_rows_by_task(run).items():
         of_task = next(task for task in run.manifest.tasks if task.name == spec)
         place = folder / PREDICTIONS / to_relative_path(model) / to_relative_path(of_task.name)
@@ -48,13 +48,13 @@ def write_predictions(run: StoredRun, folder: Path, model: str, *, lists_answers
 
 
 def write_results(run: StoredRun, folder: Path, model: str, details: DetailOptions) -> None:
-    """Write what the answers are worth."""
+    """Write the scores."""
     metrics = run.metrics()
     by_task = read_rows_by_task(run) if details.rows else {}
     for spec in run.manifest.tasks:
         own = select_metrics(spec, metrics)
         if not own:
-            continue  # The originals write no result where answers are not scored.
+            continue  # The originals write no result without scores.
         content: dict[str, Any] = {one.metric: scale_value(one) for one in own}
         if details.rows:
             content["details"] = OpenCompassRows(spec).details(by_task.get(spec.name, ()))
@@ -64,9 +64,9 @@ def write_results(run: StoredRun, folder: Path, model: str, details: DetailOptio
 
 
 def select_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the metrics of a task as the originals would have them, what it is told by first.
+    """Return the metrics of a task that the originals have, its headline first.
 
-    Where options are compared, Assay also has other normalisations and how sure the model was.
+    For compared options, Assay also has other normalisations and the model's confidence; omit these.
     """
     method = spec.methods[0]
     own = [
@@ -85,20 +85,20 @@ def scale_value(metric: Metric) -> float | None:
 
 
 def to_relative_path(name: str) -> PurePosixPath:
-    """Return a name as a place below a folder; a slash in it makes folders, and none leads out."""
+    """Return a name as a relative path; a slash in it makes folders, and no part leads outside."""
     parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
     return PurePosixPath(*parts) if parts else PurePosixPath("_")
 
 
 def right_answer(record: SampleRecord) -> Any:
-    """Return a sample's right answer, or the list of several."""
+    """Return a sample's reference answer, or the list of several."""
     sample = record.sample
     right: Sequence[str] = [sample.labels[at] for at in sample.gold] or sample.targets
     return right[0] if len(right) == 1 else list(right)
 
 
 def append_suffix(place: Path, suffix: str) -> Path:
-    """Return a file beside a place; dots in its name stay."""
+    """Return a path with a suffix appended; dots in its name stay."""
     return place.with_name(place.name + suffix)
 
 

@@ -1,4 +1,4 @@
-"""The summary of OpenCompass and AISBench: datasets down, models across, as text, csv and Markdown."""
+"""The summary of OpenCompass and AISBench: a row per dataset, a column per model; text, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PADDING = 2
 FAILED_MARK = "*"
 _LINE = 128
 _MODES = {"PPLInferencer": "ppl", "PPLOnlyInferencer": "ppl", "LLInferencer": "ll", "CLPInferencer": "clp"}
-"""What the originals call the ways of asking; all others write texts."""
+"""The originals' names of likelihood methods; all other inferencers generate text."""
 
 
 class ModelColumn(NamedTuple):
@@ -32,7 +32,7 @@ class ModelColumn(NamedTuple):
     name: str
     run: StoredRun
     results: Mapping[str, Mapping[str, Any]] = {}
-    """AISBench: what the result file of each dataset holds."""
+    """AISBench: the content of each dataset's result file."""
 
 
 class _Cell(NamedTuple):
@@ -41,7 +41,7 @@ class _Cell(NamedTuple):
     version: str
     mode: str
     metrics: Sequence[Metric]
-    """What it is told by first."""
+    """Its headline metric first."""
 
 
 TextTable = list[list[str]]
@@ -50,14 +50,14 @@ TextTable = list[list[str]]
 def summary_table(
     columns: Sequence[ModelColumn], rows: Sequence[Subset] | None, *, marks_failed: bool = False
 ) -> TextTable:
-    """Return the table, its headings first; without rows that are asked for, every dataset and group.
+    """Return the table, headings first; without `rows`, all datasets and groups.
 
-    `marks_failed`: a score that leaves out failed rows has a mark behind it.
+    `marks_failed`: mark scores that leave out failed rows.
     """
     names = list(dict.fromkeys(column.name for column in columns))
     cells: dict[str, dict[str, _Cell]] = {name: {} for name in names}
     for column in columns:
-        # Parts of one model that have one name in the table are one column.
+        # Several runs with the same model name share one column.
         cells[column.name] |= _cells(column)
     table = [[*_HEADINGS, *names]]
     for row in _list_all_rows(cells) if rows is None else rows:
@@ -71,7 +71,7 @@ def list_failed_rows(columns: Sequence[ModelColumn]) -> Iterator[str]:
         for name, cell in _cells(column).items():
             first = next(iter(cell.metrics), None)
             if first is not None and first.n_failed and name not in column.run.manifest.groups:
-                left = f"{first.n_failed:,} of {first.n:,} rows failed, and the score leaves them out"
+                left = f"{first.n_failed:,} of {first.n:,} rows failed and are not in the score"
                 yield f"{FAILED_MARK} {column.name}, {name}: {left}"
 
 
@@ -90,13 +90,13 @@ def _cells(column: ModelColumn) -> dict[str, _Cell]:
     for group, members in run.manifest.groups.items():
         modes = {_mode(specs[name]) for name in members if name in specs}
         own = [one for one in metrics if one.task == group and one.group is None]
-        own.sort(key=lambda one: one.is_headline)  # What the members share comes before the joining's name.
+        own.sort(key=lambda one: one.is_headline)  # The members' shared metrics come before the group's name.
         cells[group] = _Cell(_NONE, modes.pop() if len(modes) == 1 else "mixed", own)
     return cells
 
 
 def _add_extract_rate(metrics: Sequence[Metric], rate: float | None) -> Sequence[Metric]:
-    """Return metrics with the rate of answers found, which the originals put behind the first."""
+    """Return metrics with the extract rate, which the originals put after the first."""
     if rate is None or not metrics:
         return metrics
     first = metrics[0]
@@ -113,7 +113,7 @@ def _list_all_rows(cells: Mapping[str, Mapping[str, _Cell]]) -> Iterator[Subset]
     seen = set()
     for of_model in cells.values():
         for name, cell in of_model.items():
-            # A dataset whose answers are not scored has a row without a value.
+            # A dataset without scores gets a row without a value.
             named: list[str | None] = [one.metric for one in cell.metrics]
             for metric in named or [None]:
                 if (name, metric) not in seen:
@@ -124,19 +124,19 @@ def _list_all_rows(cells: Mapping[str, Mapping[str, _Cell]]) -> Iterator[Subset]
 def _line(
     row: Subset, names: Sequence[str], cells: Mapping[str, Mapping[str, _Cell]], *, marks_failed: bool
 ) -> list[str]:
-    found: dict[str, Metric] = {}
+    by_model: dict[str, Metric] = {}
     head: _Cell | None = None
     for name in names:
         cell = cells[name].get(row.name)
         fitting = [one for one in (cell.metrics if cell else ()) if row.metric in (None, one.metric)]
         if cell is not None and fitting:
             head = head or cell
-            found[name] = fitting[0]
+            by_model[name] = fitting[0]
     if head is None:
         return [row.name, *[_NONE] * (len(_HEADINGS) - 1 + len(names))]
-    first = next(iter(found.values())).metric
-    shown = (_format_value(found.get(name), marks_failed=marks_failed) for name in names)
-    return [row.name, head.version, first, head.mode, *shown]
+    first = next(iter(by_model.values())).metric
+    values = (_format_value(by_model.get(name), marks_failed=marks_failed) for name in names)
+    return [row.name, head.version, first, head.mode, *values]
 
 
 def _format_value(metric: Metric | None, *, marks_failed: bool) -> str:
@@ -147,7 +147,7 @@ def _format_value(metric: Metric | None, *, marks_failed: bool) -> str:
 
 
 def plain_table(table: TextTable) -> str:
-    """Return a table for the terminal, with the padding that the originals have."""
+    """Return a table for the terminal, padded like the originals'."""
     columns = list(zip(*table, strict=True))
     widths = [max(len(head) + _PADDING, *map(len, cells)) for head, *cells in columns]
     are_numbers = [all(map(_is_number, cells)) for _, *cells in columns]
@@ -171,7 +171,7 @@ def _is_number(text: str) -> bool:
 
 
 def write_summary(table: TextTable, columns: Sequence[ModelColumn], folder: Path, stamp: str) -> Path:
-    """Write the three files of a summary; return that of the text."""
+    """Write the three files of a summary; return the path of the text file."""
     folder.mkdir(parents=True, exist_ok=True)
     comma_separated = "\n".join(",".join(line) for line in table)
     files = {
@@ -186,7 +186,7 @@ def write_summary(table: TextTable, columns: Sequence[ModelColumn], folder: Path
                 *_section("raw format", "\n".join(_raw(columns))),
             ]
         ),
-        # A comma inside a name would make another column.
+        # A comma inside a name would start another column.
         "csv": "\n".join(",".join(text.replace(",", " ") for text in line) for line in table) + "\n",
         "md": _markdown(table),
     }

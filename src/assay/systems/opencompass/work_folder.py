@@ -1,10 +1,10 @@
-"""The folder that a command of OpenCompass or AISBench works in, and what Assay keeps there.
+"""The work folder of an OpenCompass or AISBench command.
 
 WORK_DIR/YYYYmmdd_HHMMSS/
     configs/ predictions/ results/ summary/     as the originals write them
     performances/                               as AISBench writes them
     runs/MODEL/RUN/                             Assay's own runs, one folder for each model
-    bench/MODEL/LOAD/                           Assay's own benchmarks, as `assay bench` keeps them
+    bench/MODEL/LOAD/                           Assay's own benchmarks, as `assay bench` stores them
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SECRETS = ("key", "api_key", "keys", "token")
 
 
 class WorkFolder:
-    """One such folder."""
+    """One work folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class WorkFolder:
 
     @classmethod
     def new(cls, work_dir: Path) -> WorkFolder:
-        """Return a folder for what begins now; two commands of one second have one each."""
+        """Create a folder for a new command; commands of the same second get different ones."""
         require_writable(work_dir, "--work-dir")
         stamp = time.strftime(_STAMP)
         number = 0
@@ -56,34 +56,34 @@ class WorkFolder:
 
     @classmethod
     def earlier(cls, work_dir: Path, stamp: str, *, is_timed: bool = False) -> WorkFolder:
-        """Return a folder by its time, or the latest in which something was answered, or measured."""
+        """Return a folder by its time, or the latest one with a run or, if `is_timed`, a benchmark."""
         there = sorted(path.name for path in work_dir.iterdir() if path.is_dir()) if work_dir.is_dir() else []
         if stamp == LATEST and there:
-            # A command that failed at once left a folder without a run.
-            kept = f"{BENCHES}/*/**/{SUMMARY}" if is_timed else f"{RUNS}/*/*/{MANIFEST}"
-            begun = [name for name in there if any((work_dir / name).glob(kept))]
+            # A command that failed immediately left a folder without a run.
+            pattern = f"{BENCHES}/*/**/{SUMMARY}" if is_timed else f"{RUNS}/*/*/{MANIFEST}"
+            begun = [name for name in there if any((work_dir / name).glob(pattern))]
             return cls(work_dir / (begun or there)[-1])
         if stamp in there:
             return cls(work_dir / stamp)
-        found = f"there are {listing(there[-6:])}" if there else "there is none"
-        what = f"there is no earlier run {stamp!r}{suggest_name(stamp, there)}; {found}"
-        fix = "name one of these, or leave --reuse away"
+        existing = f"there are {listing(there[-6:])}" if there else "there are no runs"
+        what = f"there is no earlier run {stamp!r}{suggest_name(stamp, there)}; {existing}"
+        fix = "name an existing run, or remove --reuse"
         raise StoreError(Problem("STORE-005", what, fix, Origin(str(work_dir))))
 
     def get_runs_folder(self, model: str) -> Path:
-        """Return where Assay keeps the runs of a model."""
+        """Return the folder of a model's runs."""
         return self.path / RUNS / to_relative_path(model.replace("/", "_"))
 
     def get_bench_folder(self, model: str, load: str) -> Path:
-        """Return where Assay keeps the benchmark of a model by one load."""
+        """Return the folder of a model's benchmark with one load."""
         return self.path / BENCHES / to_relative_path(model.replace("/", "_")) / to_relative_path(load)
 
     def benches(self) -> list[Path]:
-        """Return the benchmarks that are kept here."""
+        """Return all benchmarks in this folder."""
         return sorted(path.parent for path in (self.path / BENCHES).glob(f"*/**/{BENCH_MANIFEST}"))
 
     def last_run(self, model: str, *, is_complete: bool = False) -> StoredRun | None:
-        """Return the latest run of a model, or the latest whose answers are scored."""
+        """Return the latest run of a model, or the latest finished one."""
         runs, problems = list_readable_runs(self.get_runs_folder(model))
         for run in reversed(runs):
             if not is_complete or run.manifest.status.is_finished:
@@ -93,12 +93,12 @@ class WorkFolder:
         return None
 
     def models(self) -> list[str]:
-        """Return the models of which runs are kept here."""
+        """Return the models that have runs in this folder."""
         root = self.path / RUNS
         return sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
 
     def write_config(self, values: Mapping[str, Any]) -> None:
-        """Keep what was asked for; keys of services are left out."""
+        """Write the config of the command, without secret keys."""
         folder = self.path / "configs"
         folder.mkdir(exist_ok=True)
         text = "\n".join(
@@ -108,7 +108,7 @@ class WorkFolder:
 
 
 def _to_literal(value: Any) -> Any:
-    """Return a value of a config as it can be read again: code by its dotted name."""
+    """Return a config value that can be read back: code by its dotted name."""
     if isinstance(value, Mapping):
         return {
             key: "(hidden)" if key in _SECRETS and one not in ("", "ENV", None) else _to_literal(one)

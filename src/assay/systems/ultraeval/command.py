@@ -1,4 +1,4 @@
-"""assay as ultraeval: the original's command lines for choosing tasks and for running them, in one."""
+"""`assay as ultraeval`: the original's command lines for choosing tasks and for running them, in one."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ GENERAL = "general"
 """The original's name for any model behind one of its servers."""
 _API_MODELS = ("gpt3_5", "gpt-3.5-turbo", "gpt4", "gpt-4")
 _SERVER = "ultraeval"
-"""The backend that asks such a server."""
+"""The backend for these servers."""
 _BATCH_ARGUMENTS = {_SERVER: "batch_size", "hf": "max_batch", "smollm2": "max_batch"}
-"""What each backend calls the number of texts that it takes at once."""
+"""Each backend's name for the batch size."""
 _OF_THE_CLIENT = ("url", "concurrency")
-"""Arguments that say something of the original's client alone."""
+"""Arguments that only the original's client uses."""
 
 
 @foreign_command
@@ -57,9 +57,9 @@ def ultraeval(arguments: tuple[str, ...]) -> int:
         one for name in datasets for one in collect_tasks(name, read_transform_arguments(dataset_args))
     ]
     folder = Path(given.output_base_path) / time.strftime("%Y-%m-%d_%H-%M-%S")
-    asked = RecordedFlags(given.batch_size or 1, given.postprocess, given.params)
+    recorded = RecordedFlags(given.batch_size or 1, given.postprocess, given.params)
     run = StoredRun(finished.folder)
-    results = write_logs(run, written, finished.tasks, folder, asked, with_instances=given.write_out)
+    results = write_logs(run, written, finished.tasks, folder, recorded, with_instances=given.write_out)
     for table in result_tables(results):
         click.echo(f"\n{table}")
     click.echo(f"\n{folder}")
@@ -75,21 +75,21 @@ def _parser() -> ForeignParser:
     )
     parser.add_argument("--model_args", default="", help="url=URL,concurrency=N; or arguments of the model")
     parser.add_argument("--datasets", help="NAME,NAME or all: folders of ./datasets")
-    parser.add_argument("--tasks", default="", help="TASK,TASK of the one dataset")
+    parser.add_argument("--tasks", default="", help="TASK,TASK of a single dataset")
     parser.add_argument("--method", type=str.lower, choices=("gen", "ppl"), help="which configs [gen]")
     parser.add_argument("--config_path", help="a task config, or a list of them")
-    parser.add_argument("--output_base_path", default="logs", help="where the original's files are written")
-    parser.add_argument("--batch_size", type=int, help="texts at once")
-    parser.add_argument("--num_fewshot", type=int, help="solved examples, in place of the configs' numbers")
-    parser.add_argument("--postprocess", default="", help="post-processor, where the configs name none")
-    parser.add_argument("--params", default="", help="sampling parameters, where the configs name none")
-    parser.add_argument("--limit", type=int, help="the first N rows of each task")
+    parser.add_argument("--output_base_path", default="logs", help="folder for the original's files [logs]")
+    parser.add_argument("--batch_size", type=int, help="batch size")
+    parser.add_argument("--num_fewshot", type=int, help="number of examples, instead of the configs' numbers")
+    parser.add_argument("--postprocess", default="", help="post-processor, if the configs name none")
+    parser.add_argument("--params", default="", help="sampling parameters, if the configs name none")
+    parser.add_argument("--limit", type=int, help="use the first N rows of each task")
     parser.add_argument("--write_out", action="store_true", help="also write each row with its prompt")
     own = parser.add_own_group()
     own.add_argument("--dataset_dir", help="folder of datasets, or a checkout of the original")
-    own.add_argument("--seed", type=int, help="seed of every draw [0]")
-    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
-    quiet = parser.add_argument_group("accepted, with a line that says what happens instead")
+    own.add_argument("--seed", type=int, help="seed of all random draws [0]")
+    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original exactly")
+    quiet = parser.add_argument_group("accepted without effect; a note says what happens instead")
     quiet.add_argument("--save", metavar="FILE")
     return parser
 
@@ -97,8 +97,8 @@ def _parser() -> ForeignParser:
 def _flags(
     given: argparse.Namespace, model: str, model_args: dict[str, str], dataset_args: dict[str, str]
 ) -> dict[str, Any]:
-    """Return the flags as `assay run` has them."""
-    # A list of configs says itself by which method each task is evaluated.
+    """Return the flags with the names of `assay run`."""
+    # A list of configs defines the method of each task.
     methods = ("gen", "ppl") if given.config_path else (given.method or "gen",)
     return {
         "dialect": DIALECT,
@@ -123,12 +123,12 @@ def _model(given: argparse.Namespace) -> tuple[str, dict[str, str]]:
     name: str = given.model
     args = _pairs(given.model_args)
     if name in _API_MODELS:
-        what = f"{name!r} is a model behind an API, and such models are not there yet"
-        raise UsageError(Problem("USAGE-006", what, f"name a local model, or --model {GENERAL} with a url"))
+        what = f"{name!r} is a model behind an API, which is not supported"
+        raise UsageError(Problem("USAGE-006", what, f"use a local model, or --model {GENERAL} with a url"))
     if name == GENERAL:
         if not args.get("url"):
-            what = f"--model {GENERAL} is a server, and --model_args names no url"
-            raise UsageError(Problem("USAGE-006", what, "--model_args url=http://127.0.0.1:5002/infer"))
+            what = f"--model {GENERAL} is a server, but --model_args has no url"
+            raise UsageError(Problem("USAGE-006", what, "add --model_args url=http://127.0.0.1:5002/infer"))
         model = f"{_SERVER}:{args.pop('url')}"
     else:
         model = name if name.partition(":")[0] in BACKENDS else f"hf:{name}"
@@ -140,49 +140,49 @@ def _model(given: argparse.Namespace) -> tuple[str, dict[str, str]]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Read `key=value,key=value`."""
+    """Parse `key=value,key=value`."""
     args = {}
     for pair in filter(None, text.split(",")):
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             what = f"--model_args: found {pair!r}, expected key=value"
-            raise UsageError(Problem("USAGE-006", what, "--model_args url=URL,concurrency=4"))
+            raise UsageError(Problem("USAGE-006", what, "write --model_args url=URL,concurrency=4"))
         args[key.strip()] = value.strip()
     return args
 
 
 def _explain_ignored_flags(given: argparse.Namespace, model: str) -> Iterator[str]:
-    """Yield a line for each flag that was given and has no effect."""
+    """Yield a note for each given flag without effect."""
     if given.save is not None:
-        yield "--save: no list of configs is written; the datasets are evaluated at once"
+        yield "--save: no list of configs is written; the datasets are evaluated directly"
     if given.method is not None and given.config_path:
-        yield "--method: the configs say by which method each task is evaluated"
+        yield "--method: the configs define the method of each task"
     if given.batch_size is not None and model.partition(":")[0] not in _BATCH_ARGUMENTS:
-        yield f"--batch_size: {model} has no such thing"
+        yield f"--batch_size has no effect on {model}"
     if given.model != GENERAL:
         for name in _OF_THE_CLIENT:
             if name in _pairs(given.model_args):
-                yield f"--model_args {name}: {model} is no server"
+                yield f"--model_args {name} has no effect: {model} is not a server"
 
 
 def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
-    """Return what is evaluated: the file of configs, or the folders that were named."""
+    """Return what is evaluated: the config file, or the named folders."""
     if given.config_path and given.datasets:
-        what = "both --config_path and --datasets were given: each says what to evaluate"
-        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+        what = "--config_path and --datasets are both set, but each selects what to evaluate"
+        raise UsageError(Problem("USAGE-006", what, "remove one of them"))
     if given.config_path:
         if given.tasks:
-            what = "--tasks chooses tasks of one dataset, and a file of configs was named"
+            what = "--tasks selects tasks of one dataset and cannot be combined with --config_path"
             raise UsageError(Problem("USAGE-006", what, "write --datasets NAME --tasks TASK,TASK"))
         return (given.config_path,)
     names = _split_names(given.datasets or "")
     tasks = _split_names(given.tasks)
     if not names:
         raise UsageError(
-            Problem("USAGE-006", "no dataset was named", "--datasets NAME, or --config_path FILE")
+            Problem("USAGE-006", "no dataset is named", "add --datasets NAME or --config_path FILE")
         )
     if tasks and len(names) != 1:
-        what = f"--tasks chooses tasks of one dataset, and {len(names)} were named"
+        what = f"--tasks selects tasks of one dataset, but {len(names)} are named"
         raise UsageError(Problem("USAGE-006", what, "name one dataset"))
     place = Path(given.dataset_dir or ".")
     folders = {folder.resolve().name.lower(): folder for folder in find_dataset_folders(place)}
@@ -190,8 +190,9 @@ def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
         return (str(place),)
     for name in names:
         if name not in folders:
-            what = f"there is no dataset {name!r}{suggest_name(name, folders)}; {_describe_folders(place, folders)}"
-            fix = "give the folder of the datasets: --dataset_dir DIR, for example a checkout of the original"
+            hint = suggest_name(name, folders)
+            what = f"there is no dataset {name!r}{hint}; {_describe_folders(place, folders)}"
+            fix = "give the folder of the datasets, such as a checkout of the original: --dataset_dir DIR"
             raise UsageError(Problem("USAGE-006", what, fix))
     if not tasks:
         return tuple(str(folders[name]) for name in names)
@@ -200,7 +201,7 @@ def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _task_names(folder: Path) -> dict[str, str]:
-    """Return the tasks of a dataset by what the original calls them: its configs' files, in small letters."""
+    """Return the tasks of a dataset by the original's names: its config files, in lower case."""
     names: dict[str, str] = {}
     for one in collect_tasks(str(folder), TransformArguments()):
         names.setdefault(one.task.lower(), one.task)
@@ -212,7 +213,7 @@ def _task_names(folder: Path) -> dict[str, str]:
 
 def _describe_folders(place: Path, folders: dict[str, Path]) -> str:
     if not folders:
-        return f"no dataset folder is in {str(place)!r}, nor in {str(place / DATASETS)!r}"
+        return f"there is no dataset folder in {str(place)!r} or {str(place / DATASETS)!r}"
     return f"there are {listing(folders)}"
 
 

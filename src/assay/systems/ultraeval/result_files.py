@@ -1,8 +1,8 @@
-"""The files that UltraEval leaves behind, written from a finished run for whoever reads them elsewhere.
+"""UltraEval's result files, written from a finished run.
 
     FOLDER/TASK/config.json           what was evaluated, and how
     FOLDER/TASK/final_metrics.json    the value of each row, and their means
-    FOLDER/TASK/instance.jsonl        each row with its prompt, outputs and values, where asked for
+    FOLDER/TASK/instance.jsonl        each row with its prompt, outputs and values, if requested
     FOLDER/_all_results.json          all tasks by dataset, with the mean over a dataset's tasks
 
 A row that failed has no value: it is null where the original would have stopped.
@@ -35,7 +35,7 @@ from assay.results.rows import markdown_table
 from assay.scoring.originals.ultraeval.row_answers import RowAnswerReader
 
 Values: TypeAlias = dict[str, float | None]
-"""Values by the names of their metrics; None where nothing could be scored."""
+"""Values by metric name; None if nothing could be scored."""
 
 ALL_RESULTS = "_all_results.json"
 MEAN = "mean_result"
@@ -48,23 +48,23 @@ _METHODS = {name: original for original, name in METHODS.items()}
 
 
 class RecordedFlags(NamedTuple):
-    """What config.json repeats of the command line."""
+    """The flags that config.json repeats."""
 
     batch_size: int
     postprocess: str
-    """The post-processor of what models say; "": the usual one of the method."""
+    """The post-processor of model outputs; "": the method's default."""
     params: str
 
 
 class _Part(NamedTuple):
-    """One method of one task, which is what the original calls a task."""
+    """One method of one task, which the original calls a task."""
 
     spec: TaskSpec
     method: str
     written: CollectedTask
     task: TransformTask
     reader: RowAnswerReader | None
-    """Finds the answers in outputs, where the config's metrics compare them."""
+    """Extracts the answers from outputs, if the config's metrics compare answers."""
 
     @property
     def name(self) -> str:
@@ -76,12 +76,12 @@ class _Part(NamedTuple):
 
     @property
     def metrics(self) -> Mapping[str, Mapping[str, Any]]:
-        """The metrics of its config."""
+        """Return the metrics of its config."""
         configured: Mapping[str, Mapping[str, Any]] = self.spec.settings["metrics"][self.method]
         return configured
 
     def scale(self, metric: str) -> float:
-        """Return by what a value is multiplied to be the original's."""
+        """Return the factor that converts a value to the original's scale."""
         return 100.0 if self.metrics.get(metric, {}).get("type", "").lower() in _IN_PERCENT else 1.0
 
 
@@ -90,7 +90,7 @@ def write_logs(
     written: Sequence[CollectedTask],
     tasks: Sequence[Task],
     folder: Path,
-    asked: RecordedFlags,
+    flags: RecordedFlags,
     *,
     with_instances: bool,
 ) -> dict[str, Values]:
@@ -115,7 +115,7 @@ def write_logs(
     for part in parts:
         place = folder / part.name
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / "config.json", _config(part, folder, asked))
+        _write(place / "config.json", _config(part, folder, flags))
         rows = [_values(part, overall[part.name], score) for score in _scores(scores, part).values()]
         by_metric = {name: [row[name] for row in rows] for name in overall[part.name]}
         final = {
@@ -137,7 +137,7 @@ def _unwrap_task(task: Task) -> TransformTask:
 
 
 def _reader(task: Task, method: str) -> RowAnswerReader | None:
-    """Return what finds the answers of a task, where metrics of rows compare them."""
+    """Return the reader of a task's answers, if row metrics compare them."""
     for scorer in task.scorers():
         if isinstance(scorer, ComponentSpec) and scorer.args.get("track") == method:
             if scorer.name != "row_metrics":
@@ -167,16 +167,16 @@ def _group_by_dataset(overall: Mapping[str, Values]) -> dict[str, dict[str, Valu
     for name, values in overall.items():
         datasets.setdefault(name.partition("_")[0], {})[name] = values
     for tasks in datasets.values():
-        found: dict[str, list[float]] = {}
+        by_metric: dict[str, list[float]] = {}
         for values in tasks.values():
             for metric, value in values.items():
-                found.setdefault(metric, []).extend([] if value is None else [value])
-        tasks[MEAN] = {metric: sum(some) / len(some) if some else None for metric, some in found.items()}
+                by_metric.setdefault(metric, []).extend([] if value is None else [value])
+        tasks[MEAN] = {metric: sum(some) / len(some) if some else None for metric, some in by_metric.items()}
     return datasets
 
 
 def _overall(part: _Part, metrics: Sequence[Metric]) -> Values:
-    """Return the values of a task: of the metrics that its config names, else of the one it is judged by."""
+    """Return the values of a task: of the metrics that its config names, else of its headline metric."""
     own = [
         metric
         for metric in metrics
@@ -194,7 +194,7 @@ def _scores(scores: Mapping[tuple[str, str], dict[str, Score]], part: _Part) -> 
 
 
 def _values(part: _Part, names: Values, score: Score) -> Values:
-    """Return one row's values; an output without an answer is worth nothing, a failure has no worth."""
+    """Return one row's values; an output without an answer is 0, a failure has no value."""
     known: dict[str, float] = dict(score.also)
     if score.verdict is Verdict.UNANSWERED:
         known[score.metric] = 0.0
@@ -203,9 +203,9 @@ def _values(part: _Part, names: Values, score: Score) -> Values:
     return {name: known[name] * part.scale(name) if name in known else None for name in names}
 
 
-def _config(part: _Part, folder: Path, asked: RecordedFlags) -> dict[str, Any]:
+def _config(part: _Part, folder: Path, flags: RecordedFlags) -> dict[str, Any]:
     settings, method, config = part.spec.settings, part.method, part.recipe.config
-    generate = {"method": _METHODS[method], **_parameters(part, asked)}
+    generate = {"method": _METHODS[method], **_parameters(part, flags)}
     usual = "general_torch" if method == "gen" else "general_torch_ppl"
     return {
         "task_name": part.name,
@@ -213,28 +213,28 @@ def _config(part: _Part, folder: Path, asked: RecordedFlags) -> dict[str, Any]:
         "description": settings["description"][method],
         "transform": str(part.recipe.version.path),
         "fewshot": settings["shots"][method],
-        "batch_size": generate["args"].get("batch_size") or asked.batch_size,
+        "batch_size": generate["args"].get("batch_size") or flags.batch_size,
         "generate": generate,
-        "model_postprocess": asked.postprocess or usual,
+        "model_postprocess": flags.postprocess or usual,
         "task_postprocess": config.postprocess if config else "",
         "metric": {name: _metric(one) for name, one in part.metrics.items()},
         "log_dir": str(folder),
     }
 
 
-def _parameters(part: _Part, asked: RecordedFlags) -> dict[str, Any]:
-    """Return the parameters of a task: their file, and what it holds."""
+def _parameters(part: _Part, flags: RecordedFlags) -> dict[str, Any]:
+    """Return the parameters of a task: their file and its content."""
     named = part.recipe.config.generate.params if part.recipe.config else ""
     if part.spec.settings["fidelity"] == "faithful":
-        arguments = TransformArguments(params=asked.params or _USUAL_PARAMETERS[part.method])
+        arguments = TransformArguments(params=flags.params or _USUAL_PARAMETERS[part.method])
         args, _ = find_parameters(part.recipe, arguments, is_faithful=True)
         return {"params": named, "args": dict(args)}
     sampling = part.spec.settings["sampling"] if part.method == "gen" else None
-    return {"params": named or asked.params, "args": _format_sampling(sampling)}
+    return {"params": named or flags.params, "args": _format_sampling(sampling)}
 
 
 def _format_sampling(sampling: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return how answers were sampled, by the original's names."""
+    """Return the sampling parameters, with the original's names."""
     if sampling is None:
         return {"prompt_logprobs": 0, "max_tokens": 1}
     args = {
@@ -275,20 +275,20 @@ def _instance(
     part: _Part, record: SampleRecord, score: Score, responses: ResponseIndex, names: Values
 ) -> dict[str, Any]:
     values = _values(part, names, score)
-    asked = list(_iterate_requests(part, record, responses))
+    requests = list(_iterate_requests(part, record, responses))
     if part.method == "gen":
-        # As many prompts as outputs: the original asks n times for n of them.
-        prompts = [prompt for prompt, some in asked for _ in (some or [None])]
-        outputs = [text for _, some in asked for text in (some or [None])]
+        # As many prompts as outputs: the original sends n requests for n outputs.
+        prompts = [prompt for prompt, some in requests for _ in (some or [None])]
+        outputs = [text for _, some in requests for text in (some or [None])]
         processed: list[Any] = [*_extract_answers(part, record.sample, score, outputs)]
     else:
-        # One prompt, and an output for each option behind it.
+        # One prompt, and an output for each option.
         choices = record.sample.choices
         prompts = [
-            _remove_choice(prompt, choice) for (prompt, _), choice in zip(asked[:1], choices, strict=False)
+            _remove_choice(prompt, choice) for (prompt, _), choice in zip(requests[:1], choices, strict=False)
         ]
-        outputs = [[some for _, some in asked]]
-        processed = [_losses(part, score, [some for _, some in asked])]
+        outputs = [[some for _, some in requests]]
+        processed = [_losses(part, score, [some for _, some in requests])]
     return {
         "data": record.sample.fields,
         "ground_truth": part.task.truth(record.sample, part.method),
@@ -310,7 +310,7 @@ def _extract_answers(
 
 
 def _build_eval_results(part: _Part, score: Score, values: Values) -> dict[str, Any]:
-    """Return a row's values before their aggregation: for programs, which of them passed."""
+    """Return a row's values before aggregation: for programs, which of them passed."""
     programs = {name for name, one in part.metrics.items() if one.get("aggregation") == _PASS_K}
     others = {name: value for name, value in values.items() if not (programs and name.startswith(_PASSES))}
     return {**{name: list(score.passed) for name in programs}, **others}
@@ -319,7 +319,7 @@ def _build_eval_results(part: _Part, score: Score, values: Values) -> dict[str, 
 def _iterate_requests(
     part: _Part, record: SampleRecord, responses: ResponseIndex
 ) -> Iterator[tuple[Prompt, list[Any] | None]]:
-    """Yield each prompt of a method, and what came back: texts, or the log-probabilities of tokens."""
+    """Yield each prompt of a method and its output: texts, or the log-probabilities of tokens."""
     for ask in record.asks:
         if ask.track == part.method:
             response = responses.get(ask.id)
@@ -339,7 +339,7 @@ def _remove_choice(prompt: Prompt, choice: str) -> Prompt:
 
 
 def _losses(part: _Part, score: Score, tokens: Sequence[list[float] | None]) -> list[float | None]:
-    """Return what the options were compared by: less is better."""
+    """Return the values by which options were compared: lower is better."""
     if part.spec.settings["postprocess"][part.method] == NORMALISED and score.options:
         return [
             -one.sum_logprob / one.n_tokens if one.sum_logprob is not None and one.n_tokens else None

@@ -43,6 +43,6 @@ def test_an_evaluation_in_which_nothing_could_be_scored_has_failed(tmp_path: Pat
     table.write_text("question,A,B,answer\n1+1=,1,2,B\n", encoding="utf-8")
     values = RunSettings(model="mock", model_args={"fail_every": "1"}, cache=False)
     plan = EvaluationPlan((str(table),), values, dict.fromkeys(RunSettings.__struct_fields__, "default"))
-    with pytest.raises(PlanError, match=r"TEAM-014 sums gen: nothing could be scored: every row failed"):
+    with pytest.raises(PlanError, match=r"TEAM-014 sums gen: no sample could be scored: every row failed"):
         evaluate(Evaluate(plan, str(tmp_path / "run"), allow_python=()), lambda event: None)
     assert (tmp_path / "run" / "summary.json").is_file()

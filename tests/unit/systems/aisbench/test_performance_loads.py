@@ -54,7 +54,7 @@ def test_one_dataset_alone_keeps_its_name(tmp_path: Path) -> None:
 def test_presets_are_known_without_a_file() -> None:
     (load,) = loads("synthetic_gen_string")
     assert (load.name, load.items(ItemSettings()).n) == ("synthetic", 10)
-    with pytest.raises(AuthorError, match="BENCH-030 two datasets are called 'synthetic'"):
+    with pytest.raises(AuthorError, match="BENCH-030 two datasets have the name 'synthetic'"):
         loads("synthetic_gen_string", "synthetic_gen_tokenid")
     (ids,) = loads("synthetic_gen_tokenid")
     with pytest.raises(AuthorError, match=r"BENCH-021 .*names no tokenizer.*--path FOLDER"):
@@ -103,7 +103,7 @@ def test_a_traces_own_seed_counts_more(tmp_path: Path) -> None:
     path = trace(tmp_path, 0)
     (load,) = loads(write_trace(tmp_path / "t.py", path=path, random_seed=5, generated_prompts_path="x"))
     assert load.items(ItemSettings(seed=1)).describes["seed"] == 5
-    assert "prompts are made anew" in load.parts[0].notes[0]
+    assert "the seed determines the prompts" in load.parts[0].notes[0]
 
 
 def test_conversations_go_on_after_the_models_own_answers(tmp_path: Path) -> None:
@@ -127,15 +127,13 @@ def test_a_template_that_is_not_followed_is_said(tmp_path: Path) -> None:
     config = write_synthetic(tmp_path / "one.py", {"alone": STRING})
     assert loads(config)[0].parts[0].notes == ()
     edit(config, '"{question}"', '"Q: {question}"')
-    assert loads(config)[0].parts[0].notes == (
-        "alone: prompts are sent as they are made, without the template",
-    )
+    assert loads(config)[0].parts[0].notes == ("alone: generated prompts are sent without the template",)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("type=SyntheticDataset", "type=SyntheticDataset, seed=3", "seed: not followed"),
+        ("type=SyntheticDataset", "type=SyntheticDataset, seed=3", "seed: not supported"),
         ('output_column="answer"', 'output_column="answer", test_range="[:2]"', "reader_cfg.test_range"),
         (f"config={STRING!r}", "config=1", "config is 1, expected a dict"),
     ],
@@ -153,7 +151,7 @@ def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(AuthorError, match=r"BENCH-030 .*path is ''"):
         loads(config)
     config = write_trace(tmp_path / "t.py", path="x.jsonl", fixed_schedule_end_offset="soon")
-    with pytest.raises(AuthorError, match="there is no such file"):
+    with pytest.raises(AuthorError, match="this file does not exist"):
         loads(config)
 
 

@@ -106,10 +106,10 @@ def test_items_are_messages_or_texts_and_as_long_as_asked() -> None:
 @pytest.mark.parametrize(
     ("edited", "asked", "has_times", "said"),
     [
-        ({"traffic_cfg": RAMP}, PerfOptions(), False, "the ramp counts without a request_rate"),
-        ({"use_timestamp": True}, PerfOptions(), False, "says no times"),
-        ({"use_timestamp": True}, PerfOptions(), True, "when the trace says"),
-        ({"use_timestamp": True}, PerfOptions(pressure_s=1), True, "clients of --pressure"),
+        ({"traffic_cfg": RAMP}, PerfOptions(), False, "the ramp also applies without a request_rate"),
+        ({"use_timestamp": True}, PerfOptions(), False, "has no times"),
+        ({"use_timestamp": True}, PerfOptions(), True, "at the times of the trace"),
+        ({"use_timestamp": True}, PerfOptions(pressure_s=1), True, "--pressure starts clients evenly"),
         ({"stream": False}, PerfOptions(), False, "stream is off"),
     ],
 )
