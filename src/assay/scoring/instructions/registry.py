@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import Problem, Problems, listing, suggest_name
-from assay.scoring.instructions.format import (
+from assay.scoring.instructions.instruction import Instruction
+from assay.scoring.instructions.kinds import (
     AllCapitals,
     AllLowercase,
     BulletList,
@@ -34,7 +35,6 @@ from assay.scoring.instructions.format import (
     TwoResponses,
     WordCount,
 )
-from assay.scoring.instructions.instruction import Instruction
 from assay.scoring.instructions.language import ResponseLanguage
 
 INSTRUCTIONS: dict[str, type[Instruction]] = {

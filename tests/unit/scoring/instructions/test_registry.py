@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.scoring.instructions.format import KeywordsExist, NoComma, WordCount
 from assay.scoring.instructions.instruction import Instruction
+from assay.scoring.instructions.kinds import KeywordsExist, NoComma, WordCount
 from assay.scoring.instructions.registry import INSTRUCTIONS, read_rows
 
 

@@ -21,7 +21,7 @@ from assay.scoring.originals.opencompass.evaluators.evaluator import (
     to_text,
 )
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
-from assay.scoring.originals.opencompass.postprocess.chinese import split_chinese_words
+from assay.scoring.originals.opencompass.postprocess.answers import split_chinese_words
 
 
 class _MultiValueEvaluator(RowEvaluator):

@@ -234,3 +234,169 @@ JUDGED_A_OR_B = PostProcessor(
         f"{_STATED_HERE}; without one there is no answer",
     ),
 )
+
+
+_ANY_CAPITAL = re.compile("[A-Z]")
+_FIRST_LETTERS = frozenset("ABCDEFGH")
+_FIRST_ROW = re.compile("[A-D]+")
+
+
+def _find_first_capital_original(text: str) -> str:
+    return next((character for character in text if character.isupper()), "")
+
+
+def _find_first_capital(text: str) -> str | None:
+    found = _ANY_CAPITAL.search(lone_capitals(text))
+    return found[0] if found else None
+
+
+def _find_last_capital_original(text: str) -> str:
+    return _find_first_capital_original(text[::-1])
+
+
+def _find_last_capital(text: str) -> str | None:
+    return found[-1] if (found := _ANY_CAPITAL.findall(lone_capitals(text))) else None
+
+
+def _original_row(text: str) -> str:
+    found = _FIRST_ROW.search(text)
+    return found[0] if found else ""
+
+
+def _row(text: str) -> str:
+    return letters_together(lower_other_words(lower_plain_words(text), frozenset("ABCD").issuperset))
+
+
+def _find_all_capitals_original(text: str) -> str:
+    return "".join(sorted({character for character in text if character.isupper()}))
+
+
+def _find_all_capitals(text: str) -> str:
+    return "".join(sorted(set(_ANY_CAPITAL.findall(lower_other_words(lower_plain_words(text), _is_set)))))
+
+
+def _is_set(word: str) -> bool:
+    """Whether a word is one option or several, each once; abbreviations seldom keep to the first letters."""
+    return len(word) == 1 or (len(set(word)) == len(word) and _FIRST_LETTERS.issuperset(word))
+
+
+def _join_capitals_original(text: str) -> str:
+    return ", ".join(_find_all_capitals_original(text))
+
+
+def _join_capitals(text: str) -> str:
+    return ", ".join(_find_all_capitals(text))
+
+
+_SEVERAL = Difference(
+    "every capital is an option, those that begin words, too",
+    "capitals count that stand by themselves, and A to H together, each once; article and pronoun do not",
+)
+
+FIRST_CAPITAL = PostProcessor(_find_first_capital_original, _find_first_capital, NO_LETTERS)
+LAST_CAPITAL = PostProcessor(_find_last_capital_original, _find_last_capital, NO_LETTERS)
+FIRST_CAPITAL_MULTI = PostProcessor(
+    _original_row,
+    _row,
+    Difference(
+        "the first A to D is the answer, that of a word such as `Answer`, too; of `A, C` it is A alone",
+        "words that are no options do not count, and letters that follow each other are one answer: AC",
+    ),
+)
+MULTIPLE_SELECT = PostProcessor(_find_all_capitals_original, _find_all_capitals, _SEVERAL)
+SEEDBENCH_MULTIPLE_SELECT = PostProcessor(_join_capitals_original, _join_capitals, _SEVERAL)
+
+
+_ANSWER_MARK = "【答案】"
+_PHRASES = ("answer is ", "答案是")
+_GAOKAO_TAIL = 10
+"""GAOKAO-Bench looks for unmarked answers in so many last characters."""
+
+SEPARATOR = "[SEP]"
+"""Parts the marked letters from all letters in an answer to several questions."""
+
+
+def _original_hellaswag(text: str) -> str:
+    found = re.search("[A-D]", text)
+    return text if found is None else text[found.start() :]
+
+
+def _hellaswag(text: str) -> str | None:
+    found = re.search("[A-D]", lower_other_words(text, lambda word: len(word) == 1))
+    return None if found is None else text[found.start() :]
+
+
+def _last_letter(text: str) -> str:
+    return filter_letters(text, "ABCD")[-1:]
+
+
+def _find_question_letters(text: str) -> str:
+    capitals = "".join(re.findall("[A-Z]", text))
+    after_marks = (part.lstrip().lstrip(":：").lstrip() for part in text.split(_ANSWER_MARK)[1:])
+    marked = "".join(part[0] for part in after_marks if re.match("[A-Z]", part))
+    return marked + SEPARATOR + capitals
+
+
+def _find_question_letters_or_none(text: str) -> str | None:
+    found = _find_question_letters(text)
+    return None if found == SEPARATOR else found
+
+
+def _find_several_original(text: str) -> str:
+    dense = "".join(text.split())
+    at = dense.find(_ANSWER_MARK)
+    return filter_letters(dense[at:] if at > 0 else dense[-_GAOKAO_TAIL:], "ABCD")
+
+
+def _find_several(text: str) -> str:
+    _, mark, tail = text.partition(_ANSWER_MARK)
+    if not mark:
+        return filter_letters("".join(text.split())[-_GAOKAO_TAIL:], "ABCD")
+    return letters_together(tail)
+
+
+def _find_five_of_seven(text: str) -> str:
+    return filter_letters(text, "ABCDEFG")[:5]
+
+
+def _find_stated_letter(text: str) -> str:
+    for phrase in _PHRASES:
+        for part in text.split(phrase)[1:]:
+            if stated := filter_letters(part.split("\n")[0], "ABCDEFG"):
+                return stated[0]
+    return filter_letters(text, "ABCDEF")[:1]
+
+
+def _every_letter(text: str) -> str:
+    return filter_letters(text, "ABCDEF")
+
+
+HELLASWAG = PostProcessor(
+    _original_hellaswag,
+    _hellaswag,
+    Difference(
+        f"{INSIDE_WORDS.original}; a text without a letter is an answer as it stands",
+        f"{INSIDE_WORDS.here}; a text without a letter is no answer",
+    ),
+)
+GAOKAO_SINGLE = PostProcessor(_last_letter, one_letter(_last_letter), INSIDE_WORDS)
+GAOKAO_QUESTIONS = PostProcessor(
+    _find_question_letters,
+    several_letters(_find_question_letters_or_none, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+    INSIDE_WORDS,
+)
+GAOKAO_SEVERAL = PostProcessor(
+    _find_several_original,
+    several_letters(_find_several, "ABCD"),
+    Difference(
+        f"{INSIDE_WORDS.original}; the mark 【答案】 is not seen at the beginning of a text, and all "
+        "letters after it belong to the answer, those of an explanation too",
+        f"{INSIDE_WORDS.here}; the mark is seen anywhere, and the letters that follow it together are the "
+        "answer",
+    ),
+)
+GAOKAO_FIVE_OF_SEVEN = PostProcessor(
+    _find_five_of_seven, several_letters(_find_five_of_seven, "ABCDEFG"), INSIDE_WORDS
+)
+AGIEVAL_SINGLE = PostProcessor(_find_stated_letter, one_letter(_find_stated_letter), INSIDE_WORDS)
+AGIEVAL_SEVERAL = PostProcessor(_every_letter, several_letters(_every_letter, "ABCDEF"), INSIDE_WORDS)

@@ -239,3 +239,94 @@ SCIBENCH = PostProcessor(
         "boxes and numbers stay whole; a text that states no answer and has no number holds none",
     ),
 )
+
+
+_FINAL = re.compile(r"#### (-?[0-9.,]+)")
+_PLAIN_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def _cut_after_last_equals(text: str) -> str:
+    return text.strip().rpartition("=")[2].strip()
+
+
+def _strip_number_marks(word: str) -> str:
+    """Return a number's word without its dollar, its commas and the full stop behind it."""
+    return word.strip("$").replace(",", "").rstrip(".")
+
+
+def _find_calculated(text: str) -> str | None:
+    """Return the first word after the last calculation, in GSM8K's way of writing one, or None."""
+    for mark in (">>", "="):
+        if mark in text and (words := text.rpartition(mark)[2].split()):
+            return _strip_number_marks(words[0])
+    return None
+
+
+def _find_ultraeval_gsm8k_original(text: str) -> str:
+    if final := _FINAL.search(text):
+        return final[1].replace(",", "")
+    if (result := _find_calculated(text)) is not None:
+        return result.strip()
+    words = text.split()
+    return next((word for word in reversed(words) if word.isdigit()), words[0] if words else text.strip())
+
+
+def _find_ultraeval_gsm8k(text: str) -> str | None:
+    if final := _FINAL.search(text):
+        return _strip_number_marks(final[1])
+    if (result := _find_calculated(text)) is not None:
+        return result.strip()
+    return next(
+        (word for word in map(_strip_number_marks, reversed(text.split())) if _PLAIN_NUMBER.fullmatch(word)),
+        None,
+    )
+
+
+ARITHMETIC = make_unchanged(_cut_after_last_equals)
+ULTRAEVAL_GSM8K = PostProcessor(
+    _find_ultraeval_gsm8k_original,
+    _find_ultraeval_gsm8k,
+    Difference(
+        "where nothing else is found, the last word of digits alone is the answer, else the first word of "
+        "the text; a full stop behind `#### 18.` stays",
+        "such a word may have a sign, a dollar, commas, decimals and a full stop; without one there is no "
+        "answer; the full stop goes",
+    ),
+)
+
+
+_N = r"\s*(-?\d+(?:\.\d+)?)\s*"
+_BOX_NUMBERS = re.compile(rf"\[{_N},{_N},{_N},{_N}\]")
+_WHOLE_NUMBERS = re.compile(r"\[([\d\s,]+)\]")
+_NO_BOX = str([0.0] * 4)
+_NO_POINTS = "[]"
+
+
+def _box(text: str) -> str | None:
+    found = _BOX_NUMBERS.search(text)
+    return str([float(number) for number in found.groups()]) if found else None
+
+
+def _original_box(text: str) -> str:
+    return _box(text) or _NO_BOX
+
+
+def _points(text: str) -> str | None:
+    lists = _WHOLE_NUMBERS.finditer(text)
+    return next((one[0] for one in lists if all(part.strip().isdigit() for part in one[1].split(","))), None)
+
+
+def _original_points(text: str) -> str:
+    return _points(text) or _NO_POINTS
+
+
+REFCOCO_BOX = PostProcessor(
+    _original_box,
+    _box,
+    Difference(f"without a box the answer is `{_NO_BOX}`", "without a box there is no answer"),
+)
+POINTS = PostProcessor(
+    _original_points,
+    _points,
+    Difference(f"without a list the answer is `{_NO_POINTS}`", "without a list there is no answer"),
+)

@@ -1,4 +1,4 @@
-"""Instructions about the form of a response: bullets, highlights, sections, JSON, a title, fixed answers."""
+"""The 24 kinds of IFEval instructions other than the response language, which is in `language.py`."""
 
 from __future__ import annotations
 
