@@ -7,7 +7,7 @@ Conventions: intervals are two-sided; `level` is their coverage; a standard erro
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
@@ -125,39 +125,9 @@ def _spread(around_mean: float, around_zero: float) -> float:
     return around_mean if around_mean > _ROUNDING * around_zero else 0.0
 
 
-def mean_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Return mean ± t s/sqrt(n), t being Student's with n - 1 degrees of freedom.
-
-    For values that are not just 0 and 1. One value has no interval.
-    """
-    return RunningMean.of(values).student(level)
-
-
-def clustered_stderr(values: Sequence[float], clusters: Sequence[Hashable]) -> float | None:
-    """Return the cluster-robust standard error of the mean.
-
-    sqrt(G / (G - 1) · sum over clusters of (sum of residuals)^2) / n, with G clusters. With one value per
-    cluster it is the simple standard error. None with fewer than two clusters, where it would be 0 whatever
-    the data.
-    """
-    if len(values) != len(clusters):
-        raise ValueError(f"{len(values)} values but {len(clusters)} clusters")
-    running = RunningMean()
-    for value, cluster in zip(values, clusters, strict=True):
-        running.add(value, cluster)
-    return running.clustered_stderr()
-
-
 def few_clusters_factor(n_clusters: int) -> float:
     """Return G / (G - 1): residuals around an estimated mean are too small, the more so with few clusters."""
     return n_clusters / (n_clusters - 1)
-
-
-def micro(parts: Iterable[Estimate]) -> Estimate:
-    """Return the mean over all samples of all groups: weights w_i = n_i / n, SE = sqrt(sum w_i^2 se_i^2)."""
-    known = [part for part in parts if part.value is not None and part.n]
-    n = sum(part.n for part in known)
-    return weighted_sum([(part.n / n, part) for part in known], n)
 
 
 def macro(parts: Iterable[Estimate]) -> Estimate:
@@ -286,7 +256,12 @@ class RunningMean:
         )
 
     def clustered_stderr(self) -> float | None:
-        """Return the cluster-robust standard error; see the function of the same name."""
+        """Return the cluster-robust standard error of the mean.
+
+        sqrt(G / (G - 1) · sum over clusters of (sum of residuals)^2) / n, with G clusters. With one value per
+        cluster it equals the simple standard error. None with fewer than two clusters, where it would be 0
+        for any data.
+        """
         if self.n_clusters < 2:
             return None
         mean = self.total / self.n

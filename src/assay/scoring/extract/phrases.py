@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -138,8 +138,3 @@ def _particle(body: str, match: re.Match[str]) -> str | None:
     if turkish := _TURKISH_END.match(body, end):
         return turkish[0]
     return None if _POSSESSIVE.match(body, end) else ""
-
-
-def spellings_of(targets: Sequence[str]) -> tuple[str, ...]:
-    """Return the phrases as they are looked for."""
-    return compile_phrases(tuple(targets)).spellings

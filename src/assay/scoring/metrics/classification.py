@@ -32,29 +32,6 @@ def macro_f1(predictions: Sequence[Hashable], references: Sequence[Hashable]) ->
     return math.fsum(scores.values()) / len(scores)
 
 
-def micro_f1(predictions: Sequence[Hashable], references: Sequence[Hashable]) -> float:
-    """Return F1 over all decisions together: with one label per row, the share that is right."""
-    right, predicted, _ = _count_classes(predictions, references)
-    return right.total() / predicted.total()
-
-
-def one_against_rest(
-    predictions: Sequence[Hashable], references: Sequence[Hashable], classes: Sequence[Hashable]
-) -> float:
-    """Return the mean over classes of the share of rows where "is it this class?" was answered right.
-
-    Rises towards 1 with the number of classes, since most rows are rightly not of most classes. Some systems
-    call it F1 over several classes.
-    """
-    pairs = list(zip(predictions, references, strict=True))
-    if not pairs or not classes:
-        raise ValueError("expected at least one prediction and one class")
-    agreed = sum(
-        (prediction == name) == (reference == name) for prediction, reference in pairs for name in classes
-    )
-    return agreed / (len(pairs) * len(classes))
-
-
 def matthews(predictions: Sequence[Hashable], references: Sequence[Hashable]) -> float:
     """Return Matthews' correlation for any number of classes, -1 to 1.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
 ValueT = TypeVar("ValueT", bound=Hashable)
@@ -48,13 +48,6 @@ def _chance_of_at_least(n: int, c: int, k: int, wanted: int) -> float:
     """Return the chance that k drawn from n, of which c are right, hold at least `wanted` right ones."""
     ways = sum(math.comb(c, right) * math.comb(n - c, k - right) for right in range(wanted, min(c, k) + 1))
     return ways / math.comb(n, k)
-
-
-def avg_at_k(scores: Sequence[float], k: int) -> float:
-    """Return the mean of the first k samples' scores."""
-    if not 1 <= k <= len(scores):
-        raise ValueError(f"avg@{k} cannot be taken of {len(scores)} samples: it needs 1 <= k <= n")
-    return math.fsum(scores[:k]) / k
 
 
 def majority(values: Iterable[ValueT]) -> ValueT:

@@ -44,17 +44,6 @@ def sentence_bleu(prediction: str, references: Sequence[str], *, tokenize: str =
     return float(BLEU(tokenize=tokenize, effective_order=True).sentence_score(prediction, references).score)
 
 
-def bleu_up_to(order: int, prediction: str, references: Sequence[str]) -> float:
-    """Return BLEU of one sentence from n-grams of 1 to `order` words, 0 to 100, not smoothed.
-
-    0 when any order has no match, so also for a sentence of fewer than `order` words.
-    """
-    from sacrebleu.metrics import BLEU
-
-    metric = BLEU(max_ngram_order=order, smooth_method="none", effective_order=False)
-    return add_rows(CorpusCounts(metric), [prediction], [references]).value()
-
-
 def chrf(predictions: Sequence[str], references: References, *, word_order: int = 0) -> float:
     """Return chrF over a corpus, 0 to 100; chrF++ with `word_order` 2."""
     return add_rows(chrf_counts(word_order=word_order), predictions, references).value()

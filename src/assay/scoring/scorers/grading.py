@@ -168,15 +168,6 @@ def name_metric(match: str) -> str:
     return "accuracy" if match == "stated" else match
 
 
-def is_right_answer(text: str, targets: Sequence[str], question: str = "") -> bool:
-    """Whether a reply states one of the right answers."""
-    grader = AnswerGrader()
-    try:
-        return grader.grade(text, targets, question).value == 1.0
-    finally:
-        grader.close()
-
-
 def _grade_number(found: Extraction, targets: Sequence[str]) -> GradedAnswer:
     is_right = found.answer is not None and any(numbers_equal(found.answer, one) for one in targets)
     return GradedAnswer(found, float(is_right), {})
