@@ -106,7 +106,7 @@ _VALUE = (
     r"|exacte?|wahr|richtig|korrekt"
     r"|verdadeir[oa]|corret[oa]|ver[oa]|corrett[oa]|верн[оаы]|правда|صحيحة?|doğru|totta)"
     r"|(?P<no>false|incorrect|wrong|inaccurate|untrue|no|negative|fals[oa]|incorrect[oa]|fau(?:x"
-    r"|sse)|falsch|unwahr|incorret[oa]|невернo?"
+    r"|sse)|falsch|unwahr|incorret[oa]|неверн[оаы]"
     r"|ложь|خاطئة?|yanlış)"
 )
 _STATEMENT = re.compile(

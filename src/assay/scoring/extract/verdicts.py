@@ -36,11 +36,6 @@ _ALSO_DENIED = re.compile(
     r"(?:ни\s+|ni\s+|option\s+|не\s+)?[\s(（\[\"'“‘*_]*",
     re.IGNORECASE,
 )
-_OTHERS = re.compile(
-    r"(?:\b(?:all|the)\s+(?:the\s+|of\s+the\s+)?(?:other|others|rest|remaining)\b[^.\n]{0,30}\b(?:wrong|incorrect|false|eliminated)"
-    r"|其他(?:选项)?(?:都|均)(?:不|错))",
-    re.IGNORECASE,
-)
 _ORDINALS: dict[str, int] = {
     word: index
     for index, words in enumerate(
