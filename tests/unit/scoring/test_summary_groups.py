@@ -104,7 +104,7 @@ def test_the_error_of_an_average_is_that_of_independent_tasks(values: list[float
 def test_a_task_that_is_lacking_is_told_and_the_group_has_no_value() -> None:
     grouped = build_group_metrics([metric("a", 0.5), metric("b", None)], [group("a", "b", "c", ("a", "f1"))])
     assert grouped.metrics == ()
-    assert "3 of 4 subsets are not there: 'b', 'c', 'a@f1'" in grouped.notes[0]
+    assert "3 of 4 subsets are missing: 'b', 'c', 'a@f1'" in grouped.notes[0]
 
 
 def test_a_group_of_other_tasks_is_passed_over() -> None:

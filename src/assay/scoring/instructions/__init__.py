@@ -1,1 +1,1 @@
-"""Instructions that code can verify: the 25 kinds of IFEval (Zhou et al., 2023), read strictly or loosely."""
+"""Instructions that code can verify: the 25 kinds of IFEval (Zhou et al., 2023), strict and loose."""

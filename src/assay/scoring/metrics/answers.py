@@ -1,4 +1,4 @@
-"""Em and F1: free answers against one or several references, as SQuAD, CoQA, QuAC and DROP count them."""
+"""Em and F1: free answers against one or several references, as SQuAD, CoQA and QuAC count them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _DROPPED = (*ARTICLES, "and")
 def answer_form(text: str) -> str:
     """Return SQuAD's form of an answer without `and`, so that `salt and pepper` equals `salt pepper`.
 
-    SQuAD itself keeps `and`. LLMBox drops it, and its published numbers rest on that, so it stays.
+    SQuAD itself keeps `and`. LLMBox drops it, and its published numbers depend on that.
     """
     return squad_form(text, dropped=_DROPPED)
 
 
 def combine_references(scores: Sequence[float], strategy: Strategy = "max") -> float:
-    """Return what several references make together.
+    """Return the combined score over several references.
 
-    `max` takes the best. `leave_one_out` is CoQA's: the mean over all ways to leave one reference out of
-    the best of the others, which is (best · (n - 1) + second best) / n. One reference counts as it is.
+    `max` takes the best. `leave_one_out` is CoQA's: the mean, over all ways to leave one reference out, of
+    the best of the others, which is (best · (n - 1) + second best) / n. A single reference counts as it is.
     """
     if strategy == "max" or len(scores) == 1:
         return max(scores)
@@ -41,7 +41,7 @@ def combine_references(scores: Sequence[float], strategy: Strategy = "max") -> f
 
 
 class Em(ListMetric):
-    """The share of predictions that equal a reference once both are in `answer_form`, in percent.
+    """The percentage of predictions that equal a reference after both are converted by `answer_form`.
 
     A row's reference is a text or a list of acceptable texts. The form drops `and`, as the original does.
     """
@@ -51,7 +51,7 @@ class Em(ListMetric):
     def __init__(self, *, multiref_strategy: Strategy = "max") -> None:
         check_option(self, "multiref_strategy", multiref_strategy, _STRATEGIES)
         self.multiref_strategy: Strategy = multiref_strategy
-        """How several references count together."""
+        """How several references are combined."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `EM`."""
@@ -66,8 +66,8 @@ class Em(ListMetric):
 class F1(ListMetric):
     """The mean F1 between the words of predictions and references, in percent.
 
-    With `normalize_level="token"` a word that is all article or punctuation stays in the bag as an empty
-    word, as in the original; `text` and `both` take such words out before they are parted.
+    With `normalize_level="token"`, a word that is only an article or punctuation stays in the bag as an empty
+    word, as in the original; `text` and `both` remove such words before the text is split.
     """
 
     scale: ClassVar[float] = 100.0
@@ -86,18 +86,18 @@ class F1(ListMetric):
         check_option(self, "normalize_level", normalize_level, ("token", "text", "both"))
         check_option(self, "align_bag", align_bag, ("counter", "set"))
         self.multiref_strategy: Strategy = multiref_strategy
-        """How several references count together."""
+        """How several references are combined."""
         self.word_tokenize = WORDS_BY[word_tokenize]
-        """How words are parted: `nltk` (Penn Treebank), `split` (white space), `regex` (space and hyphen),
+        """How words are split: `nltk` (Penn Treebank), `split` (white space), `regex` (space and hyphen),
         `unicode` (words of any script, each Chinese and Japanese character one)."""
         self.normalizes_text = normalize_level in ("text", "both")
         self.normalizes_words = normalize_level in ("token", "both")
         self.counts_repeats = align_bag == "counter"
-        """Whether a word that stands twice counts twice."""
+        """Whether a repeated word counts as often as it occurs."""
         self.force_number_match = force_number_match
-        """Whether a reference of numbers alone, none of which the prediction has, is worth 0.
+        """Whether a reference of only numbers, none of which the prediction contains, scores 0.
 
-        So LLMBox defines it, and so it never changes a score: bags that share nothing are worth 0 anyway.
+        This is LLMBox's definition, and it never changes a score: bags without shared words score 0 anyway.
         """
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
@@ -122,11 +122,11 @@ class F1(ListMetric):
 
 
 Spans = tuple[str, ...]
-"""One acceptable answer: its spans; a number or a date is a single one."""
+"""One acceptable answer: its spans; a number or a date is a single span."""
 
 
 def get_answers(doc: Mapping[str, Any]) -> list[Spans]:
-    """Return the acceptable answers of a DROP row, each once, the main one first.
+    """Return the acceptable answers of a DROP row without duplicates, the main one first.
 
     Reads `answer` (number, date, spans) and `validated_answers`, in which each of the three is a list.
     """

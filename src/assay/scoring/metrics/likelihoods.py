@@ -31,6 +31,6 @@ def _read_finite(prediction: Any, _: Any) -> float:
     if not math.isfinite(value):
         raise Misfit(
             f"the prediction is {prediction!r}; expected a finite number",
-            "give PPL to a dataset whose texts are scored by likelihood, without empty texts",
+            "use PPL only for datasets whose texts are scored by likelihood, without empty texts",
         )
     return value

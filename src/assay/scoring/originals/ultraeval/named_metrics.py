@@ -57,6 +57,7 @@ def _read_metric(display: str, said: dict[str, Any], known: Mapping[str, Callabl
         if name not in options:
             expected = f"one of {listing(options)}" if options else "none"
             raise ValueError(
-                f"the metric {type_!r} has no option {name!r}{suggest_name(name, options)}; expected {expected}"
+                f"the metric {type_!r} has no option {name!r}{suggest_name(name, options)}; "
+                f"expected {expected}"
             )
     return NamedMetric(display, type_, said, aggregation)

@@ -480,7 +480,7 @@ def test_without_a_judge_it_is_an_error() -> None:
         ({"metrics": EXACT, "postprocess": {"options": "AB"}}, 'has no "type"'),
         ({"metrics": EXACT, "postproces": ""}, "did you mean 'postprocess'?"),
         ({"metrics": {"a": {"type": "bleu", "tokeniser": "13a"}}}, "(did you mean 'tokenizer'?)"),
-        ({"metrics": {"a": {"type": "bleu", "tokenizer": "13b"}}}, "there is no tokenizer '13b'"),
+        ({"metrics": {"a": {"type": "bleu", "tokenizer": "13b"}}}, "unknown tokenizer '13b'"),
         ({"metrics": {"a": {"type": "chrf", "order": 1}}}, "no option 'order'; expected none"),
         ({"metrics": {"a": {"type": "rouge", "n_gram": "3"}}}, "n_gram='3'"),
         ({"metrics": {"a": {"type": "rouge", "index": "x"}}}, "index='x'"),
