@@ -160,7 +160,7 @@ def test_a_harmonic_mean_with_a_zero_is_told() -> None:
 
 def test_a_group_that_is_called_like_a_task_is_left_out_and_told() -> None:
     grouped = build_group_metrics([metric("a", 0.5)], [group("a", name="a")])
-    assert (grouped.metrics, "has this name" in grouped.notes[0]) == ((), True)
+    assert (grouped.metrics, "has the same name" in grouped.notes[0]) == ((), True)
 
 
 def test_a_metric_that_all_members_have_is_told_of_the_group_too() -> None:

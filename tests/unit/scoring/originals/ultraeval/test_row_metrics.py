@@ -474,8 +474,8 @@ def test_without_a_judge_it_is_an_error() -> None:
     [
         ({"metrics": {"a": {"type": "exact_mach"}}}, "(did you mean 'exact_match'?); expected one of"),
         ({"metrics": {"a": {}}}, "'a' has no type"),
-        ({"metrics": {}}, "no metric is named"),
-        ({"metrics": EXACT, "postprocess": "gsm8"}, "there is no post-processor 'gsm8'"),
+        ({"metrics": {}}, "no metric is configured"),
+        ({"metrics": EXACT, "postprocess": "gsm8"}, "unknown post-processor 'gsm8'"),
         ({"metrics": EXACT, "postprocess": LETTERS | {"cushon": False}}, "did you mean 'cushion'?"),
         ({"metrics": EXACT, "postprocess": {"options": "AB"}}, 'has no "type"'),
         ({"metrics": EXACT, "postproces": ""}, "did you mean 'postprocess'?"),
@@ -484,7 +484,7 @@ def test_without_a_judge_it_is_an_error() -> None:
         ({"metrics": {"a": {"type": "chrf", "order": 1}}}, "no option 'order'; expected none"),
         ({"metrics": {"a": {"type": "rouge", "n_gram": "3"}}}, "n_gram='3'"),
         ({"metrics": {"a": {"type": "rouge", "index": "x"}}}, "index='x'"),
-        ({"metrics": {"a": {"type": "f1_score", "aggregation": "max"}}}, "there is no aggregation 'max'"),
+        ({"metrics": {"a": {"type": "f1_score", "aggregation": "max"}}}, "unknown aggregation 'max'"),
         ({"metrics": {"a": {"type": "f1_score", "aggregation": "pass_k"}}}, "pass_k counts programs"),
     ],
 )

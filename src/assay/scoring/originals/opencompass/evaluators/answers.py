@@ -1,4 +1,4 @@
-"""Short free answers against one or several right ones: exact match, one contained, F1 of words."""
+"""Short free answers against one or several targets: exact match, containment, F1 of words."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from assay.scoring.scorers.grading import AnswerGrader
 _STATED = re.compile(r"answer\s*:\s*([^\n]+)", re.IGNORECASE)
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 _ORIGINAL_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation.replace(chr(92), ''))}]")
-"""Without the backslash, which escapes its neighbour in the original's pattern."""
+"""Without the backslash, which escapes the next character in the original's pattern."""
 _NUMBERS = "`general` cuts numbers (3.14 is 3) and makes nothing of the answer A"
 _NUMBERS_HERE = "`general` as it is corrected leaves numbers and the answer A whole"
 
 
 class _ShortAnswerEvaluator(RowEvaluator):
-    """Compares answers in the form that the post-processor `general` gives them."""
+    """Compares answers after the post-processor `general`."""
 
     def _shorten(self, text: str) -> str:
         return POSTPROCESSORS["general"](text, self.is_faithful) or ""
 
 
 class EMEvaluator(_ShortAnswerEvaluator):
-    """The share of answers that equal a right one, as it stands or in the form of `general`."""
+    """The percentage of answers that equal a target, as written or after `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
         f"{_NUMBERS}; a right answer that is one text is read as a list of its characters",
@@ -47,7 +47,7 @@ class EMEvaluator(_ShortAnswerEvaluator):
     metric = correct_by = "score"
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for a right answer."""
+        """Return 1 for a correct answer."""
         golds = list(gold_text(row)) if self.is_faithful and isinstance(row.gold, str) else gold_texts(row)
         answer = self._shorten(to_text(prediction))
         if not answer and not self.is_faithful:
@@ -56,7 +56,7 @@ class EMEvaluator(_ShortAnswerEvaluator):
 
 
 class LEvalEMEvaluator(_ShortAnswerEvaluator):
-    """The share of answers that contain the right one."""
+    """The percentage of answers that contain the target."""
 
     difference: ClassVar[Difference | None] = Difference(
         f"{_NUMBERS}; a right answer inside a longer word or number counts (1 in 10); of several runs the "
@@ -65,7 +65,7 @@ class LEvalEMEvaluator(_ShortAnswerEvaluator):
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 if the answer contains the right one."""
+        """Return 1 if the answer contains the target."""
         text, gold = to_text(prediction), gold_text(row)
         if self.is_faithful:
             answer = self._shorten(text)
@@ -74,24 +74,24 @@ class LEvalEMEvaluator(_ShortAnswerEvaluator):
 
 
 class _QuizEvaluator(_ShortAnswerEvaluator):
-    """Questions of a quiz: what follows a mark in the first line, in lower case, contains a right answer."""
+    """Quiz questions: the text after a marker in the first line, in lower case, contains a target."""
 
     has_details: ClassVar[bool] = True
     metric = correct_by = "score"
     marks: ClassVar[tuple[str, ...]] = ("answer is",)
-    """What stands before an answer; the last of each counts, one after the other."""
+    """The markers before an answer, applied in turn; the last occurrence of each counts."""
     is_whole: ClassVar[bool] = False
-    """Whether the answer must be the right one, and not only contain it."""
+    """Whether the answer must equal the target, not only contain it."""
     keeps_blank_start: ClassVar[bool] = False
     """Whether, in the original, a line break before the answer leaves nothing."""
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 if the answer is, or contains, a right one."""
+        """Return 1 if the answer equals, or contains, a target."""
         answer = self._answer(to_text(prediction))
         golds = [self._shorten(gold).lower() for gold in gold_texts(row)]
         if self.is_faithful:
             return float(any(self._fits(gold, answer) for gold in golds))
-        # A right answer of which nothing is left would be in every answer.
+        # A target that normalizes to nothing would be in every answer.
         return float(any(gold and self._fits(gold, answer) for gold in golds))
 
     def _answer(self, text: str) -> str:
@@ -113,7 +113,7 @@ _BY_THEMSELVES = f"{_NUMBERS_HERE}; a right answer must stand by itself"
 
 
 class TriviaQAEvaluator(_QuizEvaluator):
-    """TriviaQA: the share of answers that contain a right one."""
+    """TriviaQA: the percentage of answers that contain a target."""
 
     difference: ClassVar[Difference | None] = Difference(
         f"{_INSIDE_WORDS}; what follows the last `a:` counts, also in `data: ...`",
@@ -123,13 +123,13 @@ class TriviaQAEvaluator(_QuizEvaluator):
 
 
 class NQEvaluator(_QuizEvaluator):
-    """Natural Questions: the share of answers that contain a right one."""
+    """Natural Questions: the percentage of answers that contain a target."""
 
     difference: ClassVar[Difference | None] = Difference(_INSIDE_WORDS, _BY_THEMSELVES)
 
 
 class SQuAD20Evaluator(_QuizEvaluator):
-    """SQuAD 2.0: the share of answers that equal a right one, in the form of `general`."""
+    """SQuAD 2.0: the percentage of answers that equal a target after `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
         f"{_NUMBERS}; a line break before the answer leaves nothing; of several runs the last alone counts",
@@ -141,9 +141,9 @@ class SQuAD20Evaluator(_QuizEvaluator):
 
 
 class DropOpenAIEvaluator(RowEvaluator):
-    """DROP as simple-evals counts it: answer and right answer contain one another in SQuAD's form.
+    """DROP as simple-evals counts it: answer and target contain one another in SQuAD's form.
 
-    A row's right answers stand in one text with `|` between them.
+    A row's targets are in one text, separated by `|`.
     """
 
     difference: ClassVar[Difference | None] = Difference(
@@ -153,7 +153,7 @@ class DropOpenAIEvaluator(RowEvaluator):
     has_details: ClassVar[bool] = True
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 if the stated answer, or the whole text, fits a right one."""
+        """Return 1 if the stated answer, or the whole text, matches a target."""
         text = to_text(prediction)
         stated = _STATED.search(text)
         answer = squad_form(stated[1] if stated else text)
@@ -168,12 +168,12 @@ class DropOpenAIEvaluator(RowEvaluator):
 
 
 def _has_words(text: str, part: str) -> bool:
-    """Whether words stand in a text one after the other, none of them cut."""
+    """Whether whole words occur in a text one after the other."""
     return f" {part} " in f" {text} "
 
 
 class LambadaEvaluator(_ShortAnswerEvaluator):
-    """LAMBADA: the share of continuations whose first word is the right one."""
+    """LAMBADA: the percentage of continuations whose first word is correct."""
 
     difference: ClassVar[Difference | None] = Difference(
         "of several runs the last alone counts; a continuation that begins with a mark such as a quote has "
@@ -182,7 +182,7 @@ class LambadaEvaluator(_ShortAnswerEvaluator):
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right word."""
+        """Return 1 for the correct word."""
         text = to_text(prediction).strip()
         if not self.is_faithful:
             text = text.lstrip(string.punctuation + string.whitespace)
@@ -193,7 +193,7 @@ class LambadaEvaluator(_ShortAnswerEvaluator):
 
 
 class SquadEvaluator(RowEvaluator):
-    """SQuAD's F1 between the words of the first line and of the right answer."""
+    """SQuAD's F1 between the words of the first line and of the target."""
 
     difference: ClassVar[Difference | None] = Difference(
         "the value has no name, which ends the evaluation (here it is `f1`); one right answer is known; a "
@@ -208,12 +208,12 @@ class SquadEvaluator(RowEvaluator):
         text = to_text(prediction)
         words = squad_form((text if self.is_faithful else text.strip()).split("\n")[0]).split()
         golds = [gold_text(row)] if self.is_faithful else gold_texts(row)
-        # Two texts without words share nothing in SQuAD's script.
+        # In SQuAD's script, two texts without words share nothing.
         return max(bag_f1(words, squad_form(gold).split()) if words else 0.0 for gold in golds)
 
 
 class FreeAnswerEvaluator(RowEvaluator):
-    """Assay's own: the share of replies that state a right answer, as tables without options are scored."""
+    """Assay's own: the percentage of replies that state a target, as tables without options are scored."""
 
     has_details: ClassVar[bool] = True
 
@@ -223,5 +223,5 @@ class FreeAnswerEvaluator(RowEvaluator):
             return super().__call__(predictions, references)
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 where the reply states a right answer: a number, yes or no, a formula or a text."""
+        """Return 1 if the reply states a target: a number, yes or no, a formula or a text."""
         return self._grader.grade(to_text(prediction), gold_texts(row)).value

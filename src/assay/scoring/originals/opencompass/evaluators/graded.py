@@ -17,7 +17,7 @@ from assay.scoring.originals.opencompass.evaluators.judged import JudgeEvaluator
 from assay.scoring.originals.opencompass.evaluators.readings import make_by_name
 
 BuildQuestions = Callable[[EvaluatedRow, Any], Sequence[Question]]
-"""Returns what to ask about a row's prediction; may raise Unaskable."""
+"""Returns the questions about a row's prediction; may raise Unaskable."""
 RATING = Difference(
     "the first `Rating: [[7]]` is the grade, whatever its number; a row without one is left out unseen",
     "the last grade that the reply states, from 1 to 10; a row without one is failed, left out and counted",
@@ -48,11 +48,11 @@ GRADE_READINGS: Mapping[str, Callable[..., GradeReading]] = {
     "mtbench": _mt_bench,
     "mtbench_postprocess": _mt_bench,
 }
-"""Makers of gradings by the originals' names."""
+"""Factories of grade readings by the originals' names."""
 
 
 def make_grade_reading(name: str, *, is_faithful: bool = False) -> GradeReading:
-    """Return how grades are read under a name; an unknown name is an error."""
+    """Return the grade reading with this name; an unknown name is an error."""
     return make_by_name("reading of grades", GRADE_READINGS, name, None, is_faithful=is_faithful)
 
 

@@ -1,4 +1,4 @@
-"""Answers to problems of mathematics: numbers, LaTeX by text, and formulas by their value."""
+"""Answers to math problems: numbers, LaTeX by text, and formulas by value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from assay.scoring.sandbox import Limits, Protections, Sandbox, Status
 
 _TOLERANCE = 1e-6
 _COMPARES = "assay.scoring.originals.opencompass.evaluators.verify_formulas"
-"""What compares two formulas, inside the sandbox."""
+"""The module that compares two formulas, inside the sandbox."""
 _NO_GOLD = "no gold"
 _SECONDS = 10.0
 _MEMORY_MIB = 2048
@@ -32,7 +32,7 @@ _PACKAGES = ("math_verify", "latex2sympy2_extended")
 
 
 class Gsm8kEvaluator(RowEvaluator):
-    """The share of answers that are the right number."""
+    """The percentage of answers that are the correct number."""
 
     difference: ClassVar[Difference | None] = Difference(
         "the right answer must be a whole number without commas of thousands, and so must an answer be "
@@ -42,7 +42,7 @@ class Gsm8kEvaluator(RowEvaluator):
     has_details: ClassVar[bool] = True
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right number, or the same text."""
+        """Return 1 for the correct number, or the same text."""
         text, gold = to_text(prediction), gold_text(row)
         if self.is_faithful:
             return float(text == gold or _is_near_integer(text, gold))
@@ -62,7 +62,7 @@ def _same_number(text: str, gold: str) -> bool:
 
 
 class MATHEvaluator(RowEvaluator):
-    """The share of answers that are written as the right one is, once both are in a normal form."""
+    """The percentage of answers with the same normalized text as the target."""
 
     difference: ClassVar[Difference | None] = Difference(
         "18.0 is not 18 (under `faithful`, v2 takes 0.5 for 1/2 all the same), and what MATH's script "
@@ -84,7 +84,7 @@ class MATHEvaluator(RowEvaluator):
         self._version: Version = version
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right answer."""
+        """Return 1 for a correct answer."""
         text, gold = to_text(prediction), str(require_gold(row))
         if not text.strip() and not self.is_faithful:
             return 0.0
@@ -97,10 +97,10 @@ class _VerifyResult(NamedTuple):
 
 
 class MATHVerifyEvaluator(Evaluator):
-    r"""The share of answers whose formula has the value of the right one, by the package math-verify.
+    r"""The percentage of answers whose formula has the value of the target, by math-verify.
 
-    The formula of an answer stands in a box, else behind words that call it the answer. Formulas are read and
-    compared in the sandbox: what a model wrote may take for ever, or all memory.
+    The formula of an answer is in a box, or follows words that announce the answer. Formulas are parsed and
+    compared in the sandbox: a model's output may take unlimited time or memory.
     """
 
     scale: ClassVar[float] = 100.0
@@ -117,7 +117,7 @@ class MATHVerifyEvaluator(Evaluator):
         if any(find_spec(package) is None for package in _PACKAGES):
             raise missing_requirement(self, "the package math-verify", "pip install 'assay-eval[math]'")
         self.protections: Protections | None = None
-        """What the sandbox of the latest call protected from."""
+        """The sandbox protections of the latest call."""
         self._n_late = 0
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -134,8 +134,8 @@ class MATHVerifyEvaluator(Evaluator):
         return self._mean("accuracy", [float(one.is_right) for one in judged])
 
     def notes(self) -> Sequence[str]:
-        """Say how formulas were compared, and how many could not be."""
-        late = f"{self._n_late:,} answers were not compared within {_SECONDS:g} s, and count as not right"
+        """Return notes: how formulas were compared, and how many could not be."""
+        late = f"{self._n_late:,} answers could not be compared within {_SECONDS:g} s and count as wrong"
         ran = () if self.protections is None else (f"formulas were compared in a {self.protections}",)
         return (*ran, late) if self._n_late else ran
 

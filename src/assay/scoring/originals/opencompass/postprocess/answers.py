@@ -1,4 +1,4 @@
-"""Short answers in running text: what follows "the answer is", the first line, the first word."""
+"""Short answers in a reply: after "the answer is", in the first line, or the first word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _THEOREM_MARK = re.compile(r"answer is (\S+)")
 
 
 def _cut_after_last(text: str, mark: str) -> str:
-    """Return what follows the last of a mark, or the text as it is."""
+    """Return the text after the last occurrence of a marker, or the whole text."""
     return text.rpartition(mark)[2].strip() if mark in text else text
 
 
@@ -37,12 +37,12 @@ def _read_first_line_answer(text: str) -> str:
 
 
 def shorten_original(text: str) -> str:
-    """Return the text up to its first line break, point or comma, without punctuation and articles."""
+    """Return the text up to its first line break, full stop or comma, without punctuation and articles."""
     return _drop_articles(_PUNCTUATION.sub("", _CUT.split(text, maxsplit=1)[0]))
 
 
 def shorten(text: str) -> str:
-    """Return the same with numbers whole, and with an answer that is an article and nothing else."""
+    """Return the same, but keep numbers whole and an answer that is only an article."""
     stated = _CUT_OUTSIDE_NUMBERS.split(text.lstrip(), maxsplit=1)[0]
     plain = _PUNCTUATION_OUTSIDE_NUMBERS.sub("", stated)
     return _drop_articles(plain) or plain.strip()
@@ -74,7 +74,7 @@ def _cut_first_line(text: str) -> str:
 
 
 def _last_words(text: str) -> str:
-    """Return what follows the last *is*, *be*, *are* or colon of the last line."""
+    """Return the words after the last *is*, *be*, *are* or colon of the last line."""
     words = text.strip().split("\n")[-1].split(" ")
     ends = (at for at, word in enumerate(words, start=1) if word in ("is", "be", "are") or word.endswith(":"))
     return " ".join(words[max(ends, default=0) :]).strip().strip(".")
@@ -127,7 +127,7 @@ def _entity(text: str) -> str:
 
 
 def _headline(text: str) -> str:
-    """Return a headline without the marks of a list and quotes; one model's stray Russian word goes, too."""
+    """Return a headline without list markers, quotes, and one model's stray Russian word."""
     line = _cut_first_line_unstripped(text).replace("своей", "").strip()
     for mark in ("1. ", "- "):
         if line.startswith(mark):
@@ -154,14 +154,14 @@ _PAIR_OF_NUMBERS = re.compile(r"\d\s*,\s*\d")
 _BBEH_PHRASES = tuple(f"The {final}answer is{colon} " for final in ("", "final ") for colon in (":", ""))
 _LATEX = tuple(re.compile(rf"\\{command}\{{(.*?)\}}") for command in ("boxed", "text", "texttt"))
 _TURN_END = re.compile(r"<eoa>|<TOKENS_UNUSED_1>|<\|im_end\|>|\[INST\]|\n(?:user|USER)")
-"""Where a reply to T-Eval ends and some models write on: their ends of turn, and turns of the user."""
+"""Where a reply to T-Eval ends but some models continue: end-of-turn tokens, and user turns."""
 _YES_OR_NO = re.compile("yes|no")
 _YES_OR_NO_AS_WORD = re.compile(r"\b(?:yes|no)\b")
 _CHINESE_ANSWER_MARK = "答案是"
 
 
 def _one_line(text: str) -> str:
-    """Return the first line without the point at its end."""
+    """Return the first line without its final full stop."""
     line = text.split("\n")[0].strip()
     return line[:-1].strip() if line.endswith(".") else line
 
@@ -241,7 +241,7 @@ def _game24(text: str) -> str:
 
 
 def _teval(text: str) -> str:
-    """Return the JSON of a reply, without what models write on after it and without a fence."""
+    """Return the JSON in a reply, without text after it and without a code fence."""
     text = _TURN_END.split(text, maxsplit=1)[0].strip().removeprefix("```json").strip("`").strip()
     return text[1:-1] if text[:2] == "{{" and text[-2:] == "}}" else text
 
@@ -277,15 +277,15 @@ _CHINESE_SPACE = re.compile(r"\s+")
 
 
 def split_chinese_words(text: str) -> str:
-    """Return a Chinese text with spaces between its words; ValueError without jieba."""
+    """Return a Chinese text with spaces between its words; ValueError if jieba is not installed."""
     with warnings.catch_warnings():
-        # jieba imports a module of setuptools that warns of its own end.
+        # jieba imports a deprecated module of setuptools.
         warnings.simplefilter("ignore")
         try:
             import jieba
         except ModuleNotFoundError:
-            raise ValueError("Chinese words are parted by the package jieba: pip install jieba") from None
-    jieba.setLogLevel(logging.WARNING)  # it tells how long its dictionary took to load
+            raise ValueError("splitting Chinese words needs the package jieba: pip install jieba") from None
+    jieba.setLogLevel(logging.WARNING)  # it logs how long its dictionary took to load
     return " ".join(jieba.cut(text))
 
 

@@ -1,6 +1,8 @@
-r"""Answers in LaTeX, found by Minerva's procedure (Lewkowycz 2022) or AGIEval's, in a normal form.
+r"""Math answers in a reply: in LaTeX boxes, stated in a sentence, by Minerva's or AGIEval's procedure.
 
-The normal form is the MATH benchmark's: `assay.scoring.latex`, or `hendrycks.py` to the original's letter.
+The normal form is MATH's: `assay.scoring.latex`, or `minerva.hendrycks_form` exactly as in the original.
+TheoremQA's own script parses answers with sympy and runs the result. Here nothing is run: arithmetic is
+calculated, and any other expression stays as written, in the faithful mode too.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _STATES_ANSWER = re.compile("final answer|answer is")
 _AFTER_ANSWER = re.compile(r"answer\s*:\s*(.+)", re.IGNORECASE)
 _INVALID = "[INVALID]"
 _N_TAIL = 100
-"""DAPO looks for a box in so many last characters."""
+"""DAPO looks for a box in this many last characters."""
 _NO_NAME = "None"
 _AROUND_NAME = re.compile(r"\\(?:text|boxed)\{([^{}]+)\}")
 _BACKSLASH = re.compile(r"\\[\[\]]?")
@@ -38,7 +40,7 @@ _MARKS_IN_NAME = str.maketrans({'"': None, "'": None, "~": " "})
 
 
 def find_last_boxed(text: str) -> str | None:
-    r"""Return what stands in the last \boxed{}, None where there is none, or it does not close."""
+    r"""Return the contents of the last \boxed{}; None if there is none, or it does not close."""
     at = text.rfind(_BOX)
     if at < 0 or not text.startswith(f"{_BOX}{{", at):
         return None
@@ -46,7 +48,7 @@ def find_last_boxed(text: str) -> str | None:
 
 
 def _read_braces(text: str, at: int) -> str | None:
-    """Return what stands in the braces that open at a place."""
+    """Return the contents of the braces that open at a position."""
     depth = 0
     for end in range(at, len(text)):
         depth += (text[end] == "{") - (text[end] == "}")
@@ -62,7 +64,7 @@ def _strip_outer_braces(answer: str | None) -> str | None:
 
 
 def _first_piece(text: str, stated: re.Pattern[str], parted: Callable[[str], list[str]]) -> str:
-    """Return the first piece of a text that states the answer, else its first one."""
+    """Return the first piece of a text that states the answer, else its first piece."""
     pieces = parted(text)
     return next((piece for piece in pieces if stated.search(piece.lower())), pieces[0])
 
@@ -182,7 +184,7 @@ _LAST_NUMBER = re.compile(r"\$?\d+(?:\.\d+)?\b")
 
 
 def _find_conclusion(text: str, parted: Callable[[str], list[str]]) -> str:
-    """Return the last line's first piece that concludes, or the text's first piece."""
+    """Return the first concluding piece of the last line that has one, or the text's first piece."""
     for line in reversed(text.split("\n")):
         for piece in parted(line):
             if _CONCLUDES.search(piece):
@@ -230,7 +232,7 @@ def _original_cloze(text: str) -> str | None:
     if dollars := _GREEDY_DOLLARS.findall(text):
         answer = _cut_after_equals(dollars[-1])
     if not answer:
-        # The original looks for a backslash and an n where it means a line break.
+        # The original searches for a backslash and an n where it means a line break.
         answer = _cut_after_equals(text).rstrip(".").split(r"\n")[0] if "=" in text else _last_number(text)
     return None if answer is None else _original_common(answer)
 
@@ -351,7 +353,7 @@ def _drop_units(text: str) -> str:
 
 
 def _replace_pi(found: re.Match[str]) -> str:
-    """Return 3.14, times the digit before it; behind a brace, as of a fraction, the script leaves π alone."""
+    """Return 3.14, times the digit before it; after a brace, as in a fraction, the script keeps π."""
     match found[1]:
         case "":
             return _PI
@@ -364,7 +366,7 @@ def _replace_pi(found: re.Match[str]) -> str:
 def _answer(text: str, verdicts: tuple[tuple[str, re.Pattern[str]], ...]) -> str:
     text = text.strip("\n")
     if any(text.count(f"{the} answer is") > 1 for the in ("The", "the")):
-        text = text.split("\n\n")[0]  # a base model goes on with questions of its own
+        text = text.split("\n\n")[0]  # a base model continues with questions of its own
     *before, stated = _THEOREM_QA_STATEMENT.split(text)
     stated = stated.strip("\n").rstrip(".").rstrip("/").strip(" ")
     return _read(stated, bool(before), verdicts).rstrip(".").rstrip("/")

@@ -1,4 +1,4 @@
-"""The option that a reply chose, where the config says what the options are called."""
+"""The option that a reply chooses: by named options, by capital letters, or as exams mark it."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ NO_LETTERS = Difference(
 
 
 def lower_other_words(text: str, is_option: Callable[[str], bool]) -> str:
-    """Return the text with every word in lower case that is no option."""
+    """Return the text with every word in lower case that is not an option."""
     return _LATIN_WORD.sub(lambda word: word[0] if is_option(word[0]) else word[0].lower(), text)
 
 
 def one_letter(find: FindAnswer) -> FindAnswer:
-    """Return the rule over texts in which a capital is one letter by itself."""
+    """Return the rule for texts in which an option is a single capital letter."""
     return lambda text: find(lower_other_words(text, lambda word: len(word) == 1))
 
 
 def several_letters(find: FindAnswer, letters: str) -> FindAnswer:
-    """Return the rule over texts in which capitals are one or several letters of options together."""
+    """Return the rule for texts in which an option is one or several of these letters."""
     return lambda text: find(lower_other_words(text, frozenset(letters).issuperset))
 
 
 def filter_letters(text: str, letters: str) -> str:
-    """Return those characters of a text that are among the letters."""
+    """Return the characters of a text that are among the letters."""
     return "".join(letter for letter in text if letter in letters)
 
 
 def letters_together(text: str) -> str:
-    """Return the first letters A to D that follow each other, as in `A, C and D`."""
+    """Return the first run of letters A to D, as in `A, C and D`."""
     found = _TOGETHER.search(text)
     return "" if found is None else filter_letters(found[0], "ABCD")
 
@@ -59,14 +59,14 @@ def lower_plain_words(text: str) -> str:
 
 
 def lone_capitals(text: str) -> str:
-    """Return the text in which a capital is one letter by itself, and neither article nor pronoun."""
+    """Return the text with only standalone capitals, without article and pronoun."""
     return lower_other_words(lower_plain_words(text), lambda word: len(word) == 1)
 
 
 _AISBENCH_TAIL = 200
-"""AISBench's variant looks at so many last characters."""
+"""AISBench's variant looks at this many last characters."""
 _AFTER_ANSWER = re.compile(r"answer\s*:\s*([A-D])", re.IGNORECASE)
-# Bold and brackets may stand around it; the a of "a dog" is no option.
+# Bold and brackets may surround it; the a of "a dog" is not an option.
 _LETTER_AFTER_ANSWER = re.compile(r"(?i:answer)\**\s*:[\s*(\[]*([A-D]|[b-d]|a(?!\s+[a-z]))(?![A-Za-z0-9])")
 _IN_BRACKETS = re.compile(r"\([A-Z]")
 _PHRASE = "answer is "
@@ -75,14 +75,14 @@ _NO_PERSON = "invalid"
 
 
 def _check_options(options: str) -> str:
-    """Return the letters of options; ValueError for anything else, such as a range."""
+    """Return the option letters; ValueError for anything else, such as a range."""
     if not options.isalnum() or len(set(options)) < len(options):
         raise ValueError(f"'options' is {options!r}; write each option's letter once, as in 'ABCD'")
     return options
 
 
 def _find_stated_option(text: str, options: str) -> tuple[str | None, bool]:
-    """Return the option that is stated, and whether the search is over: a statement may name several."""
+    """Return the stated option, and whether to stop searching: a statement may name several."""
     found = extract_option(text, tuple(options))
     return found.answer, found.rule is not None
 
@@ -138,7 +138,7 @@ def _find_bracketed(text: str) -> str | None:
 
 
 def _find_letter(text: str) -> str | None:
-    """Return the first capital behind a bracket, else the first of all."""
+    """Return the first capital after a bracket, else the first of all."""
     found = _IN_BRACKETS.search(text) or _CAPITAL.search(text)
     return found[0][-1] if found else None
 
@@ -149,7 +149,7 @@ def _find_one_of_pair_original(text: str) -> str:
     if text[:1] in ("A", "B"):
         return text[0]
     for option in "AB":
-        # Any character but a line break after the letter is enough for the original.
+        # For the original, any character but a line break after the letter is enough.
         if re.search(f" {option} |{option}.", text):
             return option
     return _NO_PERSON
@@ -276,7 +276,7 @@ def _find_all_capitals(text: str) -> str:
 
 
 def _is_set(word: str) -> bool:
-    """Whether a word is one option or several, each once; abbreviations seldom keep to the first letters."""
+    """Whether a word is a set of distinct options; abbreviations rarely use only the first letters."""
     return len(word) == 1 or (len(set(word)) == len(word) and _FIRST_LETTERS.issuperset(word))
 
 
@@ -310,10 +310,10 @@ SEEDBENCH_MULTIPLE_SELECT = PostProcessor(_join_capitals_original, _join_capital
 _ANSWER_MARK = "【答案】"
 _PHRASES = ("answer is ", "答案是")
 _GAOKAO_TAIL = 10
-"""GAOKAO-Bench looks for unmarked answers in so many last characters."""
+"""GAOKAO-Bench looks for unmarked answers in this many last characters."""
 
 SEPARATOR = "[SEP]"
-"""Parts the marked letters from all letters in an answer to several questions."""
+"""Separates the marked letters from all letters in an answer to several questions."""
 
 
 def _original_hellaswag(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Post-processors by the names that configs give them, and how one is found with its arguments."""
+"""Post-processors by config name, and how one is found with its arguments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ULTRAEVAL: Mapping[str, PostProcessor] = {
     "agieval_single_answer_post": options.AGIEVAL_SINGLE,
     "agieval_multiple_answer_post": options.AGIEVAL_SEVERAL,
 }
-"""Those that UltraEval registers."""
+"""Post-processors that UltraEval registers."""
 
 OPENICL: Mapping[str, PostProcessor] = {
     "general": answers.GENERAL,
@@ -120,7 +120,7 @@ OPENICL: Mapping[str, PostProcessor] = {
     "refcoco_bbox_1000": word_problems.REFCOCO_BOX,
     "get_lmm_point_list": word_problems.POINTS,
 }
-"""Those of OpenCompass and AISBench; `aisbench:` marks the second's where a name does two things."""
+"""Post-processors of OpenCompass and AISBench; `aisbench:` marks AISBench's if the two differ."""
 
 ALIASES: Mapping[str, str] = {
     "general_postprocess": "general",
@@ -163,45 +163,45 @@ ALIASES: Mapping[str, str] = {
     "ds1000_matplotlib_postprocess": "ds1000_matplotlib",
     "refcoco_bbox_postprocess": "refcoco_bbox_1000",
 }
-"""The names of the functions, which configs import, where they are registered by another one."""
+"""Names of functions that configs import, if they are registered under another name."""
 
 POSTPROCESSORS: Mapping[str, PostProcessor] = {**ULTRAEVAL, **OPENICL}
-"""Every post-processor by its registered name, or by its function's where it is not registered."""
+"""Every post-processor by its registered name, or by its function's name if it is not registered."""
 
 CORRECTED: Mapping[str, Difference] = {
     name: one.difference for name, one in POSTPROCESSORS.items() if one.difference is not None
 }
-"""Post-processors that do not return what the original does: (what the original does, what is done here)."""
+"""Post-processors whose results differ from the original's."""
 
 CORRECTED_BY_ANY_NAME: Mapping[str, Difference] = {
     **CORRECTED,
     **{alias: CORRECTED[name] for alias, name in ALIASES.items() if name in CORRECTED},
 }
-"""The same with the functions' names."""
+"""The same, including the functions' names."""
 
 _TYPE = "type"
 
 
-def postprocessor_name(said: str | Mapping[str, Any]) -> str:
-    """Return the registered name of what a config says: a name, or an object whose `type` is one."""
-    given = said if isinstance(said, str) else said.get(_TYPE)
+def postprocessor_name(config: str | Mapping[str, Any]) -> str:
+    """Return the registered name for a config value: a name, or an object whose `type` is one."""
+    given = config if isinstance(config, str) else config.get(_TYPE)
     if not isinstance(given, str):
-        raise ValueError(f'the post-processor {said!r:.80} has no "type"; expected a name there')
+        raise ValueError(f'the post-processor {config!r:.80} has no "type"; expected a name there')
     name = ALIASES.get(given, given)
     if name not in POSTPROCESSORS:
         known = (*POSTPROCESSORS, *ALIASES)
         raise ValueError(
-            f"there is no post-processor {given!r}{suggest_name(given, known)}; "
+            f"unknown post-processor {given!r}{suggest_name(given, known)}; "
             f"expected one of {listing(POSTPROCESSORS)}, which docs/reference/metrics.md lists"
         )
     return name
 
 
-def find_postprocessor(said: str | Mapping[str, Any]) -> PostProcessor:
-    """Return the post-processor that a config names, with the arguments that stand beside its `type`.
+def find_postprocessor(config: str | Mapping[str, Any]) -> PostProcessor:
+    """Return the post-processor that a config names, with the arguments next to its `type`.
 
-    ValueError when the name or an argument is wrong, or a package is missing that it needs.
+    ValueError if the name or an argument is wrong, or a required package is missing.
     """
-    name = postprocessor_name(said)
-    given = {} if isinstance(said, str) else {key: value for key, value in said.items() if key != _TYPE}
+    name = postprocessor_name(config)
+    given = {} if isinstance(config, str) else {key: value for key, value in config.items() if key != _TYPE}
     return bind_arguments(name, POSTPROCESSORS[name], given)

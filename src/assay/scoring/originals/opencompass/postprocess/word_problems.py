@@ -1,4 +1,4 @@
-"""The number that a reply to a word problem ends in, as OpenCompass and AISBench look for it."""
+"""Numbers in a reply: answers to word problems, results of calculations, boxes and lists of points."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _PREFIXES = {
     "th": "คำตอบ",
     "zh": "答案",
 }
-"""What MGSM asks a model to write before its answer, by language."""
+"""The prefix that MGSM asks a model to write before its answer, by language."""
 
 
 def _format_spelled(number: re.Match[str]) -> str:
-    """Return a number as it is written, without its commas and currency: right answers may be ratios."""
+    """Return a number as written, without commas and currency: targets may be ratios."""
     return _NOT_OF_VALUE.sub("", number[0]).replace("−", "-").replace("–", "-")
 
 
@@ -85,7 +85,7 @@ def _find_gsm8k(text: str) -> str | None:
 
 
 def _original_gsm8k_gold(text: str) -> str | None:
-    # The original ends the run where the mark is missing.
+    # The original stops the run if the marker is missing.
     parts = text.split(_HASHES)
     return parts[1].replace(",", "") if len(parts) > 1 else None
 
@@ -133,7 +133,7 @@ def _mgsm(text: str, *, lang: str) -> str | None:
 
 
 def _cut_statement(text: str, phrase: str) -> tuple[str, bool]:
-    """Return what follows a phrase up to its next, and whether it is there."""
+    """Return the text between a phrase and its next occurrence, and whether the phrase occurs."""
     before, found, after = text.partition(phrase)
     return (after.partition(phrase)[0].strip(), True) if found else (before, False)
 
@@ -250,12 +250,12 @@ def _cut_after_last_equals(text: str) -> str:
 
 
 def _strip_number_marks(word: str) -> str:
-    """Return a number's word without its dollar, its commas and the full stop behind it."""
+    """Return a number without dollar sign, commas and final full stop."""
     return word.strip("$").replace(",", "").rstrip(".")
 
 
 def _find_calculated(text: str) -> str | None:
-    """Return the first word after the last calculation, in GSM8K's way of writing one, or None."""
+    """Return the first word after the last calculation in GSM8K's notation, or None."""
     for mark in (">>", "="):
         if mark in text and (words := text.rpartition(mark)[2].split()):
             return _strip_number_marks(words[0])
