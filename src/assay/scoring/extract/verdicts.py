@@ -1,6 +1,6 @@
-"""Which option is left when a reply judges them one by one? 'A? No. B? Yes.', ticks, an elimination.
+"""The option that remains when a reply judges them one by one: 'A? No. B? Yes.', ticks, elimination.
 
-Nothing here reads a statement such as 'the answer is B'; those come first.
+Statements such as 'the answer is B' are read by other rules, which come first.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _LabelVerdict(NamedTuple):
 
 
 def find_judged_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> RuleMatch | None:
-    """Return the only option that a reply ticks or answers with yes; no answer where there are several."""
+    """Return the only option that a reply ticks or answers with yes; no answer if there are several."""
     right: dict[str, _LabelVerdict] = {}
     wrong: set[str] = set()
     for label, judged in _judgements(body, labels, tokens):
@@ -116,7 +116,7 @@ def _is_line_start(body: str, start: int) -> bool:
 
 
 def _read_line_mark(body: str, labels: Labels, start: int, end: int) -> _LabelVerdict | None:
-    """Return what the tick or the cross of a label's line says; a line with both says nothing."""
+    """Return the verdict of a tick or cross on a label's line; none if the line has both."""
     first = body.rfind("\n", max(0, start - 200), start) + 1
     last = body.find("\n", end, end + 300)
     last = min(len(body), end + 300) if last < 0 else last
@@ -131,7 +131,7 @@ def _read_line_mark(body: str, labels: Labels, start: int, end: int) -> _LabelVe
 
 
 def remaining_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> RuleMatch | None:
-    """Return the option that is left when all the others are turned down: 'not A, not C, so B'."""
+    """Return the option that remains if all others are rejected: 'not A, not C, so B'."""
     if len(tokens) < len(labels.labels) - 1 or not tokens or not labels.are_marks:
         return None
     matches = [
@@ -171,7 +171,7 @@ def _groups(body: str, matches: Sequence[re.Match[str]]) -> list[list[re.Match[s
 
 
 def ordinal_option(body: str, labels: Labels) -> RuleMatch | None:
-    """Return the option that a reply names by its place: 'the second option', 'Option 2' for B."""
+    """Return the option that a reply names by position: 'the second option', 'Option 2' for B."""
     if not labels.are_letters:
         return None
     named: dict[int, tuple[int, int]] = {}
