@@ -84,17 +84,17 @@ SENTENCE_METRICS: Mapping[str, Callable[[_RankedOptions], float]] = {
 
 CORRECTED: Mapping[str, Difference] = {
     "log_prob": Difference(
-        "of equal options a hash of all scores chooses one; a score that is no number is the worst",
-        "the first of equals; a score that is no number is a failure",
+        "ties are broken by a hash of all scores; a score that is not a number is the worst",
+        "the first option wins a tie; a score that is not a number is a failure",
     ),
     "log_prob_mc2": Difference(
-        "right options must stand first; sentences beyond 745 nats underflow to 0/0, which spoils the mean "
-        "(here such a row fails)",
-        "right options may stand anywhere, and nothing underflows",
+        "right options must come first; sentences beyond 745 nats underflow to 0/0, which makes "
+        "the mean invalid (with `faithful` such a row fails)",
+        "right options may come anywhere, and nothing underflows",
     ),
     "general_torch_ppl_norm": Difference(
-        "the beginning that options share is where their log-probabilities are equal numbers; an option that "
-        "is the beginning of another ends the run (here such a row fails)",
+        "the shared prefix of options is where their log-probabilities are equal; an option that "
+        "is a prefix of another stops the run (with `faithful` such a row fails)",
         "it is where their tokens are equal; at least the last token of every option counts",
     ),
 }

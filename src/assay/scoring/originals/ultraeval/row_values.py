@@ -180,40 +180,40 @@ ZERO_ON_ERROR = frozenset({"bleu", "chrf", "rouge"})
 
 CORRECTED: Mapping[str, Difference] = {
     "prefix_match": Difference(
-        "an empty right answer fits every answer", "a row without a right answer is not graded"
+        "an empty target matches every answer", "a row without a target is not graded"
     ),
     "exact_match": Difference(
-        f"of several right letters ({SEVERAL_RIGHT_LETTERS}) each one alone is a right answer, and all of "
+        f"if several letters are right ({SEVERAL_RIGHT_LETTERS}), each alone is accepted, and all of "
         "them together are wrong",
         "the letters are compared as a set",
     ),
     "in_match": Difference(
-        "the answer is brought to lower case and the right answers are not", "both are brought to lower case"
+        "the answer is converted to lower case, the targets are not", "both are converted to lower case"
     ),
     "qa_match": Difference(
-        "a letter counts as `(B)`, `B` and `B.` alone; a right option without text fits every answer",
-        "it counts as `B)`, `B:` and `**B**` too; such an option fits none, and its letter counts",
+        "a letter counts only as `(B)`, `B` and `B.`; a right option without text matches every answer",
+        "it also counts as `B)`, `B:` and `**B**`; such an option matches no answer, and its letter counts",
     ),
-    "bleu": Difference("a text that cannot be judged is 0", "it is a failure, and counted beside the value"),
-    "chrf": Difference("a text that cannot be judged is 0", "it is a failure, and counted beside the value"),
+    "bleu": Difference("a text that cannot be judged is 0", "it is a failure, reported with the value"),
+    "chrf": Difference("a text that cannot be judged is 0", "it is a failure, reported with the value"),
     "rouge": Difference(
-        "only the first of several right answers counts; a text without words is 0",
-        "the best counts; a right answer without words is a failure, and counted beside the value",
+        "only the first of several targets counts; a text without words is 0",
+        "the best target counts; a target without words is a failure, reported with the value",
     ),
     "gaokaobench_match": Difference(
         f"a question with several right letters ({ONE_QUESTION}) is never right",
-        "all of them are worth 1, some of them without a wrong one a half",
+        "all of them score 1, some of them without a wrong one score 0.5",
     ),
     "function_execution": Difference(
-        "MBPP's test_setup_code is not run, and the task's text stands before the program as a string, which "
-        "breaks it where the text holds quotes; programs that call os.getcwd, os.remove, subprocess, "
-        "shutil.rmtree and the like do not pass, nor do those that import resource or psutil",
-        "the set-up runs before the tests, and the text is left out; the sandbox runs such programs",
+        "MBPP's test_setup_code is not run, and the task's text precedes the program as a string, "
+        "which breaks the program if the text contains quotes; programs that call os.getcwd, "
+        "os.remove, subprocess, shutil.rmtree and the like do not pass, nor do those that import "
+        "resource or psutil",
+        "the set-up code runs before the tests, and the text is omitted; the sandbox runs such programs",
     ),
     "gpt4_eval": Difference(
-        "any reply but the word yes is 0, and so is a judge that does not answer",
-        "a reply that begins with neither yes nor no, or does not come, is a failure, and counted beside the "
-        "value",
+        "any reply but the word yes is 0, and so is a missing reply",
+        "a missing reply, or one that starts with neither yes nor no, is a failure, reported with the value",
     ),
 }
 """Metrics whose values differ from the original's."""

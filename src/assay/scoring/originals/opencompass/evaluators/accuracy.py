@@ -43,9 +43,9 @@ class AccEvaluator(RowEvaluator):
     """The percentage of predictions with the same text as the target; 1 and "1" are equal."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "white space around an answer counts, and 1.0, as a table with gaps has it, is not 1; of several "
-        "runs the last alone counts",
-        "white space around it does not count, 1.0 is 1; the mean of all runs counts",
+        "white space around an answer counts, and 1.0, as in a table with gaps, is not 1; only "
+        "the last of several runs counts",
+        "white space around it is ignored, 1.0 is 1; the mean of all runs counts",
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
@@ -65,8 +65,8 @@ class AccContaminationEvaluator(AccEvaluator):
     """Accuracy over the rows of each kind of contamination in the column `is_clean`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "as `AccEvaluator`; a kind without rows ends the evaluation; a kind of another name is left out",
-        "as `AccEvaluator`; a kind without rows has no value; a row of a kind of another name fails",
+        "as `AccEvaluator`; a kind without rows stops the evaluation; an unknown kind is left out",
+        "as `AccEvaluator`; a kind without rows has no value; a row of an unknown kind fails",
     )
     correct_by = None
 
@@ -99,8 +99,7 @@ class AccwithDetailsEvaluator(RowEvaluator):
     """The percentage of predictions that equal the target in value and type."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "a prediction and a right answer of two kinds, such as 'B' and 1, are never equal: 0 whatever the "
-        "model says",
+        "a prediction and a target of different types, such as 'B' and 1, are never equal: always 0",
         "that is an error",
     )
     has_details: ClassVar[bool] = True
@@ -124,8 +123,8 @@ class BBHEvaluator(RowEvaluator):
     """The percentage of correct free answers to BIG-Bench Hard; both sides go through `bbh-freeform`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "answer and right answer are read by the original's `bbh-freeform`",
-        "both are read by `bbh-freeform` as it is corrected",
+        "answer and target are read by the original's `bbh-freeform`",
+        "both are read by the corrected `bbh-freeform`",
     )
     has_details: ClassVar[bool] = True
     metric = correct_by = "score"
@@ -144,8 +143,8 @@ class EDAccEvaluator(RowEvaluator):
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "an empty answer is the shortest candidate; of several runs the last alone counts",
-        "an empty answer is none, and not right; the mean of all runs counts",
+        "an empty answer is the shortest candidate; only the last of several runs counts",
+        "an empty answer is wrong; the mean of all runs counts",
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:

@@ -25,8 +25,8 @@ _STATED = re.compile(r"answer\s*:\s*([^\n]+)", re.IGNORECASE)
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 _ORIGINAL_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation.replace(chr(92), ''))}]")
 """Without the backslash, which escapes the next character in the original's pattern."""
-_NUMBERS = "`general` cuts numbers (3.14 is 3) and makes nothing of the answer A"
-_NUMBERS_HERE = "`general` as it is corrected leaves numbers and the answer A whole"
+_NUMBERS = "`general` cuts numbers (3.14 is 3) and removes the answer A"
+_NUMBERS_HERE = "the corrected `general` keeps numbers and the answer A"
 
 
 class _ShortAnswerEvaluator(RowEvaluator):
@@ -40,8 +40,8 @@ class EMEvaluator(_ShortAnswerEvaluator):
     """The percentage of answers that equal a target, as written or after `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_NUMBERS}; a right answer that is one text is read as a list of its characters",
-        f"{_NUMBERS_HERE}; such a text is one right answer",
+        f"{_NUMBERS}; a target that is one text is read as a list of its characters",
+        f"{_NUMBERS_HERE}; such a text is one target",
     )
     has_details: ClassVar[bool] = True
     metric = correct_by = "score"
@@ -59,9 +59,9 @@ class LEvalEMEvaluator(_ShortAnswerEvaluator):
     """The percentage of answers that contain the target."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_NUMBERS}; a right answer inside a longer word or number counts (1 in 10); of several runs the "
-        "last alone counts",
-        "a right answer stands by itself, its numbers whole; the mean of all runs counts",
+        f"{_NUMBERS}; a target inside a longer word or number counts (1 in 10); only the last of several "
+        "runs counts",
+        "the target must occur as separate words, with whole numbers; the mean of all runs counts",
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
@@ -108,16 +108,16 @@ class _QuizEvaluator(_ShortAnswerEvaluator):
         return gold in answer if self.is_faithful else contains(answer, gold)
 
 
-_INSIDE_WORDS = f"{_NUMBERS}; a right answer inside a longer word or number counts (1 in 10, a in cat)"
-_BY_THEMSELVES = f"{_NUMBERS_HERE}; a right answer must stand by itself"
+_INSIDE_WORDS = f"{_NUMBERS}; a target inside a longer word or number counts (1 in 10, a in cat)"
+_BY_THEMSELVES = f"{_NUMBERS_HERE}; a target must occur as separate words"
 
 
 class TriviaQAEvaluator(_QuizEvaluator):
     """TriviaQA: the percentage of answers that contain a target."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_INSIDE_WORDS}; what follows the last `a:` counts, also in `data: ...`",
-        f"{_BY_THEMSELVES}, and so must the mark",
+        f"{_INSIDE_WORDS}; the text after the last `a:` counts, even in `data: ...`",
+        f"{_BY_THEMSELVES}, and so must the marker",
     )
     marks: ClassVar[tuple[str, ...]] = ("answer is", "a:", "answer:")
 
@@ -132,7 +132,7 @@ class SQuAD20Evaluator(_QuizEvaluator):
     """SQuAD 2.0: the percentage of answers that equal a target after `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_NUMBERS}; a line break before the answer leaves nothing; of several runs the last alone counts",
+        f"{_NUMBERS}; a line break before the answer leaves nothing; only the last of several runs counts",
         f"{_NUMBERS_HERE}; line breaks before it are skipped; the mean of all runs counts",
     )
     has_details: ClassVar[bool] = False
@@ -147,8 +147,8 @@ class DropOpenAIEvaluator(RowEvaluator):
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "a part of a word or number is enough: 1 is right where 10 is",
-        "what is contained must stand by itself",
+        "part of a word or number is enough: 1 is right if the target is 10",
+        "only separate words and numbers count",
     )
     has_details: ClassVar[bool] = True
 
@@ -176,9 +176,9 @@ class LambadaEvaluator(_ShortAnswerEvaluator):
     """LAMBADA: the percentage of continuations whose first word is correct."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "of several runs the last alone counts; a continuation that begins with a mark such as a quote has "
-        "no first word",
-        "the mean of all runs counts; marks before the first word are skipped",
+        "only the last of several runs counts; a continuation that starts with punctuation such "
+        "as a quote has no first word",
+        "the mean of all runs counts; punctuation before the first word is skipped",
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
@@ -196,9 +196,9 @@ class SquadEvaluator(RowEvaluator):
     """SQuAD's F1 between the words of the first line and of the target."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "the value has no name, which ends the evaluation (here it is `f1`); one right answer is known; a "
-        "line break before the answer leaves nothing",
-        "it is `f1`; the best of several right answers counts; line breaks before the answer are skipped",
+        "the value has no name, which stops the evaluation (with `faithful` it is `f1`); only one "
+        "target is supported; a line break before the answer leaves nothing",
+        "it is `f1`; the best of several targets counts; line breaks before the answer are skipped",
     )
     metric = "f1"
     correct_by = None

@@ -27,9 +27,9 @@ class BBoxIoUEvaluator(RowEvaluator):
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "with `smart_resize_cfg` the model's box is laid over the resized picture and compared with a box of "
-        "the picture as it was; a right answer that cannot be read makes every box wrong",
-        "both boxes are of the picture as it was, and `smart_resize_cfg` changes nothing; such a row fails",
+        "with `smart_resize_cfg`, the model's box is in the resized image and compared with a box "
+        "in the original image; a target that cannot be parsed makes every box wrong",
+        "both boxes are in the original image, and `smart_resize_cfg` has no effect; such a row fails",
     )
     has_details: ClassVar[bool] = True
 

@@ -130,9 +130,8 @@ class _CircularEvaluator(Evaluator):
 
 
 _INCOMPLETE = Difference(
-    "a question with failed answers is judged by the orders that are left; of several runs the last alone "
-    "counts",
-    "it is left out of the values over all orders, which a note says; the mean of all runs counts",
+    "a question with failed answers is judged by its remaining orders; only the last of several runs counts",
+    "it is left out of the values over all orders, and a note says so; the mean of all runs counts",
 )
 
 
@@ -180,10 +179,12 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "there are four options, and acc_1 and acc_4 count as many rows as there should be; a question with "
-        "failed answers is judged by the orders that are left; of several runs the last alone counts",
-        "there are as many options as an order names, and the rows that are there count; such a question is "
-        "left out of the values over all orders, which a note says; the mean of all runs counts",
+        "four options are assumed, and acc_1 and acc_4 divide by the expected number of rows; a "
+        "question with failed answers is judged by its remaining orders; only the last of several "
+        "runs counts",
+        "the number of options comes from the order, and the existing rows count; such a question "
+        "is left out of the values over all orders, and a note says so; the mean of all runs "
+        "counts",
     )
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:

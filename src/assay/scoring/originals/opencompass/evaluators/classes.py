@@ -23,8 +23,8 @@ class MccEvaluator(AccEvaluator):
     """The Matthews correlation of answers and targets, -100 to 100; a row's own value is 1 if correct."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "white space around an answer counts; of several runs the last alone counts",
-        "white space around it does not count; the mean of all runs counts",
+        "white space around an answer counts; only the last of several runs counts",
+        "white space around it is ignored; the mean of all runs counts",
     )
     metric = correct_by = "matthews_correlation"
     corpus_values: ClassVar[Collection[str]] = ("matthews_correlation",)
@@ -55,8 +55,8 @@ class AUCROCEvaluator(Evaluator):
     scale: ClassVar[float] = 100.0
     corpus_values: ClassVar[Collection[str]] = (_AUC,)
     difference: ClassVar[Difference | None] = Difference(
-        "rows of one class alone end the evaluation; of several runs the last alone counts",
-        "they have no AUC, which a note says, and an accuracy; the mean of all runs counts",
+        "rows of a single class stop the evaluation; only the last of several runs counts",
+        "they have an accuracy but no AUC, and a note says so; the mean of all runs counts",
     )
 
     def __init__(self, *, is_faithful: bool = False) -> None:

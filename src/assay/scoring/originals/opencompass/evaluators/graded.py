@@ -19,8 +19,8 @@ from assay.scoring.originals.opencompass.evaluators.readings import make_by_name
 BuildQuestions = Callable[[EvaluatedRow, Any], Sequence[Question]]
 """Returns the questions about a row's prediction; may raise Unaskable."""
 RATING = Difference(
-    "the first `Rating: [[7]]` is the grade, whatever its number; a row without one is left out unseen",
-    "the last grade that the reply states, from 1 to 10; a row without one is failed, left out and counted",
+    "the first `Rating: [[7]]` is the grade, whatever its number; a row without one is silently left out",
+    "the last stated grade from 1 to 10 counts; a row without one fails, is left out and counted",
 )
 
 

@@ -23,8 +23,9 @@ class IFEvaluator(Evaluator):
     has_details: ClassVar[bool] = True
     correct_by = _STRICT
     difference: ClassVar[Difference | None] = Difference(
-        "the language of a short reply may be another one in each run",
-        "a reply has one language; docs/decisions/002 says what else may differ",
+        "the detected language of a short reply may change between runs",
+        "a reply always has the same language; docs/how-it-works/decisions/002-dependencies.md "
+        "lists other differences",
     )
 
     def __init__(self, *, is_faithful: bool = False) -> None:

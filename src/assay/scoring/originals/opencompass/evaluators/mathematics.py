@@ -35,9 +35,8 @@ class Gsm8kEvaluator(RowEvaluator):
     """The percentage of answers that are the correct number."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "the right answer must be a whole number without commas of thousands, and so must an answer be "
-        "without them",
-        "1,234.50 and 1234.5 are one number, on both sides",
+        "target and answer must be whole numbers without thousands commas",
+        "1,234.50 and 1234.5 are equal, on both sides",
     )
     has_details: ClassVar[bool] = True
 
@@ -65,11 +64,11 @@ class MATHEvaluator(RowEvaluator):
     """The percentage of answers with the same normalized text as the target."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "18.0 is not 18 (under `faithful`, v2 takes 0.5 for 1/2 all the same), and what MATH's script "
-        "mangles (such as `\\sqrt\\pi`) is never equal; two texts of which the normal form leaves nothing "
-        "are equal",
-        "numbers are also the same by value, such answers are read, and an answer of which nothing is left "
-        "is none",
+        r"18.0 is not 18 (with `faithful`, v2 still accepts 0.5 for 1/2), and answers that MATH's "
+        r"script mangles (such as `\sqrt\pi`) are never equal; two texts with an empty normal form "
+        r"are equal",
+        "numbers are also compared by value, such answers are parsed, and an answer with an empty "
+        "normal form is no answer",
     )
     has_details: ClassVar[bool] = True
 
@@ -107,9 +106,9 @@ class MATHVerifyEvaluator(Evaluator):
     is_costly: ClassVar[bool] = True
     has_details: ClassVar[bool] = True
     difference: ClassVar[Difference | None] = Difference(
-        "an answer that is a formula and nothing else, such as 42, is not read, nor is `\\frac12`; the two "
-        "are compared the wrong way round; a right answer that cannot be read makes every answer wrong",
-        "both are read; the answer is compared with the right one; such a row fails",
+        r"an answer that is only a formula, such as 42, is not parsed, nor is `\frac12`; the two "
+        r"are compared in the wrong order; a target that cannot be parsed makes every answer wrong",
+        "both are parsed; the answer is compared with the target; such a row fails",
     )
 
     def __init__(self, *, is_faithful: bool = False) -> None:
@@ -154,13 +153,13 @@ class MATHVerifyEvaluator(Evaluator):
         except (IndexError, ValueError):
             return self._unread(f"{ran.status.value} {ran.detail}", row)
         if said == _NO_GOLD:
-            return self._unread("no formula is found in it", row)
+            return self._unread("it contains no formula", row)
         return _VerifyResult(bool(said))
 
     def _unread(self, why: str, row: EvaluatedRow) -> _VerifyResult:
         if self.is_faithful:
             return _VerifyResult(False)
         raise Misfit(
-            f"the answer could not be compared with the right one, {row.gold!r:.60}: {why}",
-            "write the right answer as LaTeX or as a number",
+            f"the answer could not be compared with the target {row.gold!r:.60}: {why}",
+            "write the target as LaTeX or as a number",
         )

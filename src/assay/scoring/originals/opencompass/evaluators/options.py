@@ -18,9 +18,10 @@ from assay.scoring.originals.opencompass.evaluators.evaluator import (
 from assay.scoring.originals.opencompass.option_reader import infer_option
 
 _GUESSES = Difference(
-    "a reply that names no option is the option nearest by edit distance: an empty one and a small b are A; "
-    "the first of some fifty phrases that matches decides, wherever it occurs in the text",
-    "such a reply names none, and is not right; b is B; the option that the reply states is the answer",
+    "a reply that names no option counts as the nearest option by edit distance: an empty "
+    "reply and a lower-case b are A; the first matching phrase of about fifty decides, "
+    "wherever it occurs in the text",
+    "such a reply is wrong; b is B; the option that the reply states is the answer",
 )
 
 
@@ -77,8 +78,8 @@ class CircularOptionSimAccEvaluator(ColumnCircularEvaluator):
     """The same over all orders of the options, with the values of the circular evaluator."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_GUESSES.original}; and as the circular evaluator",
-        f"{_GUESSES.here}; and as the circular evaluator",
+        f"{_GUESSES.original}; otherwise as the circular evaluator",
+        f"{_GUESSES.here}; otherwise as the circular evaluator",
     )
 
     def __init__(

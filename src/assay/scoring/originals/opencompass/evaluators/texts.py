@@ -45,11 +45,11 @@ class RougeEvaluator(_MultiValueEvaluator):
     """ROUGE-1, -2, -L and -Lsum by rouge-score, without its stemmer."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "the value is the middle of 1,000 means over rows drawn at random (under `faithful` the mean itself, "
-        "which it is near); a text in another script than Latin has no words and scores 0; of several runs "
-        "the last alone counts",
-        "the value is the mean; against a right answer in another script its own words count; the mean of "
-        "all runs counts",
+        "the value is the median of 1,000 means over randomly drawn rows (with `faithful`, the "
+        "mean, which is close); a text in a non-Latin script has no words and scores 0; only the "
+        "last of several runs counts",
+        "the value is the mean; for a target in another script, words of that script count; the "
+        "mean of all runs counts",
     )
     _KINDS: ClassVar[tuple[str, ...]] = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
@@ -69,10 +69,9 @@ class JiebaRougeEvaluator(_MultiValueEvaluator):
     """ROUGE-1, -2 and -L over sets of words split by jieba, after `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "both texts end at their first full stop, comma or line break of ASCII; a right answer without words "
-        "is 0; of several runs the last alone counts",
-        "the same with numbers whole; a row whose right answer has no words fails; the mean of all runs "
-        "counts",
+        "both texts end at their first ASCII full stop, comma or line break; a target without "
+        "words is 0; only the last of several runs counts",
+        "the same with whole numbers; a row whose target has no words fails; the mean of all runs counts",
     )
     _ORDERS: ClassVar[dict[str, str]] = {"rouge1": "1", "rouge2": "2", "rougeL": "l"}
 
@@ -101,7 +100,7 @@ class BleuEvaluator(RowEvaluator):
     """Corpus BLEU by sacrebleu; a row's own value is the BLEU of its sentence."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "of several runs the last alone counts", "the mean of all runs counts"
+        "only the last of several runs counts", "the mean of all runs counts"
     )
     metric = "score"
     correct_by = None

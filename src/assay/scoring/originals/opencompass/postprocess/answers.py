@@ -86,8 +86,9 @@ def _theorem_answer(text: str) -> str:
 
 
 _SHORT = Difference(
-    "a decimal point or a comma inside a number ends the answer (3.5 is 3), a minus sign is dropped, "
-    "the answer A is an article and so nothing, and a line break before the answer leaves nothing",
+    "a decimal point or comma inside a number ends the answer (3.5 is 3), a minus sign is "
+    "dropped, the answer A is removed as an article, and a line break before the answer "
+    "leaves nothing",
     "numbers stay whole (3.5 is 3.5, 1,000 is 1000, -3 is -3), the answer A stays, and line breaks "
     "before the answer are skipped",
 )
@@ -99,7 +100,7 @@ BBH = PostProcessor(
     _conclusion,
     Difference(
         "the full stop after `answer is (B).` stays, unless the sentence begins with `So the`",
-        "the full stop goes after every such phrase",
+        "the full stop is removed after every such phrase",
     ),
 )
 UNTIL_RETURN = make_unchanged(_cut_first_line)
@@ -252,18 +253,20 @@ BBEH_FREEFORM = make_unchanged(_bbeh)
 BBEH_MCQ = PostProcessor(
     _original_bbeh_option,
     _bbeh_option,
-    Difference("of `(A).` the answer is `a).`", "brackets, points and asterisks around the letter go: a"),
+    Difference(
+        "the answer in `(A).` is `a).`", "brackets, full stops and asterisks around the letter are removed: a"
+    ),
 )
 STRATEGYQA = PostProcessor(
     _original_strategyqa,
     _strategyqa,
-    Difference("yes and no count inside words: `I know` is no", "they count as words"),
+    Difference("yes and no count inside words: `I know` is no", "only whole words count"),
 )
 STRATEGYQA_GOLD = PostProcessor(
     _original_strategyqa_gold,
     _strategyqa_gold,
     Difference(
-        "any text but `True` is no, also `true` and `yes`",
+        "any text but `True` is no, including `true` and `yes`",
         "true and yes are yes, false and no are no; another text is no answer",
     ),
 )
@@ -301,8 +304,8 @@ GENERAL_CHINESE = PostProcessor(
     split_chinese_words,
     _general,
     Difference(
-        "the text is cleaned as by `general`, and then parted as it was before",
-        "the cleaned text is parted, numbers whole as by `general`",
+        "the text is cleaned with `general`, but the uncleaned text is split into words",
+        "the cleaned text is split into words, with whole numbers as in `general`",
     ),
 )
 FLORES_CHINESE = make_unchanged(_translation)

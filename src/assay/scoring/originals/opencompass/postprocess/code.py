@@ -182,9 +182,9 @@ def _cruxeval_output(text: str) -> str:
 
 
 _BLOCKS = Difference(
-    "a block without its end, or with a space behind the language, is not seen; the indentation before a "
-    "function's body is taken away",
-    "such blocks are read, and the body of a function keeps its indentation",
+    "a code block without an end, or with a space after the language, is not found; the "
+    "indentation of a function's body is removed",
+    "such blocks are found, and a function's body keeps its indentation",
 )
 
 MBPP = make_unchanged(_cut_at_blank_line)

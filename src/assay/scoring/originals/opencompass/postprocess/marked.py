@@ -92,8 +92,8 @@ def _keep_text(text: str) -> str:
 
 
 _UNFINISHED = Difference(
-    "reasoning that was cut off is an answer, and the tokens are read as regular expressions",
-    "reasoning without an end is no answer, and the tokens are plain text",
+    "truncated reasoning is an answer, and the tokens are regular expressions",
+    "unfinished reasoning is no answer, and the tokens are plain text",
 )
 
 THINK_PRED = make_unchanged(_find_after_thinking)

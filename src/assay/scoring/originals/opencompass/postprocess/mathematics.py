@@ -163,7 +163,8 @@ DAPO_BOXED = PostProcessor(
     _find_dapo_boxed_original,
     _find_dapo_boxed,
     Difference(
-        "only the last 100 characters are looked at, which may begin inside a box", "the whole text is"
+        "only the last 100 characters are searched, which may start inside a box",
+        "the whole text is searched",
     ),
 )
 NEEDLEBENCH_NAME = PostProcessor(
@@ -247,28 +248,28 @@ def _cloze(text: str) -> str | None:
     return None if answer is None else latex_form(_cut_after_equals(answer))
 
 
-_MANGLED = r"an answer that the normal form mangles or cannot take apart (`\sqrt\pi`, two units)"
+_MANGLED = r"an answer that the normal form mangles or cannot parse (`\sqrt\pi`, two units)"
 
 ULTRAEVAL_MATH = PostProcessor(
     _find_ultraeval_math_original,
     _find_ultraeval_math,
     Difference(
-        f"a decimal point ends the answer (0.5 is 0), in right answers too; {_MANGLED} is left so",
-        "numbers stay whole, and such answers are put right",
+        f"a decimal point ends the answer (0.5 is 0), in targets too; {_MANGLED} stays as it is",
+        "numbers stay whole, and such answers are corrected",
     ),
 )
 COMMON_MATH = PostProcessor(
-    _original_common, latex_form, Difference(f"{_MANGLED} is left so", "such answers are put right")
+    _original_common, latex_form, Difference(f"{_MANGLED} stays as it is", "such answers are corrected")
 )
 AGIEVAL_CLOZE = PostProcessor(
     _original_cloze,
     _cloze,
     Difference(
-        "of several formulas in dollars the text from the first to the last is the answer; lines after the "
-        r"answer belong to it; a \boxed without braces ends the search; a text without an answer ends the "
-        "run",
-        "the last formula is the answer, up to the end of its line; the search goes on; a text without an "
-        "answer is unanswered",
+        r"with several formulas in dollars, the answer is the text from the first to the last; "
+        r"lines after the answer are part of it; a \boxed without braces ends the search; a text "
+        r"without an answer stops the run",
+        "the last formula is the answer, up to the end of its line; the search continues; a text "
+        "without an answer is unanswered",
     ),
 )
 
@@ -408,7 +409,7 @@ def _v4(text: str) -> str:
 
 _WORDS = Difference(
     "yes, true, no and false count inside words: `unknown` is False",
-    "they count as words; what is stated is calculated where it is arithmetic, and never run",
+    "only whole words count; arithmetic is calculated, and nothing is executed",
 )
 
 THEOREM_QA_V3 = PostProcessor(_original_v3, _v3, _WORDS)

@@ -18,12 +18,12 @@ _PLAIN_WORD = re.compile(
 _TOGETHER = re.compile(r"[A-D](?:(?:[\s、，,和及&]|and)*[A-D])*")
 
 INSIDE_WORDS = Difference(
-    "a capital inside a word is an option: the A of `Answer`, the B of `Because`",
-    "capitals of words that are no options do not count",
+    "a capital letter inside a word is an option: the A of `Answer`, the B of `Because`",
+    "capital letters of words that are not options do not count",
 )
 NO_LETTERS = Difference(
-    "a capital inside a word is an option, the article A and the pronoun I are options",
-    "a capital counts where it stands by itself, and not as article or pronoun",
+    "a capital letter inside a word is an option; so are the article A and the pronoun I",
+    "only a separate capital letter counts, not an article or pronoun",
 )
 
 
@@ -167,19 +167,19 @@ def _find_a_or_b(text: str) -> str | None:
     return extract_option(text, ("A", "B")).answer
 
 
-_STATED_HERE = "the option that the reply states is the answer, the last where it changes its mind"
+_STATED_HERE = "the stated option is the answer, the last one if the reply changes its mind"
 _AFTER_ANSWER_DIFFERENCE = Difference(
-    "the B of `Answer: Because` is an option, `Answer: (B)` and `**Answer:** B` are none, and b is not B",
-    "the letter must stand by itself, with or without brackets and asterisks, and b is B",
+    "the B of `Answer: Because` is an option, `Answer: (B)` and `**Answer:** B` are not, and b is not B",
+    "the letter must be separate, with or without brackets and asterisks, and b is B",
 )
 
 FIRST_OPTION = PostProcessor(
     _find_first_option_original,
     _find_first_option,
     Difference(
-        "the first of some fifty phrases that matches decides, wherever it occurs in the text, and with "
-        "`cushion` any capital at last: `Apple` is A, `Dogs and Cats` is D",
-        f"{_STATED_HERE}; `cushion` adds letters that stand by themselves",
+        "the first matching phrase of about fifty decides, wherever it occurs in the text; "
+        "`cushion` finally accepts any capital letter: `Apple` is A, `Dogs and Cats` is D",
+        f"{_STATED_HERE}; `cushion` adds separate letters",
     ),
 )
 FIRST_OPTION_V1 = PostProcessor(
@@ -194,8 +194,8 @@ LAST_OPTION = PostProcessor(
     _find_last_option_original,
     _find_last_option,
     Difference(
-        "the last such letter is the answer, inside a word too: `B. Dogs And Cats` is C",
-        f"{_STATED_HERE}, else the last letter that stands by itself",
+        "the last such letter is the answer, even inside a word: `B. Dogs And Cats` is C",
+        f"{_STATED_HERE}, else the last separate letter",
     ),
 )
 GPQA = PostProcessor(
@@ -212,17 +212,17 @@ BBH_MCQ = PostProcessor(
     _find_bracketed_original,
     _find_bracketed,
     Difference(
-        "what follows the first *answer is* counts; a capital inside a word is an option; a text without one "
-        "is an answer as it stands",
-        "what follows the last *answer is* counts; a capital counts that stands by itself; without one there "
-        "is no answer",
+        "the text after the first *answer is* counts; a capital letter inside a word is an "
+        "option; a text without one is itself the answer",
+        "the text after the last *answer is* counts; only a separate capital letter counts; "
+        "without one there is no answer",
     ),
 )
 CROWSPAIRS = PostProcessor(
     _find_one_of_pair_original,
     _find_one_of_pair,
     Difference(
-        "any word with A in it is option A, before B is looked for; no answer is `invalid`",
+        "any word with an A is option A, before B is considered; no answer is `invalid`",
         f"{_STATED_HERE}; without one there is no answer",
     ),
 )
@@ -230,7 +230,7 @@ JUDGED_A_OR_B = PostProcessor(
     _find_a_or_b_original,
     _find_a_or_b,
     Difference(
-        "only the last character is looked at, and anything but A and B is B",
+        "only the last character counts, and anything but A and B is B",
         f"{_STATED_HERE}; without one there is no answer",
     ),
 )
@@ -289,8 +289,8 @@ def _join_capitals(text: str) -> str:
 
 
 _SEVERAL = Difference(
-    "every capital is an option, those that begin words, too",
-    "capitals count that stand by themselves, and A to H together, each once; article and pronoun do not",
+    "every capital letter is an option, even at the start of a word",
+    "separate capital letters count, and runs of A to H without repeats; article and pronoun do not",
 )
 
 FIRST_CAPITAL = PostProcessor(_find_first_capital_original, _find_first_capital, NO_LETTERS)
@@ -299,8 +299,8 @@ FIRST_CAPITAL_MULTI = PostProcessor(
     _original_row,
     _row,
     Difference(
-        "the first A to D is the answer, that of a word such as `Answer`, too; of `A, C` it is A alone",
-        "words that are no options do not count, and letters that follow each other are one answer: AC",
+        "the first A to D is the answer, even in a word such as `Answer`; for `A, C` it is only A",
+        "words that are not options do not count, and consecutive letters are one answer: AC",
     ),
 )
 MULTIPLE_SELECT = PostProcessor(_find_all_capitals_original, _find_all_capitals, _SEVERAL)
@@ -375,7 +375,7 @@ HELLASWAG = PostProcessor(
     _original_hellaswag,
     _hellaswag,
     Difference(
-        f"{INSIDE_WORDS.original}; a text without a letter is an answer as it stands",
+        f"{INSIDE_WORDS.original}; a text without a letter is itself the answer",
         f"{INSIDE_WORDS.here}; a text without a letter is no answer",
     ),
 )
@@ -389,10 +389,9 @@ GAOKAO_SEVERAL = PostProcessor(
     _find_several_original,
     several_letters(_find_several, "ABCD"),
     Difference(
-        f"{INSIDE_WORDS.original}; the mark 【答案】 is not seen at the beginning of a text, and all "
-        "letters after it belong to the answer, those of an explanation too",
-        f"{INSIDE_WORDS.here}; the mark is seen anywhere, and the letters that follow it together are the "
-        "answer",
+        f"{INSIDE_WORDS.original}; the marker 【答案】 is not found at the start of a text, and all "
+        "letters after it are part of the answer, including those of an explanation",
+        f"{INSIDE_WORDS.here}; the marker is found anywhere, and the run of letters after it is the answer",
     ),
 )
 GAOKAO_FIVE_OF_SEVEN = PostProcessor(

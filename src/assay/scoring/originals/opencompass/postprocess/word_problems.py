@@ -178,7 +178,7 @@ def _scibench(text: str) -> str | None:
     return _format_spelled(found)
 
 
-_SIGNS = "a comma ends a number (1,234 is 234), and the minus of a difference is a sign (5-3 is -3)"
+_SIGNS = "a comma ends a number (1,234 is 234), and the minus of a subtraction is a sign (5-3 is -3)"
 
 FIRST_NUMBER = PostProcessor(
     _original_first_number,
@@ -197,7 +197,7 @@ GSM8K = PostProcessor(
     _find_gsm8k_original,
     _find_gsm8k,
     Difference(
-        f"the last number is the answer, whatever is stated; {_SIGNS}; without one the answer is "
+        f"the last number is the answer, whatever is stated; {_SIGNS}; without a number the answer is "
         f"`{_NO_NUMBER}`",
         "the number after `####`, in the last box or stated as the answer counts, else the last; numbers "
         "stay whole, 18.00 is 18; without one there is no answer",
@@ -207,14 +207,14 @@ GSM8K_GOLD = PostProcessor(
     _original_gsm8k_gold,
     _gsm8k_gold,
     Difference(
-        "all that follows the first `#### ` is the answer; a text without it ends the run",
+        "everything after the first `#### ` is the answer; a text without it stops the run",
         "the number after the last `#### ` is the answer; without one there is none",
     ),
 )
 GSM100 = PostProcessor(
     _original_gsm100,
     _gsm100,
-    Difference("of a number the digits alone are kept: -3.5 is 35", "numbers stay whole"),
+    Difference("only the digits of a number are kept: -3.5 is 35", "numbers stay whole"),
 )
 GSM100_GOLD = make_unchanged(_drop_commas)
 MGSM = PostProcessor(
@@ -228,7 +228,7 @@ MATHBENCH = PostProcessor(
     Difference(
         "the minus of a difference is a sign, `1.5/2` is two numbers, and a text without a number is an "
         "answer",
-        "numbers stay whole; a text that states no answer and has no number holds none",
+        "numbers stay whole; a text without a stated answer and without a number has no answer",
     ),
 )
 SCIBENCH = PostProcessor(
@@ -236,7 +236,7 @@ SCIBENCH = PostProcessor(
     _scibench,
     Difference(
         "a box ends at its first closing brace, 1e5 is 5, and a text without a number is an answer",
-        "boxes and numbers stay whole; a text that states no answer and has no number holds none",
+        "boxes and numbers stay whole; a text without a stated answer and without a number has no answer",
     ),
 )
 
@@ -287,10 +287,10 @@ ULTRAEVAL_GSM8K = PostProcessor(
     _find_ultraeval_gsm8k_original,
     _find_ultraeval_gsm8k,
     Difference(
-        "where nothing else is found, the last word of digits alone is the answer, else the first word of "
-        "the text; a full stop behind `#### 18.` stays",
-        "such a word may have a sign, a dollar, commas, decimals and a full stop; without one there is no "
-        "answer; the full stop goes",
+        "if nothing else is found, the answer is the last word of only digits, else the first "
+        "word of the text; the full stop in `#### 18.` stays",
+        "such a word may have a sign, a dollar sign, commas, decimals and a full stop; without "
+        "one there is no answer; the full stop is removed",
     ),
 )
 
