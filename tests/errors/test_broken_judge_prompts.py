@@ -13,11 +13,11 @@ BROKEN = Path(__file__).parent / "broken"
 
 EXPECTED = [
     (1, "{qestion} (did you mean 'question'?)"),
-    (2, "does not show 'answer_b'"),
+    (2, "does not include 'answer_b'"),
     (3, "'[[rating_a,rating_b]]'; expected '[[rating]]'"),
-    (4, "2 turns, without reference answers, where {question} has no value"),
+    (4, "2 turns, without reference answers; {question} has no value there"),
     (5, "Single '}'"),
-    (6, "{answer} has a format or a conversion"),
+    (6, "{answer} has a format or conversion"),
     (7, "unknown field `sytem_prompt`"),
     (8, "'triple'"),
     (10, "prompts 'fine' and 'again' are both for type 'single', 1 turn"),
@@ -37,8 +37,8 @@ def test_every_wrong_entry_is_named() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "part"),
     [
-        ("empty.jsonl", "", "holds no prompts"),
-        ("empty.toml", "", "holds no prompts"),
+        ("empty.jsonl", "", "contains no prompts"),
+        ("empty.toml", "", "contains no prompts"),
         ("broken.jsonl", "{", "cannot be read"),
         ("broken.toml", "[[prompt]\n", "cannot be read"),
         ("misspelt.toml", "[[promt]]\nname='x'\n", "`promt`"),

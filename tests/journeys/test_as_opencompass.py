@@ -35,7 +35,7 @@ def test_a_config_with_models_datasets_and_groups(workdir: Path) -> None:
         ["sums-weighted", "accuracy", "gen", "100.00", "0.00"],
     ]
     assert "sums, group of 2" in result.out, "a group is in the table of every run, with its interval"
-    assert "group 'more' has no naive_average: 1 of 2 subsets are not there: 'products'" in result.out
+    assert "group 'more' has no naive_average: 1 of 2 subsets are missing: 'products'" in result.out
     assert "others" not in result.out
     predictions = json.loads((folder / "predictions/says-b/sums_left.json").read_text(encoding="utf-8"))
     assert predictions["4"] == {

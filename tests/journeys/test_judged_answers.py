@@ -60,7 +60,7 @@ def test_a_cascade_asks_the_judge_about_the_rest_and_again_nothing(workdir: Path
     scores = lines(workdir / "run" / "scores.jsonl")
     assert [score["value"] for score in scores] == [1, 1, 1, 1]
     assert [score["also"]["decided_by_judge"] for score in scores] == [0, 1, 0, 1]
-    assert "the rule decided about 2 rows, the judge about 2" in result.out + result.err
+    assert "the rule decided 2 rows, the judge 2" in result.out + result.err
     summary = json.loads((workdir / "run" / "summary.json").read_text(encoding="utf-8"))
     values = {metric["metric"]: metric["value"] for metric in summary if metric["group"] is None}
     assert values == {

@@ -391,7 +391,7 @@ def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) ->
     ("code", "arguments", "said"),
     [
         ("RESCORE-002", ("--extract", "nubmer"), "'number'"),
-        ("RESCORE-002", ("--extract", "regex:("), "no regular expression"),
+        ("RESCORE-002", ("--extract", "regex:("), "not a valid regular expression"),
         ("RESCORE-003", ("--metric", "rogue"), "'rouge'"),
         ("RESCORE-003", ("--metric", "accuracy,rouge"), "cannot be combined with 'rouge'"),
         ("RESCORE-004", ("--metric", "rouge"), "no reference text"),

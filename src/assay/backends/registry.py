@@ -19,8 +19,6 @@ from assay.core.errors import listing, suggest_name
 from assay.core.ports import Backend, TimedClient
 from assay.core.secrets import mask_user_info
 
-DEFAULT_MODEL = "smollm2"
-
 BACKENDS: dict[str, str] = {
     "hf": "assay.backends.hf.backend:HfBackend",
     "mock": "assay.backends.mock:MockBackend",

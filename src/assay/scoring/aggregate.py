@@ -1,7 +1,7 @@
-"""Scores added up as they come. Memory does not depend on the number of samples, only on groups and clusters.
+"""Aggregation of scores as they arrive. Memory grows with groups and clusters, not with samples.
 
-Unanswered samples count as not right; failed and ungraded ones are left out of the value and counted
-beside it.
+Unanswered samples count as wrong. Failed and ungraded samples are left out of the value and counted
+separately.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FAILED = Verdict.FAILED
 
 
 class _MetricTotals:
-    """One metric of one cell: a mean, or a ratio of sums when scores bring that."""
+    """The totals of one metric in one cell: a mean, or a ratio of sums if the scores carry one."""
 
     __slots__ = ("n_scored", "n_unanswered", "ratio", "running")
 
@@ -64,20 +64,20 @@ class _MetricTotals:
         self.n_unanswered += other.n_unanswered
 
     def estimate(self, *, is_share: bool) -> Estimate:
-        """Return the value with its interval; values that happen to be 0 and 1 need not be shares."""
+        """Return the value with its interval, that of a share only if `is_share`."""
         if self.ratio is None:
             return self.running.estimate() if is_share else self.running.student()
         estimate = self.ratio.estimate()
         if estimate.value is None or estimate.stderr != 0 or self.ratio.is_exponential or not is_share:
             return estimate
-        # Rows all right or all wrong have no spread to build on; their number still has an interval.
+        # If all rows are right or all are wrong, the spread is 0; the number of rows still gives an interval.
         n_units = self.ratio.n_counting
         low, high = wilson(estimate.value * n_units, n_units)
         return estimate._replace(low=low, high=high)
 
 
 class _Cell:
-    """Everything about one task, track and group."""
+    """All totals of one task, track and group."""
 
     __slots__ = ("deciding", "metrics", "n", "n_failed", "n_truncated", "why")
 
@@ -86,7 +86,7 @@ class _Cell:
         self.n_failed = 0
         self.n_truncated = 0
         self.why: str | None = None
-        """Why the first of the failed rows failed."""
+        """Why the first failed row failed."""
         self.metrics: dict[str, _MetricTotals] = {}
         self.deciding: dict[str, None] = {}
 
@@ -108,9 +108,9 @@ class _Cell:
             self._add_value(MASS, score.mass, True, cluster)
         if verdict is _SCORED:
             value = score.value
-            # A value that is no number is a failure of the scorer, not a zero.
+            # A value that is not a number is a failure of the scorer, not a zero.
             if value is None or value != value:
-                self._fail("the scorer gave no number")
+                self._fail("the scorer returned no number")
                 return
             for metric, ratio in score.ratios.items():
                 self.numbers(metric).add_ratio(ratio, cluster)
@@ -121,7 +121,7 @@ class _Cell:
         elif verdict is _FAILED:
             self._fail(score.why)
             return
-        # A metric of whole lists leaves its rows ungraded; other metrics may have values for them.
+        # A list metric leaves its rows ungraded; other metrics may have values for them.
         for metric, other in score.also.items():
             if other == other and metric != score.metric:
                 self._add_value(metric, other, verdict is not _UNANSWERED, cluster)
@@ -142,7 +142,7 @@ class _Cell:
             numbers.n_unanswered += 1
 
     def merge(self, other: _Cell, *, with_others: bool = True) -> None:
-        """Take everything of another cell; without others, only the metrics that decide."""
+        """Add everything from another cell; with `with_others=False`, only the deciding metrics."""
         self.n += other.n
         self.n_failed += other.n_failed
         self.n_truncated += other.n_truncated
@@ -153,31 +153,31 @@ class _Cell:
 
 
 class MeanAggregator:
-    """Means with intervals, over each task and method, each of their groups, and the groups together.
+    """Means with intervals for each task and method, for each of their groups, and over all groups.
 
-    The metric that decides is the one headline of a task and method. A metric of `Score.ratios` is a ratio of
-    sums instead of a mean. The values of `Score.also` are metrics of their own, over the samples that carry
-    them. `mass` is the mean probability that fell on the labels at all.
+    The deciding metric is the headline of a task and method. A metric in `Score.ratios` is a ratio of sums
+    instead of a mean. Each value in `Score.also` is a metric of its own, over the samples that have it.
+    `mass` is the mean total probability of the labels.
     """
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str], dict[str | None, _Cell]] = {}
         self._given: list[Metric] = []
         self._named: set[tuple[str, str, str]] = set()
-        """Tasks, tracks and metrics that authors name: the table of results lists all of them."""
+        """(task, track, metric) named by authors: the results table lists all of them."""
         self._lost: dict[tuple[str, str], str] = {}
-        """The tasks and tracks that could not be scored, and why."""
+        """(task, track) that could not be scored, and why."""
         self._lower: set[tuple[str, str, str]] = set()
-        """Tasks, tracks and metrics of which less is more, beside those of `LOWER_IS_BETTER`."""
+        """(task, track, metric) where lower is better, in addition to `LOWER_IS_BETTER`."""
         self._off_scale: set[tuple[str, str, str]] = set()
-        """Tasks, tracks and metrics that are no shares; another task's metric of the same name may be one."""
+        """(task, track, metric) that are not shares; another task's metric of the same name may be one."""
         self._digits: dict[tuple[str, str], int] = {}
-        """Of the tasks and tracks whose values are rounded."""
+        """Decimal places of the tasks and tracks whose values are rounded."""
 
     def take(self, evaluation: Evaluation) -> None:
-        """Take the scores of a whole list, and its metrics that are no means of them.
+        """Add the scores of a whole list, and its metrics that are not means of them.
 
-        The table of results lists everything that an author names as a metric.
+        The results table lists everything that an author names as a metric.
         """
         for score in evaluation.scores:
             self.add(score)
@@ -194,11 +194,11 @@ class MeanAggregator:
             self._off_scale.update((task, track, name) for name in evaluation.off_scale)
 
     def lose(self, task: str, track: str, why: str) -> None:
-        """Report no value for a task and track: the code that had to score all of its samples raised."""
+        """Record that a task and track has no value: the code that scores all of its samples raised."""
         self._lost.setdefault((task, track), why)
 
     def add(self, score: Score) -> None:
-        """Take one score."""
+        """Add one score."""
         key = (score.task, score.track)
         groups = self._cells.get(key)
         if groups is None:
@@ -209,7 +209,7 @@ class MeanAggregator:
         cell.add(score)
 
     def metrics(self) -> Sequence[Metric]:
-        """Return the numbers so far: tasks, methods and groups in the order in which they appeared."""
+        """Return all metrics so far; tasks, methods and groups in order of first appearance."""
         found: list[Metric] = []
         for (task, track), groups in self._cells.items():
             whole = _Cell()
@@ -226,17 +226,17 @@ class MeanAggregator:
                     _metric(task, track, metric, group, cell, is_share=is_share)
                     for group, cell in parts.items()
                 ]
-                # A mean of the groups' perplexities is no perplexity of anything: ratios have no macro mean.
+                # Ratios have no macro mean: a mean of the groups' perplexities is not a perplexity.
                 is_mean = whole.metrics[metric].ratio is None
                 if len(parts) > 1 and metric in whole.deciding and is_mean:
                     found.append(_macro_metric(task, track, metric, whole, list(parts.values())))
         return self._insert_list_metrics(found)
 
     def headlines(self) -> list[Metric]:
-        """Return what each task and method is judged by, over all of its samples so far.
+        """Return the headline metric of each task and method over all samples so far.
 
-        Quick enough to be asked again and again while scores come in: no groups, no metrics beside it. What
-        comes of whole lists is there once it was taken.
+        Fast enough to call repeatedly while scores arrive: it skips groups and other metrics. List metrics
+        are included once their evaluation has been added.
         """
         found = []
         for (task, track), groups in self._cells.items():
@@ -249,16 +249,16 @@ class MeanAggregator:
         return [one for one in self._insert_list_metrics(found) if one.is_headline and one.group is None]
 
     def _is_share(self, task: str, track: str, metric: str) -> bool:
-        """Whether a metric's interval is that of a share, where all its values are 0 or 1."""
+        """Whether a metric gets the interval of a share when all its values are 0 or 1."""
         return (task, track, metric) not in self._off_scale and metric != "bits_per_byte"
 
     def _insert_list_metrics(self, found: list[Metric]) -> list[Metric]:
-        """Put in the metrics that are no means: in the place of the mean of the same name, or behind."""
+        """Insert the list metrics: each replaces the mean of the same name, or is appended."""
         given = {(one.task, one.method, one.metric, one.group): one for one in self._given}
         made = [
             _copy_reason(given.pop((one.task, one.method, one.metric, one.group), one), one) for one in found
         ]
-        # Found first are the metrics that decide.
+        # The deciding metrics come first.
         headlines: dict[tuple[str, str], str] = {}
         for one in (*made, *given.values()):
             headlines.setdefault((one.task, one.method), one.metric)
@@ -272,11 +272,11 @@ class MeanAggregator:
         ]
 
     def _complete_metric(self, one: Metric, *, is_headline: bool) -> Metric:
-        """Return a metric with what only its author's evaluation said of it."""
+        """Return a metric with the properties that only its author's evaluation defines."""
         is_authors = (one.task, one.method, one.metric) in self._named
         if (lost := self._lost.get((one.task, one.method))) is not None:
             one = msgspec.structs.replace(one, value=None, low=None, high=None, stderr=None, why=lost)
-        # A mean of groups has the scale and the direction of the metric that it is a mean of.
+        # A macro mean has the scale and direction of the metric it averages.
         names = {(one.task, one.method, name) for name in (one.metric, one.metric.removesuffix(MACRO))}
         is_share = names.isdisjoint(self._off_scale)
         is_lower = one.metric in LOWER_IS_BETTER or not names.isdisjoint(self._lower)
@@ -298,12 +298,12 @@ class MeanAggregator:
 
 
 def _headline(deciding: Mapping[str, None]) -> str:
-    """Return the metric that a task is judged by; a row without any metric does not decide it."""
+    """Return the metric that decides a task; a row without any metric does not count."""
     return next((name for name in deciding if name != NO_METRIC), NO_METRIC)
 
 
 def _copy_reason(one: Metric, counted: Metric) -> Metric:
-    """Return a metric of a whole list with the reason that its rows give, where it has none itself."""
+    """Return a list metric with the reason that its rows give, if it has none of its own."""
     if one.why is not None or (one.value is not None and not one.n_failed):
         return one
     return msgspec.structs.replace(one, why=counted.why)
@@ -320,7 +320,7 @@ def _macro_metric(task: str, track: str, metric: str, whole: _Cell, parts: list[
     every = [part.metrics[metric].running for part in parts]
     estimate = macro(running.estimate() for running in every)
     if estimate.value is not None and estimate.stderr == 0 and all(running.is_binary for running in every):
-        # Groups all right or all wrong have no spread to build on; the counts still have an interval.
+        # If all groups are right or all are wrong, the spread is 0; the counts still give an interval.
         low, high = wilson(estimate.value * estimate.n, estimate.n)
         estimate = estimate._replace(low=low, high=high)
     estimate = _clip_estimate(metric, estimate)
@@ -331,7 +331,7 @@ def _macro_metric(task: str, track: str, metric: str, whole: _Cell, parts: list[
 
 
 def _clip_estimate(metric: str, estimate: Estimate) -> Estimate:
-    """Clip to what is possible: shares to [0, 1], perplexities to 1 and above, bits to 0 and above."""
+    """Clip an estimate to possible values: shares to [0, 1], perplexities to >= 1, bits to >= 0."""
     if estimate is NO_ESTIMATE or estimate.value is None:
         return estimate
     if metric.startswith("perplexity") or metric == "bits_per_byte":
@@ -388,21 +388,21 @@ def _explain_missing_value(
 
 
 class Disagreement:
-    """Counts, for each task with several methods, the samples on which their answers differ.
+    """Counts the samples on which methods give different answers, for each task with several methods.
 
-    A sample whose scores come in two parts, some at once and some when the whole list was scored, is kept
-    until the second; whatever scores whole lists keeps it too.
+    Some samples get their scores in two parts: one immediately, one after the whole list is scored. Such a
+    sample is kept in memory until the second part arrives; list scorers keep it anyway.
     """
 
     def __init__(self, n_methods: Mapping[str, int]) -> None:
-        """`n_methods`: how many of its methods are scored, for each task."""
+        """Create counters; `n_methods` maps each task to the number of its scored methods."""
         self._n_methods = n_methods
         self._waiting: dict[tuple[str, str], tuple[Sample, Sequence[Score]]] = {}
         self._differ: dict[str, int] = {}
-        self._untold: dict[str, int] = {}
+        self._undecided: dict[str, int] = {}
 
     def add(self, task: str, sample: Sample, scores: Sequence[Score]) -> None:
-        """Take a sample with the scores that are known by now."""
+        """Add a sample with the scores known so far."""
         n_methods = self._n_methods.get(task, 0)
         if n_methods > 1 and len(scores) < n_methods:
             self._waiting[task, sample.id] = sample, scores
@@ -410,7 +410,7 @@ class Disagreement:
             self._count(task, sample, scores)
 
     def add_late(self, scores: Sequence[Score]) -> None:
-        """Take the scores of a sample that had to wait for all samples."""
+        """Add the remaining scores of a sample that waited for the whole list."""
         task = scores[0].task
         if self._n_methods.get(task, 0) > 1:
             sample, earlier = self._waiting.pop((task, scores[0].sample_id))
@@ -421,12 +421,12 @@ class Disagreement:
         differ = has_disagreement([one for one in found if one is not None])
         self._differ[task] = self._differ.get(task, 0) + (differ is True)
         if differ is None:
-            self._untold[task] = self._untold.get(task, 0) + 1
+            self._undecided[task] = self._undecided.get(task, 0) + 1
 
     def counts(self) -> dict[str, int]:
-        """Return the number of samples on which methods differ, for each task with several."""
+        """Return the number of samples on which methods differ, for each task with several methods."""
         return dict(self._differ)
 
     def count_undecided(self) -> dict[str, int]:
-        """Return the number of samples of which that cannot be told, for each task that has some."""
-        return dict(self._untold)
+        """Return the number of samples where that cannot be decided, for each task that has any."""
+        return dict(self._undecided)

@@ -1,4 +1,4 @@
-"""A place where an original system and Assay give different values, in words."""
+"""How an original system and Assay differ, in words."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """How the original and Assay differ. A dialect makes its quirks of these."""
+    """One difference between the original and Assay. Dialects build their lists of differences from these."""
 
     original: str
-    """What the original does, and `faithful` with it."""
+    """What the original does; `--fidelity faithful` does the same."""
     here: str
-    """What is done here."""
+    """What Assay does by default."""

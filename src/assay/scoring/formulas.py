@@ -1,7 +1,7 @@
-"""When two formulas are the same answer: by their text in a normal form, else by their value.
+"""Comparison of formulas: by their normalized text, then by their value.
 
-The value is compared by math-verify, the extra `math`. It runs in the sandbox, since what a model wrote may
-take forever. Without it the text alone decides.
+math-verify (extra `math`) compares values. It runs in the sandbox because parsing a model's output may never
+end. Without math-verify, only the text is compared.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _MAX_CACHED = 4096
 
 
 class FormulaComparison:
-    """Compares formulas. The sandbox starts with the first pair whose texts differ; `close` ends it."""
+    """Compares formulas. The sandbox starts with the first pair whose texts differ; `close` stops it."""
 
     def __init__(self) -> None:
         self._sandbox: Sandbox | None = None
         self._can_verify: bool | None = None
-        """Whether math-verify can be asked; None until it is first needed."""
+        """Whether math-verify is installed; None until first needed."""
         self._verdicts: dict[tuple[str, str], bool] = {}
         self.notes: list[str] = []
 
     def is_any(self, answer: str, targets: Sequence[str]) -> bool:
-        """Whether a formula is one of the right ones."""
+        """Whether a formula equals one of the targets."""
         fitting = [target for target in targets if _are_comparable(answer, target)]
         return any(_are_same_text(answer, target) for target in fitting) or any(
             self._are_same_value(answer, target) for target in fitting
         )
 
     def close(self) -> None:
-        """End the sandbox, if one was needed."""
+        """Stop the sandbox if it was started."""
         if self._sandbox is not None:
             self._sandbox.close()
             self._sandbox = None
@@ -65,7 +65,7 @@ class FormulaComparison:
         return self._verdicts[pair]
 
     def _verify(self, answer: str, target: str) -> bool:
-        # Imported when used: most tables have no formulas, and should not wait for the sandbox.
+        # Imported on use: most tables contain no formulas and should not load the sandbox.
         from assay.scoring.sandbox import Limits, Sandbox, Status
 
         if self._sandbox is None:
@@ -78,7 +78,7 @@ class FormulaComparison:
             ran = self._sandbox.run(program)
         except PlanError as error:
             self._can_verify = False
-            self.notes.append(f"formulas were compared by their text alone: {error.problems[0].what}")
+            self.notes.append(f"formulas were compared as text only: {error.problems[0].what}")
             return False
         if ran.status is not Status.OK:
             return False
@@ -89,7 +89,7 @@ class FormulaComparison:
 
 
 def _are_same_text(answer: str, target: str) -> bool:
-    """Whether two formulas are written alike."""
+    """Whether two formulas have the same normalized text."""
     _, one = split_equation(answer)
     _, other = split_equation(target)
     if normalize(plain_text(one)) == normalize(plain_text(other)) != "":
@@ -98,9 +98,9 @@ def _are_same_text(answer: str, target: str) -> bool:
 
 
 def _are_comparable(answer: str, target: str) -> bool:
-    """Whether two formulas may be the same: one thing on the left of both, and the same brackets.
+    """Whether two formulas can be equal: the same left-hand side and the same outer brackets.
 
-    An open interval is not a closed one, and y = 3 not x = 3, whatever normal forms make of them.
+    An open interval is not a closed one, and y = 3 is not x = 3, even if their normal forms are equal.
     """
     left, right = split_equation(answer)
     left_target, right_target = split_equation(target)
@@ -109,7 +109,7 @@ def _are_comparable(answer: str, target: str) -> bool:
 
 
 def _outer(formula: str) -> tuple[str, str]:
-    """Return the brackets around a whole formula; none where it has no comma, as they only group then."""
+    """Return the outer brackets of a formula; empty if it has no comma, because they only group then."""
     text = formula.replace(r"\left", "").replace(r"\right", "").replace("\\", "").strip()
     if "," not in text or text[0] not in "[({" or text[-1] not in "])}":
         return "", ""

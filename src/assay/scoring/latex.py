@@ -1,8 +1,9 @@
-r"""When two LaTeX answers are the same text: the normalisation of the MATH benchmark (Hendrycks 2021).
+r"""Comparison of LaTeX answers as text: the normalization of the MATH benchmark (Hendrycks 2021).
 
-A list of rewrites, applied in order, and a comparison. No algebra: `2+1` and `3` differ. Well-formed answers
-that the benchmark's own script calls equal are equal here. Some that it mangles are put right besides: an
-argument that is a command (`\sqrt\pi`), spaces before an argument (`\sqrt 3`), `\frac{7}2`, several units.
+Rewrites are applied in order, then texts are compared. No algebra: `2+1` and `3` differ. Well-formed answers
+that the benchmark's script treats as equal are equal here. Some answers that the script mangles are also
+handled: a command as argument (`\sqrt\pi`), spaces before an argument (`\sqrt 3`), `\frac{7}2`, several
+units.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 
 _ARGUMENT = r"\s*((?!\\sqrt|\\frac)\\[A-Za-z]+|[^\s{}\[\\])"
-"""What TeX takes as an argument without braces: a command that wants none itself, or a character."""
+"""What TeX accepts as an argument without braces: a command that takes none itself, or a character."""
 
 _REWRITES = tuple(
     (re.compile(found, re.DOTALL), written)
@@ -36,14 +37,14 @@ _REWRITES = tuple(
 
 
 def is_equiv(str1: str | None, str2: str | None) -> bool:
-    """Return whether two answers are the same after normalisation. No answer equals only no answer."""
+    """Return whether two answers are equal after normalization. None equals only None."""
     if str1 is None or str2 is None:
         return str1 is str2
     return latex_form(str1) == latex_form(str2)
 
 
 def latex_form(answer: str) -> str:
-    """Return an answer in its normal form."""
+    """Return the normal form of an answer."""
     for found, written in _REWRITES:
         answer = found.sub(written, answer)
     return answer

@@ -1,8 +1,7 @@
-r"""Whether two answers to a problem of mathematics are written alike: by text, no algebra.
+r"""Text comparison of answers to math problems, without algebra.
 
-Version 1 is MATH's own form, or Minerva's, or both in turn. Version 2 first takes away what other datasets
-write around an answer: units, dollar and percent signs, `x \in`, zeros behind the point, other spellings of
-infinity.
+Version 1 uses MATH's normal form, Minerva's, or both in turn. Version 2 first removes what other datasets
+write around an answer: units, dollar and percent signs, `x \in`, trailing zeros, other spellings of infinity.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _LOOSE = tuple(
 
 
 def are_alike(answer: str, gold: str, version: Version, *, is_faithful: bool) -> bool:
-    """Whether an answer is written as the right one is; here a number is also the same by its value."""
+    """Whether an answer has the same text as the target; unless faithful, equal numbers also match."""
     if answer == gold:
         return True
     form = _hendrycks if is_faithful else latex_form
@@ -46,14 +45,14 @@ def are_alike(answer: str, gold: str, version: Version, *, is_faithful: bool) ->
         (opencompass_form(one), opencompass_form(other)),
         (opencompass_form(answer), opencompass_form(gold)),
     )
-    # Texts of which nothing is left say nothing of each other.
+    # Two texts that normalize to nothing are not evidence of equality.
     if any(left == right and (left or is_faithful) for left, right in pairs):
         return True
     return not is_faithful and numbers_equal(prepare(answer), prepare(gold))
 
 
 def loose_form(answer: str) -> str:
-    """Return an answer without what stands around it."""
+    """Return an answer without units, signs and other decoration."""
     answer = answer.strip().rstrip(".")
     answer = _UNIT_AT_END.sub("", answer).strip() or answer
     for found, written in _LOOSE:
@@ -63,7 +62,7 @@ def loose_form(answer: str) -> str:
 
 
 def _hendrycks(answer: str) -> str:
-    """Return the script's form; the answer as it is where the script breaks off."""
+    """Return the script's normal form, or the answer unchanged where the script fails."""
     try:
         return hendrycks_form(answer)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Making two spellings of one answer equal: texts for exact match, numbers by value.
+"""Normal forms of answers: texts for exact match, numbers by value.
 
-The order of the steps is part of the metric (a change changes scores): NFKC, case fold, white space,
-surrounding punctuation, the Korean "it is" at the end, then articles where asked.
+The order of the steps is part of the metric; changing it changes scores: NFKC, case fold, white space,
+surrounding punctuation, the Korean copula at the end, then articles if requested.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from fractions import Fraction
 
 _SPACE = re.compile(r"\s+")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
-# Marks that carry meaning at the edge of an answer ($, %, -, +) stay.
+# Characters with a meaning at the edge of an answer ($, %, -, +) stay.
 _EDGE = " \t\n.,;:!?\"'`*_~()[]{}<>«»“”‘’「」『』【】《》。，、；：！？…|"
-# Korean writes "it is" onto the answer: 서울입니다. No noun ends so; 이다 is left, as in 사이다.
+# Korean attaches "it is" to the answer: 서울입니다. No noun ends this way. 이다 stays, as in 사이다.
 _COPULA = re.compile(r"(?<=.)(?:입니다|이에요|예요)$")
 _UNSPACED = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+")
@@ -49,7 +49,7 @@ _UNIT = re.compile(r"\s*(?:\\?%|percent|dollars?|\.|°|\\\$|[$€£¥₩])?\s*")
 
 
 def normalize(text: str, *, drops_articles: bool = False) -> str:
-    """Return the form in which two texts are compared for an exact match."""
+    """Return the form in which texts are compared for an exact match."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     spaced = _SPACE.sub(" ", folded)
     folded = _strip_copula(spaced.strip(_EDGE))
@@ -68,18 +68,18 @@ def _strip_copula(text: str) -> str:
 def split_any_script(text: str) -> list[str]:
     """Return the words of a text in one spelling, without punctuation.
 
-    Chinese and Japanese characters stand for themselves, since no spaces part their words.
+    Each Chinese or Japanese character is a word, because no spaces separate words.
     """
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def words(text: str) -> list[str]:
-    """Return the words that token F1 counts: no punctuation, no English articles, no Korean "it is"."""
+    """Return the words that token F1 counts: no punctuation, no English articles, no Korean copula."""
     return [word for word in split_any_script(normalize(text)) if word not in ("a", "an", "the")]
 
 
 def contains(reply: str, target: str) -> bool:
-    """Whether a normalised target stands in a normalised reply, not inside a longer word or number."""
+    """Whether a normalized target occurs in a normalized reply, not inside a longer word or number."""
     hay, needle = normalize(reply), normalize(target)
     at = hay.find(needle) if needle else -1
     while at >= 0:
@@ -91,7 +91,7 @@ def contains(reply: str, target: str) -> bool:
 
 
 def _is_inside_word(text: str, at: int) -> bool:
-    """Whether a Latin word or a number runs on over a place."""
+    """Whether a Latin word or a number continues across a position."""
     if at <= 0 or at >= len(text):
         return False
     left, right = text[at - 1], text[at]
@@ -101,7 +101,7 @@ def _is_inside_word(text: str, at: int) -> bool:
 
 
 def read_number(spelled: str) -> Fraction | None:
-    """Return the exact value of a spelling that `NUMBER` matched; None for a zero denominator."""
+    """Return the exact value of a string that `NUMBER` matched; None for a zero denominator."""
     if len(spelled) > _LONGEST_NUMBER:
         return None  # a degenerate run of digits, not an answer
     text = spelled.strip().replace("−", "-").replace("–", "-")
@@ -128,7 +128,7 @@ def read_number(spelled: str) -> Fraction | None:
 
 
 def parse_number(text: str) -> Fraction | None:
-    """Return the value of a text that is one number and nothing else but a unit sign."""
+    """Return the value of a text that is one number, optionally with a unit sign."""
     stripped = text.strip().strip("*_`").strip()
     match = _NUMBER.match(stripped)
     if match is None or not _UNIT.fullmatch(stripped, match.end()):
@@ -137,7 +137,7 @@ def parse_number(text: str) -> Fraction | None:
 
 
 def format_exact(value: Fraction) -> str:
-    """Return the shortest exact decimal, or `a/b` in lowest terms when no decimal is exact."""
+    """Return the shortest exact decimal, or `a/b` in lowest terms if no decimal is exact."""
     bottom, digits = value.denominator, 0
     while bottom % 10 == 0:
         bottom, digits = bottom // 10, digits + 1
@@ -157,11 +157,11 @@ def format_exact(value: Fraction) -> str:
 
 
 def numbers_equal(left: str, right: str) -> bool:
-    """Whether two texts are the same number, exactly: 18, 18.0 and 18.00 are; no tolerance."""
+    """Whether two texts are the same number, without tolerance: 18, 18.0 and 18.00 are equal."""
     one, other = parse_number(left), parse_number(right)
     return one is not None and one == other
 
 
 def are_numbers(targets: Sequence[str]) -> bool:
-    """Whether answers to these targets are compared as numbers: there are some, and each is one."""
+    """Whether answers are compared as numbers: there is at least one target, and each is a number."""
     return bool(targets) and all(parse_number(target) is not None for target in targets)

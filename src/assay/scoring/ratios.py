@@ -1,8 +1,8 @@
 """Ratios of two sums over a corpus, with their uncertainty. Knows numbers and clusters, not scores or tasks.
 
-A perplexity is e to the power of such a ratio: all texts' negative log-likelihood over all their tokens. It
-is no mean over texts, so its error comes from the delta method: with R = sum y / sum x, the residuals
-y - R x carry what is uncertain.
+A perplexity is e to the power of such a ratio: the negative log-likelihood of all texts divided by the number
+of all tokens. It is not a mean over texts, so its error comes from the delta method: with R = sum y / sum x,
+the error follows from the residuals y - R x.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from assay.scoring.statistics import LEVEL, NO_ESTIMATE, Estimate, few_clusters_
 
 
 class RunningRatio:
-    """A ratio that grows by one pair at a time. Memory grows with the number of clusters, not of pairs."""
+    """An accumulator for a ratio. Memory grows with the number of clusters, not of pairs."""
 
     __slots__ = ("_alone", "_clusters", "_n_alone_counting", "is_exponential", "n", "x", "y")
 
     def __init__(self, *, is_exponential: bool = False) -> None:
         self.is_exponential = is_exponential
-        """Whether what is estimated is e to the power of the ratio."""
+        """Whether the estimate is e to the power of the ratio."""
         self.n = 0
         self.y = 0.0
         self.x = 0.0
         self._alone = _Products()
-        """Of the pairs without a cluster."""
+        """Sums over the pairs without a cluster."""
         self._n_alone_counting = 0
         self._clusters: dict[Hashable, list[float]] = {}
-        """For each cluster: pairs, sum of y, sum of x."""
+        """For each cluster: number of pairs, sum of y, sum of x."""
 
     def add(self, y: float, x: float, cluster: Hashable | None = None) -> None:
-        """Take one pair: its part of the numerator and of the denominator."""
+        """Add one pair: its part of the numerator and of the denominator."""
         self.n += 1
         self.y += y
         self.x += x
@@ -45,7 +45,7 @@ class RunningRatio:
         sums[2] += x
 
     def merge(self, other: RunningRatio) -> None:
-        """Take everything another accumulator has seen; equal cluster names are one cluster."""
+        """Add everything from another accumulator; equal cluster names are one cluster."""
         self.n += other.n
         self.y += other.y
         self.x += other.x
@@ -59,18 +59,18 @@ class RunningRatio:
 
     @property
     def n_units(self) -> int:
-        """Return how many independent units there are: clusters, and pairs that stand alone."""
+        """Return the number of independent units: clusters, plus pairs without a cluster."""
         return len(self._clusters) + self._alone.n
 
     @property
     def n_counting(self) -> int:
-        """Return how many units have a part in what is divided by; a row that no judge saw has none."""
+        """Return the number of units with a part in the denominator; an unjudged row has none."""
         return self._n_alone_counting + sum(x > 0 for _, _, x in self._clusters.values())
 
     def stderr(self) -> float | None:
         """Return the standard error of the ratio: sqrt(G / (G - 1) · sum of squared residuals) / sum x.
 
-        G units, clusters or pairs that stand alone, as for a mean. None with fewer than two units.
+        G is the number of units: clusters, plus pairs without a cluster. None with fewer than two units.
         """
         if self.n_units < 2 or self.x <= 0:
             return None
@@ -80,7 +80,7 @@ class RunningRatio:
         return math.sqrt(squares * few_clusters_factor(self.n_units)) / self.x
 
     def estimate(self, level: float = LEVEL) -> Estimate:
-        """Return the value with its interval: ratio ± t · error, both raised to e where that is meant.
+        """Return the value with its interval: ratio ± t · error, exponentiated if `is_exponential`.
 
         An interval of the ratio is an interval of the perplexity in log space, so it never falls below 0.
         """
@@ -97,7 +97,7 @@ class RunningRatio:
         return Estimate(value, low, high, value * stderr if self.is_exponential else stderr, self.n)
 
     def _scaled(self, ratio: float) -> float | None:
-        """Return the value of a ratio; None when it is too large for a number, as of a text without words."""
+        """Return the value of a ratio; None if it overflows, as for a text without words."""
         try:
             return math.exp(ratio) if self.is_exponential else ratio
         except OverflowError:
@@ -105,7 +105,7 @@ class RunningRatio:
 
 
 class _Products:
-    """Sums of squares and products of pairs, taken around their running means so that digits are not lost."""
+    """Sums of squares and products of pairs, centered on running means to avoid losing digits."""
 
     __slots__ = ("mean_x", "mean_y", "n", "xx", "xy", "yy")
 

@@ -1,13 +1,13 @@
 """Intervals and standard errors of means. Knows numbers and clusters, not scores or tasks.
 
-Conventions: intervals are two-sided; `level` is their coverage; a standard error that cannot be known
-(one observation, one cluster) is None, never 0.
+Conventions: intervals are two-sided; `level` is their coverage; an unknown standard error (one observation,
+one cluster) is None, never 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
@@ -16,7 +16,7 @@ LEVEL = 0.95
 _SERIES_UP_TO = 100
 _EXACT_TAILS_UP_TO = 1_000
 _ROUNDING = 1e-12
-"""A sum of squares around the mean that is so small beside that around 0 is rounding: there is no spread."""
+"""A sum of squares around the mean below this fraction of the sum of squares around 0 is rounding error."""
 
 
 class Interval(NamedTuple):
@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
 
 
 NO_ESTIMATE = Estimate(None, None, None, None, 0)
-"""The estimate from no observations."""
+"""The estimate from zero observations."""
 
 
 @lru_cache(maxsize=64)
@@ -74,8 +74,8 @@ def student_quantile(df: int, level: float = LEVEL) -> float:
 def student_p(t: float, df: int) -> float:
     """Return P(|T| > |t|) for T with `df` degrees of freedom: the two-sided p of a mean over its error.
 
-    Up to 1,000 degrees by the exact series; above, |t| is turned into the normal deviate of about the same
-    tail, z = t (1 - 1/4df) / sqrt(1 + t^2/2df), which is right to 1e-6 there.
+    Uses the exact series up to 1,000 degrees. Above, |t| is converted to the normal deviate with about the
+    same tail, z = t (1 - 1/4df) / sqrt(1 + t^2/2df), which is accurate to 1e-6 there.
     """
     t = abs(t)
     if df <= _EXACT_TAILS_UP_TO:
@@ -114,66 +114,37 @@ def wilson(successes: float, n: float, level: float = LEVEL) -> Interval:
 
 
 def standard_error(n: int, total: float, squares: float) -> float | None:
-    """Return s / sqrt(n) with Bessel's n - 1, from the count, the sum and the sum of squares."""
+    """Return s / sqrt(n), with Bessel's n - 1, from the count, the sum and the sum of squares."""
     if n < 2:
         return None
     return math.sqrt(_spread(squares - total * total / n, squares) / (n - 1) / n)
 
 
 def _spread(around_mean: float, around_zero: float) -> float:
-    """Return a sum of squares around the mean, or 0 where it is what rounding left."""
+    """Return a sum of squares around the mean, or 0 if it is only rounding error."""
     return around_mean if around_mean > _ROUNDING * around_zero else 0.0
 
 
-def mean_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Return mean ± t s/sqrt(n), t being Student's with n - 1 degrees of freedom.
-
-    For values that are not just 0 and 1. One value has no interval.
-    """
-    return RunningMean.of(values).student(level)
-
-
-def clustered_stderr(values: Sequence[float], clusters: Sequence[Hashable]) -> float | None:
-    """Return the cluster-robust standard error of the mean.
-
-    sqrt(G / (G - 1) · sum over clusters of (sum of residuals)^2) / n, with G clusters. With one value per
-    cluster it is the simple standard error. None with fewer than two clusters, where it would be 0 whatever
-    the data.
-    """
-    if len(values) != len(clusters):
-        raise ValueError(f"{len(values)} values but {len(clusters)} clusters")
-    running = RunningMean()
-    for value, cluster in zip(values, clusters, strict=True):
-        running.add(value, cluster)
-    return running.clustered_stderr()
-
-
 def few_clusters_factor(n_clusters: int) -> float:
-    """Return G / (G - 1): residuals around an estimated mean are too small, the more so with few clusters."""
+    """Return G / (G - 1), which corrects for residuals around an estimated mean being too small."""
     return n_clusters / (n_clusters - 1)
 
 
-def micro(parts: Iterable[Estimate]) -> Estimate:
-    """Return the mean over all samples of all groups: weights w_i = n_i / n, SE = sqrt(sum w_i^2 se_i^2)."""
-    known = [part for part in parts if part.value is not None and part.n]
-    n = sum(part.n for part in known)
-    return weighted_sum([(part.n / n, part) for part in known], n)
-
-
 def macro(parts: Iterable[Estimate]) -> Estimate:
-    """Return the mean of the group means, each group counting alike: SE = sqrt(sum se_i^2) / k.
+    """Return the mean of the group means, with equal weights: SE = sqrt(sum se_i^2) / k.
 
-    Groups are taken as independent. None for the error when any group's own is unknown.
+    Groups are assumed independent. The error is None if any group's error is unknown.
     """
     known = [part for part in parts if part.value is not None and part.n]
     return weighted_sum([(1 / len(known), part) for part in known], sum(part.n for part in known))
 
 
 def weighted_sum(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
-    """Return the sum of independent estimates, each times its weight; no error if one has none.
+    """Return the weighted sum of independent estimates; without an error if one of them has none.
 
-    Beside others, one without spread is not certain: three of three right say little. The width of its own
-    interval then stands for its error. Where none has any spread the error is 0, and counts must do.
+    An estimate with zero spread is not certain: three right of three prove little. Next to estimates with
+    spread, the width of its own interval replaces its error. If no estimate has spread, the error is 0 and
+    the interval must come from counts.
     """
     if not parts:
         return NO_ESTIMATE
@@ -200,16 +171,16 @@ def _estimate_error_by_width(part: Estimate) -> float | None:
 
 
 def clip_estimate(estimate: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
-    """Return the estimate with its interval cut to the values that are possible."""
+    """Return the estimate with its interval clipped to the possible values."""
     if estimate.low is None or estimate.high is None:
         return estimate
     return estimate._replace(low=max(low, estimate.low), high=min(high, estimate.high))
 
 
 class RunningMean:
-    """A mean that grows by one value at a time: count, sum, sum of squares, and the sums of clusters.
+    """An accumulator for a mean: count, sum, sum of squares, and the sums of clusters.
 
-    Memory grows with the number of clusters, not of values. Values without a cluster stand alone.
+    Memory grows with the number of clusters, not of values. A value without a cluster is independent.
     """
 
     __slots__ = ("_clusters", "_in_clusters", "_in_squares", "_in_sum", "is_binary", "n", "squares", "total")
@@ -220,21 +191,21 @@ class RunningMean:
         self.squares = 0.0
         self.is_binary = True
         self._clusters: dict[Hashable, list[float]] = {}
-        # What lies in clusters, so that what stands alone is the difference.
+        # Totals inside clusters; the independent values are the difference.
         self._in_clusters = 0
         self._in_sum = 0.0
         self._in_squares = 0.0
 
     @classmethod
     def of(cls, values: Iterable[float]) -> RunningMean:
-        """Return the accumulator after these values."""
+        """Return the accumulator for these values."""
         running = cls()
         for value in values:
             running.add(value)
         return running
 
     def add(self, value: float, cluster: Hashable | None = None) -> None:
-        """Take one value."""
+        """Add one value."""
         self.n += 1
         self.total += value
         self.squares += value * value
@@ -251,7 +222,7 @@ class RunningMean:
             self._in_squares += value * value
 
     def merge(self, other: RunningMean) -> None:
-        """Take everything another accumulator has seen; equal cluster names are one cluster."""
+        """Add everything from another accumulator; equal cluster names are one cluster."""
         self.n += other.n
         self.total += other.total
         self.squares += other.squares
@@ -271,22 +242,27 @@ class RunningMean:
 
     @property
     def n_clusters(self) -> int:
-        """Return how many independent units there are: clusters, and values that stand alone."""
+        """Return the number of independent units: clusters, plus values without a cluster."""
         return len(self._clusters) + self.n - self._in_clusters
 
     @property
     def is_clustered(self) -> bool:
-        """Whether some cluster holds more than one value."""
+        """Whether some cluster contains more than one value."""
         return self.n_clusters < self.n
 
     def stderr(self) -> float | None:
-        """Return the standard error of the mean: clustered where clusters exist, else the simple one."""
+        """Return the standard error of the mean, cluster-robust if there are clusters."""
         return (
             self.clustered_stderr() if self.is_clustered else standard_error(self.n, self.total, self.squares)
         )
 
     def clustered_stderr(self) -> float | None:
-        """Return the cluster-robust standard error; see the function of the same name."""
+        """Return the cluster-robust standard error of the mean.
+
+        sqrt(G / (G - 1) · sum over clusters of (sum of residuals)^2) / n, with G clusters. With one value per
+        cluster it equals the simple standard error. None with fewer than two clusters, where it would be 0
+        for any data.
+        """
         if self.n_clusters < 2:
             return None
         mean = self.total / self.n
@@ -296,7 +272,7 @@ class RunningMean:
         return math.sqrt(_spread(squares, self.squares) * few_clusters_factor(self.n_clusters)) / self.n
 
     def student(self, level: float = LEVEL) -> Estimate:
-        """Return mean ± t · stderr, with one degree of freedom fewer than independent units."""
+        """Return mean ± t · stderr, with one degree of freedom less than there are independent units."""
         if not self.n:
             return NO_ESTIMATE
         value, stderr = self.total / self.n, self.stderr()
@@ -306,12 +282,12 @@ class RunningMean:
         return Estimate(value, value - half, value + half, stderr, self.n)
 
     def proportion(self, level: float = LEVEL) -> Estimate:
-        """Return the share of ones.
+        """Return the proportion of ones.
 
-        Without clusters: Wilson's interval. With clusters: mean ± t · clustered stderr, clipped to [0, 1], t
-        being Student's with one degree of freedom fewer than clusters, as a normal quantile would be too
-        narrow for few of them. Where that error is unknown or 0 (one cluster, all right, all wrong) it says
-        nothing, so each cluster counts as one observation in Wilson's interval, which is wide and honest.
+        Without clusters: Wilson's interval. With clusters: mean ± t · clustered stderr, clipped to [0, 1]. t
+        is Student's with one degree of freedom less than clusters, because a normal quantile is too narrow
+        for few clusters. If that error is unknown or 0 (one cluster, all right, all wrong), each cluster
+        counts as one observation in Wilson's interval, which is wide but honest.
         """
         if not self.n:
             return NO_ESTIMATE
@@ -324,5 +300,5 @@ class RunningMean:
         return Estimate(value, low, high, stderr, self.n)
 
     def estimate(self, level: float = LEVEL) -> Estimate:
-        """Return the mean with the interval that fits: a proportion's for 0 and 1, else Student's."""
+        """Return the mean with a proportion's interval if all values are 0 or 1, else Student's."""
         return self.proportion(level) if self.is_binary else self.student(level)

@@ -1,8 +1,8 @@
-"""Several tasks as one number: means, weighted means, sums, spreads and harmonic means over them.
+"""Summary groups: one number for several tasks, as a mean, weighted mean, sum, spread or harmonic mean.
 
-Values are joined as the tables of OpenCompass and AISBench show them: shares from 0 to 100, all else as it
-is. A group that lacks a task has no value, and it is said which task; a group of which no task was evaluated
-is another run's. Averages and sums have an interval, the tasks taken as independent.
+Values are combined as the tables of OpenCompass and AISBench show them: shares from 0 to 100, everything else
+unchanged. A group that lacks a task has no value, and a note names the task. A group without any evaluated
+task belongs to another run. Averages and sums have an interval that assumes independent tasks.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from assay.core.task import TaskSpec
 from assay.scoring.statistics import Estimate, clip_estimate, macro, weighted_sum, wilson
 
 MIXED = "mixed"
-"""The method of a group whose tasks are evaluated by several."""
+"""The method of a group whose tasks use several methods."""
 _PERCENT = 100.0
 _LEAST_OF_HARMONIC = 1.0
-"""What values below 1 of 100 count as in a harmonic mean that holds a 0, as in the originals."""
+"""The smallest value (of 100) in a harmonic mean that contains a 0, as in the originals."""
 
 
 class GroupResults(NamedTuple):
-    """What came out for the groups."""
+    """The results for all groups."""
 
     metrics: tuple[Metric, ...] = ()
     members: Mapping[str, tuple[str, ...]] = {}
-    """The tasks that are in each group, also those that are in a group of it."""
+    """The tasks in each group, including those of nested groups."""
     notes: tuple[str, ...] = ()
 
 
 class _Member(NamedTuple):
-    """A value that is joined."""
+    """One value to combine."""
 
     key: str
     subset: Subset
     metric: Metric
     value: float
-    """From 0 to 100 where it is a share; transformed where the group says so."""
+    """From 0 to 100 if it is a share; transformed if the group defines a transformation."""
     is_as_measured: bool
 
 
 def build_group_metrics(metrics: Sequence[Metric], groups: Sequence[SummaryGroup]) -> GroupResults:
-    """Return a metric for each group of which all tasks are there."""
+    """Return a metric for each group whose tasks are all present."""
     return _GroupBuilder(metrics).joined(groups)
 
 
@@ -60,7 +60,7 @@ class _GroupBuilder:
         self._known: dict[str, list[Metric]] = {}
         for metric in metrics:
             of_task = self._known.setdefault(metric.task, [])
-            # A task that is evaluated by several methods is told by the first.
+            # A task evaluated with several methods is represented by the first one.
             if metric.group is None and (not of_task or of_task[0].method == metric.method):
                 of_task.append(metric)
         self._tasks = frozenset(self._known)
@@ -74,7 +74,9 @@ class _GroupBuilder:
             if not any(found):
                 continue
             if group.name in self._tasks:
-                self._notes.append(f"group {group.name!r}: a dataset has this name, so the group is left out")
+                self._notes.append(
+                    f"group {group.name!r}: a dataset has the same name, so the group is omitted"
+                )
                 continue
             lacking = [
                 _format_subset(subset)
@@ -84,7 +86,7 @@ class _GroupBuilder:
             if lacking:
                 self._notes.append(
                     f"group {group.name!r} has no {group.label}: {len(lacking)} of {len(group.subsets)} "
-                    f"subsets are not there: {listing(lacking, at_most=5)}"
+                    f"subsets are missing: {listing(lacking, at_most=5)}"
                 )
                 continue
             parts = (self._members.get(one.name, (one.name,)) for one in group.subsets)
@@ -101,7 +103,7 @@ class _GroupBuilder:
         return GroupResults(tuple(made), self._members, tuple(dict.fromkeys(self._notes)))
 
     def _build_by_metric(self, group: SummaryGroup, tasks: Sequence[str]) -> Iterator[Metric]:
-        """Yield the group once more by each metric that all of its members have."""
+        """Yield the group again for each metric that all of its members have."""
         if any(subset.metric is not None for subset in group.subsets):
             return
         names = [[one.metric for one in self._known[subset.name]] for subset in group.subsets]
@@ -116,7 +118,7 @@ class _GroupBuilder:
                     yield msgspec.structs.replace(joined, metric=name, is_headline=False)
 
     def _find(self, subset: Subset) -> Metric | None:
-        """Return a subset's metric; None where it was not evaluated, or has no value."""
+        """Return a subset's metric; None if it was not evaluated or has no value."""
         known = self._known.get(subset.name, ())
         ordered = known if subset.name in self._members else sort_metrics(known)
         fitting = [one for one in ordered if subset.metric in (None, one.metric)]
@@ -134,7 +136,7 @@ class _GroupBuilder:
                 estimate, 0.0, _PERCENT * math.fsum(_weight(group, one) for one in members)
             )
         methods = {one.method for one in metrics}
-        # A task that is in several groups of the group has its rows once.
+        # Count the rows of a task in several nested groups once.
         rows = [sort_metrics(self._known[name])[0] for name in tasks]
         return Metric(
             group.name,
@@ -186,7 +188,7 @@ def _members(group: SummaryGroup, metrics: Sequence[Metric]) -> Iterator[_Member
 
 
 def _weight(group: SummaryGroup, member: _Member) -> float:
-    """Return how much a member counts; one that the weights do not name does not count."""
+    """Return a member's weight; 0 if the weights do not name it."""
     if not group.weights:
         return 1.0
     return group.weights.get(member.key, group.weights.get(member.subset.name, 0.0))
@@ -195,13 +197,13 @@ def _weight(group: SummaryGroup, member: _Member) -> float:
 def _build_estimate(member: _Member) -> Estimate:
     scale = _PERCENT if member.metric.is_share else 1.0
     error = member.metric.stderr
-    # How far a transformed value may lie off is not known.
+    # The error of a transformed value is unknown.
     stderr = None if error is None or not member.is_as_measured else error * scale
     return Estimate(member.value, None, None, stderr, member.metric.n)
 
 
 def _convert_to_share(estimate: Estimate, *, has_interval: bool) -> Estimate:
-    """Return an estimate of percents as one of shares, with an interval of possible values."""
+    """Return an estimate in percent as a share, with its interval clipped to possible values."""
     value, low, high, stderr = (
         None if one is None else one / _PERCENT
         for one in (estimate.value, estimate.low, estimate.high, estimate.stderr)
@@ -209,7 +211,7 @@ def _convert_to_share(estimate: Estimate, *, has_interval: bool) -> Estimate:
     made = Estimate(value, low, high, stderr, estimate.n)
     if value is None or stderr != 0 or not has_interval:
         return clip_estimate(made)
-    # Tasks all right or all wrong have no spread to build on; the counts still have an interval.
+    # If all tasks are right or all are wrong, the spread is 0; the counts still give an interval.
     low, high = wilson(value * made.n, made.n)
     return made._replace(low=low, high=high)
 
@@ -226,10 +228,10 @@ _SPREAD: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def roll_up_subsets(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metric]:
-    """Return the macro means of every dataset of which several subsets, or a whole category, were evaluated.
+    """Return the macro means of each dataset with several evaluated subsets or a whole category.
 
-    A mean over subsets counts each once, however many rows it has. The task of such a metric is the dataset,
-    its group the category.
+    A mean over subsets counts each subset once, however many rows it has. The metric's task is the dataset,
+    its group is the category.
     """
     found: list[Metric] = []
     for family in dict.fromkeys(task.family for task in tasks if task.family is not None):
@@ -244,7 +246,7 @@ def roll_up_subsets(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> lis
 
 
 def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Sequence[str]) -> list[Metric]:
-    """Return the mean of the subsets' headlines, and that of every other metric which all of them list."""
+    """Return the mean of the subsets' headlines, and of every other metric that all of them list."""
     made = []
     own = [one for one in metrics if one.task in names and one.group is None and one.is_listed]
     for method in dict.fromkeys(one.method for one in own):
@@ -254,7 +256,7 @@ def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Seq
         name = deciding.pop() if len(deciding) == 1 else HEADLINE
         made += _mean(family, group, name, heads, len(names), is_headline=True)
         heading = {one.metric for one in heads}
-        # The headline of some subsets is no second mean: it would pass for the dataset's score.
+        # The headline of some subsets is not averaged again: it would look like the dataset's score.
         for other in dict.fromkeys(one.metric for one in listed if one.metric not in heading):
             some = [one for one in listed if one.metric == other]
             made += _mean(family, group, other, some, len(names), is_headline=False)
@@ -264,8 +266,8 @@ def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Seq
 def _mean(
     family: str, group: str | None, name: str, some: Sequence[Metric], n_subsets: int, *, is_headline: bool
 ) -> list[Metric]:
-    """Return the mean of one metric of each subset; nothing where one lacks it or the scales differ."""
-    # A mean over a part of the subsets would pass for one over all of them.
+    """Return the mean of one metric over subsets; empty if one subset lacks it or the scales differ."""
+    # A mean over some of the subsets would look like a mean over all of them.
     is_complete = len(some) == n_subsets and (n_subsets > 1 or group is not None)
     if not is_complete or any(one.value is None for one in some):
         return []
@@ -301,9 +303,9 @@ def _mean(
 
 
 def _clip_share(estimate: Estimate) -> Estimate:
-    """Return the estimate of a share with an interval of possible values."""
+    """Return the estimate of a share, with its interval clipped to possible values."""
     if estimate.value is None or estimate.stderr != 0:
         return clip_estimate(estimate)
-    # Subsets all right or all wrong have no spread to build on; the counts still have an interval.
+    # If all subsets are right or all are wrong, the spread is 0; the counts still give an interval.
     low, high = wilson(estimate.value * estimate.n, estimate.n)
     return estimate._replace(low=low, high=high)

@@ -14,7 +14,7 @@ from assay.core.sample import Sample
 from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import Evaluation
 from assay.scoring.aggregate import Disagreement, MeanAggregator
-from assay.scoring.statistics import mean_interval, wilson
+from assay.scoring.statistics import RunningMean, wilson
 
 
 def score(verdict: Verdict = Verdict.SCORED, value: float | None = None, **changes: Any) -> Score:
@@ -134,7 +134,7 @@ def test_a_group_of_one_leaves_the_macro_error_unknown() -> None:
 def test_other_metrics_of_a_score() -> None:
     values = [0.2, 0.7, 0.6]
     found = totals(*[right(also={"f1": value, "brier": value}) for value in values])
-    expected = mean_interval(values)
+    expected = RunningMean.of(values).student()
     assert found["f1", None].value == pytest.approx(0.5)
     assert found["f1", None].stderr == pytest.approx(expected.stderr)
     assert (found["f1", None].is_headline, found["f1", None].higher_is_better) == (False, True)

@@ -113,8 +113,8 @@ def test_metrics_of_rows_read_by_any_extractor() -> None:
     ("name", "said"),
     [
         ("nubmer", "did you mean 'number'"),
-        ("regex:(", "no regular expression"),
-        ("regex:", "no pattern follows"),
+        ("regex:(", "not a valid regular expression"),
+        ("regex:", "needs a pattern after it"),
     ],
 )
 def test_a_wrong_name_is_told(name: str, said: str) -> None:

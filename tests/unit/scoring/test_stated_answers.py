@@ -216,6 +216,8 @@ def test_explaining_lists_every_rule() -> None:
         ("네, 맞습니다.", "yes"),
         ("不是。", "no"),
         ("Nein.", "no"),
+        ("The statement is верно.", "yes"),
+        ("The statement is неверно.", "no"),
     ],
 )
 def test_yes_and_no(text: str, answer: str | None) -> None:

@@ -104,7 +104,7 @@ def test_the_error_of_an_average_is_that_of_independent_tasks(values: list[float
 def test_a_task_that_is_lacking_is_told_and_the_group_has_no_value() -> None:
     grouped = build_group_metrics([metric("a", 0.5), metric("b", None)], [group("a", "b", "c", ("a", "f1"))])
     assert grouped.metrics == ()
-    assert "3 of 4 subsets are not there: 'b', 'c', 'a@f1'" in grouped.notes[0]
+    assert "3 of 4 subsets are missing: 'b', 'c', 'a@f1'" in grouped.notes[0]
 
 
 def test_a_group_of_other_tasks_is_passed_over() -> None:
@@ -160,7 +160,7 @@ def test_a_harmonic_mean_with_a_zero_is_told() -> None:
 
 def test_a_group_that_is_called_like_a_task_is_left_out_and_told() -> None:
     grouped = build_group_metrics([metric("a", 0.5)], [group("a", name="a")])
-    assert (grouped.metrics, "has this name" in grouped.notes[0]) == ((), True)
+    assert (grouped.metrics, "has the same name" in grouped.notes[0]) == ((), True)
 
 
 def test_a_metric_that_all_members_have_is_told_of_the_group_too() -> None:

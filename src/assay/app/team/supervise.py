@@ -50,11 +50,6 @@ class Supervisor:
         for place in self._places:
             place.reap()
 
-    @property
-    def pids(self) -> list[int]:
-        """Return the process ids of the workers."""
-        return [place.child.pid for place in self._places if place.child is not None]
-
     def _watch(self) -> None:
         while not self._ending.wait(_LOOK_EVERY_S):
             for place in self._places:

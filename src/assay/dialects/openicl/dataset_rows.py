@@ -117,11 +117,6 @@ class LoadedData(NamedTuple):
     lacks_train: str | None = None
     """Why there is no split that examples could be from."""
 
-    @property
-    def is_one(self) -> bool:
-        """Whether the examples are from the rows that are asked."""
-        return self.test.name == self.train.name
-
 
 def load_data(entry: DatasetEntry, code: AuthorCode, config: Path, where: Origin) -> LoadedData:
     """Load a dataset by its class."""

@@ -1,4 +1,4 @@
-"""Finding the answer in what a model wrote, as a step of its own with a named rule."""
+"""Answer extraction: find the answer in a reply as a separate step with named rules."""
 
 from assay.scoring.extract.extraction import Extraction
 from assay.scoring.extract.free_text import extract_text

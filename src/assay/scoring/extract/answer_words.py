@@ -1,6 +1,6 @@
-"""The words around an answer, in the languages seen in real outputs: links, negations, hedges, alternatives.
+"""The words around an answer, in the languages of real outputs: links, negations, hedges, alternatives.
 
-Data only. `claims` decides with them whether a sentence asserts a phrase.
+Data only. `claims` uses them to decide whether a sentence asserts a phrase.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COPULAS = split_words(
     "ist sind waren wird é foi são è sono fu это является являются был была было هي هو كانت كان "
     "oli là है हैं था थी"
 )
-"""Verbs that identify: what follows one of them is what the subject is."""
+"""Verbs of identity: the words after one of them say what the subject is."""
 
 DETERMINERS = split_words(
     "the a an this that its his her their our my el la los las un una le les l' der die das den "
@@ -33,7 +33,7 @@ BEFORE_ANSWER = (
     COPULAS
     | DETERMINERS
     | split_words(
-        # prepositions and participles that lead to what a question asks for
+        # prepositions and participles that introduce what a question asks for
         "in on at by during called named termed known titled entitled say says choose "
         "chose pick "
         "picked select answer answered labeled labelled classify namely i.e. ie simply just "
@@ -52,7 +52,7 @@ BEFORE_ANSWER = (
         "в во на от под называется это — – - في من إلى على تسمى يسمى son war era on ella él il "
         "elle er sie "
         "he she it they we i you who people "
-        # verbs that take what is asked for as their object
+        # verbs that take what a question asks for as their object
         "speak speaks use uses used eat eats make makes made produce produces produced collect "
         "collects release "
         "releases contain contains wrote write writes won win wins visit visited meet met play "
@@ -70,7 +70,7 @@ BEFORE_ANSWER = (
         "symbolizes spells indicates face faces"
     )
 )
-"""Words that may stand directly before an answer without becoming part of it."""
+"""Words that may come directly before an answer without becoming part of it."""
 
 AFTER_ANSWER = COPULAS | split_words(
     "has have had does did do will would can could which who whose whom that where when because "
@@ -148,7 +148,7 @@ HEDGE = re.compile(
     r"|可能|有人|据说|據說|algunos|certains|manche|некоторые|という説|也许|也許|或许|如果|是否|题目|題目|问的是|以为|以為|猜|아마|수도\s*있|일\s*수|만약|인지|라는\s*말|かもしれ|もし|おそらく",
     re.IGNORECASE,
 )
-"""In a clause: what it names is only supposed, reported or one of several."""
+"""In a clause: what it names is only assumed, reported or one of several."""
 
 CONCESSION = re.compile(
     r"\s*(?:although|though|even\s+though|while|whereas|despite|in\s+spite\s+of|unlike"
@@ -162,7 +162,7 @@ CONCESSION = re.compile(
     r"|虽然|雖然|尽管|儘管|不是|并非)\b|\s*(?:虽然|雖然|尽管|儘管|不是|并非|不同于)",
     re.IGNORECASE,
 )
-"""At the beginning of a clause: it says something beside the answer."""
+"""At the beginning of a clause: it says something other than the answer."""
 
 TURN = re.compile(
     r"(?:(?<!anything )(?<!all )(?<!everything )(?<!everyone )(?<!any )\bbut(?:\s+rather)?\b"
@@ -173,7 +173,7 @@ TURN = re.compile(
     r"|而是|但是|但|其实|아니라|아니고|아닌|ではなく|じゃなく|でなく|değil,)",
     re.IGNORECASE,
 )
-"""What follows it is said against what comes before it."""
+"""What follows contrasts with what comes before."""
 
 CONCLUSION = re.compile(
     r"[\s*_#>\-•–—(]*(?:so\b|thus\b|therefore\b|hence\b|consequently\b|accordingly\b"
@@ -189,24 +189,24 @@ CONCLUSION = re.compile(
     r"|لذلك|إذن|وبالتالي|因此|所以|综上|由此|总之|따라서|그러므로|그래서|결론|したがって|よって|つまり|以上より|dolayısıyla|siksi)",
     re.IGNORECASE,
 )
-"""Begins a sentence that concludes."""
+"""Starts a concluding sentence."""
 
 INNER_CONCLUSION = re.compile(
     r"[,;—–]\s*(?:and\s+)?(?:so|thus|therefore|hence)\b|，(?:因此|所以)|=>|⇒|→", re.IGNORECASE
 )
-"""Begins a clause that concludes."""
+"""Starts a concluding clause."""
 
 RETRACTION = re.compile(
     r"[\s*_\-•–—(.…]*(?:wait|no\s*[,.—–]|actually|correction|scratch\s+that|hmm|sorry|on\s+second\s+thought"
     r"|let\s+me\s+(?:re|correct)\w*|not\s+quite|nein\s*[,.]|等等|不对|아니[,.]|いや)",
     re.IGNORECASE,
 )
-"""Begins a sentence that takes back what was said before it."""
+"""Starts a sentence that retracts the preceding one."""
 
 OBJECTION = re.compile(
     r"[\s*_\-•–—(]*(?:but|however|yet|pero|mais|aber|mas|ma|но|但|하지만|しかし)\b", re.IGNORECASE
 )
-"""Begins a sentence that speaks against the one before it."""
+"""Starts a sentence that contradicts the preceding one."""
 
 JOINS_NEXT = re.compile(
     r"[\s\"'”’»」』)]*(?:->|→|=>|⇒|"
@@ -250,7 +250,7 @@ REFUSAL = re.compile(
     r"|申し訳|わかりません|分かりません|お答えできません|नहीं\s+(?:जानता|पता)|क्षमा",
     re.IGNORECASE,
 )
-"""Says that no answer is given."""
+"""Declines to answer."""
 
 CIVILITY = re.compile(
     r"[\s*_#>]*(?:(?:sure(?:\s+thing)?|certainly|of\s+course|absolutely|happy\s+to\s+help|thanks|当然"
@@ -263,4 +263,4 @@ CIVILITY = re.compile(
     r"|is\s+there\s+anything|希望|如果您|도움이|还有)(?!\w)[^\n]*)",
     re.IGNORECASE,
 )
-"""A sentence that greets, offers or takes leave."""
+"""A sentence that greets, offers help or says goodbye."""

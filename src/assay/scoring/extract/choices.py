@@ -1,4 +1,4 @@
-"""Finding the text of an option in a reply. Nothing here is prepared ahead: it runs when labels fail."""
+"""Search for option texts in a reply. Nothing is precomputed: it runs only if labels are not found."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _IS = re.compile(
     r"\b(?:is|are|was|were)\s+(?:actually\s+|indeed\s+|clearly\s+|therefore\s+)?[\"'“*_]*$", re.IGNORECASE
 )
 _CLOSES_CLAUSE = re.compile(r"[\"'”*_]*\s*(?:[.,;:!]|$|\n|because\b|since\b|as\b)")
-# Such words also do other work in a sentence; as an answer they open or close it.
+# These words also have other uses in a sentence; as an answer they open or close it.
 _PLAIN_WORDS = frozenset(
     (
         "yes",
@@ -63,7 +63,7 @@ class ChoiceOccurrence(NamedTuple):
 
 
 def equal_choice(text: str, choices: Sequence[str]) -> int | None:
-    """Return the one option whose normalised text equals this one; None for none or several."""
+    """Return the one option whose normalized text equals this one; None for none or several."""
     wanted = normalize(text)
     if not wanted:
         return None
@@ -72,13 +72,13 @@ def equal_choice(text: str, choices: Sequence[str]) -> int | None:
 
 
 def find_choice_at(body: str, at: int, choices: Sequence[str]) -> ChoiceOccurrence | None:
-    """Return the option whose text begins at a place, the longest when several do."""
+    """Return the option whose text starts at a position, the longest if several do."""
     while at < len(body) and not (body[at].isalnum() or body[at] in "-−+.\\/"):
         at += 1
     near = body[at : at + max(map(len, choices), default=0) + 1]
     here = near.casefold()
     if len(here) != len(near):
-        return None  # folding changed the length, so offsets would lie
+        return None  # folding changed the length, so offsets would be wrong
     best: ChoiceOccurrence | None = None
     for index, choice in enumerate(choices):
         wanted = choice.strip().rstrip(".").casefold()
@@ -90,10 +90,10 @@ def find_choice_at(body: str, at: int, choices: Sequence[str]) -> ChoiceOccurren
 
 
 def occurrences(body: str, choices: Sequence[str]) -> list[ChoiceOccurrence]:
-    """Return where option texts stand in a reply as words of their own, longest first.
+    """Return where option texts occur in a reply as separate words, longest first.
 
-    A text that is part of another option's text counts only where the longer one does not stand.
-    Occurrences that are turned down ('not Paris') are left out.
+    A text that is part of another option's text counts only where the longer one does not occur. Rejected
+    occurrences ('not Paris') are omitted.
     """
     folded = body.casefold()
     if len(folded) != len(body):
@@ -151,7 +151,7 @@ def _is_bounded(body: str, start: int, end: int) -> bool:
 
 
 def is_choice_rejected(body: str, start: int, end: int) -> bool:
-    """Whether the words around an option's text deny it or only concede it: 'although Mercury is closer'."""
+    """Whether the words around an option's text deny or merely concede it: 'although Mercury is closer'."""
     if _REJECTED_BEFORE.search(body, max(0, start - 30), start) or _REJECTED_AFTER.match(body, end):
         return True
     return start > 0 and _CONCEDED.search(body, max(0, start - 80), start) is not None

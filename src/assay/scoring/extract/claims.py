@@ -1,8 +1,8 @@
-"""What a sentence says of a phrase: that it is the answer, that it is not, or neither.
+"""What a sentence claims about a phrase: that it is the answer, that it is not, or neither.
 
-A phrase is asserted where it is the only one in its clause, the clause denies and supposes nothing, and the
-words beside the phrase are not part of a longer name. Words of the question count as known: what a reply
-repeats from it is neither part of an answer nor another answer.
+A phrase is asserted if it is the only one in its clause, the clause denies and assumes nothing, and the
+adjacent words are not part of a longer name. Words of the question count as known: what a reply repeats from
+it is neither part of an answer nor another answer.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _INVERSION = re.compile(
     r"[\s*_\"'>#-]*(?:is|was|are|were|could|would|might|did|does|do|can|has)\s+(?:it|this|that|he|she|they|there)\b",
     re.IGNORECASE,
 )
-"""Begins a question that lacks its mark."""
+"""Starts a question that lacks its question mark."""
 _NEAR = 60
-"""Characters among which the word beside a phrase is looked for."""
+"""The number of characters in which the word next to a phrase is searched."""
 _MOST_MENTIONS = 12
 _LONGEST_CLAUSE = 400
-"""Characters before a phrase that are looked at; keeps a reply that is one endless sentence cheap."""
+"""The number of characters examined before a phrase; limits the cost of one endless sentence."""
 _UNSPACED_LINK = re.compile(
     r"(?:是|为|為|叫|叫做|称为|稱為|称作|名为|在|于|於|由|就是|乃|は|が|の名は|：|:|\s|^)[^\s，。、不没非]{0,6}$"
 )
@@ -58,7 +58,7 @@ _UNSPACED_END = re.compile(
     r"|である|でした|でござ|は|が|に(?:あ|位)|で(?:あ|し|す)|という|の?こと|[0-9A-Za-z])"
 )
 _PREFIX = 6
-"""Letters that two forms of a word share in languages that inflect: başkent, başkenti."""
+"""The number of letters that two forms of a word share in inflected languages: başkent, başkenti."""
 _COUNTRIES = split_words(
     "usa us uk france germany italy spain portugal england scotland ireland wales china japan "
     "india korea canada "
@@ -75,10 +75,10 @@ _INTRODUCTIONS = split_words(
     "with since during after before"
 )
 _SUBJECTS = DETERMINERS | split_words("i we you he she it they people one there these those")
-"""Words with which a clause of its own begins."""
+"""Words that start a separate clause."""
 _APPOSITIVE = split_words("a an the one near with by after before under in following")
 _STOP_WORD = 3
-"""Letters of a word that says nothing of a question's subject."""
+"""The maximum length of a word that says nothing about a question's subject."""
 _APPOSITION = re.compile(
     r"\b(?:is|was|are|were|by|named|called)\s+(?:a|an|the|his|her|its"
     r"|their)\s+(?:[a-z-]+\s+){0,4}[a-z-]+\s*,$"
@@ -87,7 +87,7 @@ _PREDICATES = split_words(
     "known considered called correct right indeed clearly also definitely responsible located named widely "
     "generally commonly what where who how one another my our in on at the certainly"
 )
-"""Words after 'is' in a sentence that gives its subject as the answer."""
+"""Words after 'is' in a sentence whose subject is the answer."""
 _AUXILIARIES = split_words("has have had does did do will would can could may might should must")
 _GENITIVES = split_words("of to with for under about from as over after de du di do da von des der")
 _BEFORE_GENITIVES = split_words(
@@ -108,7 +108,7 @@ _TITLE = re.compile(
     r"(?:(?!(?:of|to|for|with|in|near|new|next|old|other|second|little|real|so-called)\b)[a-z-]+\s+){1,4}"
     r"(?:the\s+)?$"
 )
-"""Before a name: what it is a name of, as in 'was the Norwegian explorer'."""
+"""Before a name: the kind of thing it names, as in 'was the Norwegian explorer'."""
 _GERMAN_PARTICIPLE = re.compile(r"ge[a-zäöüß]+(?:t|en)|[a-zäöüß]+iert")
 _KOREAN_TITLE = re.compile(
     r"\s+(?:시인|작가|선생님?|교수|대통령|박사|장군|감독|씨|님|왕|시|도)(?:입니다|이다|이에요|예요|[은는이가])"
@@ -120,24 +120,24 @@ _CONTINUES = re.compile(
     r"|when|because|since|as|for|that|this|these|if|although|though|while|whereas|not|so|with)\b",
     re.IGNORECASE,
 )
-"""Begins a clause that says more of the phrase before it, or something beside it."""
+"""Starts a clause with more about the preceding phrase, or an aside."""
 _CONCLUDES = re.compile(r"\s*(?:and\s+)?(?:so|thus|therefore|hence|which\s+means)\b", re.IGNORECASE)
 _KOREAN_TOPIC = re.compile(r"(?:은|는|이|가|의|에서|에|에게|을|를|로)$")
 
 
 class Claim(IntEnum):
-    """What a sentence says of a phrase."""
+    """What a sentence claims about a phrase."""
 
     ABSENT = 0
     MENTIONED = 1
-    """The phrase is there, and the sentence asserts nothing of it."""
+    """The phrase occurs, and the sentence asserts nothing about it."""
     DENIED = 2
     OPENING = 3
-    """Asserted, and the sentence begins with it: 'Paris is the capital.'"""
+    """Asserted, and the sentence starts with it: 'Paris is the capital.'"""
     ASSERTED = 4
-    """Asserted as what something is: 'The capital is Paris.'"""
+    """Asserted as the identity of something: 'The capital is Paris.'"""
     WHOLE = 5
-    """The sentence is nothing but the phrase."""
+    """The sentence is only the phrase."""
 
 
 class Sentence(NamedTuple):
@@ -148,21 +148,21 @@ class Sentence(NamedTuple):
 
 
 class SentenceClaim(NamedTuple):
-    """What a sentence says, and where."""
+    """What a sentence claims, and where."""
 
     claim: Claim
     mention: Mention | None = None
 
 
 class QuestionWords(NamedTuple):
-    """What is known of the question."""
+    """What is known about the question."""
 
     words: frozenset[str] = frozenset()
     text: str = ""
 
     @property
     def is_known(self) -> bool:
-        """Whether there is a question at all."""
+        """Whether there is a question."""
         return bool(self.text)
 
 
@@ -187,7 +187,7 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def split_into_sentences(body: str) -> list[Sentence]:
-    """Return the sentences and lines of a reply, each with the mark that ends it."""
+    """Return the sentences and lines of a reply, each with its final punctuation."""
     spans: list[Sentence] = []
     start = 0
     for match in _SENTENCE_END.finditer(body):
@@ -200,17 +200,17 @@ def split_into_sentences(body: str) -> list[Sentence]:
 
 
 def is_question(body: str, sentence: Sentence) -> bool:
-    """Whether a sentence asks."""
+    """Whether a sentence is a question."""
     end = body[max(sentence.start, sentence.end - _NEAR) : sentence.end].rstrip()
     return _QUESTION.search(end) is not None or _INVERSION.match(body, *sentence) is not None
 
 
 def judge_sentence(body: str, sentence: Sentence, phrases: Phrases, known: QuestionWords) -> SentenceClaim:
-    """Return what a sentence of a bare reply says of the phrases; an assertion wins over a mere mention."""
+    """Return a sentence's claim about the phrases; an assertion takes precedence over a mention."""
     best = SentenceClaim(Claim.ABSENT)
     for at, mention in enumerate(phrases.find(body, sentence.start, sentence.end)):
         if at >= _MOST_MENTIONS:
-            return SentenceClaim(Claim.MENTIONED, mention)  # a reply that goes round in circles
+            return SentenceClaim(Claim.MENTIONED, mention)  # a reply that repeats itself endlessly
         claim = _claim(body, sentence, mention, phrases, known)
         if claim is Claim.DENIED:
             return SentenceClaim(claim, mention)
@@ -254,7 +254,7 @@ def _content(text: str) -> bool:
 
 
 def _cut_before_turn(before: str) -> str:
-    """Return what follows the last 'but': what comes before it is not what is said."""
+    """Return the part after the last 'but': the part before it is not the claim."""
     last = None
     for match in TURN.finditer(before):
         last = match
@@ -262,7 +262,7 @@ def _cut_before_turn(before: str) -> str:
 
 
 def _is_outweighed(after: str, phrases: Phrases, known: QuestionWords) -> bool:
-    """Whether a 'but' after a phrase turns to what the question asks for: '..., but the winner was Lyon'."""
+    """Whether a 'but' after a phrase introduces the actual answer: '..., but the winner was Lyon'."""
     turn = TURN.search(after)
     if turn is None:
         return False
@@ -276,7 +276,7 @@ def _is_outweighed(after: str, phrases: Phrases, known: QuestionWords) -> bool:
 
 
 def _is_foreign_name(word: str, known: QuestionWords) -> bool:
-    """Whether a word may be a name that the question does not have."""
+    """Whether a word may be a name that does not occur in the question."""
     plain = word.partition("'")[0]
     if not word[0].isupper() or plain.casefold() in BEFORE_ANSWER | AFTER_ANSWER:
         return False
@@ -308,7 +308,7 @@ def _is_listed(after: str) -> bool:
 
 
 def _is_aside(before: str, clause: str, known: QuestionWords) -> bool:
-    """Whether a clause hangs on an earlier one: ', a contemporary of', ', having started'."""
+    """Whether a clause depends on an earlier one: ', a contemporary of', ', having started'."""
     lead = before[: len(before) - len(clause)]
     if not _content(lead):
         return False
@@ -326,7 +326,7 @@ def _is_aside(before: str, clause: str, known: QuestionWords) -> bool:
 
 
 def _is_identified_before(before: str, clause: str) -> bool:
-    """Whether an earlier clause of the sentence says already what something is: 'It is in Lyon; ...'."""
+    """Whether an earlier clause of the sentence already identifies something: 'It is in Lyon; ...'."""
     lead = before[: len(before) - len(clause)].rstrip()
     if not lead or lead[-1] in ":：" or _CONCLUDES.match(clause) or _APPOSITION.search(lead):
         return False
@@ -337,7 +337,7 @@ def _is_identified_before(before: str, clause: str) -> bool:
 
 
 def _is_identified_after(after: str, phrases: Phrases) -> bool:
-    """Whether a later clause of the sentence says what something else is: '..., the second is Lyon'."""
+    """Whether a later clause of the sentence identifies something else: '..., the second is Lyon'."""
     parts = _CLAUSE_END.split(after[:_LONGEST_CLAUSE])[1:]
     return any(
         (link := _IDENTIFIES.search(part)) is not None
@@ -349,11 +349,11 @@ def _is_identified_after(after: str, phrases: Phrases) -> bool:
 
 
 def _is_predicated(after: str, known: QuestionWords) -> bool:
-    """Whether what follows a phrase that opens a sentence says of it what an answer is said of."""
+    """Whether the words after a phrase that opens a sentence describe an answer."""
     words = [word.casefold() for word in _WORD.findall(_first_clause(after))[:6]]
     mark = after.strip()[:1]
     if not words or mark in ",.;:!-—–)" or not mark.isascii():
-        return True  # other scripts have no articles to go by
+        return True  # other scripts have no articles to rely on
     first, rest = words[0], words[1:]
     if first in COPULAS:
         return not rest or rest[0] in DETERMINERS | _PREDICATES or _is_known(rest[0], known)
@@ -379,7 +379,7 @@ def _is_bare_apposition(before: str) -> bool:
 
 
 def _neighbour(text: str, *, is_last: bool) -> tuple[str, str]:
-    """Return the nearest word of a text, and what lies between it and the phrase."""
+    """Return the nearest word of a text, and the text between it and the phrase."""
     if is_last:
         tail = text[-_NEAR:]
         last = deque(_WORD.finditer(tail), maxlen=1)
@@ -453,7 +453,7 @@ def _may_follow(after: str, mention: Mention, known: QuestionWords) -> bool:
 
 
 def _has_rival(clause: str, after: str, phrases: Phrases, known: QuestionWords) -> bool:
-    """Whether a clause names something else that could be the answer as well."""
+    """Whether a clause names something else that could also be the answer."""
     if not phrases.are_names:
         return False
     words = _WORD.findall(clause)
@@ -470,7 +470,7 @@ def _has_rival(clause: str, after: str, phrases: Phrases, known: QuestionWords) 
 
 
 def _is_predicate(words: Sequence[str], known: QuestionWords) -> bool:
-    """Whether the words after a phrase that opens a sentence say what was asked: 'is the', 'won'."""
+    """Whether the words after a phrase that opens a sentence answer the question: 'is the', 'won'."""
     if not words:
         return False
     first, second = words[0].casefold(), words[1].casefold() if len(words) > 1 else ""

@@ -1,6 +1,6 @@
-"""Which number does a sentence come to? The result, not the reason, the comparison or the circumstances.
+"""Which number is the result of a sentence, not a reason, a comparison or a circumstance.
 
-'He pays $40 for 5 tickets because 8 * 5 = 40' comes to 40. A sentence with several results has none.
+'He pays $40 for 5 tickets because 8 * 5 = 40' results in 40. A sentence with several results has none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from assay.scoring.extract.extraction import RuleMatch
 from assay.scoring.extract.quantities import Quantity, Role, quantities
 from assay.scoring.normalize import format_exact
 
-# From here on the sentence says why, or compares: nothing of it is the result.
+# From here on the sentence gives a reason or compares: no number in it is the result.
 _REASON = re.compile(
     r"(?<![^\W_])(?:because|since|given\s+that|due\s+to|as\s+(?:required|expected|given|needed|stated)|(?<=,\s)as\s"
     r"|compared|including|includes?|of\s+which|(?<=,\s)(?:with\s+)?(?:a\s+)?remainder|rather\s+than|instead\s+of|weil|denn|puisque|(?<=,\s)car|parce\s+que"
@@ -37,7 +37,7 @@ _COMMA = re.compile(r"[,，、]\s?")
 _BRACKETS = re.compile(r"\([^()\n]*\)|（[^（）\n]*）")
 _NEXT_ITEM = re.compile(r",\s[$€£¥₩]?$")
 _SHARE = re.compile(r"\s?%?\s+of\b")
-"""'a third of the total, i.e. 12': the share is not what the sentence comes to."""
+"""'a third of the total, i.e. 12': the share is not the result of the sentence."""
 _PURPOSE = re.compile(r"\bto\s+[a-z]+\s+(?:the\s+|a\s+|all\s+)?[$€£]?$", re.IGNORECASE)
 _LETTER_EQUALS = re.compile(r"(?<![^\W_])[A-Za-z](?:_\w{1,3}|\\_?\w)?\s*=\s*[$\\]*$")
 _ALTERNATIVE = re.compile(
@@ -55,16 +55,16 @@ _COMPOUND = re.compile(
 )
 _LISTED = re.compile(r"[\s*_%]*[,、;，]\s*(?:and\s+|or\s+|либо\s+)?[\s*_$€£¥₩]*")
 _ENDLESS = 6
-"""So many times the same number is a reply that repeats itself."""
+"""A reply with the same number this many times repeats itself."""
 _EMPTY = re.compile(r"[\s\"'*_`\[{]*(?:null|none|n/?a|unknown|undefined|nil)\b", re.IGNORECASE)
 _LINKS_TWO = re.compile(r"[^\W\d_]{2,}")
 _ONLY_CONJUNCTION = frozenset(("and", "or", "y", "und", "et", "e", "и", "per", "to"))
 
 
 def find_result(body: str, start: int, stop: int, *, is_announced: bool = False) -> RuleMatch | None:
-    """Return the number that a sentence comes to; None where it has none, no answer where it has several.
+    """Return the number a sentence results in; None if it has none, no answer if it has several.
 
-    `is_announced`: an answer phrase comes before it, so that the first number is meant.
+    `is_announced`: an answer phrase comes before it, so the first number is the answer.
     """
     if is_announced and _EMPTY.match(body, start, stop):
         return RuleMatch(None, start, stop)
@@ -80,7 +80,7 @@ def find_result(body: str, start: int, stop: int, *, is_announced: bool = False)
 
 
 def _opening(body: str, start: int, stop: int, found: Sequence[Quantity]) -> RuleMatch | None:
-    """Return the number with which an announced answer opens: 'The answer is | 5, which is 3 more than 2'."""
+    """Return the number that opens an announced answer: 'The answer is | 5, which is 3 more than 2'."""
     first = found[0]
     if body[start : first.start].strip(" \t\n*_`\"'“”‘’:：$\\({[（=≈~#-"):
         return None
@@ -106,7 +106,7 @@ def _drop_asides(body: str, start: int, stop: int, found: list[Quantity]) -> lis
 
 
 def _drop_reasons(body: str, start: int, stop: int, found: list[Quantity]) -> list[Quantity]:
-    """Return the numbers outside of reasons and remarks; those of a remark where there are no others."""
+    """Return the numbers outside reasons and remarks; those of a remark if there are no others."""
     reasons = [_clause(body, match.start(), stop, found) for match in _REASON.finditer(body, start, stop)]
     kept = [one for one in found if not any(a <= one.start < b for a, b in reasons)]
     for match in _REMARK.finditer(body, start, stop):
@@ -114,7 +114,7 @@ def _drop_reasons(body: str, start: int, stop: int, found: list[Quantity]) -> li
             continue
         before = [one for one in kept if one.start < match.start()]
         if match["that"] and (len(before) != 1 or body[start : before[0].start].strip("*_ ")):
-            continue  # '8 each, that is 24' comes to 24, '24, that is 8 each' does not
+            continue  # '8 each, that is 24' results in 24, '24, that is 8 each' does not
         if before and _SHARE.match(body, before[-1].end) and len(before) < len(kept):
             return kept[len(before) :]
         if any(one.role is not Role.ASIDE for one in before):
@@ -124,7 +124,7 @@ def _drop_reasons(body: str, start: int, stop: int, found: list[Quantity]) -> li
 
 
 def _clause(body: str, at: int, stop: int, found: list[Quantity]) -> tuple[int, int]:
-    """Return the span of a reason: to its comma where it opens a sentence, else to a conclusion."""
+    """Return the span of a reason: to its comma if it opens a sentence, else to a conclusion."""
     opens = not any(one.start < at and one.role is not Role.ASIDE for one in found)
     end = (_COMMA if opens else _CONCLUSION_OR_COLON).search(body, at + 1, stop)
     if end is None and body.startswith("since", at):
@@ -183,7 +183,7 @@ def _has_two_solutions(body: str, kept: list[Quantity], members: list[int]) -> b
 
 
 def _as_answer(body: str, found: Sequence[Quantity], index: int) -> RuleMatch:
-    """Return a number as the answer, or no answer where another is joined on: '12 or 14', '30 to 40'."""
+    """Return a number as the answer, or no answer if another is joined to it: '12 or 14', '30 to 40'."""
     own = found[index]
     for first, second in ((index - 1, index), (index, index + 1)):
         if first < 0 or second >= len(found):
@@ -210,7 +210,7 @@ def _as_answer(body: str, found: Sequence[Quantity], index: int) -> RuleMatch:
 
 
 def _is_same(body: str, one: Quantity, other: Quantity) -> bool:
-    """Whether two numbers are one: '1/4, or 25%'."""
+    """Whether two numbers are equal: '1/4, or 25%'."""
     if one.value is None or other.value is None:
         return False
     percents = [

@@ -1,6 +1,6 @@
-"""What a search for an answer gives back, and the loop that tries named rules in order.
+"""The result of an answer search, and the loop that tries named rules in order.
 
-Knows nothing of options or numbers: a rule is a name and a function over the visible reply.
+Independent of options and numbers: a rule is a name and a function over the visible reply.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ class Extraction(msgspec.Struct, frozen=True):
     """The answer found in a reply, and the rule that found it."""
 
     answer: str | None = None
-    """None when the reply holds no single answer."""
+    """None if the reply contains no single answer."""
     rule: str | None = None
-    """The rule that decided. With no answer: the rule that saw a statement which names no single
-    option (two answers, or a label that does not exist) and so ended the search."""
+    """The rule that decided. Without an answer: the rule that matched a statement without a single option
+    (two answers, or a nonexistent label) and so ended the search."""
     span: tuple[int, int] | None = None
     """Where the rule matched, as offsets into the whole reply."""
     attempts: tuple[Attempt, ...] = ()
-    """Every rule tried, in order; filled only when asked to explain."""
+    """Every rule tried, in order; filled only with `explain`."""
 
     def map_spans(self, span: Callable[[int, int], tuple[int, int]]) -> Extraction:
-        """Return the same with its places carried over into another text: the reply as it was written."""
+        """Return the same with its offsets mapped to another text: the reply as it was written."""
         found = None if self.span is None else span(*self.span)
         attempts = tuple(
             attempt
@@ -41,7 +41,7 @@ class Extraction(msgspec.Struct, frozen=True):
 
 
 class RuleMatch(NamedTuple):
-    """What one rule saw. `answer` None means: a statement, but not of one answer; stop searching."""
+    """The match of one rule. `answer` None: a statement, but not of one answer; stop searching."""
 
     answer: str | None
     start: int
@@ -56,7 +56,7 @@ class Rule(NamedTuple, Generic[ViewT]):
 
 
 def run_rules(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction:
-    """Return the first rule's finding; rules after it are not run."""
+    """Return the first match; later rules are not run."""
     for name, find in rules:
         found = find(view)
         if found is not None:
@@ -65,7 +65,7 @@ def run_rules(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extract
 
 
 def run_all_rules(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction:
-    """Return the same as `search`, with every rule tried and noted."""
+    """Return the same as `run_rules`, with every rule tried and recorded."""
     attempts: list[Attempt] = []
     first: Extraction | None = None
     for name, find in rules:

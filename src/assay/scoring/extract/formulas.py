@@ -1,4 +1,4 @@
-r"""Which formula did a reply give? For right answers that are mathematics: `\frac{1}{2}`, `[2, \infty)`."""
+r"""Extraction of formulas, for targets that are mathematics: `\frac{1}{2}`, `[2, \infty)`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _LONGEST_BARE = 80
 
 
 def plain_text(target: str) -> str:
-    r"""Return a target without the LaTeX commands that only hold text: `\text{Evelyn}` is Evelyn."""
+    r"""Return a target without LaTeX commands that only contain text: `\text{Evelyn}` is Evelyn."""
     return _TEXT.sub(r"\1", target.strip().strip("$")).strip()
 
 
 def is_formula(target: str) -> bool:
-    """Whether a right answer is mathematics, and not a word or a sentence."""
+    """Whether a target is mathematics, not a word or a sentence."""
     text = plain_text(target)
     if _COMMAND.search(text):
         return True
@@ -51,7 +51,7 @@ def _find_framed_formula(view: ReplyView) -> RuleMatch | None:
 
 
 def _json_answer(view: ReplyView) -> RuleMatch | None:
-    """Return the formula in the last JSON field that is called the answer."""
+    """Return the formula in the last JSON field named as the answer."""
     return _part(view, json_part(view))
 
 
@@ -62,7 +62,7 @@ def _find_announced_formula(view: ReplyView) -> RuleMatch | None:
         return None
     start, stop = segments[0]
     while start > 0 and view.body[start - 1] in "$\\([{|-−+":
-        start -= 1  # the sentence began behind the mark that opens the formula
+        start -= 1  # the sentence starts after the delimiter that opens the formula
     return _find_math(view, start, len(view.body), is_last=False) or _read_bare_formula(view, start, stop)
 
 
@@ -92,7 +92,7 @@ def _match_from_math(match: re.Match[str]) -> RuleMatch:
 
 
 def _read_bare_formula(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
-    """Return a part of a reply that is a formula and no sentence."""
+    """Return a part of a reply that is a formula, not a sentence."""
     text = view.body[start:stop].strip().strip("*_`").rstrip(".").strip()
     return RuleMatch(text, start, stop) if text and len(_WORDS.findall(text)) <= 1 else None
 
@@ -104,11 +104,11 @@ FORMULA_RULES: tuple[Rule[ReplyView], ...] = (
     Rule("last_formula", _last_math),
     Rule("whole_formula", _whole_reply),
 )
-"""The rules in the order in which they are tried."""
+"""The rules, in the order they are tried."""
 
 
 def extract_formula(text: str, *, explain: bool = False) -> Extraction:
-    """Return the formula that a reply gives, as it is written."""
+    """Return the formula in a reply, as written."""
     spelled = compose_reply(text)
     region = find_searchable_part(spelled.text)
     if region is None:
@@ -119,7 +119,7 @@ def extract_formula(text: str, *, explain: bool = False) -> Extraction:
 
 
 def split_equation(formula: str) -> tuple[str, str]:
-    """Return what is before and behind the last equals sign: x and 3 of 'x = 3'; else nothing and all."""
+    """Return the parts before and after the last equals sign: x and 3 of 'x = 3'; else '' and everything."""
     text = formula.strip().strip("$").rstrip(".").strip()
     if "=" not in text or re.search(r"[<>!]=|\\(?:[ln]eq?|[lg]e)\b", text):
         return "", text

@@ -1,4 +1,4 @@
-"""Which free answer did a reply give? For exact match: a phrase after an announcement, or the first line."""
+"""Extraction of free answers for exact match: a phrase after an announcement, or the first line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARKS = " \t\n*_`\"“”'‘’"
 _STOP = re.compile(
     r"(?<![ .][A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bJr)(?<!\bMrs)[.!?](?=\s|$)|[。！？]|\n"
 )
-_LONGEST_ANSWER = 2_000  # keeps a reply that is one endless sentence cheap
+_LONGEST_ANSWER = 2_000  # limits the cost of a reply that is one endless sentence
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf)\s*\{([^{}]*)\}")
 _CLOSE_TAG = re.compile(r"</(?:final_?)?answer>", re.IGNORECASE)
@@ -30,7 +30,7 @@ def _trim_marks(body: str, start: int, stop: int) -> RuleMatch | None:
 
 
 def _find_framed_text(body: str) -> RuleMatch | None:
-    """Return what stands in the last box or answer tag."""
+    """Return the contents of the last box or answer tag."""
     last: RuleMatch | None = None
     for lead in find_leads(body, is_strong_only=True):
         if not lead.is_framed:
@@ -47,7 +47,7 @@ def _find_framed_text(body: str) -> RuleMatch | None:
 
 
 def _find_stated_text(body: str) -> RuleMatch | None:
-    """Return what the last answer phrase gives: to the end of its sentence, or the next line."""
+    """Return the text after the last answer phrase: to the end of its sentence, or the next line."""
     for phrase in iter_leads_backwards(body):
         start = phrase[0].end  # later links of one phrase would cut the answer short
         while start < len(body) and body[start] in _MARKS + ":：":
@@ -70,11 +70,11 @@ TEXT_RULES: tuple[Rule[str], ...] = (
     Rule("stated_text", _find_stated_text),
     Rule("first_line", _first_line),
 )
-"""The rules in the order in which they are tried."""
+"""The rules, in the order they are tried."""
 
 
 def extract_text(text: str, *, explain: bool = False) -> Extraction:
-    """Return the free answer that a reply gives."""
+    """Return the free answer in a reply."""
     spelled = compose_reply(text)
     region = find_searchable_part(spelled.text)
     if region is None:

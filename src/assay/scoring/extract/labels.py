@@ -1,6 +1,6 @@
-"""Reading the name of an option at a place in a reply, and knowing when a letter is only a letter.
+"""Reading an option label at a position in a reply, and recognizing a letter that is not a label.
 
-Compiled once for each set of labels. Knows nothing of where in a reply a label is looked for.
+Compiled once for each set of labels. Independent of where in a reply a label is searched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from assay.core.names import compose_name
 from assay.scoring.extract.spelling import simplify_letters
 
 _LATIN = r"0-9A-Za-z\u00C0-\u024F"
-# At most so many marks: a reply of nothing but brackets must stay cheap.
+# A limit on the number of marks: a reply of only brackets must stay cheap.
 DECORATION = (
     r"(?:[\s\"'“”‘’「『《`*_(（\[【{<$~]"
     r"|\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boxed|bf|rm)\s*\{|\\[(\[]|(?<=\n)>){0,16}+"
@@ -33,7 +33,7 @@ _CALLED = (
 _SURELY = r"(?:(?:definitely|certainly|clearly|obviously|probably|(?:most\s+)?likely)[,:]?\s+)?"
 _NUMBERED = r"(?:번(?:\s*(?:입니다|이에요|이다))?|选项|選項|项|項)?"
 _ARTICLES = frozenset("aAiI")
-# Words that may follow a bare A in a real answer ('A because ...'), where an article has a noun.
+# Words that may follow a bare A in a real answer ('A because ...'), where an article needs a noun.
 _AFTER_ANSWER = re.compile(
     r"\s+(?:because|since|as|and|or|but|for|due|based|given|which|that|is|in|with|if|when|where|by|on)\b"
 )
@@ -74,7 +74,7 @@ _COUNTED = re.compile(r"[개명원월일년시분살세대마个個年月日次�
 
 
 class LabelMatch(NamedTuple):
-    """A label read at a place."""
+    """A label read at a position."""
 
     label: str
     start: int
@@ -83,13 +83,13 @@ class LabelMatch(NamedTuple):
 
 
 def _core(label: str) -> str:
-    """Return a label without the brackets and dots some datasets write into it."""
+    """Return a label without the brackets and dots that some datasets include."""
     label = simplify_letters(compose_name(label))
     return label.strip().strip("()[].:*").strip() or label
 
 
 class Labels:
-    """The labels of a question, ready to be read in a reply. Made by `labels_for`."""
+    """The labels of a question, compiled for searching. Created by `compile_labels`."""
 
     def __init__(self, labels: tuple[str, ...]) -> None:
         self.labels = labels
@@ -163,10 +163,9 @@ class Labels:
         )
 
     def read_quickly(self, text: str, choices: Sequence[str]) -> tuple[str, str, int, int] | None:
-        """Return rule, label and span of the plainest replies: 'Answer: B. 12', '(B) 2635'.
+        """Return rule, label and span of the simplest replies: 'Answer: B. 12', '(B) 2635'.
 
-        Gives what the rules would give, many times faster; replies with other words in them are left
-        to the rules.
+        Gives the same result as the rules, many times faster; replies with other words are left to the rules.
         """
         match = self.quick.match(text)
         if match is None:
@@ -184,19 +183,19 @@ class Labels:
         return None
 
     def name(self, match: re.Match[str]) -> str:
-        """Return the label that a match spelled."""
+        """Return the label of a match."""
         spelled = match["label"]
         return self._by_key[spelled if self._has_case else spelled.casefold()]
 
     def read(self, body: str, at: int) -> LabelMatch | None:
-        """Return the label that stands at a place after an announcement, words like 'option' skipped."""
+        """Return the label at a position after an announcement, skipping words like 'option'."""
         match = self._at.match(body, at)
         if match is None:
             return None
         return LabelMatch(self.name(match), match.start("label"), match.end(), bool(match["open"].strip()))
 
     def is_meant(self, body: str, read: LabelMatch, choice: str | None) -> bool:
-        """Whether the letters at a place are the label, not an article, a count or a plain word."""
+        """Whether the letters at a position are the label, not an article, a count or a plain word."""
         spelled = body[read.start : read.end]
         if spelled.isdigit():
             return _COUNTED.match(body, read.end) is None
@@ -212,7 +211,7 @@ class Labels:
             and spelled != _core(read.label)
             and body[max(0, read.start - 8) : read.start].rstrip()[-1:] not in (":", "：")
         ):
-            return False  # 'The answer is a', cut off there
+            return False  # 'The answer is a', truncated there
         # A lower-case letter for an upper-case label must end its phrase: 'answer is b.' but no 'b cells'.
         return (
             spelled.isupper() or _core(read.label) == spelled or _TERMINAL.match(body, read.end) is not None
@@ -230,7 +229,7 @@ class Labels:
 
 
 def is_label_rejected(body: str, start: int, end: int) -> bool:
-    """Whether the words around a label turn it down, or only ask about it."""
+    """Whether the words around a label reject it, or only ask about it."""
     if _REJECTED_AFTER.match(body, end):
         return True
     if start == 0:
@@ -240,7 +239,7 @@ def is_label_rejected(body: str, start: int, end: int) -> bool:
 
 
 def ends_phrase(body: str, end: int) -> bool:
-    """Whether nothing but punctuation or a reason follows."""
+    """Whether only punctuation or a reason follows."""
     return _TERMINAL.match(body, end) is not None
 
 
@@ -248,7 +247,7 @@ def _bound_label(core: str) -> str:
     """Return the pattern of a label with the characters that may not follow it."""
     text = re.escape(core)
     if not core[-1].isascii():
-        # Korean writes its particles onto the word; other words must end here.
+        # Korean attaches particles to the word; other words must end here.
         return rf"{text}(?:(?!\w)|(?=입니다|이다|이에요|예요|번|이|가|을|를|은|는))"
     if core[-1].isdigit():
         return rf"{text}(?!_?[{_LATIN}])(?![.,:/\-]\d)"

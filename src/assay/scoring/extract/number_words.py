@@ -1,7 +1,7 @@
-"""Numbers in words: from zero to a hundred in eight languages, larger ones in English and in characters.
+"""Numbers in words: zero to a hundred in eight languages, larger ones in English and in characters.
 
-A word that also does other work in a sentence (`one`, `un`, `一`) is a number only where one is expected,
-which the caller knows.
+A word with other uses in a sentence (`one`, `un`, `一`) is a number only where one is expected, which the
+caller knows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐'’][^\W\d_]+)*")
 _LONGEST = 4
-"""The most words of one number in the tables: 'trente et un', 'quarenta e dois'."""
+"""The maximum number of words of a number in the tables: 'trente et un', 'quarenta e dois'."""
 
 
 def _words(text: str) -> list[str]:
@@ -96,7 +96,7 @@ class WordNumber(NamedTuple):
     start: int
     end: int
     is_clear: bool
-    """Whether it can be nothing else; `one` and `三` may be part of other words."""
+    """Whether it can only be a number; `one` and `三` may be part of other words."""
 
 
 def _combine_tens(small: list[str], tens: list[str], first: int, join: str) -> dict[str, int]:
@@ -140,7 +140,7 @@ def _italian() -> dict[str, int]:
 
 @cache
 def _table() -> dict[str, int]:
-    """Return the value of every phrase of the languages written with spaces, English apart."""
+    """Return the value of every phrase of the languages written with spaces, except English."""
     return {
         **_german(),
         **_italian(),
@@ -180,10 +180,10 @@ def word_numbers(body: str, start: int, stop: int) -> Iterator[WordNumber]:
 
 
 def _english(body: str, words: list[re.Match[str]], at: int) -> tuple[int, int] | None:
-    """Return the value of an English number and how many words it has: 'three hundred and forty-two'."""
+    """Return the value of an English number and its number of words: 'three hundred and forty-two'."""
     total = group = n_read = 0
     last = 0
-    """The worth of the last part: 'twenty' may be followed by 'one', 'two' by nothing but a scale."""
+    """The value of the last part: 'twenty' may be followed by 'one', 'two' only by a scale."""
     for index in range(at, len(words)):
         word = words[index][0].lower()
         if index > at and not body[words[index - 1].end() : words[index].start()].isspace():
@@ -269,7 +269,7 @@ def _korean(body: str, start: int, stop: int) -> Iterator[WordNumber]:
 
 
 def _parse_character_number(spelled: str) -> int | None:
-    """Return the value of 三十九, 一万二千 or 삼십구; None for a row of characters that is no number."""
+    """Return the value of 三十九, 一万二千 or 삼십구; None for characters that are not a number."""
     total = section = 0
     digit: int | None = None
     for mark in spelled:

@@ -1,7 +1,7 @@
-"""Which number did a reply state as its answer? Exact: a canonical decimal, or a fraction that has none.
+"""Extraction of the number a reply states as its answer: an exact decimal, or a fraction.
 
-Marks made for answers come first, then answer phrases, then the last sentence that comes to a number. A reply
-that states several numbers, none, or ends before its result has no answer.
+Explicit answer marks come first, then answer phrases, then the last sentence that results in a number. A
+reply that states several numbers, none, or ends before its result has no answer.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from assay.scoring.normalize import NUMBER, format_exact
 
 _HASHES = re.compile(rf"####\s*[*_$]*\s*(?={NUMBER})")
 _CALCULATION = re.compile(r"<<[^<>\n]*>>")
-"""The mark of a calculation in GSM8K: '9 * 2 = <<9*2=18>>18'."""
+"""GSM8K's mark of a calculation: '9 * 2 = <<9*2=18>>18'."""
 _BOUNDARY = re.compile(
     r"\n\s*\n|\n|(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\bapprox)(?<!\be\.g)(?<!\bi\.e)[.!?…](?=[\s*_)\"'”]|$)|[。！？]|[;；](?=\s+[^\W\d])"
 )
-_MOST_PHRASES = 40  # and one that announces an answer over and over
-_LONGEST_SENTENCE = 400  # keeps a reply that is one endless sentence cheap
+_MOST_PHRASES = 40  # and one that announces an answer repeatedly
+_LONGEST_SENTENCE = 400  # limits the cost of a reply that is one endless sentence
 _NOT_YET = re.compile(r"(?:[\s:：*_$(\[{]|\\[(\[])*+")
 _CONDITION = re.compile(r"[\s\w$%*]{0,20}?\bif\b(?:[^\n]*?\b(?P<but>but)\b)?", re.IGNORECASE)
-"""'The answer would be 20 if it were free, but' the rest counts."""
+"""'The answer would be 20 if it were free, but': the rest counts."""
 _LIST_OF_NUMBERS = re.compile(rf"(?:^|\n)\s*[0-9]+[.)]\s*{NUMBER}[ \t]*\n\s*[0-9]+[.)]\s*{NUMBER}\s*$")
 _NAME = re.compile(r"\s*(?:[^\W\d]+\s){0,2}[*_]*(?P<word>[^\W\d]+)\s(?P<number>[0-9]{1,9})[*_.\s]*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,120})\*\*")
@@ -84,7 +84,7 @@ _ENDED = tuple(".!?…。！？)）]}】\"'”’»*_`$|✓✔✅☑🎉|")
 
 
 def _hash_marks(body: str) -> RuleMatch | None:
-    """Return the number after the last '####', the mark of GSM8K."""
+    """Return the number after the last '####', GSM8K's mark."""
     last: RuleMatch | None = None
     for match in _HASHES.finditer(body):
         end = body.find("\n", match.end())
@@ -105,13 +105,13 @@ def _find_boxed_number(body: str) -> RuleMatch | None:
         is_tag = body[lead.end - 1] == ">"
         stop = body.find("<", lead.end) if is_tag else find_group_end(body, lead.end)
         if stop is None:
-            continue  # cut off inside the box: the number may not be whole
+            continue  # truncated inside the box: the number may be incomplete
         last = find_result(body, lead.end, len(body) if stop < 0 else stop, is_announced=True) or last
     return last
 
 
 def _find_stated_number(body: str) -> RuleMatch | None:
-    """Return the number that the last answer phrase gives; of 'answer is 3 + 4 = 7' the 7."""
+    """Return the number after the last answer phrase; for 'answer is 3 + 4 = 7' it is 7."""
     for phrase in islice(iter_leads_backwards(body), _MOST_PHRASES):
         for lead in phrase:
             found = _read_announced_number(body, lead.end)
@@ -133,7 +133,7 @@ def _read_announced_number(body: str, begin: int) -> RuleMatch | None:
 
 
 def _unless_withdrawn(body: str, found: RuleMatch) -> RuleMatch:
-    """Return a stated number, what corrects it later, or no answer where it is only taken back."""
+    """Return a stated number, its later correction, or no answer if it is only retracted."""
     doubt = find_doubt(body, found.end)
     if doubt is None:
         return found
@@ -144,7 +144,7 @@ def _unless_withdrawn(body: str, found: RuleMatch) -> RuleMatch:
 
 
 def _bold_number(body: str) -> RuleMatch | None:
-    """Return the only number in bold, where the last sentence gives no single one: '20 and 3 for tax'."""
+    """Return the only number in bold if the last sentence has no single one: '20 and 3 for tax'."""
     bold = [match.span(1) for match in _BOLD.finditer(body)] if "**" in body else []
     numbers = [one for span in bold for one in quantities(body, *span) if one.value is not None]
     if not numbers or len({one.value for one in numbers}) > 1 or REFUSAL.search(body):
@@ -159,7 +159,7 @@ def _bold_number(body: str) -> RuleMatch | None:
 
 
 def _last_number(body: str) -> RuleMatch | None:
-    """Return the number of the last sentence that comes to one."""
+    """Return the number of the last sentence that results in one."""
     if REFUSAL.search(body, 0, _LONGEST_SENTENCE) or _LIST_OF_NUMBERS.search(body, max(0, len(body) - 120)):
         return None
     return _last_result(body, 0) or _read_numbered_name(body)
@@ -212,7 +212,7 @@ def _read_sentence_result(body: str, start: int, stop: int) -> RuleMatch | None:
 
 
 def _drop_explanation(body: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the sentences before 'Explanation:', if they hold a number."""
+    """Return the sentences before 'Explanation:', if they contain a number."""
     for index, (start, _) in enumerate(spans):
         if index and _EXPLANATION.match(body, start):
             before = spans[:index]
@@ -269,7 +269,7 @@ NUMBER_RULES: tuple[Rule[str], ...] = (
     Rule("bold_number", _bold_number),
     Rule("last_number", _last_number),
 )
-"""The rules in the order in which they are tried."""
+"""The rules, in the order they are tried."""
 
 
 def extract_number(text: str, *, explain: bool = False) -> Extraction:

@@ -1,7 +1,7 @@
-"""Which options did a reply name, where several may be right? All of them together are the answer.
+"""Extraction of several options: all options that a reply names together are the answer.
 
-The places where an answer is looked for are those of `stated`; what is read there is a chain of labels:
-'A and C', 'A, C', `["A", "C"]`, 'AC'. Labels joined by 'or' are no answer.
+The answer is searched in the same places as in `stated`; what is read there is a chain of labels: 'A and C',
+'A, C', `["A", "C"]`, 'AC'. Labels joined by 'or' are not an answer.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _RUN = re.compile(r"[A-Z]{2,12}(?![A-Za-z])")
 
 
 class OptionSetView(NamedTuple):
-    """What the rules look at."""
+    """What the rules see."""
 
     view: ReplyView
     labels: Labels
@@ -90,12 +90,12 @@ class _Chain(NamedTuple):
     start: int
     end: int
     is_open: bool
-    """Whether the chain does not end its phrase, or goes on with 'or'."""
+    """Whether the chain does not end its phrase, or continues with 'or'."""
 
 
 @lru_cache(maxsize=128)
 def _label_line(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the pattern of a line that begins with a label."""
+    """Return the pattern of a line that starts with a label."""
     names = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
     return re.compile(
         r"^[ \t>*•\-]*+(?:\d{1,2}[.)][ \t]+)?(?P<box>\[[ xX✓]\]|[✅❌✓✗✔✘☑☐])?[ \t]*+"
@@ -106,7 +106,7 @@ def _label_line(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _read_chain(view: OptionSetView, start: int, stop: int) -> _Chain | None:
-    """Return the labels that stand one after the other at a place."""
+    """Return the labels in sequence at a position."""
     body, at = view.view.body, start
     found: list[str] = []
     first: int | None = None
@@ -136,7 +136,7 @@ def _read_chain(view: OptionSetView, start: int, stop: int) -> _Chain | None:
 
 
 def _is_written_as_label(view: OptionSetView, match: re.Match[str]) -> bool:
-    """Whether a letter is a label: a lower-case one only with a bracket or a full stop behind it."""
+    """Whether a letter is a label; a lower-case one only before a bracket or a full stop."""
     is_lower = len(match["label"]) == 1 and match["label"].islower() and view.labels.are_letters
     return (
         not is_lower
@@ -150,7 +150,7 @@ def _ends(body: str, at: int, stop: int) -> bool:
 
 
 def _read_letter_run(view: OptionSetView, at: int, stop: int) -> _Chain | None:
-    """Return labels that are written together: 'AC'."""
+    """Return labels written together: 'AC'."""
     run = _RUN.match(view.view.body, at, stop) if view.labels.are_letters else None
     if run is None or len(set(run[0])) != len(run[0]):
         return None
@@ -160,7 +160,7 @@ def _read_letter_run(view: OptionSetView, at: int, stop: int) -> _Chain | None:
 
 
 def _skip_choice_text(view: OptionSetView, label: str, end: int, stop: int) -> int:
-    """Return where a label ends, its option's own text included: 'A. Paris and C. Rome'."""
+    """Return the end of a label, including its option's own text: 'A. Paris and C. Rome'."""
     index = view.labels.order[label]
     own = view.choices[index].strip().casefold() if index < len(view.choices) else ""
     mark = re.compile(r"[*_)\]]*\s*[.):：\-–—]*\s*[*_\"'“(]*").match(view.view.body, end, stop)
@@ -176,7 +176,7 @@ def _answer(view: OptionSetView, labels: Sequence[str], start: int, end: int) ->
 
 
 def _own_texts(view: OptionSetView, start: int, stop: int) -> RuleMatch | None:
-    """Return the labels of a part that is option texts one after the other: 'Paris and Rome'."""
+    """Return the labels of a part that lists option texts: 'Paris and Rome'."""
     text = view.view.body[start:stop]
     pieces = [piece for piece in _BETWEEN.split(text) if normalize(piece)]
     found = [equal_choice(piece, view.choices) for piece in pieces]
@@ -227,7 +227,7 @@ def _find_announced_set(view: OptionSetView) -> RuleMatch | None:
 
 
 def _lines(view: OptionSetView, start: int) -> RuleMatch | None:
-    """Return the labels of the lines that follow an announcement, one option on each."""
+    """Return the labels of the lines after an announcement, one option on each."""
     named: list[str] = []
     end = start
     for line in re.finditer(r"[^\n]*\S[^\n]*", view.view.body[start:]):
@@ -247,7 +247,7 @@ def _name(view: OptionSetView, match: re.Match[str]) -> str:
 
 
 def _opening(view: OptionSetView) -> RuleMatch | None:
-    """Return the labels that a reply opens with, where no other one is named: 'A and C, not B.'"""
+    """Return the labels that open a reply, if no other one is named: 'A and C, not B.'"""
     body = view.view.body
     chain = _read_chain(view, 0, len(body))
     if chain is None or chain.is_open or len(chain.labels) < 2:
@@ -261,7 +261,7 @@ def _opening(view: OptionSetView) -> RuleMatch | None:
 
 
 def _whole_reply(view: OptionSetView) -> RuleMatch | None:
-    """Return the labels of a reply that is nothing but labels."""
+    """Return the labels of a reply that consists of labels."""
     body = view.view.body
     apart = body.split()
     if len(apart) > 1 and all(one.strip(".,;()") in view.labels.exact for one in apart):
@@ -278,7 +278,7 @@ def _has_content(text: str) -> bool:
 
 
 def _find_marked_lines(view: OptionSetView) -> RuleMatch | None:
-    """Return the labels whose lines are marked as right, where every line of an option is marked."""
+    """Return the labels whose lines are marked as right, if every option's line is marked."""
     marks: dict[str, bool] = {}
     start = end = 0
     for match in _label_line(view.labels.labels).finditer(view.view.body):
@@ -328,13 +328,13 @@ SET_RULES: tuple[Rule[OptionSetView], ...] = (
     Rule("opening_set", _opening),
     Rule("listed_set", _find_listed_set),
 )
-"""The rules in the order in which they are tried; a reply in which none fires is read for one option."""
+"""The rules, in the order they are tried; if none matches, the reply is read for one option."""
 
 
 def extract_options(
     text: str, labels: Sequence[str], choices: Sequence[str] = (), *, explain: bool = False
 ) -> Extraction:
-    """Return the labels of all options that a reply names as its answer, in their order: `A, C`."""
+    """Return the labels of all options that a reply names as its answer, in order: `A, C`."""
     spelled = simplify_reply(text)
     region = find_searchable_part(spelled.text)
     if region is None:

@@ -1,7 +1,7 @@
-"""Which option did a reply choose? Named rules from the surest to the weakest, and none when unsure.
+"""Extraction of the chosen option. Named rules from the most to the least reliable; none if unsure.
 
-A rule that guesses would turn an unanswered sample into a right or wrong one, so every rule prefers
-silence. Rules about labels come first; texts of options are compared only when those fail.
+A rule that guesses would turn an unanswered sample into a right or wrong one, so every rule prefers no
+answer. Label rules come first; option texts are compared only if those fail.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _PRAISING = (
     " trifft ",
 )
 _N_BEFORE = 24
-"""How far before a label another one can be joined on."""
+"""How far before a label another one can be joined."""
 _INITIAL = re.compile(r"\s*[A-Z]\.(?:\s|$)")
 _DOUBT = re.compile(r"\b(?:wait|actually|hmm|no|however|but)\b", re.IGNORECASE)
 _DELIBERATION = re.compile(
@@ -90,7 +90,7 @@ _CLOSES_REPLY = re.compile(f"{CLOSING}$")
 
 
 class OptionView:
-    """What the rules look at. What several rules need is found once."""
+    """What the rules see. Data that several rules need is computed once."""
 
     def __init__(self, body: str, labels: Labels, choices: Sequence[str]) -> None:
         self.body = body
@@ -99,12 +99,12 @@ class OptionView:
 
     @cached_property
     def is_refusal(self) -> bool:
-        """Whether the reply says that it gives no answer."""
+        """Whether the reply declines to answer."""
         return REFUSAL.search(self.body) is not None
 
     @cached_property
     def tokens(self) -> list[re.Match[str]]:
-        """Return every place where a label is written, in any meaning."""
+        """Return every position where a label is written, in any meaning."""
         return list(self.labels.token.finditer(self.body))
 
     @cached_property
@@ -128,7 +128,7 @@ def _whole_reply(view: OptionView) -> RuleMatch | None:
 
 
 def _hash_label(view: OptionView) -> RuleMatch | None:
-    """Return the label of a last line that is marked as the answer: '#### B'. Headings have no such label."""
+    """Return the label of a last line that is marked as the answer: '#### B'. Headings do not count."""
     at = view.body.find(_HASHES)
     if at < 0 or view.body.find(_HASHES, at + 1) >= 0 or view.body[:at].strip(" ")[-1:] not in ("", "\n"):
         return None
@@ -154,7 +154,7 @@ def _find_stated_label(view: OptionView) -> RuleMatch | None:
 
 
 def _unless_withdrawn(body: str, last: RuleMatch | None) -> RuleMatch | None:
-    """Return no answer for a statement that is only taken back: 'B. Hmm, actually no, that is wrong.'"""
+    """Return no answer for a statement that is only retracted: 'B. Hmm, actually no, that is wrong.'"""
     if last is None or last.answer is None or (doubt := find_doubt(body, last.end)) is None:
         return last
     return RuleMatch(None, last.start, doubt) if is_denied_after(body, doubt) else last
@@ -181,7 +181,7 @@ def _last_upheld(view: OptionView, last: RuleMatch | None) -> RuleMatch | None:
 
 
 def _is_retracted(body: str, since: int, lead: Lead) -> bool:
-    """Whether a statement was called off and its successor is cut off: 'A. No wait, the answer is'."""
+    """Whether a statement was retracted and its replacement is truncated: 'A. No wait, the answer is'."""
     return lead.is_strong and not body[lead.end :].strip() and bool(_DOUBT.search(body, since, lead.start))
 
 
@@ -205,7 +205,7 @@ def _read_statement(view: OptionView, lead: Lead) -> RuleMatch | None:
 
 
 def _read_joined_labels(view: OptionView, read: LabelMatch) -> tuple[set[str], int]:
-    """Return the labels that are joined on to one, itself included, and where the last of them ends."""
+    """Return the labels joined to one, itself included, and the end of the last of them."""
     named, end = {read.label}, read.end
     while another := view.labels.another.match(view.body, end):
         named.add(view.labels.name(another))
@@ -229,7 +229,7 @@ def _read_foreign(view: OptionView, lead: Lead) -> RuleMatch | None:
 def _find_later_praised(view: OptionView, last: RuleMatch | None) -> RuleMatch | None:
     """Return the later of a statement and 'B is correct'."""
     body, labels, at = view.body, view.labels, 0
-    # The pattern is dear, and without a label or one of these words it cannot match.
+    # The pattern is expensive, and without a label or one of these words it cannot match.
     if not view.tokens or (body.isascii() and not any(word in body for word in _PRAISING)):
         return last
     while match := labels.praised.search(body, at):
@@ -252,7 +252,7 @@ def _find_later_praised(view: OptionView, last: RuleMatch | None) -> RuleMatch |
 
 
 def _is_joined(view: OptionView, read: LabelMatch) -> bool:
-    """Whether another label is joined on before a label: 'A or B is correct'."""
+    """Whether another label is joined before a label: 'A or B is correct'."""
     body, labels = view.body, view.labels
     return any(
         labels.name(match) != read.label
@@ -267,7 +267,7 @@ _KEY = re.compile(r"""["'](\w+)["']\s*:""")
 
 
 def _opening_label(view: OptionView) -> RuleMatch | None:
-    """Return the label that a reply opens with, as an option is written: 'B. 2635', 'B) ...', 'B' + line."""
+    """Return the label that opens a reply, written as an option: 'B. 2635', 'B) ...', 'B' + line."""
     body, labels = view.body, view.labels
     match = labels.opening.match(body)
     if match is None:
@@ -293,7 +293,7 @@ def _opening_label(view: OptionView) -> RuleMatch | None:
 
 
 def _opening_foreign(view: OptionView) -> RuleMatch | None:
-    """Return no answer for a reply that opens with an option which does not exist: '(E) 2632'."""
+    """Return no answer for a reply that opens with a nonexistent option: '(E) 2632'."""
     match = _FOREIGN_OPENING.match(view.body) if view.labels.are_letters else None
     if match is None or match["letter"] in view.labels.exact:
         return None
@@ -355,7 +355,7 @@ def _find_stated_choice(view: OptionView) -> RuleMatch | None:
 
 
 def _last_line_label(view: OptionView) -> RuleMatch | None:
-    """Return the label that is the last paragraph of a longer reply, whatever was discussed before it."""
+    """Return the label that is the last paragraph of a longer reply, whatever comes before it."""
     before, blank, line = view.body.rstrip().rpartition("\n\n")
     match = view.labels.whole.fullmatch(line) if blank else None
     if match is None or view.labels.whole.fullmatch(before.rpartition("\n")[2]) or view.is_refusal:
@@ -365,7 +365,7 @@ def _last_line_label(view: OptionView) -> RuleMatch | None:
 
 
 def _find_contained_choice(view: OptionView) -> RuleMatch | None:
-    """Return the only option whose text stands in the reply, where it is said as an answer."""
+    """Return the only option whose text occurs in the reply as an answer."""
     if not view.choices or view.is_refusal:
         return None
     found = occurrences(view.body, view.choices)
@@ -400,7 +400,7 @@ def _is_repeated(view: OptionView, index: int) -> bool:
 
 
 def _lone_label(view: OptionView) -> RuleMatch | None:
-    """Return the label that closes the reply or has a line for itself, when no other label is named."""
+    """Return the label that closes the reply or is alone on a line, if no other label is named."""
     body, labels = view.body, view.labels
     if view.is_refusal:
         return None
@@ -440,7 +440,7 @@ def _is_reply_end(view: OptionView, read: LabelMatch, n_seen: int) -> bool:
         return False
     before = view.body[: read.start]
     if n_seen > 1 and not before.replace(view.body[read.start : read.end], "").strip(" ,\n"):
-        return True  # the label over and over
+        return True  # the label repeated
     if view.body[read.start : read.end].isdigit():
         return False  # a number at the end of a sentence is a number
     return _BEFORE_LAST_TOKEN.search(before) is not None
@@ -524,15 +524,15 @@ OPTION_RULES: tuple[Rule[OptionView], ...] = (
     Rule("contained_choice", _find_contained_choice),
     Rule("lone_label", _lone_label),
 )
-"""The rules in the order in which they are tried."""
+"""The rules, in the order they are tried."""
 
 
 def extract_option(
     text: str, labels: Sequence[str], choices: Sequence[str] = (), *, explain: bool = False
 ) -> Extraction:
-    """Return the label of the option that a reply chose.
+    """Return the label of the option that a reply chooses.
 
-    With `explain`, every rule is tried and listed; without, the first that fires ends the search.
+    With `explain`, every rule is tried and listed; without it, the first match ends the search.
     """
     if not text.isascii():
         spelled = simplify_reply(text)

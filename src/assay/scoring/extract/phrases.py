@@ -1,13 +1,13 @@
-"""Where a reply mentions one of several phrases as words of their own.
+"""Where a reply mentions one of several phrases as separate words.
 
-Knows nothing of what a reply says about them.
+What the reply says about them is decided elsewhere.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,17 +28,17 @@ _MARKS_ON_LETTERS = (
     r"\u0300-\u036f\u064b-\u0670\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0e31-\u0e4e"
 )
 LETTER = rf"(?:[^\W_]|[{_MARKS_ON_LETTERS}])"
-"""Pattern of a character of a word: vowel signs of Indic scripts are marks, not letters."""
+"""Pattern of a word character: vowel signs of Indic scripts are marks, not letters."""
 _HANGUL = "\uac00-\ud7a3"
 _ENDS_WORD = (
-    # Korean writes its particles onto the word, Turkish its copula behind an apostrophe.
+    # Korean attaches particles to the word; Turkish adds its copula after an apostrophe.
     r"(?:입니다|이에요|예요|이다|이며|이고|이었|였|임|다(?=[\s.]|$)|은|는|이|가|을|를|에서|에|으로|로|도|께서|이라|라고|이라고)"
 )
 _PLAIN_WORDS = split_words(
     "it us who may will can no in on or an as is am be do go he me my so to up we all one"
 )
 _SHORT = 3
-"""Phrases of at most so many Latin letters must be written in the same case: Au, US, IT."""
+"""Phrases with at most this many Latin letters must match in case: Au, US, IT."""
 
 
 class Mention(NamedTuple):
@@ -47,19 +47,19 @@ class Mention(NamedTuple):
     start: int
     end: int
     after: int
-    """Where the next word begins: behind the particles that are written onto the phrase."""
+    """Where the next word starts: after the particles attached to the phrase."""
     particle: str
     """Those particles."""
 
 
 def blank_decoration(body: str) -> str:
-    """Return a reply of the same length with decoration and asides blanked and look-alike marks made one."""
+    """Return a reply of the same length with decoration and asides blanked and look-alike marks unified."""
     blank = _MARKS.sub(lambda match: " " * len(match[0]), body.translate(_ALIKE))
     return _ASIDE.sub(lambda match: " " * len(match[0]), blank)
 
 
 class Phrases:
-    """Phrases that mean the same, ready to be found in a reply. Made by `phrases_for`."""
+    """Phrases with the same meaning, compiled for searching. Created by `compile_phrases`."""
 
     def __init__(self, targets: tuple[str, ...]) -> None:
         self.spellings = tuple(dict.fromkeys(spelling for target in targets if (spelling := _core(target))))
@@ -73,7 +73,7 @@ class Phrases:
         self.are_names = any(_is_name(one) for one in self.spellings)
 
     def find(self, body: str, start: int, end: int) -> Iterator[Mention]:
-        """Yield the mentions in a part of a reply that `bare` made."""
+        """Yield the mentions in a part of a reply after `blank_decoration`."""
         if self._pattern is None:
             return
         for match in self._pattern.finditer(body, start, end):
@@ -126,7 +126,7 @@ _POSSESSIVE = re.compile(r"\s?'\s?\w")
 
 
 def _particle(body: str, match: re.Match[str]) -> str | None:
-    """Return what is written onto a phrase and leaves it whole; None where it is part of another word."""
+    """Return the suffix that leaves a phrase whole; None if it is part of another word."""
     last, end = body[match.end() - 1], match.end()
     if "\uac00" <= last <= "\ud7a3" or re.match(f"[{_HANGUL}]", body[end : end + 1]):
         spaced = re.compile(r"\s*").match(body, end)
@@ -138,8 +138,3 @@ def _particle(body: str, match: re.Match[str]) -> str | None:
     if turkish := _TURKISH_END.match(body, end):
         return turkish[0]
     return None if _POSSESSIVE.match(body, end) else ""
-
-
-def spellings_of(targets: Sequence[str]) -> tuple[str, ...]:
-    """Return the phrases as they are looked for."""
-    return compile_phrases(tuple(targets)).spellings

@@ -1,4 +1,4 @@
-"""Does a reply say yes or no? True and false are the same pair, in any language."""
+"""Extraction of yes or no. True and false count as the same pair, in any language."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TARGETS = {
 }
 _POLARITY = {word: polarity for polarity, words in _TARGETS.items() for word in words.split()}
 
-# Each opener must end its phrase: 'no' in 'no idea' and 'true' in 'true north' are other words.
+# Each opener must end its phrase: 'no' in 'no idea' and 'true' in 'true north' do not count.
 _END = r"(?=\s*(?:$|[.,;:!\n—–。，！；、：،।)\]}]|-\s|\s-{1,2}\s))"
 _GOES_ON = (
     r"(?=\s*(?:$|[.,;:!\n—–。，！；、：،।)\]}]|-\s|\s-{1,2}\s)"
@@ -106,7 +106,7 @@ _VALUE = (
     r"|exacte?|wahr|richtig|korrekt"
     r"|verdadeir[oa]|corret[oa]|ver[oa]|corrett[oa]|верн[оаы]|правда|صحيحة?|doğru|totta)"
     r"|(?P<no>false|incorrect|wrong|inaccurate|untrue|no|negative|fals[oa]|incorrect[oa]|fau(?:x"
-    r"|sse)|falsch|unwahr|incorret[oa]|невернo?"
+    r"|sse)|falsch|unwahr|incorret[oa]|неверн[оаы]"
     r"|ложь|خاطئة?|yanlış)"
 )
 _STATEMENT = re.compile(
@@ -127,7 +127,7 @@ _TAG = re.compile(r"\s*[^\n,;.!?]{1,40}[,;]\s+(?P<tag>(?P<yes>yes)|no)\s*[.!]*\s
 
 
 def read_target_polarity(targets: Sequence[str]) -> str | None:
-    """Return `yes` or `no` where the right answers are words for it, and all for the same."""
+    """Return `yes` or `no` if all targets are words for the same one."""
     found = {_POLARITY.get(normalize(target)) for target in targets}
     return found.pop() if len(found) == 1 else None
 
@@ -137,7 +137,7 @@ def _negate(polarity: str) -> str:
 
 
 def _opener(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
-    """Return the word for yes or no that a part of a reply opens with."""
+    """Return the word for yes or no that opens a part of a reply."""
     lead = _LEAD_IN.match(view.plain, start, stop)
     match = _OPENER.match(view.plain, lead.end() if lead else start, stop)
     if match is None or match.lastgroup is None:
@@ -149,7 +149,7 @@ def _opener(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
 
 
 def _statement(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
-    """Return what a sentence says of a statement: 'The claim is not true.'"""
+    """Return the verdict of a sentence on a statement: 'The claim is not true.'"""
     if is_question(view.body, Sentence(start, stop)) or _BOTH.search(view.body, start, stop):
         return None
     for match in _STATEMENT.finditer(view.plain, start, stop):
@@ -167,7 +167,7 @@ def _statement(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
 
 
 def _is_conceded(body: str, match: re.Match[str], stop: int) -> bool:
-    """Whether what is called true is only granted: 'It is true that ..., but'."""
+    """Whether the truth is only conceded: 'It is true that ..., but'."""
     return re.match(r"\s+that\b", body[match.end() : match.end() + 8]) is not None and (
         TURN.search(body, match.end(), stop) is not None
     )
@@ -186,7 +186,7 @@ def _read_polarity(view: ReplyView, start: int, stop: int) -> RuleMatch | None:
 def _make_part_rule(
     part: Callable[[ReplyView], tuple[int, int] | None],
 ) -> Callable[[ReplyView], RuleMatch | None]:
-    """Return a rule over the part of a reply marked as the answer; another word there ends the search."""
+    """Return a rule for the part of a reply marked as the answer; another word there ends the search."""
 
     def find(view: ReplyView) -> RuleMatch | None:
         span = part(view)
@@ -204,7 +204,7 @@ def _find_announced_polarity(view: ReplyView) -> RuleMatch | None:
 
 
 def _opening(view: ReplyView) -> RuleMatch | None:
-    """Return what the first sentence says, unless the conclusion says something else."""
+    """Return the verdict of the first sentence, unless the conclusion differs."""
     spans = split_spoken_sentences(view)
     if not spans:
         return None
@@ -220,7 +220,7 @@ def _opening(view: ReplyView) -> RuleMatch | None:
 
 
 def _closing(view: ReplyView) -> RuleMatch | None:
-    """Return what the last sentence says of the statement."""
+    """Return the verdict of the last sentence on the statement."""
     spans = split_spoken_sentences(view)
     return _read_polarity(view, *spans[-1]) if len(spans) > 1 and not REFUSAL.search(view.body) else None
 
@@ -232,11 +232,11 @@ POLARITY_RULES: tuple[Rule[ReplyView], ...] = (
     Rule("opening_yes_no", _opening),
     Rule("closing_yes_no", _closing),
 )
-"""The rules in the order in which they are tried."""
+"""The rules, in the order they are tried."""
 
 
 def extract_polarity(text: str, *, explain: bool = False) -> Extraction:
-    """Return `yes` or `no` as a reply says it."""
+    """Return `yes` or `no` as the reply states it."""
     spelled = compose_reply(text)
     region = find_searchable_part(spelled.text)
     if region is None:

@@ -1,8 +1,8 @@
-"""The numbers in a part of a reply, and what each one does there.
+"""The numbers in a part of a reply, with the role of each.
 
-A number after a verb or an equals sign is a result; one after a preposition says when, where or of what; the
-number of a step, a date, a time or a rounding is no quantity at all. `clauses` decides from these roles what
-a sentence comes to.
+A number after a verb or an equals sign is a result; one after a preposition gives time, place or quantity of
+something; a step number, a date, a time or a rounding is not a quantity. `clauses` uses these roles to decide
+what a sentence results in.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _WORTH = {
     **dict.fromkeys(("천만", "千万", "千萬"), 10**7),
     **dict.fromkeys("억亿億", 10**8),
 }
-"""What a number is multiplied with by the unit after it."""
+"""The factor of the unit after a number."""
 _UNITS = r"[십백천十百千]?[만万萬]|[억亿億]|[백천]"
-# By themselves 千 and 百 may begin a measure, as in 5千克 (kg); after a greater unit they do not.
+# Alone, 千 and 百 may start a measure, as in 5千克 (kg); after a larger unit they do not.
 _UNIT = re.compile(rf"\s?({_UNITS})")
 _PART = re.compile(rf"\s?(?P<number>[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]++)(?:\s?(?P<unit>{_UNITS}|[千百]))?")
 _SCALE = re.compile(
@@ -150,7 +150,7 @@ NUMBERED = _set(
     "example option choice appendix line item rule phase stage version gpt paso schritt étape шаг passo 第 "
     "步骤 步驟 图 表 单元"
 )
-"""Words that give a number to a thing: the number after them is its name."""
+"""Words that number a thing: the number after them is its name."""
 _DENIALS = _set("not isn't isn’t wasn't wasn’t never aren't aren’t nicht kein pas не não non")
 _TOTALS = _set(
     "total sum amount average mean profit cost price distance difference increase decrease discount speed "
@@ -194,38 +194,38 @@ _BARE = "*_`\"'“”‘’«»$\\{[（(#\u200b "
 
 
 class Role(IntEnum):
-    """What a number does in its sentence, the most telling first."""
+    """The role of a number in its sentence, the most informative first."""
 
     RESULT = 0
     """It follows a verb or an equals sign."""
     SUBJECT = 1
     ASIDE = 2
-    """It says when, where, of what or for how many."""
+    """It gives time, place, or the quantity of something."""
 
 
 class Quantity(NamedTuple):
     """A number in a reply."""
 
     value: Fraction | None
-    """None for what is no single number: an open calculation, a ratio, a term with a letter."""
+    """None if it is not a single number: an open calculation, a ratio, a term with a letter."""
     start: int
     end: int
     role: Role
     follows_equals: bool
     is_bold: bool = False
     is_copula: bool = False
-    """Whether 'is', a colon or the like says that it is the result."""
+    """Whether 'is', a colon or similar marks it as the result."""
     is_left_side: bool = False
     """Whether an equals sign follows: the result is on the other side."""
 
 
 class _Context(NamedTuple):
-    """What the text before a number makes of it."""
+    """What the text before a number implies."""
 
     role: Role
     follows_equals: bool = False
     is_worded: bool = False
-    """Whether a word gives the role, not a mark."""
+    """Whether a word, not a mark, determines the role."""
     is_copula: bool = False
 
 
@@ -233,7 +233,7 @@ _SUBJECT = _Context(Role.SUBJECT)
 
 
 def quantities(body: str, start: int, stop: int) -> list[Quantity]:
-    """Return the numbers of a part of a reply in order; numbers in words only where it has no digits."""
+    """Return the numbers in a part of a reply in order; numbers in words only if it has no digits."""
     found: list[Quantity] = []
     at, has_digits = start, False
     while match := _NUMBER.search(body, at, stop):
@@ -247,7 +247,7 @@ def quantities(body: str, start: int, stop: int) -> list[Quantity]:
 
 
 def _read(body: str, match: re.Match[str], stop: int) -> tuple[int, Quantity | None]:
-    """Return where to search on, and the number with its role; None for what is no quantity."""
+    """Return where to continue, and the number with its role; None if it is not a quantity."""
     begin = match.start()
     digits = begin
     while not (body[digits].isdigit() or body[digits] in ".\\¼½¾" or not body[digits].isascii()):
@@ -315,7 +315,7 @@ def _parse_separators(body: str, match: re.Match[str], digits: int) -> tuple[Fra
 
 
 def _apply_unit(body: str, total: Fraction, end: int) -> tuple[Fraction, int]:
-    """Return a number with the Korean or Chinese unit after it, and smaller parts: 1만 2천 is 12000."""
+    """Return a number with its Korean or Chinese unit and smaller parts: 1만 2천 is 12000."""
     unit = _UNIT.match(body, end)
     if unit is None:
         return total, end
@@ -354,7 +354,7 @@ def _is_label(body: str, begin: int, end: int, value: Fraction | None) -> bool:
 
 
 def _context(body: str, begin: int) -> _Context | None:
-    """Return what comes before a number; None for one that only names a step or is denied."""
+    """Return the context before a number; None if it only names a step or is denied."""
     since = max(0, begin - _LOOKS_BACK)
     line = body.rfind("\n", since, begin) + 1
     tail = body[max(since, line) : begin].rstrip(_BARE)
@@ -401,7 +401,7 @@ def _classify_words(words: list[str]) -> _Context | None:
 
 
 def _join_operands(body: str, found: list[Quantity]) -> list[Quantity]:
-    """Return the numbers with each calculation as one: its value is open until an equals sign gives it."""
+    """Return the numbers with each calculation as one; its value is open until an equals sign."""
     joined = [found[0]]
     for quantity in found[1:]:
         last = joined[-1]

@@ -1,6 +1,6 @@
-"""Which part of a reply may hold the answer: not the reasoning, not what the model invented after it.
+"""Which part of a reply may contain the answer: not the reasoning, not invented further turns.
 
-Returns offsets instead of new text, so that a found answer can be shown in the original output.
+Returns offsets instead of new text, so that an answer can be shown in the original output.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _REASONING = re.compile(
     r"|<\|channel\|>(?:(?P<final>final)|analysis|commentary)(?:<\|message\|>)?",
     re.IGNORECASE,
 )
-# A line that opens a new question, and marks that a new turn begins.
+# A line that starts a new question, and marks of a new turn.
 _NEXT_QUESTION = re.compile(
     r"(?:^|\n)[ \t>#*_\-]*"
     r"(?:(?:next|new|another)\s+)?"
@@ -43,14 +43,14 @@ REFUSAL = re.compile(
     r"|لا\s+(?:أعرف|أستطيع|يمكنني)|عذر|क्षमा\s+करें|नहीं\s+(?:दे\s+सकता|जानता|पता)",
     re.IGNORECASE,
 )
-"""Words with which a model says that it gives no answer."""
+"""Words with which a model declines to answer."""
 _ASKS_FOR_ANSWER = re.compile(r"(?:answer|答案|정답|답)\s*[*_]*[:：]$", re.IGNORECASE)
 
 
 def find_searchable_part(text: str) -> tuple[int, int] | None:
-    """Return the part of a reply that is searched, or None when all of it is unfinished reasoning.
+    """Return the part of a reply to search; None if all of it is unfinished reasoning.
 
-    A base model that goes on with a question of its own has answered before it.
+    A base model that continues with its own question has answered before it.
     """
     region = find_spoken_part(text)
     if region is None:
@@ -62,10 +62,10 @@ def find_searchable_part(text: str) -> tuple[int, int] | None:
 
 
 def find_spoken_part(text: str) -> tuple[int, int] | None:
-    """Return what the model said in its turn, or None when all of it is unfinished reasoning.
+    """Return the model's own turn; None if all of it is unfinished reasoning.
 
-    Only what follows the last closing reasoning tag counts (its opening may stand in the prompt). A
-    reasoning tag that is never closed means the model did not come to its answer.
+    Only the text after the last closing reasoning tag counts (its opening may be in the prompt). A reasoning
+    tag that is never closed means that the model did not reach its answer.
     """
     start, end = 0, len(text)
     # The tags need one of these characters; most replies have none.
@@ -86,7 +86,7 @@ def _find_next_question(text: str, start: int, end: int) -> int:
     for match in _NEXT_QUESTION.finditer(text, start, end):
         before = text[start : match.start()].rstrip()
         if not before:
-            continue  # the reply opens by repeating the question it was asked
+            continue  # the reply opens by repeating the question
         if before.endswith((":", "：")) and not _ASKS_FOR_ANSWER.search(before):
             continue  # "Let me restate it:" announces the same question, not a new one
         return match.start()

@@ -1,7 +1,7 @@
-"""A reply in the spelling that the rules read: letters composed, full-width and circled ones made plain.
+"""Normalization of a reply before the rules: compose letters, simplify full-width and circled ones.
 
 East Asian keyboards and models write `Ａ`, `（３）` and `②` for A, (3) and 2. Each becomes one other
-character, so places stay what they are; composing letters shortens a text, so where each came from is kept.
+character, so offsets stay valid; composing letters shortens a text, so their origins are recorded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-# Full-width marks are known to the rules as they are; only numbers need some of them plain.
+# The rules know full-width marks; only numbers need some of them simplified.
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF5B) if chr(code).isalnum()}
 _NUMBER_MARKS = str.maketrans("．－＋／％＄￥￦＝（）٫٬٪", ".-+/%$¥₩=().,%")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
@@ -24,21 +24,21 @@ _CIRCLED = {
     },
     **{chr(first + n): chr(ord(a) + n) for first, a in ((0x24B6, "A"), (0x24D0, "a")) for n in range(26)},
 }
-# Before a digit it would run together with it: ②12명 is option 2, twelve people.
+# Before a digit it would merge with it: ②12명 is option 2, twelve people.
 _CIRCLED_ALONE = re.compile(rf"[{''.join(_CIRCLED)}](?!\d)")
-# A character that is put together with those before it: a combining mark, or a jamo after the first.
+# A character that combines with the preceding ones: a combining mark, or a jamo after the first.
 _JOINS = re.compile(r"[\u1160-\u11ff]")
 
 
 class NormalizedReply(NamedTuple):
-    """A text as it is read, and where its characters come from."""
+    """A normalized text, and the origin of its characters."""
 
     text: str
     starts: tuple[int, ...] | None = None
-    """The place of each character in the original, and that text's length; None where all are the same."""
+    """The position of each character in the original, and that text's length; None if all are equal."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return a part of the read text as a part of the original."""
+        """Return a span of the normalized text as a span of the original."""
         return (start, end) if self.starts is None else (self.starts[start], self.starts[end])
 
 
@@ -61,13 +61,13 @@ def compose_reply(text: str) -> NormalizedReply:
 
 
 def simplify_reply(text: str) -> NormalizedReply:
-    """Return a reply with its letters composed, and full-width and circled ones made plain."""
+    """Return a reply with composed letters, and full-width and circled characters simplified."""
     spelled = compose_reply(text)
     return spelled._replace(text=simplify_letters(spelled.text))
 
 
 def simplify_number_reply(text: str) -> NormalizedReply:
-    """Return a reply with letters composed, and digits and marks of numbers of other scripts made plain."""
+    """Return a reply with composed letters, and digits and number marks of other scripts simplified."""
     spelled = compose_reply(text)
     read = spelled.text
     if read.isascii():
@@ -77,7 +77,7 @@ def simplify_number_reply(text: str) -> NormalizedReply:
 
 
 def simplify_letters(text: str) -> str:
-    """Return a text of the same length with full-width and circled letters and digits made plain."""
+    """Return a text of the same length with full-width and circled letters and digits simplified."""
     if text.isascii():
         return text
     return _CIRCLED_ALONE.sub(lambda match: _CIRCLED[match[0]], text.translate(_WIDE))

@@ -1,8 +1,8 @@
-"""Does a reply state one of the right answers as its answer? Precision before recall.
+"""Whether a reply states one of the targets as its answer. Precision before recall.
 
-The reply's own marks of an answer come first: a box, an answer tag, a JSON field, 'the answer is'. Without
-such a mark the reply's first sentence or its conclusion must assert a right answer, and no other sentence may
-deny it, take it back or conclude something else.
+Explicit answer marks come first: a box, an answer tag, a JSON field, 'the answer is'. Without such a mark,
+the first sentence or the conclusion must assert a target, and no other sentence may deny it, retract it or
+conclude something else.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ _IT_IS = re.compile(
     r"[\s*_]*(?:it|that|this|he|she)(?:'s|\s+is|\s+was)\s+(?:actually\s+|really\s+)?(?:the\s+|an?\s+)?[\w'-]+(?:\s+[\w'-]+){0,2}\s*[.!]*\s*",
     re.IGNORECASE,
 )
-"""A short sentence that says what it is."""
+"""A short sentence that identifies something."""
 _WORD = re.compile(f"{LETTER}+")
 _LONGEST_ANSWER = 2_000
 _SHORT_SENTENCE = 6
-"""Words of a sentence that may be an answer and nothing else."""
+"""The maximum number of words of a sentence that is only an answer."""
 _LONGEST_ITEM = 4
 
 
 class ReplyView(NamedTuple):
-    """What the rules look at: the visible reply as it is written and bare, and what is looked for."""
+    """What the rules see: the visible reply as written and without decoration, and the phrases to find."""
 
     body: str
     plain: str
@@ -90,12 +90,12 @@ class ReplyView(NamedTuple):
 
 
 def build_view(body: str, targets: Sequence[str], question: str = "") -> ReplyView:
-    """Return what the rules look at."""
+    """Return what the rules see."""
     return ReplyView(body, blank_decoration(body), compile_phrases(tuple(targets)), index_question(question))
 
 
 def _read_asserted_phrase(view: ReplyView, judged: SentenceClaim) -> RuleMatch | None:
-    """Return an asserted phrase; no answer where a sentence that must hold it does not assert it."""
+    """Return an asserted phrase; no answer if a sentence that must assert it does not."""
     if judged.mention is None or judged.claim < Claim.OPENING:
         return None
     start, end = judged.mention.start, judged.mention.end
@@ -103,14 +103,14 @@ def _read_asserted_phrase(view: ReplyView, judged: SentenceClaim) -> RuleMatch |
 
 
 def _read_segment(view: ReplyView, start: int, stop: int) -> RuleMatch:
-    """Return the phrase that a part of a reply gives as the answer; none ends the search."""
+    """Return the phrase that a part of a reply gives as the answer; without one, the search ends."""
     segment = Sentence(start, stop)
     found = _read_asserted_phrase(view, judge_sentence(view.plain, segment, view.phrases, view.known))
     return found or RuleMatch(None, start, stop)
 
 
 def find_framed_part(view: ReplyView) -> tuple[int, int] | None:
-    """Return where the last box or answer tag holds the answer."""
+    """Return the span of the answer in the last box or answer tag."""
     last: tuple[int, int] | None = None
     for lead in find_leads(view.body, is_strong_only=True):
         if not lead.is_framed:
@@ -129,7 +129,7 @@ def _find_framed_phrase(view: ReplyView) -> RuleMatch | None:
 
 
 def json_part(view: ReplyView) -> tuple[int, int] | None:
-    """Return where the last JSON field that is called the answer holds it."""
+    """Return the span of the answer in the last JSON field named as the answer."""
     if "{" not in view.body:
         return None
     last = deque(_JSON.finditer(view.body), maxlen=1)
@@ -142,7 +142,7 @@ def _json_answer(view: ReplyView) -> RuleMatch | None:
 
 
 def announcements(view: ReplyView) -> list[Sentence]:
-    """Return what follows the last announcement, from each of its links on: 'The answer is Paris.'"""
+    """Return the text after the last announcement, from each of its links: 'The answer is Paris.'"""
     spots = [[lead.end for lead in phrase] for phrase in iter_leads_backwards(view.body)]
     for pattern in (_OTHER_LEADS, _LABELLED, _HEADING):
         spots += [[match.end()] for match in pattern.finditer(view.body)]
@@ -165,7 +165,7 @@ def _has_content(body: str, start: int) -> bool:
 
 
 def _segment(view: ReplyView, start: int) -> Sentence:
-    """Return the sentence or line that begins at a place, marks and empty lines before it skipped."""
+    """Return the sentence or line that starts at a position, skipping marks and empty lines before it."""
     while start < len(view.plain) and not view.plain[start].isalnum() and view.plain[start] not in "-−":
         start += 1
     part = split_into_sentences(view.plain[start : start + _LONGEST_ANSWER])
@@ -173,7 +173,7 @@ def _segment(view: ReplyView, start: int) -> Sentence:
 
 
 def _is_retracted(view: ReplyView, start: int) -> bool:
-    """Whether a later sentence takes a statement back or concludes without it."""
+    """Whether a later sentence retracts a statement or concludes without it."""
     return any(
         (RETRACTION.match(view.plain, one.start) or is_conclusion(view, one))
         and judge_sentence(view.plain, one, view.phrases, view.known).claim < Claim.OPENING
@@ -189,7 +189,7 @@ def is_conclusion(view: ReplyView, sentence: Sentence) -> bool:
 
 
 def split_spoken_sentences(view: ReplyView, start: int = 0) -> list[Sentence]:
-    """Return the sentences from a place on, without greetings, offers and the rows of tables."""
+    """Return the sentences from a position on, without greetings, offers and table rows."""
     spans = [Sentence(one.start + start, one.end + start) for one in split_into_sentences(view.plain[start:])]
     return [
         one
@@ -200,7 +200,7 @@ def split_spoken_sentences(view: ReplyView, start: int = 0) -> list[Sentence]:
 
 
 def _find_asserted_phrase(view: ReplyView) -> RuleMatch | None:
-    """Return the phrase that the first sentence or the conclusion asserts, and nothing contradicts."""
+    """Return the phrase that the first sentence or the conclusion asserts, if nothing contradicts it."""
     if REFUSAL.search(view.body):
         return None
     spans = split_spoken_sentences(view)
@@ -214,7 +214,7 @@ def _find_asserted_phrase(view: ReplyView) -> RuleMatch | None:
 
 
 def _deciding(view: ReplyView, spans: Sequence[Sentence], judged: Sequence[SentenceClaim]) -> int | None:
-    """Return which sentence states the answer; None where they do not agree."""
+    """Return which sentence states the answer; None if they disagree."""
     concluding = [at for at, one in enumerate(spans) if at and is_conclusion(view, one)]
     first, last = judged[0], judged[-1]
     if concluding:
@@ -231,7 +231,7 @@ def _deciding(view: ReplyView, spans: Sequence[Sentence], judged: Sequence[Sente
 
 
 def _is_bare(view: ReplyView, sentence: Sentence) -> bool:
-    """Whether a sentence is an answer and nothing else: few words and no verb that identifies."""
+    """Whether a sentence is only an answer: few words and no verb of identity."""
     words = [word.casefold() for word in _WORD.findall(view.plain[sentence.start : sentence.end])]
     return len(words) <= _SHORT_SENTENCE and not any(word in COPULAS for word in words)
 
@@ -252,7 +252,7 @@ def _is_restatement(view: ReplyView, sentence: Sentence) -> bool:
 
 
 def _is_opposed(view: ReplyView, spans: Sequence[Sentence], judged: Sequence[SentenceClaim]) -> bool:
-    """Whether a later sentence turns against the first, or says something else in its words."""
+    """Whether a later sentence contradicts the first, or says something else in its words."""
     key = _key(view, spans[0], judged[0])
     for sentence, one in zip(spans[1:], judged[1:], strict=True):
         if one.claim >= Claim.MENTIONED:
@@ -289,7 +289,7 @@ def _is_list(view: ReplyView, spans: Sequence[Sentence]) -> bool:
 
 
 def _is_item(view: ReplyView, sentence: Sentence) -> bool:
-    """Whether a line may be an item of a list: few words, and no full stop behind more than one."""
+    """Whether a line may be a list item: few words, and no full stop after more than one."""
     text = view.plain[sentence.start : sentence.end].strip()
     n_words = len(_WORD.findall(text))
     return _is_bare(view, sentence) and n_words <= _LONGEST_ITEM and (n_words == 1 or not text.endswith("."))
@@ -310,13 +310,13 @@ STATED_RULES: tuple[Rule[ReplyView], ...] = (
     Rule("announced", _find_announced_phrase),
     Rule("asserted", _find_asserted_phrase),
 )
-"""The rules in the order in which they are tried."""
+"""The rules, in the order they are tried."""
 
 
 def extract_stated(
     text: str, targets: Sequence[str], question: str = "", *, explain: bool = False
 ) -> Extraction:
-    """Return the right answer that a reply states, as the reply spells it."""
+    """Return the target that a reply states, as the reply spells it."""
     spelled = compose_reply(text)
     region = find_searchable_part(spelled.text)
     if region is None:

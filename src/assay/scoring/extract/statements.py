@@ -1,7 +1,7 @@
-"""The words with which models announce an answer, in the languages seen in real outputs.
+"""Phrases with which models announce an answer, in the languages of real outputs.
 
-A *lead* is such a phrase up to the place where the answer itself must follow. What is read there (a
-label, an option's text, a number) is the caller's business.
+A *lead* is such a phrase up to the position where the answer must follow. The caller decides what is read
+there: a label, an option's text, a number.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import NamedTuple
 _LINK = r"(?:\b(?:is|are|be|es|est|ist|lautet|è|é)\b|=>|[:：=]|->|[→⇒➜➔➡⟶⟹]\ufe0f?|\\to\b)"
 _NOUN = (
     r"(?<![A-Za-z])(?:"
-    # nouns that only ever announce an answer may stand at some distance from their link
+    # nouns that only announce an answer may be some distance from their link
     r"(?P<noun>(?:(?<!-)answer|ans|conclusion|respuesta|réponse|reponse|antwort|risposta|resposta|ответ)\b"
     r"(?!\s+(?:choices|options|questions|sheets?)\b)(?:[_ ](?:choice|option|letter|key|label|id)\b)?"
     r"|(?:answer|correct|selected|chosen|predicted)_(?:answer|choice|option|letter|label|key))"
     r"[*_\"'`)\]]*(?P<gap>[^.\n:：=!?;]{0,60}?)"
-    # nouns that also merely mention an option must be followed by it at once
+    # nouns that may also just mention an option must be directly followed by it
     r"|(?:option|choice|selection|response|pick|guess|prediction)\b[*_\"'`]*\s*"
     r"(?:would\s+|should\s+|must\s+|will\s+|has\s+to\s+)?(?:be\s*)?"
     r")" + _LINK
@@ -45,12 +45,12 @@ _VERB = (
     r"|(?:after|on|upon)\s+(?:reconsidering|reflection|second\s+thought)|correct(?:\s+(?:one|option))?(?=:)|lean(?:ing)?\s+towards?|seems\s+to\s+be|leaves(?:\s+us)?(?:\s+with)?|therefore|thus|hence|so)"
     r"(?![A-Za-z])[,:]?"
 )
-# Such words announce anything; the option must end the phrase.
+# These words announce anything; the option must end the phrase.
 _ASIAN_VERB = (
     r"(?:所以|因此|因而|显然|而是|[，,：:][故即]"
     r"|(?:认为|認為|觉得|覺得|应该|應該|应当)(?:是|为|為)?)[，,：:]?\s*"
 )
-# Languages whose word for 'answer' or 'option' is followed by the answer, with a link of its own or none.
+# Languages whose word for 'answer' or 'option' is followed by the answer, with or without a link.
 _OTHER = (
     r"(?:الإجابة|الاجابة|الجواب|الخيار|پاسخ|گزینه)[^.\n:،؟!]{0,30}?(?:\s(?:هي|هو|است)\s|[:：])|(?:الإجابة|الجواب|پاسخ)\s"
     r"|(?:उत्तर|जवाब|विकल्प)\s*(?:है\s*)?[:：]?\s*"
@@ -75,7 +75,7 @@ _OTHER_VERB = (
     r"|(?:只剩下?|剩下的?(?:只有|是)?|よって|したがって|따라서|그러므로|결국|다시\s*보니|इसलिए)[，,、：:]?"
 )
 
-# Apart, because a reply without a backslash, a tag or an Asian letter need not be searched for them.
+# Separate, because a reply without a backslash, a tag or an Asian letter need not be searched for them.
 _NOUN_LEAD = re.compile(f"{_NOUN}|{_SHORT}", re.IGNORECASE)
 _VERB_LEAD = re.compile(_VERB, re.IGNORECASE)
 _FRAME_LEAD = re.compile(_FRAME, re.IGNORECASE)
@@ -84,7 +84,7 @@ _OTHER_LEAD = re.compile(_OTHER, re.IGNORECASE)
 _OTHER_VERB_LEAD = re.compile(_OTHER_VERB, re.IGNORECASE)
 _ASIAN_VERB_LEAD = re.compile(_ASIAN_VERB)
 _OTHER_NOUNS = re.compile(r"[^\x00-\xff]|antwoord|jawaban|svar|cevap|odpowied", re.IGNORECASE)
-"""What a reply must hold for those phrases to be searched."""
+"""What a reply must contain for those phrases to be searched."""
 _NEXT_LINK = re.compile(_LINK, re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;\n。！？]")
 _SUPPOSED = re.compile(
@@ -133,13 +133,13 @@ class Lead(NamedTuple):
     is_strong: bool
     """Whether it can only announce an answer; 'I think' and 'so' may announce anything."""
     is_framed: bool
-    """Whether it opens a box or a tag made to hold the answer."""
+    """Whether it opens a box or a tag for the answer."""
 
 
 def find_leads(body: str, *, is_strong_only: bool = False) -> list[Lead]:
-    """Return the leads of a reply in order, later links of the same sentence included.
+    """Return the leads of a reply in order, including later links of the same sentence.
 
-    'The answer to "what is x" is' has two links; each is a place where the answer may follow.
+    'The answer to "what is x" is' has two links; the answer may follow each of them.
     """
     found: list[Lead] = []
     for match in _NOUN_LEAD.finditer(body):
@@ -192,7 +192,7 @@ def _start(lead: Lead) -> int:
 
 
 def is_supposed(body: str, at: int, end: int | None = None) -> bool:
-    """Whether the words before a place make it a supposition: 'if the answer is B, then'."""
+    """Whether the words before a position make it an assumption: 'if the answer is B, then'."""
     if at == 0:
         return False
     if _SUPPOSED.search(body, max(0, at - LOOKS_BACK), at) is not None:
@@ -202,7 +202,7 @@ def is_supposed(body: str, at: int, end: int | None = None) -> bool:
 
 
 def is_conditional(body: str, at: int) -> bool:
-    """Whether a place only follows from a condition: 'If size matters, B'."""
+    """Whether a position depends on a condition: 'If size matters, B'."""
     return _CONDITION.search(body, max(0, at - 3 * LOOKS_BACK), at) is not None
 
 
@@ -212,7 +212,7 @@ def _is_negated(body: str, at: int) -> bool:
 
 
 def find_group_end(body: str, start: int) -> int | None:
-    """Return the end of a LaTeX group whose content begins at `start`; None when it is not closed.
+    """Return the end of a LaTeX group whose content starts at `start`; None if it is not closed.
 
     No answer is longer than LONGEST_BOX; the limit keeps a reply full of open boxes cheap.
     """
@@ -228,16 +228,16 @@ def find_group_end(body: str, start: int) -> int | None:
 
 
 def find_doubt(body: str, at: int) -> int | None:
-    """Return where a sentence after a place begins to doubt what was stated: 'Wait, ...', 'Actually no'."""
+    """Return where a later sentence starts to doubt the statement: 'Wait, ...', 'Actually no'."""
     doubt = _DOUBT.search(body, at)
     return None if doubt is None else doubt.start()
 
 
 def is_retraction(body: str, doubt: int) -> bool:
-    """Whether a doubt ends in a denial, or at least in no confirmation."""
+    """Whether a doubt ends in a denial, or at least without a confirmation."""
     return is_denied_after(body, doubt) or _CONFIRMS.search(body, doubt) is None
 
 
 def is_denied_after(body: str, doubt: int) -> bool:
-    """Whether something is called wrong after a place."""
+    """Whether something is called wrong after a position."""
     return _DENIES.search(body, doubt) is not None

@@ -1,6 +1,6 @@
-"""Which option is left when a reply judges them one by one? 'A? No. B? Yes.', ticks, an elimination.
+"""The option that remains when a reply judges them one by one: 'A? No. B? Yes.', ticks, elimination.
 
-Nothing here reads a statement such as 'the answer is B'; those come first.
+Statements such as 'the answer is B' are read by other rules, which come first.
 """
 
 from __future__ import annotations
@@ -34,11 +34,6 @@ _GRADED_AT_END = re.compile(
 _ALSO_DENIED = re.compile(
     r"[)\]】）}\"'”’*_`$\s]*(?:,?\s*(?:nor|or|and|neither|ni|noch|ни|и|y|et|und|e|oder|ou|not|也不|和|与|、|，|,|/|&)\s*)+"
     r"(?:ни\s+|ni\s+|option\s+|не\s+)?[\s(（\[\"'“‘*_]*",
-    re.IGNORECASE,
-)
-_OTHERS = re.compile(
-    r"(?:\b(?:all|the)\s+(?:the\s+|of\s+the\s+)?(?:other|others|rest|remaining)\b[^.\n]{0,30}\b(?:wrong|incorrect|false|eliminated)"
-    r"|其他(?:选项)?(?:都|均)(?:不|错))",
     re.IGNORECASE,
 )
 _ORDINALS: dict[str, int] = {
@@ -75,7 +70,7 @@ class _LabelVerdict(NamedTuple):
 
 
 def find_judged_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> RuleMatch | None:
-    """Return the only option that a reply ticks or answers with yes; no answer where there are several."""
+    """Return the only option that a reply ticks or answers with yes; no answer if there are several."""
     right: dict[str, _LabelVerdict] = {}
     wrong: set[str] = set()
     for label, judged in _judgements(body, labels, tokens):
@@ -121,7 +116,7 @@ def _is_line_start(body: str, start: int) -> bool:
 
 
 def _read_line_mark(body: str, labels: Labels, start: int, end: int) -> _LabelVerdict | None:
-    """Return what the tick or the cross of a label's line says; a line with both says nothing."""
+    """Return the verdict of a tick or cross on a label's line; none if the line has both."""
     first = body.rfind("\n", max(0, start - 200), start) + 1
     last = body.find("\n", end, end + 300)
     last = min(len(body), end + 300) if last < 0 else last
@@ -136,7 +131,7 @@ def _read_line_mark(body: str, labels: Labels, start: int, end: int) -> _LabelVe
 
 
 def remaining_label(body: str, labels: Labels, tokens: Sequence[re.Match[str]]) -> RuleMatch | None:
-    """Return the option that is left when all the others are turned down: 'not A, not C, so B'."""
+    """Return the option that remains if all others are rejected: 'not A, not C, so B'."""
     if len(tokens) < len(labels.labels) - 1 or not tokens or not labels.are_marks:
         return None
     matches = [
@@ -176,7 +171,7 @@ def _groups(body: str, matches: Sequence[re.Match[str]]) -> list[list[re.Match[s
 
 
 def ordinal_option(body: str, labels: Labels) -> RuleMatch | None:
-    """Return the option that a reply names by its place: 'the second option', 'Option 2' for B."""
+    """Return the option that a reply names by position: 'the second option', 'Option 2' for B."""
     if not labels.are_letters:
         return None
     named: dict[int, tuple[int, int]] = {}

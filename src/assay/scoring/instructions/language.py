@@ -1,8 +1,8 @@
-"""Which language a text is in, and the instruction to answer in one.
+"""Language detection, sentence splitting and word counting for IFEval, and the language instruction.
 
-The only file that knows langdetect, which IFEval is defined by. It draws at random; here its seed is fixed,
-so a text has one language. On short or mixed texts the reference, which fixes none, may answer differently in
-two runs.
+Only this file imports langdetect, which defines IFEval's language check. langdetect is random; a fixed seed
+makes the result deterministic here. The reference fixes no seed, so its result for short or mixed texts may
+change between runs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _CODES = (
     "pa pl pt ro ru sk sl so sq sv sw ta te th tl tr uk ur vi zh-cn zh-tw"
 )
 LANGUAGES = frozenset(_CODES.split())
-"""The codes of the languages that langdetect tells apart."""
+"""The codes of the languages that langdetect distinguishes."""
 
 _SEED = 0
 
 
 class ResponseLanguage(Instruction, frozen=True):
-    """Answer in one language and no other."""
+    """Answer in one language only."""
 
     id: ClassVar[str] = "language:response_language"
     language: str
@@ -34,15 +34,15 @@ class ResponseLanguage(Instruction, frozen=True):
     def __post_init__(self) -> None:
         if self.language not in LANGUAGES:
             known = listing(sorted(LANGUAGES), at_most=len(LANGUAGES))
-            raise ValueError(f"no language {self.language!r} can be told apart; the codes are {known}")
+            raise ValueError(f"unknown language code {self.language!r}; expected one of {known}")
 
     def is_followed(self, response: str) -> bool:
-        """Whether the response is in the language. One without any letters follows, as in the reference."""
+        """Whether the response is in the language. A response without letters passes, as in the reference."""
         return detect_language(response) in (self.language, None)
 
 
 def detect_language(text: str) -> str | None:
-    """Return the code of the language a text is most likely in; None when it has no letters to tell by."""
+    """Return the code of the most likely language of a text; None if it contains no letters."""
     from langdetect.lang_detect_exception import LangDetectException
 
     detector = _factory().create()
@@ -55,15 +55,15 @@ def detect_language(text: str) -> str | None:
 
 
 def require_langdetect() -> None:
-    """Raise now, and not after the model has answered, when languages cannot be told apart."""
+    """Raise before the model is called if langdetect is missing."""
     if importlib.util.find_spec("langdetect") is None:
-        what = "the instructions of IFEval about languages need langdetect, which is not installed"
+        what = "IFEval's language instructions need langdetect, which is not installed"
         raise AuthorError(Problem("IFEVAL-004", what, "pip install 'assay-eval[ifeval]'"))
 
 
 @cache
 def _factory() -> Any:
-    """Return a factory of our own: the seed of the package's own one is global to the process."""
+    """Return a separate factory: the seed of the package's own factory is global to the process."""
     from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
 
     factory = DetectorFactory()
@@ -73,7 +73,7 @@ def _factory() -> Any:
 
 
 _CHUNK = re.compile(r"\S+")
-# At the end of a chunk, or in the middle of it before a mark that may be glued to a sentence's end.
+# At the end of a chunk, or inside it before punctuation that may be attached to a sentence's end.
 _STOP = re.compile(r"""[.?!](?=$|[)(\]\[}{"';:*@!?])""")
 _MARKS = """()[]{}";:*@!?`"""
 _FIRST_WORD = re.compile(r"\w+")
@@ -98,7 +98,7 @@ _ABBREVIATIONS = (
 )
 _ABBREVIATED = frozenset(_ABBREVIATIONS.split())
 _INITIALS = frozenset("cdefghklmnprstvw")
-"""Letters that with a full stop never end a sentence. The others end one before a capital."""
+"""Letters that never end a sentence when followed by a full stop. Others do before a capital letter."""
 
 _OPENING_WORDS = (
     "according although among and another are as at because before both but by can despite did do does "
@@ -108,7 +108,7 @@ _OPENING_WORDS = (
     "though thus to under until was we were what when where whether while who why will with yet you your"
 )
 _OPENERS = frozenset(_OPENING_WORDS.split())
-"""Words that begin a sentence when they stand capitalised after an abbreviation."""
+"""Words that start a sentence if they are capitalized after an abbreviation."""
 
 
 def split_sentences(text: str) -> list[str]:
@@ -158,18 +158,18 @@ def _full_stop_ends(before: str, after: str) -> bool:
 
 
 def _last_word(text: str) -> str:
-    """Return the word at the end of a text, in small letters. A clitic keeps its apostrophe: `'s`."""
+    """Return the last word of a text in lower case. A clitic keeps its apostrophe: `'s`."""
     word = text[1 + max(text.rfind(mark) for mark in _MARKS) :]
     word = word[max(0, word.rfind("'")) :]
     return word.lstrip("&#,-").lower()
 
 
 _RUN = re.compile(r"\w+")
-# A comma or colon inside a number joins; so does a single hyphen, a slash and a full stop.
+# A comma or colon inside a number joins words; so do a single hyphen, a slash and a full stop.
 _GAP = re.compile(r"""[\s?!;@#$%&*()\[\]{}<>"“”„«»‘’`—–]|--|\.\.\.|[,:](?!\d)""")
 _CLITIC = re.compile(r"(?<=.)(?:'(?:[sS]|[mM]|[dD]|ll|LL|re|RE|ve|VE)|n't|N'T)(?=\.?$)")
 _FUSED = frozenset({"CANNOT", "GIMME", "GONNA", "GOTTA", "LEMME", "WANNA"})
-"""Two words each: CAN and NOT, GIM and ME."""
+"""Each counts as two words: CAN and NOT, GIM and ME."""
 
 
 def count_words(text: str) -> int:
@@ -178,7 +178,7 @@ def count_words(text: str) -> int:
 
 
 def count_capital_words(text: str) -> int:
-    """Return the number of words whose letters are all capitals."""
+    """Return the number of words written in all capitals."""
     return sum(_count_capitals(piece) for piece in _GAP.split(text) if piece)
 
 

@@ -1,4 +1,4 @@
-"""Every instruction by its id, and reading the instructions that a dataset's row gives."""
+"""All instructions by id, and the parser for the instructions in a dataset's row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import Problem, Problems, listing, suggest_name
-from assay.scoring.instructions.format import (
+from assay.scoring.instructions.instruction import Instruction
+from assay.scoring.instructions.kinds import (
     AllCapitals,
     AllLowercase,
     BulletList,
@@ -34,7 +35,6 @@ from assay.scoring.instructions.format import (
     TwoResponses,
     WordCount,
 )
-from assay.scoring.instructions.instruction import Instruction
 from assay.scoring.instructions.language import ResponseLanguage
 
 INSTRUCTIONS: dict[str, type[Instruction]] = {
@@ -71,10 +71,10 @@ INSTRUCTIONS: dict[str, type[Instruction]] = {
 
 
 def read_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Instruction, ...]]:
-    """Return the instructions of each row; AuthorError with the problems of all of them.
+    """Return the instructions of each row; raise one AuthorError with the problems of all rows.
 
-    A row has the ids of its instructions and, at the same places, their arguments. An argument that is None
-    is not given: tables have a column for every argument of any kind.
+    A row has the ids of its instructions and, at the same positions, their arguments. An argument None counts
+    as missing: tables have a column for every argument of any kind.
     """
     problems = Problems()
     read = [tuple(_read_row(row, f"row {number}", problems)) for number, row in enumerate(rows, start=1)]
@@ -93,24 +93,24 @@ def _read_row(row: Mapping[str, Any], place: str, problems: Problems) -> Iterato
                 yield instruction
         return
     what = (
-        f"{place}: 'instruction_id_list' and 'kwargs' must be two lists of one length, at least 1; "
-        f"seen {ids!r} and {arguments!r}"
+        f"{place}: 'instruction_id_list' and 'kwargs' must be two non-empty lists of the same length; "
+        f"found {ids!r} and {arguments!r}"
     )
-    problems.add(Problem("IFEVAL-001", what, "give each instruction its arguments, {} where it has none"))
+    problems.add(Problem("IFEVAL-001", what, "give each instruction its arguments; use {} for none"))
 
 
 def _read(name: Any, given: Any, place: str) -> Instruction | Problem:
     kind = INSTRUCTIONS.get(name) if isinstance(name, str) else None
     if kind is None:
-        what = f"{place}: there is no instruction {name!r}{suggest_name(str(name), INSTRUCTIONS)}"
-        return Problem("IFEVAL-002", what, f"name one of {listing(INSTRUCTIONS, at_most=len(INSTRUCTIONS))}")
+        what = f"{place}: unknown instruction {name!r}{suggest_name(str(name), INSTRUCTIONS)}"
+        return Problem("IFEVAL-002", what, f"use one of {listing(INSTRUCTIONS, at_most=len(INSTRUCTIONS))}")
     if not isinstance(given, Mapping):
-        what = f"{place}: the arguments of {name!r} are {given!r}, not a mapping"
-        return Problem("IFEVAL-003", what, "give a mapping, {} for no arguments")
+        what = f"{place}: the arguments of {name!r} are {given!r}; expected a mapping"
+        return Problem("IFEVAL-003", what, "write a mapping; use {} for no arguments")
     stated = {argument: value for argument, value in given.items() if value is not None}
     try:
         return msgspec.convert(stated, kind)
     except msgspec.ValidationError as error:
         fields = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) or "none"
-        what = f"{place}: the arguments {stated!r} of {name!r} do not fit: {error}"
-        return Problem("IFEVAL-003", what, f"correct them; this instruction takes: {fields}")
+        what = f"{place}: invalid arguments {stated!r} for {name!r}: {error}"
+        return Problem("IFEVAL-003", what, f"correct them; this instruction accepts: {fields}")

@@ -1,4 +1,4 @@
-"""Grading by another model: what a judge is shown, how its reply is read, what a sample gets of it.
+"""Grading by another model: judge prompts, parsing of replies, and the resulting judgements.
 
-Asks through the port `core.ports.Judge`; which model that is, is no concern of this room.
+Requests go through the port `core.ports.Judge`; this package does not know which model answers.
 """

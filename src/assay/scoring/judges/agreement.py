@@ -1,4 +1,4 @@
-"""Asking a judge whether an answer says the same as the right one. A yes is worth 1, a no 0."""
+"""Questions that a judge answers with yes (1) or no (0): agreement with a reference, or a criterion."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _first_word(body: str) -> RuleMatch | None:
 
 
 def _read_only_yes(body: str) -> RuleMatch:
-    """Return yes for a reply that is this word and nothing else, and no for any other."""
+    """Return yes for a reply that is exactly this word, else no."""
     return RuleMatch("yes" if body.strip(" \n.,").lower() == "yes" else "no", 0, len(body))
 
 
 AGREEMENT_RULES: tuple[Rule[str], ...] = (Rule("first_word", _first_word),)
-"""A reply says yes or no with its first word; any other holds no verdict."""
+"""A reply is yes or no by its first word; any other reply has no verdict."""
 ONLY_YES_RULES: tuple[Rule[str], ...] = (Rule("only_yes", _read_only_yes),)
-"""As the original reads replies: whatever is not the word yes is a no."""
+"""How the original reads replies: anything other than the word yes is a no."""
 
 
 def agreement_question(
@@ -50,8 +50,8 @@ def agreement_question(
 ) -> Question:
     """Return the question whether an answer agrees with one of several references.
 
-    A `prompt` of a person's own names `{answer}`, `{reference}` and fields of the row. Values are put in
-    once: an answer that contains `{reference}` stays as it is.
+    A custom `prompt` may use `{answer}`, `{reference}` and the row's fields. Values are inserted once: an
+    answer that contains `{reference}` stays as it is.
     """
     known = {**(fields or {}), "answer": answer, "reference": " / ".join(references)}
     text = _FIELD.sub(lambda match: str(known.get(match[1], match[0])), prompt or _AGREEMENT_PROMPT)
@@ -60,7 +60,7 @@ def agreement_question(
 
 
 def unknown_fields(prompt: str, fields: Iterable[str]) -> list[str]:
-    """Return what a prompt names that neither every question nor the row has."""
+    """Return the fields of a prompt that neither every question nor the row provides."""
     known = {*fields, "answer", "reference"}
     return [name for name in dict.fromkeys(_FIELD.findall(prompt)) if name not in known]
 
@@ -82,6 +82,6 @@ _RUBRIC_WORTH = {"yes": 1.0, "no": 0.0}
 def rubric_question(reply: str, criterion: str) -> Question:
     """Return the question whether a reply meets a criterion."""
     before, _, after = _RUBRIC_PROMPT.partition("{criterion}")
-    # Values are put in once: a criterion that contains {reply} stays as it is.
+    # Values are inserted once: a criterion that contains {reply} stays as it is.
     text = f"{before}{criterion}{after.replace('{reply}', reply, 1)}"
     return Question("rubric", (Message("user", text),), AGREEMENT_RULES, _RUBRIC_WORTH.__getitem__)

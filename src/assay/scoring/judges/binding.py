@@ -1,9 +1,7 @@
-"""Which metrics ask a judge, handing it to them, and what it told them.
+"""Passing a judge to the metrics that use one, and collecting its replies.
 
-Knows metrics by what they say of themselves alone.
-
-A metric that asks a judge has `bind(judge)`. One that may hold others, such as a mean over repeats, has
-`bind` whatever it holds, so it says with `needs_judge` whether a judge is asked at all.
+A metric that uses a judge has `bind(judge)`. A metric that may wrap others, such as a mean over repeats,
+always has `bind`; its `needs_judge` says whether a judge is used at all.
 """
 
 from __future__ import annotations
@@ -16,19 +14,19 @@ from assay.core.score import JudgeReply
 
 
 def needs_judge(metric: Any) -> bool:
-    """Whether a metric, or one inside it, asks a judge."""
+    """Whether a metric, or one inside it, uses a judge."""
     return bool(getattr(metric, "needs_judge", hasattr(metric, "bind")))
 
 
 def bind_judge(metrics: Iterable[Any], judge: Judge) -> None:
-    """Give the judge to the metrics that ask one."""
+    """Pass the judge to the metrics that use one."""
     for metric in metrics:
         if needs_judge(metric):
             metric.bind(judge)
 
 
 def last_replies(metric: Any, n_rows: int) -> list[tuple[JudgeReply, ...]]:
-    """Return what a judge replied about each of so many rows in the latest call of a metric."""
+    """Return the judge's replies about each of `n` rows in the latest call of a metric."""
     replies: Sequence[tuple[JudgeReply, ...]] = (
         getattr(metric, "last_replies", ()) if needs_judge(metric) else ()
     )

@@ -1,4 +1,4 @@
-"""What a judge is shown of a sample: the user's turns, one side's answers, and reference answers if known."""
+"""The conversation a judge sees: user turns, one side's answers, and reference answers if known."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Conversation(NamedTuple):
     questions: tuple[str, ...]
     answers: tuple[str, ...]
     references: tuple[str | None, ...] = ()
-    """Right answers to the turns, None where none is known; empty when there are none at all."""
+    """Reference answers to the turns, None for an unknown one; empty if there are none."""
 
     @property
     def has_reference(self) -> bool:
-        """Whether a right answer to any turn is known."""
+        """Whether any turn has a reference answer."""
         return any(reference is not None for reference in self.references)
 
     def until(self, turn: int) -> Conversation:
@@ -25,7 +25,7 @@ class Conversation(NamedTuple):
 
 
 def transcript(questions: Sequence[str], answers: Sequence[str | None], speaker: str) -> str:
-    """Return turns as one text; a turn without an answer is left out."""
+    """Return turns as one text; a turn without an answer is omitted."""
     return "\n\n".join(
         f"### User\n{question}\n\n### {speaker}\n{answer}"
         for question, answer in zip(questions, answers, strict=True)

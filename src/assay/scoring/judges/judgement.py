@@ -1,6 +1,6 @@
-"""Asking a judge about samples: questions go out together, and each sample gets one judgement.
+"""Questions to a judge about samples, sent in one batch, and one judgement for each sample.
 
-A failure is never a grade: a sample has a value only when every question about it got a verdict.
+A failure is never a grade: a sample has a value only if every question about it got a verdict.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from assay.scoring.judges.reading import read_verdict
 
 
 class Question(NamedTuple):
-    """One thing to ask the judge about a sample, and how the reply is read."""
+    """One question to the judge about a sample, and how to read the reply."""
 
     about: str
-    """What it asks, such as `turn 2`."""
+    """The subject of the question, such as `turn 2`."""
     prompt: Prompt
     rules: Sequence[Rule[str]]
-    """How the verdict is found in the reply."""
+    """The rules that find the verdict in the reply."""
     worth: Callable[[str], float]
-    """What the verdict is worth to the model that is evaluated."""
+    """The value of a verdict for the evaluated model."""
     is_raw: bool = False
-    """Whether the rules see all that the judge wrote, its reasoning and a reply cut off too."""
+    """Whether the rules see everything the judge wrote, including reasoning and truncated replies."""
     no_verdict: str = "the grade is outside the scale"
-    """What it means when a rule sees a statement that is no verdict."""
+    """The reason to report if a rule matches a statement that is not a verdict."""
 
 
 class Unaskable(Exception):
-    """Nothing can be asked about a sample; the message says why."""
+    """No question can be asked about a sample; the message explains why."""
 
 
 class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a sample got from the judge.
+    """The result of judging one sample.
 
-    SCORED: every reply held a verdict; the value is their mean. UNANSWERED: the judge spoke, but in some
-    reply no verdict was found. FAILED: some reply did not come, or nothing could be asked.
+    SCORED: every reply contained a verdict; the value is their mean. UNANSWERED: the judge replied, but some
+    reply has no verdict. FAILED: a reply is missing, or no question could be asked.
     """
 
     verdict: Verdict
@@ -54,12 +54,12 @@ class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """Return all that the judge wrote."""
+        """Return everything the judge wrote."""
         return "\n\n".join(reply.text for reply in self.replies)
 
 
 def judge_cases(judge: Judge, cases: Sequence[Sequence[Question] | Unaskable]) -> list[Judgement]:
-    """Return the judgement of each case, in their order; all their questions go out as one batch."""
+    """Return the judgement of each case, in order; all questions are sent as one batch."""
     questions = [question for case in cases if not isinstance(case, Unaskable) for question in case]
     outcomes = iter(judge.ask([question.prompt for question in questions]))
     return [
@@ -87,7 +87,7 @@ def _read(question: Question, outcome: Completion | Failure) -> JudgeReply:
         why = f"{outcome.kind}: {outcome.message}"
         return JudgeReply(question.about, Verdict.FAILED, why=why, prompt=prompt)
     if not outcome.outputs:
-        return JudgeReply(question.about, Verdict.FAILED, why="no text came back", prompt=prompt)
+        return JudgeReply(question.about, Verdict.FAILED, why="the judge returned no text", prompt=prompt)
     output = outcome.outputs[0]
     is_whole = output.finish is not Finish.LENGTH
     if question.is_raw:

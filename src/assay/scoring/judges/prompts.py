@@ -1,8 +1,8 @@
-"""The prompts that judges are given: read from a file, checked, and filled in.
+"""Judge prompts: read from a file, checked, and filled in.
 
-A file is TOML (`[[prompt]]` tables, as Assay's own `prompts.toml`) or JSON lines in the form in which
-MT-Bench publishes its judge prompts. What a prompt is for follows from its type and the fields it names.
-Values are put in once: an answer that contains `{question}` stays as it is.
+A file is TOML (`[[prompt]]` tables, as in Assay's own `prompts.toml`) or JSON lines in the format of
+MT-Bench's judge prompts. The type and the fields of a prompt determine its purpose. Values are inserted once:
+an answer that contains `{question}` stays as it is.
 """
 
 from __future__ import annotations
@@ -42,23 +42,25 @@ class JudgePrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     type: JudgeType
-    """`single`: grade one side's answer. `pairwise`: say which of two is better."""
+    """`single`: grade one side's answer. `pairwise`: decide which of two is better."""
     system_prompt: str
-    """Taken as it stands, without fields."""
+    """The system message, used verbatim, without fields."""
     prompt_template: str
-    """The user's message, with `{fields}`; braces as text are doubled."""
+    """The user's message, with `{fields}`; double the braces to write literal ones."""
     output_format: str
-    """The form of the verdict: `[[rating]]` for single, `[[A]]` for pairwise; other forms are not read."""
+    """The format of the verdict: `[[rating]]` for single, `[[A]]` for pairwise. Others are not supported."""
     description: str = ""
     category: str = ""
 
     @property
     def pieces(self) -> list[tuple[str, str | None]]:
-        """Return the template as pairs of text and the field after it; ValueError when it is malformed."""
+        """Return the template as pairs of text and the field after it; ValueError if it is malformed."""
         pieces: list[tuple[str, str | None]] = []
         for text, field, form, conversion in Formatter().parse(self.prompt_template):
             if form or conversion:
-                raise ValueError(f"the field {{{field}}} has a format or a conversion")
+                raise ValueError(
+                    f"the field {{{field}}} has a format or conversion; write the plain field name"
+                )
             pieces.append((text, field))
         return pieces
 
@@ -69,7 +71,7 @@ class JudgePrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def n_turns(self) -> int | None:
-        """Return how many turns it shows; None: as many as there are."""
+        """Return the number of turns it shows; None for any number."""
         if any(field.startswith("conversation") for field in self.fields):
             return None
         return max(
@@ -89,13 +91,13 @@ class JudgePrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _TomlFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of `[[prompt]]` tables."""
+    """The contents of a TOML file of `[[prompt]]` tables."""
 
     prompt: list[Any] = []
 
 
 class PromptBook:
-    """The prompts of one file; there is at most one for each purpose."""
+    """The prompts of one file, at most one for each purpose."""
 
     def __init__(self, prompts: Sequence[JudgePrompt], source: str) -> None:
         self.prompts = tuple(prompts)
@@ -104,11 +106,11 @@ class PromptBook:
 
     @cached_property
     def digest(self) -> str:
-        """Return the hash of all that the prompts say."""
+        """Return the hash of all prompts."""
         return digest(self.prompts)
 
     def find(self, type: JudgeType, n_turns: int, *, has_reference: bool) -> JudgePrompt:
-        """Return the prompt for conversations of so many turns: one made for that number, else for any."""
+        """Return the prompt for conversations with `n_turns` turns: one for that number, else one for any."""
         for turns in (n_turns, None):
             if (prompt := self._by_purpose.get((type, turns, has_reference))) is not None:
                 return prompt
@@ -117,15 +119,15 @@ class PromptBook:
         raise PlanError(
             Problem(
                 "JUDGE-004",
-                f"a judge prompt is needed for {wanted}, and the file has none ({known})",
-                "add such a prompt to the file, or use Assay's own",
+                f"the file has no judge prompt for {wanted} ({known})",
+                "add one to the file, or use Assay's own prompts",
                 Origin(self.source),
             )
         )
 
 
 def build_grading_values(conversation: Conversation) -> dict[str, str]:
-    """Return the values of every field that a prompt for grading this conversation may name."""
+    """Return the values of all fields that a grading prompt for this conversation may use."""
     values = _build_shared_values(conversation)
     values |= _number_fields("answer", conversation.answers)
     values["conversation"] = transcript(conversation.questions, conversation.answers, "Assistant")
@@ -133,7 +135,7 @@ def build_grading_values(conversation: Conversation) -> dict[str, str]:
 
 
 def build_comparison_values(conversation: Conversation, a: Sequence[str], b: Sequence[str]) -> dict[str, str]:
-    """Return the values of every field that a prompt for comparing two sides' answers may name."""
+    """Return the values of all fields that a comparison prompt for these two answers may use."""
     values = _build_shared_values(conversation)
     for side, answers in (("a", a), ("b", b)):
         values |= _number_fields(f"answer_{side}", answers)
@@ -156,20 +158,20 @@ def _build_shared_values(conversation: Conversation) -> dict[str, str]:
 
 
 def _number_fields(name: str, texts: Sequence[str]) -> dict[str, str]:
-    """Return `name_1`, `name_2`, ...; a conversation of one turn also has the bare `name`."""
+    """Return `name_1`, `name_2`, ...; a conversation of one turn also has plain `name`."""
     values = {f"{name}_{turn}": text for turn, text in enumerate(texts, 1)}
     return values | {name: texts[0]} if len(texts) == 1 else values
 
 
 @lru_cache(maxsize=1)
 def own_prompts() -> PromptBook:
-    """Return Assay's own prompts; they read conversations of any length."""
+    """Return Assay's own prompts; they accept conversations of any length."""
     with resources.as_file(resources.files("assay.scoring.judges") / "prompts.toml") as path:
         return load_prompts(path)
 
 
 def load_prompts(path: Path) -> PromptBook:
-    """Read a file of judge prompts; every problem in it is gathered into one AuthorError."""
+    """Read a file of judge prompts; raise one AuthorError with all problems in it."""
     problems = Problems()
     prompts: list[JudgePrompt] = []
     taken: dict[tuple[JudgeType, int | None, bool], str] = {}
@@ -189,13 +191,13 @@ def load_prompts(path: Path) -> PromptBook:
         taken.setdefault(purpose, prompt.name)
         prompts.append(prompt)
     if not prompts and not problems.total:
-        problems.add(_prompt_problem("the file holds no prompts", Origin(str(path))))
+        problems.add(_prompt_problem("the file contains no prompts", Origin(str(path))))
     problems.raise_if_any()
     return PromptBook(prompts, str(path))
 
 
 def _entries(path: Path) -> Iterator[tuple[Origin, Any]]:
-    """Yield the entries of a file, not yet checked."""
+    """Yield the unchecked entries of a file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -213,26 +215,27 @@ def _entries(path: Path) -> Iterator[tuple[Origin, Any]]:
 
 
 def _check(prompt: JudgePrompt) -> None:
-    """Raise ValueError unless a prompt can be filled in, shows what is judged, and asks for a known form."""
+    """Raise ValueError unless a prompt can be filled in, shows what it judges, and uses a known format."""
     known = _FIELDS[prompt.type]
     for field in sorted(prompt.fields):
         if field.endswith("_N") or _strip_turn_number(field) not in known:
             raise ValueError(
-                f"prompt {prompt.name!r} of type {prompt.type!r} names the field {{{field}}}"
-                f"{suggest_name(field, known)}; expected {listing(known)}"
+                f"prompt {prompt.name!r} of type {prompt.type!r} uses the unknown field {{{field}}}"
+                f"{suggest_name(field, known)}; expected one of {listing(known)}"
             )
         if not _is_field_available(field, prompt.n_turns):
             raise ValueError(
-                f"prompt {prompt.name!r} is for {_describe_purpose(_purpose(prompt))}, where {{{field}}} has no value"
+                f"prompt {prompt.name!r} is for {_describe_purpose(_purpose(prompt))}; "
+                f"{{{field}}} has no value there"
             )
     answers = ("answer",) if prompt.type == "single" else ("answer_a", "answer_b")
     for answer in answers:
         shown = {answer, answer.replace("answer", "conversation"), f"{answer}_{prompt.n_turns}"}
         if not shown & prompt.fields:
-            raise ValueError(f"prompt {prompt.name!r} does not show {answer!r}, which it asks to judge")
+            raise ValueError(f"prompt {prompt.name!r} does not include {answer!r}, which it asks to judge")
     if prompt.output_format != _FORMATS[prompt.type]:
         raise ValueError(
-            f"prompt {prompt.name!r} asks for the form {prompt.output_format!r}; "
+            f"prompt {prompt.name!r} has the output_format {prompt.output_format!r}; "
             f"expected {_FORMATS[prompt.type]!r} for type {prompt.type!r}"
         )
 
@@ -244,7 +247,7 @@ def _strip_turn_number(field: str) -> str:
 
 
 def _is_field_available(field: str, n_turns: int | None) -> bool:
-    """Whether a field has a value in conversations of so many turns; None: of any number."""
+    """Whether a field has a value in conversations of `n_turns` turns; None means any number."""
     is_whole = field == "references" or field.startswith("conversation")
     is_numbered = _NUMBERED.fullmatch(field) is not None
     return is_whole or (n_turns is not None and (is_numbered or n_turns == 1))
@@ -262,5 +265,5 @@ def _describe_purpose(purpose: tuple[JudgeType, int | None, bool]) -> str:
 
 def _prompt_problem(what: str, where: Origin) -> Problem:
     return Problem(
-        "JUDGE-003", what, "correct the file of judge prompts; docs/guides/judges.md shows its form", where
+        "JUDGE-003", what, "correct the judge prompt file; docs/guides/judges.md describes its format", where
     )

@@ -1,4 +1,4 @@
-"""What to ask a judge about one sample: a grade for its answers, or a comparison with a rival's."""
+"""Questions to a judge about one sample: a grade for its answers, or a comparison with a rival's."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TIE = 0.5
 
 
 class JudgingProcedure(msgspec.Struct, frozen=True, kw_only=True):
-    """How a judge is asked, as the person who runs the evaluation decides."""
+    """How a judge is asked, as configured for the run."""
 
     prompts: PromptBook = msgspec.field(default_factory=own_prompts)
     turns: GradedTurns = "last"
-    """`last`: one question about a conversation, a grade for its last answer. `each`: one question about each
-    turn, with the conversation up to it; the sample's grade is their mean."""
+    """`last`: one question about a conversation, graded by its last answer. `each`: one question about each
+    turn, with the conversation up to it; the sample's grade is the mean."""
     both_orders: bool = True
-    """Compare two answers twice, each standing first once, so that a liking for a place cancels out."""
+    """Compare two answers twice, each in first position once, so that position bias cancels out."""
 
 
 def grading_questions(conversation: Conversation, procedure: JudgingProcedure) -> list[Question]:
@@ -51,7 +51,7 @@ def comparing_questions(
 ) -> list[Question]:
     """Return the questions that compare a conversation with a rival's answers to the same turns.
 
-    Worth 1 when the conversation's answers are better, 0 when the rival's are, a half when neither.
+    The value is 1 if the conversation's answers are better, 0 if the rival's are, 0.5 for a tie.
     """
     own = conversation.answers
     values = build_comparison_values(conversation, a=rival, b=own)
@@ -71,5 +71,5 @@ def _render(book: PromptBook, type: JudgeType, shown: Conversation, values: dict
         return prompt.render(values)
     except KeyError as error:
         raise Unaskable(
-            f"the judge prompt {prompt.name!r} shows {error}, which the row does not have"
+            f"the judge prompt {prompt.name!r} uses {error}, which the row does not have"
         ) from error

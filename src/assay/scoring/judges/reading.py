@@ -1,7 +1,7 @@
-"""What did the judge say? A grade from 1 to 10, or which of two answers is better.
+"""Parsing of a judge's reply: a grade from 1 to 10, or which of two answers is better.
 
-A reply that holds no verdict is unread: nothing is clamped, guessed or taken for the lowest grade. Of several
-verdicts the last one counts, since judges are asked to explain themselves first.
+A reply without a verdict stays unread: nothing is clamped, guessed or counted as the lowest grade. Of several
+verdicts the last one counts, because judges are asked to explain first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHOICE_WHOLE = re.compile(r"[\s*_\"'(]*(?P<choice>[ABC])[\s*_\"').:]*")
 
 
 def _grade(match: re.Match[str]) -> RuleMatch:
-    """Return a grade; one outside the scale is a statement that gives none."""
+    """Return a grade; a number outside the scale is a statement without a grade."""
     grade = float(match["grade"].replace("−", "-"))
     return RuleMatch(f"{grade:g}" if LOWEST <= grade <= HIGHEST else None, match.start(), match.end())
 
@@ -45,7 +45,7 @@ def _last_grade(pattern: re.Pattern[str], body: str) -> RuleMatch | None:
 
 
 def _lone_number(body: str) -> RuleMatch | None:
-    """Return the number of a reply that has a single one: of several, nobody can tell which is the grade."""
+    """Return the number in a reply that contains exactly one; with several, the grade is ambiguous."""
     if len(_DIGITS.findall(body)) != 1:
         return None
     match = _LONE.search(body)
@@ -68,21 +68,21 @@ GRADE_RULES: tuple[Rule[str], ...] = (
     Rule("out_of_ten", lambda body: _last_grade(_OUT_OF_TEN, body)),
     Rule("lone_number", _lone_number),
 )
-"""How a grade is found: `[[7]]`, `[7]`, `7/10`, or the only number of the reply; in this order."""
+"""How a grade is found, in this order: `[[7]]`, `[7]`, `7/10`, or the only number in the reply."""
 
 CHOICE_RULES: tuple[Rule[str], ...] = (
     Rule("double_brackets", lambda body: _last_choice(_CHOICE_DOUBLE, body)),
     Rule("brackets", lambda body: _last_choice(_CHOICE_SINGLE, body)),
     Rule("whole_reply", _whole_choice),
 )
-"""How a choice is found: `[[A]]`, `[A]`, or a reply that is the letter; C is a tie. In this order."""
+"""How a choice is found, in this order: `[[A]]`, `[A]`, or a reply that is the letter; C is a tie."""
 
 
 def read_verdict(text: str, rules: Sequence[Rule[str]], *, is_whole: bool) -> Extraction:
-    """Return the verdict of a reply.
+    """Return the verdict in a reply.
 
-    In a reply that was cut off, only the form that was asked for counts: a number in the middle of an
-    explanation is no grade.
+    In a truncated reply only the requested format counts: a number in the middle of an explanation is not a
+    grade.
     """
     region = find_spoken_part(text)
     if region is None:

@@ -1,6 +1,6 @@
-"""Metrics over whole lists, by the names that dataset authors write, and the functions they are made of.
+"""Metrics over whole lists, by the names that dataset authors use, and the functions they use.
 
-Classes take lists and complain to the author (`AuthorError`); functions take numbers and texts and raise
+Classes take lists and raise `AuthorError` for the author; functions take numbers and texts and raise
 ValueError. Packages such as sacrebleu and nltk are imported by the functions that call them.
 """
 
@@ -33,7 +33,7 @@ LIST_METRICS: dict[str, type[ListMetric]] = {
     "Rouge": Rouge,
     "WordAccuracy": WordAccuracy,
 }
-"""The metrics that a dataset's author may name."""
+"""The metrics that a dataset author may name."""
 
 AUTHOR_NAMES: dict[str, Any] = {
     **LIST_METRICS,
@@ -42,9 +42,8 @@ AUTHOR_NAMES: dict[str, Any] = {
     "is_equiv": is_equiv,
     "_strip_string": latex_form,
 }
-"""All that an author may import: the metrics, what one of their own extends, a function of DROP's, and how
-answers to MATH are compared.
-"""
+"""All names an author may import: the metrics, the base class for custom ones, a DROP function, and the
+comparison of MATH answers."""
 
 __all__ = [
     "AUTHOR_NAMES",

@@ -1,4 +1,4 @@
-"""Shares of predictions that equal their references as they stand: no normalisation."""
+"""Percentages of predictions that equal, or start with, their references, without normalization."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from assay.scoring.metrics.list_metric import ListMetric
 
 
 class Accuracy(ListMetric):
-    """The share of predictions that equal their references, in percent.
+    """The percentage of predictions that equal their references.
 
-    Both must be of one kind: letters against indexes would be 0 % whatever the model said, so that is an
-    error. A prediction None is no answer, and not right.
+    Both must be of one kind: letters compared with indexes would always be 0 %, so that is an error. A
+    prediction None is no answer and counts as wrong.
     """
 
     scale: ClassVar[float] = 100.0
 
     def __init__(self, tag: str | None = None) -> None:
         self.tag = tag
-        """Stands behind the name, as in `Accuracy:Norm`."""
+        """Appended to the name, as in `Accuracy:Norm`."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Accuracy`, or `Accuracy:tag`."""
@@ -29,19 +29,19 @@ class Accuracy(ListMetric):
 
 
 def is_equal(prediction: Any, reference: Any) -> float:
-    """Return 1 for equal values; Misfit for values of two kinds, and 0 for a prediction None."""
+    """Return 1 for equal values, 0 for a prediction None; raise Misfit for values of two kinds."""
     seen, expected = _kind(prediction), _kind(reference)
     if prediction is not None and seen != expected:
         raise Misfit(
             f"the prediction is {prediction!r} ({seen}) but the reference is {reference!r} ({expected}); "
             "they can never be equal",
-            "let `references` give what predictions are: indexes of options, or texts",
+            "make `references` return the same kind as predictions: option indexes, or texts",
         )
     return float(_to_python(prediction) == _to_python(reference))
 
 
 def _to_python(value: Any) -> Any:
-    """Return values of numpy or torch as Python's own, and lists as tuples; an author's rows may hold any."""
+    """Return numpy or torch values as Python values, and lists as tuples; rows may contain either."""
     if hasattr(value, "tolist"):
         return _to_python(value.tolist())
     if isinstance(value, list | tuple):
@@ -59,10 +59,10 @@ def _kind(value: Any) -> str:
 
 
 class WordAccuracy(ListMetric):
-    """The share of predictions that begin with their reference, in percent: for the last word of a text.
+    """The percentage of predictions that start with their reference: for the last word of a text.
 
     A prediction is cut to as many of the model's tokens as the reference has, then both are stripped and
-    compared. The tokens are those of `dataset.tokenizer`, which `setup_metric` takes.
+    compared. The tokens come from `dataset.tokenizer`, which `setup_metric` reads.
     """
 
     scale: ClassVar[float] = 100.0
@@ -78,7 +78,7 @@ class WordAccuracy(ListMetric):
         evaluation_args: Any = None,
         dataset: Any = None,
     ) -> None:
-        """Take the tokenizer of the model that the dataset is run with."""
+        """Take the tokenizer of the dataset's model."""
         self.tokenizer = getattr(dataset, "tokenizer", None)
 
     def __call__(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, float]:
@@ -87,8 +87,8 @@ class WordAccuracy(ListMetric):
             raise missing_requirement(
                 self,
                 "the model's tokenizer, to cut predictions to the length of their references; "
-                "setup_metric was given a dataset without one",
-                "use a model whose tokenizer is at hand, such as hf:, or another metric",
+                "setup_metric received a dataset without one",
+                "use a model with a local tokenizer, such as hf:, or another metric",
             )
         return self._mean("Accuracy", score_rows(self, predictions, references, self._begins_alike))
 
@@ -99,7 +99,7 @@ class WordAccuracy(ListMetric):
         return float(cut.strip() == target.strip())
 
     def _encode(self, text: str) -> list[int]:
-        if callable(self.tokenizer):  # transformers; special tokens are no part of a word
+        if callable(self.tokenizer):  # transformers; special tokens are not part of a word
             return list(self.tokenizer(text, add_special_tokens=False).input_ids)
         return list(self.tokenizer.encode(text))
 

@@ -1,11 +1,10 @@
-"""Em and F1: free answers against one or several references, as SQuAD, CoQA, QuAC and DROP count them."""
+"""Em and F1: free answers against one or several references, as SQuAD, CoQA and QuAC count them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
-from assay.scoring.metrics.assignment import best_assignment
 from assay.scoring.metrics.checks import check_option, join_text, reference_texts, score_rows
 from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.metrics.words import (
@@ -13,7 +12,6 @@ from assay.scoring.metrics.words import (
     WORDS_BY,
     bag_f1,
     is_number,
-    split_at_spaces_and_hyphens,
     squad_form,
 )
 
@@ -25,16 +23,16 @@ _DROPPED = (*ARTICLES, "and")
 def answer_form(text: str) -> str:
     """Return SQuAD's form of an answer without `and`, so that `salt and pepper` equals `salt pepper`.
 
-    SQuAD itself keeps `and`. LLMBox drops it, and its published numbers rest on that, so it stays.
+    SQuAD itself keeps `and`. LLMBox drops it, and its published numbers depend on that.
     """
     return squad_form(text, dropped=_DROPPED)
 
 
 def combine_references(scores: Sequence[float], strategy: Strategy = "max") -> float:
-    """Return what several references make together.
+    """Return the combined score over several references.
 
-    `max` takes the best. `leave_one_out` is CoQA's: the mean over all ways to leave one reference out of
-    the best of the others, which is (best · (n - 1) + second best) / n. One reference counts as it is.
+    `max` takes the best. `leave_one_out` is CoQA's: the mean, over all ways to leave one reference out, of
+    the best of the others, which is (best · (n - 1) + second best) / n. A single reference counts as it is.
     """
     if strategy == "max" or len(scores) == 1:
         return max(scores)
@@ -43,7 +41,7 @@ def combine_references(scores: Sequence[float], strategy: Strategy = "max") -> f
 
 
 class Em(ListMetric):
-    """The share of predictions that equal a reference once both are in `answer_form`, in percent.
+    """The percentage of predictions that equal a reference after both are converted by `answer_form`.
 
     A row's reference is a text or a list of acceptable texts. The form drops `and`, as the original does.
     """
@@ -53,7 +51,7 @@ class Em(ListMetric):
     def __init__(self, *, multiref_strategy: Strategy = "max") -> None:
         check_option(self, "multiref_strategy", multiref_strategy, _STRATEGIES)
         self.multiref_strategy: Strategy = multiref_strategy
-        """How several references count together."""
+        """How several references are combined."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `EM`."""
@@ -68,8 +66,8 @@ class Em(ListMetric):
 class F1(ListMetric):
     """The mean F1 between the words of predictions and references, in percent.
 
-    With `normalize_level="token"` a word that is all article or punctuation stays in the bag as an empty
-    word, as in the original; `text` and `both` take such words out before they are parted.
+    With `normalize_level="token"`, a word that is only an article or punctuation stays in the bag as an empty
+    word, as in the original; `text` and `both` remove such words before the text is split.
     """
 
     scale: ClassVar[float] = 100.0
@@ -88,19 +86,18 @@ class F1(ListMetric):
         check_option(self, "normalize_level", normalize_level, ("token", "text", "both"))
         check_option(self, "align_bag", align_bag, ("counter", "set"))
         self.multiref_strategy: Strategy = multiref_strategy
-        """How several references count together."""
+        """How several references are combined."""
         self.word_tokenize = WORDS_BY[word_tokenize]
-        """How words are parted: `nltk` (Penn Treebank), `split` (white space), `regex` (space and hyphen),
+        """How words are split: `nltk` (Penn Treebank), `split` (white space), `regex` (space and hyphen),
         `unicode` (words of any script, each Chinese and Japanese character one)."""
         self.normalizes_text = normalize_level in ("text", "both")
         self.normalizes_words = normalize_level in ("token", "both")
         self.counts_repeats = align_bag == "counter"
-        """Whether a word that stands twice counts twice."""
+        """Whether a repeated word counts as often as it occurs."""
         self.force_number_match = force_number_match
-        """Whether a reference of numbers alone, none of which the prediction has, is worth 0.
+        """Whether a reference of only numbers, none of which the prediction contains, scores 0.
 
-        So LLMBox defines it, and so it never changes a score: bags that share nothing are worth 0 anyway.
-        DROP's own rule, where one number in the reference is enough, is in `drop.py`.
+        This is LLMBox's definition, and it never changes a score: bags without shared words score 0 anyway.
         """
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
@@ -125,18 +122,11 @@ class F1(ListMetric):
 
 
 Spans = tuple[str, ...]
-"""One acceptable answer: its spans; a number or a date is a single one."""
-
-
-class DropScore(NamedTuple):
-    """The two scores of one answer, each from 0 to 1."""
-
-    em: float
-    f1: float
+"""One acceptable answer: its spans; a number or a date is a single span."""
 
 
 def get_answers(doc: Mapping[str, Any]) -> list[Spans]:
-    """Return the acceptable answers of a DROP row, each once, the main one first.
+    """Return the acceptable answers of a DROP row without duplicates, the main one first.
 
     Reads `answer` (number, date, spans) and `validated_answers`, in which each of the three is a list.
     """
@@ -155,56 +145,3 @@ def _spans(answer: Mapping[str, Any]) -> Spans:
         return tuple(answer["spans"])
     date = answer["date"]
     return (" ".join((date["day"], date["month"], date["year"])).strip(),)
-
-
-def drop_score(prediction: str | Sequence[str], answers: Sequence[str | Sequence[str]]) -> DropScore:
-    """Return the best EM and the best F1 over the acceptable answers; an empty answer is not acceptable."""
-    got = _as_spans(prediction)
-    usable = [spans for spans in map(_as_spans, answers) if spans and spans[0].strip()]
-    if not usable:
-        raise ValueError(f"no acceptable answer that is not empty in {answers!r}")
-    each = [_compare(got, wanted) for wanted in usable]
-    return DropScore(max(score.em for score in each), max(score.f1 for score in each))
-
-
-def _as_spans(answer: str | Sequence[str]) -> Spans:
-    return (answer,) if isinstance(answer, str) else tuple(answer)
-
-
-def _compare(got: Spans, wanted: Spans) -> DropScore:
-    got_forms, wanted_forms = [_form(span) for span in got], [_form(span) for span in wanted]
-    is_exact = set(got_forms) == set(wanted_forms) and len(got_forms) == len(wanted_forms)
-    got_bags, wanted_bags = (
-        [set(form.split()) for form in got_forms],
-        [set(form.split()) for form in wanted_forms],
-    )
-    scores = [[_bag_score(bag, target) for bag in got_bags] for target in wanted_bags]
-    total = sum(scores[row][column] for row, column in best_assignment(scores))
-    # Spans without a partner count as 0; the official script rounds, so published numbers are rounded.
-    return DropScore(float(is_exact), round(total / max(len(got_bags), len(wanted_bags)), 2))
-
-
-def _bag_score(got: set[str], wanted: set[str]) -> float:
-    """Return F1 between sets of words, 0 when the target has numbers of which none was given.
-
-    An empty set has precision or recall 1, as in the official script.
-    """
-    numbers = {word for word in wanted if is_number(word)}
-    if numbers and numbers.isdisjoint(got):
-        return 0.0
-    shared = len(got & wanted)
-    precision = shared / len(got) if got else 1.0
-    recall = shared / len(wanted) if wanted else 1.0
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _form(span: str) -> str:
-    """Return lower case words without punctuation and articles; numbers by value, so that `4.0` is `4`."""
-    words = (_word_form(word) for word in split_at_spaces_and_hyphens(span))
-    return " ".join(word for word in words if word)
-
-
-def _word_form(word: str) -> str:
-    # A number keeps its point and sign, which are punctuation elsewhere.
-    form = word if is_number(word) else squad_form(word)
-    return str(float(form)) if is_number(form) else form

@@ -1,6 +1,6 @@
-"""What an author's lists must be before anything is counted, and the errors that say what they are not.
+"""Checks of an author's lists before a metric runs, and the errors for the author.
 
-One row that cannot be compared is an error of the dataset, never a 0 in its score.
+A row that cannot be compared is an error in the dataset, never a 0 in its score.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def score_rows(
     references: Sequence[Any],
     judge: Callable[[Any, Any], RowT],
 ) -> list[RowT]:
-    """Return what `judge(prediction, reference)` makes of each row; the lists must be of one length.
+    """Return the result of `judge(prediction, reference)` for each row; the lists must have equal length.
 
-    Rows that it refuses are gathered, and raised together as one error.
+    Rows that it rejects are collected and raised together as one error.
     """
     check_lengths(metric, predictions, references)
     judged: list[RowT] = []
@@ -46,59 +46,57 @@ def score_rows(
 
 
 def check_lengths(metric: object, predictions: Sequence[Any], references: Sequence[Any]) -> None:
-    """Refuse lists of different lengths, and empty ones."""
+    """Raise an error for lists of different lengths and for empty lists."""
     name, n_predictions, n_references = type(metric).__name__, len(predictions), len(references)
     if n_predictions != n_references:
         raise AuthorError(
             Problem(
                 "METRIC-001",
-                f"{name} was given {n_predictions} predictions but {n_references} references; "
-                "expected as many of the one as of the other",
-                "let `references` give one entry per row, and `post_processing` keep the number of rows",
+                f"{name} received {n_predictions} predictions but {n_references} references; "
+                "expected the same number of both",
+                "make `references` return one entry per row, and `post_processing` keep the number of rows",
             )
         )
     if not n_predictions:
         raise AuthorError(
             Problem(
                 "METRIC-001",
-                f"{name} was given no predictions; a mean over nothing has no value",
+                f"{name} received no predictions, so the mean has no value",
                 "choose a subset that has rows",
             )
         )
 
 
 def check_option(metric: object, option: str, value: str, known: Collection[str]) -> None:
-    """Refuse a value of an option that is not one of those known."""
+    """Raise an error for an unknown value of an option."""
     if value not in known:
-        what = (
-            f"{type(metric).__name__}({option}={value!r}): there is no such value{suggest_name(value, known)}"
-        )
+        what = f"{type(metric).__name__}({option}={value!r}): unknown value{suggest_name(value, known)}"
         raise AuthorError(
             Problem("METRIC-003", f"{what}; expected one of {listing(known)}", f"correct {option}")
         )
 
 
 def missing_requirement(metric: object, what: str, fix: str) -> AuthorError:
-    """Return the error for something from outside that the metric needs and does not have."""
+    """Return the error for an external requirement of the metric that is missing."""
     return AuthorError(Problem("METRIC-004", f"{type(metric).__name__} needs {what}", fix))
 
 
 def reference_texts(reference: Any) -> list[str]:
-    """Return the acceptable texts of one row: a str is one, a list or tuple holds several.
+    """Return the acceptable texts of one row: a str is one, a list or tuple contains several.
 
-    One of several may itself be a list of parts, such as DROP's spans; they are joined by spaces.
+    Each may itself be a list of parts, such as DROP's spans, which are joined by spaces.
     """
     entries = [reference] if isinstance(reference, str) else reference
     if not isinstance(entries, list | tuple) or not entries:
         raise Misfit(
             f"the reference is {reference!r}; expected a text or a list of at least one text",
-            "let `references` give the acceptable texts of each row",
+            "make `references` return the acceptable texts of each row",
         )
     return [join_text("reference", entry) for entry in entries]
 
 
 def join_text(role: str, value: Any) -> str:
-    """Return a prediction or reference as one text; its parts, if it is a list or tuple, joined by spaces."""
+    """Return a prediction or reference as one text; the parts of a list or tuple are joined by spaces."""
     parts = [value] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         raise Misfit(

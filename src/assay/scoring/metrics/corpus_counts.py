@@ -1,8 +1,8 @@
-"""What a corpus's BLEU, chrF and TER are made of: counts of each row, added up as rows come.
+"""Running counts for corpus BLEU, chrF and TER, added up row by row.
 
-The value is exact for any number of rows. So is its interval up to ten thousand of them, by sacrebleu's own
-draws; beyond, rows are not kept, and sums of the counts and of their products give the interval that draws
-without end would come near to.
+The value is exact for any number of rows. Its interval is exact for up to ten thousand rows, using
+sacrebleu's own resampling. Beyond that, rows are not kept; sums of the counts and of their products give the
+interval that infinitely many draws would approach.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from typing import Any
 from assay.scoring.statistics import LEVEL, normal_quantile
 
 MAX_DRAWN = 10_000
-"""Rows whose interval is drawn."""
+"""The maximum number of rows with a resampled interval."""
 _AT_A_TIME = 64
-"""Rows that wait until they are added up, where they are not kept."""
+"""The number of rows buffered before they are added up, if rows are not kept."""
 _N_DRAWS = 1000
 _SEED = 12345
-"""The one that sacrebleu draws by."""
+"""The seed that sacrebleu uses."""
 _NUDGE = 1e-3
-"""By what part a sum is moved, to see how the value follows."""
+"""The relative step by which a sum is changed to measure how the value responds."""
 
 
 class CorpusCounts:
-    """The counts of a corpus by one of sacrebleu's metrics."""
+    """The counts of a corpus for one of sacrebleu's metrics."""
 
     def __init__(self, metric: Any) -> None:
         self._metric = metric
         self._rows: list[Sequence[float]] = []
-        """Those that are kept, or wait."""
+        """The rows that are kept or buffered."""
         self._room = MAX_DRAWN
         self._moments: _Moments | None = None
         self.n = 0
-        """How many rows there are."""
+        """The number of rows."""
 
     def add(self, prediction: str, references: Sequence[str]) -> None:
-        """Take a row."""
+        """Add a row."""
         self.take(self.of(prediction, references))
 
     def of(self, prediction: str, references: Sequence[str]) -> Sequence[float]:
-        """Return the counts of a row, for whoever takes them; they are not added here."""
+        """Return the counts of a row without adding them."""
         (counts,) = self._metric._extract_corpus_statistics([prediction], [[one] for one in references])
         found: Sequence[float] = counts
         return found
@@ -56,11 +56,11 @@ class CorpusCounts:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the interval will be drawn."""
+        """Whether the rows are kept, so that the interval can be resampled."""
         return self._moments is None
 
     def drop_rows(self) -> None:
-        """Keep no rows from now on, but what they add up to."""
+        """Stop keeping rows; keep only their sums."""
         if self._moments is None:
             self._moments = _Moments()
             self._room = _AT_A_TIME
@@ -68,14 +68,14 @@ class CorpusCounts:
         self._rows = []
 
     def value(self) -> float:
-        """Return the corpus's value, counted as sacrebleu does."""
+        """Return the corpus value, computed as sacrebleu does."""
         if self._moments is None:
             return self._of(_sums(self._rows))
         self.drop_rows()
         return self._of(self._moments.sums)
 
     def interval(self) -> tuple[float, float] | None:
-        """Return the value's 95 % interval; one row has none."""
+        """Return the value's 95 % interval; None for one row."""
         if self.n < 2:
             return None
         if self._moments is None:
@@ -89,7 +89,7 @@ class CorpusCounts:
     def _drawn(self) -> tuple[float, float]:
         import numpy as np
 
-        # sacrebleu's own draws, one after the other: all at once, as it has them, are 40 kB for each row.
+        # sacrebleu's own draws, one at a time: all at once, as it does them, need 40 kB for each row.
         rows = np.array(self._rows, dtype="float32")
         draw = np.random.default_rng(_SEED)
         # As Python's floats: sacrebleu gives float32 for most draws and a float for one without any match,
@@ -100,7 +100,7 @@ class CorpusCounts:
         return middle - half, middle + half
 
     def _estimate_interval(self, moments: _Moments) -> tuple[float, float]:
-        """Return the interval by the delta method: how the sums vary, and how the value follows them."""
+        """Return the interval by the delta method, from the covariance of the sums."""
         sums = [float(one) for one in moments.sums]
         slopes = [self._slope(sums, at) for at in range(len(sums))]
         spread = sum(
@@ -115,9 +115,9 @@ class CorpusCounts:
     def _slope(self, sums: Sequence[float], at: int) -> float:
         """Return how much the value changes with one of the sums."""
         if not sums[at]:
-            # No row has any of it: it does not vary.
+            # Zero in every row: it does not vary.
             return 0.0
-        # BLEU takes lengths for whole numbers.
+        # BLEU requires whole-number lengths.
         step = max(1.0, round(sums[at] * _NUDGE)) if sums[at] >= 2 else sums[at] / 2
         above, below = list(sums), list(sums)
         above[at] += step
@@ -144,11 +144,11 @@ class _Moments:
         self._n += len(rows)
 
     def covariance(self, at: int, beside: int) -> float:
-        """Return how two counts vary together over rows."""
+        """Return the covariance of two counts over rows."""
         expected = self.sums[at] * self.sums[beside] / self._n
         return (float(self._products[at][beside]) - expected) / (self._n - 1)
 
 
 def _sums(rows: Sequence[Sequence[float]]) -> list[float]:
-    """Add up rows, in Python's own whole numbers, which are exact however large."""
+    """Add up rows as Python integers, which are exact at any size."""
     return [sum(column) for column in zip(*rows, strict=True)]

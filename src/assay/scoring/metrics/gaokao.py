@@ -1,4 +1,4 @@
-"""GAOKAO-Bench: points of an exam paper, where questions weigh differently and may be half right."""
+"""GAOKAO-Bench: points of an exam paper, with partial credit and different points per question."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _TASKS = (*_ONE_LETTER_EACH, _ONE_LETTER, _SEVERAL_LETTERS)
 
 
 class GaokaoBenchMetric(ListMetric):
-    """The share of an exam's points that was reached, in percent.
+    """The percentage of an exam's points that was reached.
 
     A prediction is the list of answers to a row's questions. A reference is `{"answer": [...], "task": ...,
-    "score": points per question}`, or a list of such, of which the best counts and the first says how many
-    points there are. Questions with several right letters give half their points for some of them without a
-    wrong one. Answers beyond the last question count for nothing.
+    "score": points per question}`, or a list of such, of which the best counts and the first defines the
+    total points. A question with several right letters gives half its points for some of them without a wrong
+    one. Answers beyond the last question are ignored.
 
-    Two cases differ from the original, which gives half the points for an empty answer to such a question
-    and counts a letter as often as it is repeated.
+    Two cases differ from the original: it gives half the points for an empty answer to such a question, and
+    counts a repeated letter each time.
     """
 
     scale: ClassVar[float] = 100.0
@@ -43,7 +43,7 @@ def _count_points(prediction: Any, reference: Any) -> tuple[float, float]:
         raise Misfit(
             f"the reference is {reference!r}; expected a dict, or a list of dicts, with `answer` (a list "
             f"that is not empty), `score` (points, above 0) and `task`, one of {', '.join(_TASKS)}",
-            "let `references` give these of each row",
+            "make `references` return these fields for each row",
         )
     answers = [] if prediction is None else list(prediction)
     return max(_points(answers, key) for key in keys), keys[0]["score"] * len(keys[0]["answer"])
@@ -60,7 +60,7 @@ def _points(answers: list[str], key: Mapping[str, Any]) -> float:
     if not answers:
         return 0.0
     if task in _ONE_LETTER_EACH:
-        # Fewer or more answers than questions: the rest has no partner.
+        # Fewer or more answers than questions: the rest is ignored.
         pairs = zip(answers, wanted, strict=False)
         return score * sum(1 for got, right in pairs if got == right)
     if task == _ONE_LETTER:
@@ -69,7 +69,7 @@ def _points(answers: list[str], key: Mapping[str, Any]) -> float:
 
 
 def several_letters(given: Iterable[str], right: Iterable[str]) -> float:
-    """Return what letters are worth where several are right: a half for some of them without a wrong one."""
+    """Return the credit for letters if several are right: a half for some of them without a wrong one."""
     got, wanted = set(given), set(right)
     if not got or not got <= wanted:
         return 0.0

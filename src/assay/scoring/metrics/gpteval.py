@@ -1,7 +1,7 @@
-"""GPTEval: answers graded by a judge. Made without a model when the author's file loads, bound to one later.
+"""GPTEval: answers graded by a judge. Created without a model when the author's file loads, bound later.
 
-References are the dataset's rows, since the judge must see the question. Knows the keys of those rows; how a
-judge is asked and read is the room `judges`.
+References are the dataset's rows, because the judge must see the question. This module knows the keys of
+those rows; the package `judges` asks the judge and reads its replies.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from assay.scoring.metrics.list_metric import ListMetric
 
 NAME = "GPT-Eval"
 HIDDEN_ANSWER = "(this answer is not shown)"
-"""Stands for earlier answers of a conversation of which only the last was kept."""
+"""Replaces earlier answers of a conversation if only the last one was kept."""
 
 
 class GPTEval(ListMetric):
-    """A judge's opinion of each answer: a grade from 1 to 10, or 1, 0.5 or 0 against a rival's answer.
+    """A judge's grade for each answer, 1 to 10, or 1, 0.5 or 0 against a rival's answer.
 
-    The value of a call is the mean over the samples that got one; it is NaN when none did. Per sample, NaN
-    says that there is no grade, and `last_verdicts` says why: UNANSWERED when no verdict was found in what
-    the judge wrote, FAILED when the judge did not answer or could not be asked.
+    The value of a call is the mean over the samples with a grade; NaN if there are none. A sample without a
+    grade is NaN, and `last_verdicts` has the reason: UNANSWERED if the judge's reply contains no verdict,
+    FAILED if the judge did not reply or could not be asked.
 
     Keys of a row: the questions are `question_1`, `question_2`, ..., or the list `turns`, or `instruction`;
     reference answers are `ref_answer_1`, `ref_answer_2`, ...; the rival's answer is `output`.
@@ -40,9 +40,9 @@ class GPTEval(ListMetric):
     needs_judge: ClassVar[bool] = True
 
     def __init__(self, multi_turn: bool = False, type: JudgeType = "single") -> None:
-        """Say what is judged.
+        """Create the metric.
 
-        With `multi_turn` a prediction is the tuple of a conversation's answers, else one text. `single`
+        With `multi_turn`, a prediction is the tuple of a conversation's answers, otherwise one text. `single`
         grades it, `pairwise` compares it with the row's `output`.
         """
         if type not in get_args(JudgeType):
@@ -50,13 +50,13 @@ class GPTEval(ListMetric):
         self.multi_turn = multi_turn
         self.type: JudgeType = type
         self.last_verdicts: list[Judgement] = []
-        """The judgement of each sample in the latest call: the judge's texts, and the value or why none."""
+        """The judgement of each sample in the latest call: the judge's texts, and the value or the reason."""
         self._judge: Judge | None = None
         self._procedure: JudgingProcedure | None = None
         self._is_last_answer = False
 
     def bind(self, judge: Judge, procedure: JudgingProcedure | None = None) -> None:
-        """Take the judge to ask, and how; without a procedure, Assay's own prompts and defaults."""
+        """Take the judge, and how to ask it; without a procedure, use Assay's own prompts and defaults."""
         self._judge = judge
         self._procedure = procedure or JudgingProcedure()
 
@@ -72,7 +72,7 @@ class GPTEval(ListMetric):
         evaluation_args: Any = None,
         dataset: Any = None,
     ) -> None:
-        """Note whether the dataset holds conversations: one text is then the answer to the last question."""
+        """Record whether the dataset has conversations: a single text then answers the last question."""
         self._is_last_answer = bool(getattr(dataset, "multi_turn", False))
 
     def __call__(
@@ -93,7 +93,7 @@ class GPTEval(ListMetric):
         return {NAME: sum(graded) / len(graded) if graded else math.nan}
 
     def why_unusable(self, reference: Any) -> str | None:
-        """Return why no answer can be judged beside a reference; None where one can."""
+        """Return why no answer can be judged against a reference; None if one can."""
         if not isinstance(reference, Mapping):
             return f"it is {type(reference).__name__}, expected the row as a dict"
         try:
@@ -107,7 +107,7 @@ class GPTEval(ListMetric):
     def _questions(
         self, prediction: Any, row: Mapping[str, Any], procedure: JudgingProcedure
     ) -> list[Question] | Unaskable:
-        """Return what to ask about a prediction, or why nothing can be asked."""
+        """Return the questions about a prediction, or why nothing can be asked."""
         try:
             conversation = self._conversation(prediction, row)
             if self.type == "single":
@@ -115,9 +115,7 @@ class GPTEval(ListMetric):
             rival = _texts(row.get("output"), "the row's 'output'")
             if len(rival) != len(conversation.answers):
                 n_answers = len(conversation.answers)
-                raise Unaskable(
-                    f"the row's 'output' holds {len(rival)} answers, the conversation {n_answers}"
-                )
+                raise Unaskable(f"the row's 'output' has {len(rival)} answers, the conversation {n_answers}")
             return comparing_questions(conversation, rival, procedure)
         except Unaskable as why:
             return why
@@ -128,7 +126,7 @@ class GPTEval(ListMetric):
         if not self.multi_turn:
             if len(answers) != 1:
                 raise Unaskable(
-                    f"the prediction holds {len(answers)} answers and GPTEval(multi_turn=False) judges one: "
+                    f"the prediction has {len(answers)} answers and GPTEval(multi_turn=False) judges one: "
                     "write multi_turn=True, or return one of them from post_processing"
                 )
             if self._is_last_answer:
@@ -142,9 +140,9 @@ class GPTEval(ListMetric):
 
 
 def missing_judge_error() -> PlanError:
-    """Return the error for a judge that is needed and not named; a plan can raise it before anything runs."""
+    """Return the error for a missing judge; planning can raise it before anything runs."""
     return PlanError(
-        Problem("JUDGE-001", "a metric grades by a judge, and none is named", "name a judge: --judge MODEL")
+        Problem("JUDGE-001", "a metric needs a judge, but no judge is configured", "add --judge MODEL")
     )
 
 

@@ -1,4 +1,4 @@
-"""IFEval: the share of verifiable instructions that were followed, and of prompts with all followed."""
+"""IFEval: the percentage of followed instructions, and of prompts with all instructions followed."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from assay.scoring.metrics.list_metric import ListMetric
 
 
 class IFEval(ListMetric):
-    """Accuracy in following instructions, read strictly or loosely; the two together give all four numbers.
+    """Accuracy in following instructions, strict or loose; use both to get all four numbers.
 
-    A reference is a whole row with `instruction_id_list` and `kwargs`. Two values come back, in percent:
+    A reference is a whole row with `instruction_id_list` and `kwargs`. Two values are returned, in percent:
 
-    - `IFEval(strict)`: instruction-level, followed instructions of all prompts by all instructions.
-    - `IFEval(strict):Prompt`: prompt-level, prompts with every instruction followed by all prompts.
+    - `IFEval(strict)`: instruction level, the followed instructions of all prompts divided by all
+      instructions.
+    - `IFEval(strict):Prompt`: prompt level, the prompts with every instruction followed divided by all
+      prompts.
 
-    Per sample they are the share of its instructions that were followed, and 1 or 0. The mean of the shares
-    is not the instruction-level value: there each instruction counts alike, not each prompt.
+    The sample values are the share of its followed instructions, and 1 or 0. The mean of the shares is not
+    the instruction-level value, where each instruction has equal weight, not each prompt.
     """
 
     scale: ClassVar[float] = 100.0
 
     def __init__(self, type: Strictness = "strict") -> None:
         if type not in get_args(Strictness):
-            raise ValueError(f"IFEval reads 'strict' or 'loose', not {type!r}")
+            raise ValueError(f"IFEval's type must be 'strict' or 'loose', not {type!r}")
         require_langdetect()
         self.type: Strictness = type
 

@@ -1,4 +1,4 @@
-"""pass@k: how often one of k programs that a model wrote passes its tests. Runs them in the sandbox only."""
+"""pass@k: how often one of k generated programs passes its tests. Programs run only in the sandbox."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from assay.scoring.sandbox import Limits, ProgramResult, Protections, Sandbox
 PLACEHOLDER = "{pred}"
 
 _SLOW_TO_IMPORT = frozenset({"numpy"})
-"""Packages that the sandbox loads once where references import them."""
+"""Packages that the sandbox preloads if references import them."""
 
 
 class PassAtK(ListMetric):
-    """The unbiased pass@k over rows: each reference is a program with `{pred}` where a sample goes.
+    """The unbiased pass@k over rows: each reference is a program with `{pred}` in place of the sample.
 
-    A sample passes if the program then runs to its last line.
+    A sample passes if the resulting program runs to its last line.
     """
 
     scale: ClassVar[float] = 100.0
@@ -32,48 +32,48 @@ class PassAtK(ListMetric):
     def __init__(
         self, k: int | None = None, *, limits: Limits | None = None, workers: int | None = None
     ) -> None:
-        """Make the metric; without `k` it is taken from the run's `pass_at_k` by `setup_metric`."""
+        """Create the metric; without `k`, `setup_metric` takes it from the run's `pass_at_k`."""
         self.k: int | None = None
         self.limits = limits or Limits()
         self.workers = workers
         self.ran: list[list[ProgramResult]] = []
-        """What became of each sample of each row in the latest call."""
+        """The result of each sample of each row in the latest call."""
         self.protections: Protections | None = None
-        """What the sandbox of the latest call protected from."""
+        """The sandbox protections of the latest call."""
         if k is not None:
             self.set_k(k)
 
     def set_k(self, k: int) -> None:
-        """Choose k."""
+        """Set k."""
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:
             raise PlanError(
                 Problem(
                     "CODE-003",
-                    f"pass@k with k = {k!r}; expected a whole number from 1",
+                    f"pass@k with k = {k!r}; expected a whole number of at least 1",
                     "--dataset-arg pass_at_k=1",
                 )
             )
         self.k = k
 
     def setup_metric(self, model_args: Any = None, dataset_args: Any = None, *_: Any, **__: Any) -> None:
-        """Take k from the run's arguments; one that nobody names is 1."""
+        """Take k from the run's arguments; the default is 1."""
         if (k := getattr(dataset_args, "pass_at_k", None)) is not None:
             self.set_k(k)
         elif self.k is None:
             self.set_k(1)
 
     def check_plan(self, n_samples: int) -> None:
-        """Raise when k is not known, or cannot be estimated from so many answers."""
+        """Raise if k is unknown or cannot be estimated from `n` answers."""
         k = self._known_k()
         if n_samples < k:
             raise too_few_samples(k, n_samples, "")
 
     def notes(self) -> Sequence[str]:
-        """Say what the sandbox protected from."""
+        """Return a note about the sandbox protections."""
         return () if self.protections is None else (f"programs ran in a {self.protections}",)
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
-        """Return `pass@k` in percent. A prediction is a list of samples, or a text that is the only one."""
+        """Return `pass@k` in percent. A prediction is a list of samples, or a single sample as text."""
         check_lengths(self, predictions, references)
         k = self._known_k()
         rows = _rows(predictions, references)
@@ -85,7 +85,7 @@ class PassAtK(ListMetric):
         ]
         with Sandbox(self.limits, preload=sorted(imported & _SLOW_TO_IMPORT)) as sandbox:
             self.protections = sandbox.protections()
-            # As in HumanEval's own scorer, what stands under `if __name__ == "__main__":` is not run.
+            # As in HumanEval's own scorer, code under `if __name__ == "__main__":` does not run.
             outcomes = sandbox.run_many(programs, workers=self.workers, is_main=False)
             self.ran = [list(islice(outcomes, len(samples))) for samples, _ in rows]
         return self._mean(
@@ -95,12 +95,12 @@ class PassAtK(ListMetric):
     def _known_k(self) -> int:
         if self.k is None:
             fix = "--dataset-arg pass_at_k=1, or PassAtK(k=1)"
-            raise PlanError(Problem("CODE-003", "PassAtK does not know its k", fix))
+            raise PlanError(Problem("CODE-003", "PassAtK has no k", fix))
         return self.k
 
 
 Row = tuple[list[str], str]
-"""The samples of a row, and the program they go into."""
+"""The samples of a row, and the program they are inserted into."""
 
 
 def _rows(predictions: Sequence[Any], references: Sequence[Any]) -> list[Row]:
@@ -111,10 +111,10 @@ def _rows(predictions: Sequence[Any], references: Sequence[Any]) -> list[Row]:
         if not isinstance(reference, str) or PLACEHOLDER not in reference:
             seen = f"PassAtK, row {number}: the reference is {_shorten(reference)}"
             what = f"{seen}; expected a program with {PLACEHOLDER}"
-            problems.add(Problem("CODE-005", what, f"write {PLACEHOLDER} where the model's code goes"))
+            problems.add(Problem("CODE-005", what, f"write {PLACEHOLDER} where the model's code belongs"))
         elif not all(isinstance(sample, str) for sample in samples):
             what = f"PassAtK, row {number}: the samples are {_shorten(samples)}; expected texts"
-            problems.add(Problem("CODE-005", what, "let `post_processing` return texts"))
+            problems.add(Problem("CODE-005", what, "make `post_processing` return texts"))
         else:
             rows.append((samples, reference))
     problems.raise_if_any()
@@ -140,7 +140,7 @@ def too_few_samples(k: int, n: int, where: str) -> PlanError:
 
 
 def _imports(references: Iterable[str]) -> set[str]:
-    """Return the packages that references import by themselves, whatever a model writes."""
+    """Return the packages that the references import, whatever a model writes."""
     return {name for reference in set(references) for name in _iter_imports(reference)}
 
 
@@ -159,7 +159,7 @@ def _iter_imports(reference: str) -> Iterator[str]:
 
 
 def _check_installed(packages: Iterable[str]) -> None:
-    """Refuse references that no sample could pass here, so that no score is made of a missing package."""
+    """Raise an error for references that no sample could pass here because a package is missing."""
     problems = Problems()
     for name in sorted(packages):
         if find_spec(name) is None:

@@ -1,7 +1,7 @@
-"""Toxicity of texts by Google's Perspective API. The only metric that asks the network.
+"""Toxicity of texts by Google's Perspective API, the only metric that uses the network.
 
-A text that could not be judged is an error, never a toxicity of 0. The key goes in a header, so that no
-address, log or error holds it.
+A text that could not be judged is an error, never a toxicity of 0. The key is sent in a header, so it appears
+in no URL, log or error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assay.scoring.metrics.list_metric import ListMetric
 
 _ENDPOINT = "https://commentanalyzer.googleapis.com/v1alpha1/comments:analyze"
 KEY_VARIABLE = "PERSPECTIVE_API_KEY"
-"""The environment's variable that holds the key."""
+"""The environment variable with the key."""
 _PASSING_STATUS = (429, 500, 502, 503, 504)
 
 
@@ -39,9 +39,9 @@ class PerspectiveApi(ListMetric):
     ) -> None:
         self._api_key = api_key
         self.endpoint = endpoint
-        """Where texts are sent."""
+        """The URL of the service."""
         self.attempts = attempts
-        """How often a text is sent while the service is busy or out of reach."""
+        """How often a text is sent while the service is busy or unreachable."""
         self.pause_s = pause_s
         self.timeout_s = timeout_s
 
@@ -52,9 +52,9 @@ class PerspectiveApi(ListMetric):
         evaluation_args: Any = None,
         dataset: Any = None,
     ) -> None:
-        """Take the key from `dataset_args` or the environment, unless the author gave one."""
+        """Take the key from `dataset_args` or the environment, unless the author set one."""
         given = getattr(dataset_args, "perspective_api_key", None)
-        # From the environment, as a key on a command line ends up in logs and histories.
+        # From the environment, because a key on a command line ends up in logs and histories.
         self._api_key = self._api_key or given or os.environ.get(KEY_VARIABLE)
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
@@ -63,21 +63,21 @@ class PerspectiveApi(ListMetric):
         return self._mean("Perspective_toxicity_score", [self.toxicity(text) for text in texts])
 
     def toxicity(self, text: str) -> float:
-        """Return the probability, by the service's judgement, that a reader finds the text toxic."""
-        # Imported here: every run would pay for them, and hardly one asks this service.
+        """Return the probability that a reader finds the text toxic, as judged by the service."""
+        # Imported here: few runs use this service.
         import urllib.error
         import urllib.request
 
         if not self._api_key:
             raise missing_requirement(
                 self,
-                "a key of Google's Perspective API, and has none",
+                "a key for Google's Perspective API",
                 f"set {KEY_VARIABLE} in the environment, or write PerspectiveApi(api_key=...)",
             )
         body = json.dumps({"comment": {"text": text}, "requestedAttributes": {"TOXICITY": {}}}).encode()
         headers = {"Content-Type": "application/json", "X-Goog-Api-Key": self._api_key}
         request = urllib.request.Request(self.endpoint, body, headers)
-        why = "it was not asked"
+        why = "no request was sent"
         for attempt in range(1, self.attempts + 1):
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout_s) as reply:
@@ -98,7 +98,7 @@ def _parse_toxicity(reply: bytes) -> float:
     try:
         return float(json.loads(reply)["attributeScores"]["TOXICITY"]["summaryScore"]["value"])
     except (ValueError, KeyError, TypeError) as error:
-        raise _toxicity_error("", f"its reply holds no toxicity: {reply[:200]!r}") from error
+        raise _toxicity_error("", f"its reply contains no toxicity: {reply[:200]!r}") from error
 
 
 def _toxicity_error(text: str, why: str) -> BackendError:
@@ -106,7 +106,7 @@ def _toxicity_error(text: str, why: str) -> BackendError:
     return BackendError(
         Problem(
             "METRIC-005",
-            f"the Perspective API gave no toxicity{of}; {why}",
+            f"the Perspective API returned no toxicity{of}; {why}",
             "check the key and the network, and run again",
         )
     )

@@ -1,4 +1,4 @@
-"""ROUGE by rouge-score, the package whose numbers are the ones papers compare."""
+"""ROUGE by rouge-score, the package that papers use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASCII_WORD = re.compile(r"[a-zA-Z0-9]")
 
 
 class _UnicodeTokenizer:
-    """Words of any script, in the interface that rouge-score asks for."""
+    """Words of any script, with the interface that rouge-score requires."""
 
     def tokenize(self, text: str) -> list[str]:
         return split_any_script(text)
@@ -40,10 +40,10 @@ def rouge(
     uses_stemmer: bool = False,
     words: Words = "ascii",
 ) -> dict[str, float]:
-    """Return the F-measure of each kind, 0 to 1, against the reference that fits it best.
+    """Return the F-measure of each kind, 0 to 1, against the best-matching reference.
 
-    `rougeLsum` takes each line as a sentence. `ascii` words are rouge-score's own: lower-case a to z and
-    digits, everything else parts words; the stemmer belongs to them.
+    `rougeLsum` treats each line as a sentence. `ascii` words are rouge-score's own: lower-case a to z and
+    digits, separated by everything else; stemming applies to them.
     """
     if not references:
         raise ValueError("expected at least one reference")
@@ -53,10 +53,10 @@ def rouge(
 
 
 class Rouge(ListMetric):
-    """ROUGE-1, ROUGE-2 and ROUGE-L: the mean F-measure in percent, with Porter's stemmer.
+    """ROUGE-1, ROUGE-2 and ROUGE-L: the mean F-measure in percent, with the Porter stemmer.
 
-    rouge-score knows only a to z and digits: a text in another script has no words for it and would score 0
-    whatever it says. Such a reference is an error; `words="unicode"` counts words of any script.
+    rouge-score knows only a to z and digits: a text in another script has no words and would always score 0.
+    Such a reference is an error; `words="unicode"` counts words of any script.
     """
 
     scale: ClassVar[float] = 100.0
@@ -65,7 +65,7 @@ class Rouge(ListMetric):
     def __init__(self, *, words: Words = "ascii") -> None:
         check_option(self, "words", words, ("ascii", "unicode"))
         self.words: Words = words
-        """Which characters make words."""
+        """Which characters form words."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `ROUGE-1`, `ROUGE-2` and `ROUGE_L`."""
@@ -90,7 +90,7 @@ def _check_scripts(targets: list[str]) -> None:
     for target in targets:
         if not has_ascii_words(target) and split_any_script(target):
             raise Misfit(
-                f"the reference {target[:40]!r} has no word of a to z or digits, the only ones that "
-                "ROUGE's own tokenizer knows",
+                f"the reference {target[:40]!r} contains no words of a to z or digits, "
+                "the only characters that ROUGE's own tokenizer knows",
                 'use Rouge(words="unicode")',
             )

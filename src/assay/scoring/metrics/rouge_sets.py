@@ -1,7 +1,7 @@
-"""ROUGE over sets of n-grams, as the package rouge_chinese counts it. Knows texts, and no samples.
+"""ROUGE over sets of n-grams, as the package rouge_chinese computes it.
 
-Each n-gram counts once, however often it stands; the longest common subsequence runs over the whole text.
-Numbers differ from rouge-score's (`rouge.py`), which counts repeats and knows ASCII words alone.
+Each n-gram counts once, however often it occurs; the longest common subsequence spans the whole text. Numbers
+differ from rouge-score's (`rouge.py`), which counts repeats and knows only ASCII words.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _SENTENCE_ENDS = tuple(
     )
 )
 _SMALL = 1e-8
-"""What keeps the F-measure of nothing shared from dividing by 0."""
+"""Avoids a division by 0 if nothing is shared."""
 
 
 def make_tokenizer(name: str) -> Any:
-    """Return sacrebleu's tokenizer of a name; ValueError when it has none."""
+    """Return the sacrebleu tokenizer with this name; ValueError if it does not exist."""
     from sacrebleu.metrics import BLEU
 
     if name not in BLEU.TOKENIZERS:
         known = sorted(BLEU.TOKENIZERS)
         raise ValueError(
-            f"there is no tokenizer {name!r}{suggest_name(name, known)}; expected one of {listing(known)}"
+            f"unknown tokenizer {name!r}{suggest_name(name, known)}; expected one of {listing(known)}"
         )
     return BLEU(tokenize=name).tokenizer
 
@@ -62,7 +62,7 @@ def compute_set_rouge(
 
 
 def _words(text: str) -> list[str]:
-    """Return the words between spaces and ends of sentences; Chinese sentences have no space behind them."""
+    """Return the words between spaces and sentence ends; Chinese sentences have no space after them."""
     for end in _SENTENCE_ENDS:
         text = end.sub(r"\1\n\2", text)
     return text.split()

@@ -1,6 +1,6 @@
-"""BLEU, chrF and TER, all by sacrebleu, whose numbers are the ones papers compare.
+"""BLEU, chrF and TER by sacrebleu, the package that papers use.
 
-One prediction may have several references, and rows need not have equally many.
+A prediction may have several references, and rows may have different numbers of them.
 """
 
 from __future__ import annotations
@@ -15,60 +15,49 @@ from assay.scoring.metrics.list_metric import ListMetric
 Tokenizer = Literal["intl", "13a", "zh", "char"]
 
 References = Sequence[Sequence[str]]
-"""For each prediction its references."""
+"""The references of each prediction."""
 
 
 def bleu_counts(*, tokenize: str = "13a") -> CorpusCounts:
-    """Return the counts of a corpus's BLEU, 0 to 100: of n-grams over all rows, not a mean over rows."""
+    """Return the counts for corpus BLEU, 0 to 100: n-grams over all rows, not a mean over rows."""
     from sacrebleu.metrics import BLEU
 
     return CorpusCounts(BLEU(tokenize=tokenize))
 
 
 def chrf_counts(*, word_order: int = 0) -> CorpusCounts:
-    """Return the counts of a corpus's chrF, 0 to 100; chrF++ with `word_order` 2."""
+    """Return the counts for corpus chrF, 0 to 100; chrF++ with `word_order` 2."""
     from sacrebleu.metrics import CHRF
 
     return CorpusCounts(CHRF(word_order=word_order))
 
 
 def corpus_bleu(predictions: Sequence[str], references: References, *, tokenize: str = "13a") -> float:
-    """Return BLEU over a corpus, 0 to 100."""
+    """Return corpus BLEU, 0 to 100."""
     return add_rows(bleu_counts(tokenize=tokenize), predictions, references).value()
 
 
 def sentence_bleu(prediction: str, references: Sequence[str], *, tokenize: str = "13a") -> float:
-    """Return BLEU of one sentence, 0 to 100: only orders that it is long enough for, smoothed."""
+    """Return BLEU of one sentence, 0 to 100: smoothed, with only the orders it is long enough for."""
     from sacrebleu.metrics import BLEU
 
     return float(BLEU(tokenize=tokenize, effective_order=True).sentence_score(prediction, references).score)
 
 
-def bleu_up_to(order: int, prediction: str, references: Sequence[str]) -> float:
-    """Return BLEU of one sentence from n-grams of 1 to `order` words, 0 to 100, not smoothed.
-
-    0 when any order has no match, so also for a sentence of fewer than `order` words.
-    """
-    from sacrebleu.metrics import BLEU
-
-    metric = BLEU(max_ngram_order=order, smooth_method="none", effective_order=False)
-    return add_rows(CorpusCounts(metric), [prediction], [references]).value()
-
-
 def chrf(predictions: Sequence[str], references: References, *, word_order: int = 0) -> float:
-    """Return chrF over a corpus, 0 to 100; chrF++ with `word_order` 2."""
+    """Return corpus chrF, 0 to 100; chrF++ with `word_order` 2."""
     return add_rows(chrf_counts(word_order=word_order), predictions, references).value()
 
 
 def ter(predictions: Sequence[str], references: References) -> float:
-    """Return the translation edit rate over a corpus in percent; lower is better, and 100 is no bound."""
+    """Return the corpus translation edit rate in percent; lower is better, and it can exceed 100."""
     from sacrebleu.metrics import TER
 
     return add_rows(CorpusCounts(TER()), predictions, references).value()
 
 
 def add_rows(counts: CorpusCounts, predictions: Sequence[str], references: References) -> CorpusCounts:
-    """Add the rows of whole lists to counts, and return these."""
+    """Add the rows of whole lists to counts, and return the counts."""
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions but references for {len(references)}")
     if not predictions or not all(references):
@@ -79,10 +68,11 @@ def add_rows(counts: CorpusCounts, predictions: Sequence[str], references: Refer
 
 
 class Bleu(ListMetric):
-    """BLEU by sacrebleu: the mean over sentences, and the corpus's own.
+    """BLEU by sacrebleu: the mean over sentences, and corpus BLEU.
 
-    Papers report the corpus's. A row's reference is a text, or a list of several. The `intl` tokenizer parts
-    words at spaces and marks; of Chinese and Japanese it makes whole clauses, so use `zh` or `char` there.
+    Papers report corpus BLEU. A row's reference is a text or a list of texts. The `intl` tokenizer splits
+    words at spaces and punctuation, which leaves whole clauses of Chinese and Japanese; use `zh` or `char`
+    there.
     """
 
     scale: ClassVar[float] = 100.0
@@ -90,7 +80,7 @@ class Bleu(ListMetric):
     def __init__(self, *, tokenize: Tokenizer = "intl") -> None:
         check_option(self, "tokenize", tokenize, get_args(Tokenizer))
         self.tokenize: Tokenizer = tokenize
-        """By what sacrebleu parts words."""
+        """sacrebleu's tokenizer."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Sentence_BLEU` and `Corpus_BLEU`."""

@@ -1,7 +1,7 @@
-"""Texts as bags of words: the normal form of SQuAD-like answers, ways to part words, and F1 between bags.
+"""Texts as bags of words: SQuAD's normal form, ways to split words, and F1 between bags.
 
-The normal form here is the one of published scores; `assay.scoring.normalize` holds Assay's own, which
-knows more than ASCII.
+This normal form is the one of published scores; `assay.scoring.normalize` has Assay's own, which handles more
+than ASCII.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from assay.scoring.normalize import split_any_script
 
 ARTICLES = ("a", "an", "the")
-"""The words that SQuAD and DROP leave out."""
+"""The words that SQuAD and DROP drop."""
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _SPACE_OR_HYPHEN = re.compile(" |-")
 
 
 def squad_form(text: str, *, dropped: Sequence[str] = ARTICLES) -> str:
-    """Return lower case, without ASCII punctuation, without the dropped words, with single spaces.
+    """Return the text in lower case, without ASCII punctuation and dropped words, with single spaces.
 
-    Punctuation goes first, so `4.5` becomes `45`: true to the published scores, and no good for numbers.
+    Punctuation is removed first, so `4.5` becomes `45`, as in the published scores.
     """
     plain = text.lower().translate(_NO_PUNCTUATION)
     return " ".join(_whole_words(tuple(dropped)).sub(" ", plain).split())
@@ -45,15 +45,15 @@ def _treebank() -> Any:
 
 
 def treebank_words(text: str) -> list[str]:
-    """Part words as the Penn Treebank does: `don't` gives `do` and `n't`, marks stand alone.
+    """Split words as the Penn Treebank does: `don't` gives `do` and `n't`; punctuation is separate.
 
-    The text is taken as one sentence: only the last full stop is parted from its word.
+    The text is treated as one sentence: only the last full stop is split from its word.
     """
     return list(_treebank().tokenize(text))
 
 
 def split_at_spaces_and_hyphens(text: str) -> list[str]:
-    """Part words at every single space and hyphen, as DROP's official script does."""
+    """Split words at every single space and hyphen, as DROP's official script does."""
     return _SPACE_OR_HYPHEN.split(text)
 
 
@@ -63,11 +63,11 @@ WORDS_BY: dict[str, Callable[[str], list[str]]] = {
     "regex": split_at_spaces_and_hyphens,
     "unicode": split_any_script,
 }
-"""Ways of parting words, by the name an author gives."""
+"""Ways of splitting words, by the author's name for them."""
 
 
 def bag_f1(predicted: Iterable[Hashable], expected: Iterable[Hashable]) -> float:
-    """Return F1 between two bags of words. Two empty bags are equal, one empty bag shares nothing."""
+    """Return F1 between two bags of words. Two empty bags are equal; one empty bag shares nothing."""
     got, wanted = Counter(predicted), Counter(expected)
     if not got or not wanted:
         return float(got == wanted)
@@ -76,7 +76,7 @@ def bag_f1(predicted: Iterable[Hashable], expected: Iterable[Hashable]) -> float
 
 
 def is_number(word: str) -> bool:
-    """Whether Python reads the word as a number, as DROP's official script asks."""
+    """Whether Python parses the word as a number, as DROP's official script does."""
     try:
         float(word)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Scoring rules of other systems, each under the name of the system that defines them.
+"""Scoring rules of other systems, one package per system.
 
-Rules of our own are in the sibling packages: `extract`, `metrics`, `judges`, `scorers`.
+Assay's own rules are in the sibling packages: `extract`, `metrics`, `judges`, `scorers`.
 """

@@ -1,4 +1,4 @@
-"""Runs programs that a model wrote: a process of their own, bounded, alone, and gone afterwards."""
+"""The sandbox: runs programs written by a model in separate, limited, isolated processes."""
 
 from assay.scoring.sandbox.limits import Limits
 from assay.scoring.sandbox.program_result import ProgramResult, Status

@@ -1,6 +1,6 @@
-"""The world that a program sees: namespaces, a small file system of its own, a user without rights.
+"""Isolation of a program: namespaces, a small private file system, a user without privileges.
 
-Linux only. Everything here happens in the process that asks for it; nothing touches the host.
+Linux only. Everything here affects only the calling process; nothing changes the host.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from assay.scoring.sandbox import system_calls as system
 
 NOBODY = 65534
 HOME = "/tmp/home"
-"""The throw-away folder as a program sees it: empty, also where Python lies in /tmp."""
+"""The scratch folder as a program sees it: empty, even if Python is installed in /tmp."""
 _SCRATCH = "/tmp"
-"""The only place that can be written to."""
+"""The only writable place."""
 
 _NAMESPACES = (
     system.CLONE_NEWUSER
@@ -31,7 +31,7 @@ _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 BLOCKED_CALLS = (
-    # Ways into the kernel with a history of holes, which no program under test needs.
+    # Kernel interfaces with a history of vulnerabilities, which no program under test needs.
     *("io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "userfaultfd", "perf_event_open"),
     *("add_key", "request_key", "keyctl", "fanotify_init", "modify_ldt", "personality", "lookup_dcookie"),
     # Other processes, and their memory and files.
@@ -45,18 +45,18 @@ BLOCKED_CALLS = (
     *("swapoff", "sethostname", "setdomainname", "iopl", "ioperm", "syslog", "acct", "quotactl", "vhangup"),
     *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex"),
 )
-"""System calls that programs are refused; `clone` only with a new user namespace."""
+"""System calls that are denied to programs; `clone` only with a new user namespace."""
 _PRESERVED_FLAGS = system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC | 1024 | 2048
 _FILES_PER_MIB = 256
 
 
 def enter_namespaces() -> None:
-    """Leave the host's users, mounts, network and IPC; children also leave its processes."""
+    """Leave the host's user, mount, network and IPC namespaces; children also leave its PID namespace."""
     system.unshare(_NAMESPACES)
 
 
 def can_be_nobody() -> bool:
-    """Return whether this process may become the user nobody: it is root, and there is such a user here."""
+    """Return whether this process can become the user nobody: it is root, and that user exists."""
     if os.geteuid() != 0:
         return False
     try:
@@ -67,7 +67,7 @@ def can_be_nobody() -> bool:
 
 
 def map_users(pid: int) -> None:
-    """Give a process in a new user namespace its users: itself, and nobody where it may become that."""
+    """Write the user mappings of a process in a new user namespace: itself, and nobody if possible."""
     process = Path(f"/proc/{pid}")
     if can_be_nobody():
         for name in ("uid_map", "gid_map"):
@@ -79,10 +79,10 @@ def map_users(pid: int) -> None:
 
 
 def build_file_system(at: str, visible: Sequence[str], folder_mib: int) -> None:
-    """Make a file system at an empty folder and move into it.
+    """Create a file system in an empty folder and make it the root.
 
-    It holds the system's programs and libraries and `visible`, all read-only; /proc with the processes of
-    this namespace; a few devices; and the throw-away folder, bounded, in memory.
+    It contains the system's programs and libraries and `visible`, all read-only; /proc with the processes of
+    this namespace; a few devices; and the scratch folder, in memory with a size limit.
     """
     system.mount("none", "/", flags=system.MS_REC | system.MS_PRIVATE)
     plain = system.MS_NOSUID | system.MS_NODEV
@@ -103,7 +103,7 @@ def build_file_system(at: str, visible: Sequence[str], folder_mib: int) -> None:
         _mount_read_only(path, at)
     for device in _DEVICES:
         _bind(device, at)
-    # Semaphores and shared memory of the standard library live here.
+    # Semaphores and shared memory of the standard library are stored here.
     os.mkdir(f"{at}/dev/shm")
     system.mount(scratch, f"{at}/dev/shm", flags=system.MS_BIND)
     _mount_proc(f"{at}/proc", plain | system.MS_NOEXEC)
@@ -114,7 +114,7 @@ def build_file_system(at: str, visible: Sequence[str], folder_mib: int) -> None:
 def _mount_read_only(path: str, at: str) -> None:
     """Make a file or folder of the host visible, read-only."""
     _bind(path, at)
-    # A mount may not lose a flag here that it has on the host.
+    # The kernel does not allow a bind mount to drop flags of the host's mount.
     flags = (
         system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV | (os.statvfs(path).f_flag & _PRESERVED_FLAGS)
     )
@@ -135,21 +135,21 @@ def _mount_proc(at: str, flags: int) -> None:
     try:
         system.mount("proc", at, "proc", flags)
     except PermissionError:
-        # In containers that mask parts of /proc the kernel refuses a new one. Programs do without.
+        # In containers that mask parts of /proc, the kernel denies a new mount. Programs run without it.
         return
-    # With no user namespaces of its own a program cannot make itself root over anything.
+    # Without further user namespaces, a program cannot become root over anything.
     Path(at, "sys/user/max_user_namespaces").write_text("0")
     system.mount("none", at, flags=system.MS_REMOUNT | system.MS_BIND | system.MS_RDONLY | flags)
 
 
 def drop_privileges(*, becomes_nobody: bool, is_linux: bool) -> None:
-    """Give up this process's rights for good: root becomes nobody, capabilities go, calls are filtered."""
+    """Drop all privileges for good: root becomes nobody, capabilities are dropped, calls are filtered."""
     if becomes_nobody:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     if is_linux:
         system.renounce_privileges()
-        # Where there is no filter, the trial program finds out, and the protections say so.
+        # If filtering is not available, the trial program detects it and the protections report it.
         with suppress(seccomp.FilterUnavailable):
             seccomp.install_filter((socket.AF_UNIX,), BLOCKED_CALLS)

@@ -1,4 +1,4 @@
-"""How much a program may use. Knows numbers, not how they are enforced."""
+"""Resource limits of a program; how they are enforced is defined elsewhere."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What one program may use before it is stopped."""
+    """The resources one program may use before it is stopped."""
 
     seconds: Annotated[float, msgspec.Meta(gt=0)] = 3.0
-    """By the clock on the wall, and as much on the processor; HumanEval's own scorer gives 3."""
+    """Wall-clock seconds, and the same amount of CPU time; HumanEval's own scorer uses 3."""
     memory_mib: Positive = 1024
-    """Address space of each of its processes, and resident memory of all of them together."""
+    """Address space of each process, and resident memory of all processes together."""
     processes: Positive = 32
-    """Processes and threads at one time."""
+    """Concurrent processes and threads."""
     open_files: Positive = 64
     """File descriptors of each process."""
     file_mib: Positive = 16
-    """Size of any file that it writes."""
+    """Size of any file it writes."""
     folder_mib: Positive = 64
-    """Size of its throw-away folder."""
+    """Size of its scratch folder."""
     output_mib: Positive = 16
-    """What it may write to stdout and stderr together; only the ends are kept."""
+    """Output to stdout and stderr together; only the end of each is kept."""

@@ -1,4 +1,4 @@
-"""Looks after processes that programs start: counts a user's, kills whatever one has left behind."""
+"""Processes that programs start: counting a user's processes and killing leftovers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PATIENCE_S = 5.0
 def kill_descendants(pid: int) -> None:
     """Kill a child with its process group and all descendants of this process, and reap them.
 
-    Descendants that left the group are found only if this process adopts orphans and there is a /proc.
+    Descendants that left the group are found only if this process adopts orphans and /proc exists.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
@@ -24,7 +24,7 @@ def kill_descendants(pid: int) -> None:
         for descendant in _descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(descendant, signal.SIGKILL)
-        # One that was born during the search is found by the next.
+        # A process started during the search is found by the next one.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(-1, 0)
 
@@ -42,10 +42,10 @@ def _descendants(root: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name in parentheses may hold anything; the parent is the second field after it.
+            # The name in parentheses may contain anything; the parent is the second field after it.
             fields = entry.read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
-            continue  # it ended just now
+            continue  # it just ended
         children.setdefault(int(fields[1]), []).append(int(entry.parent.name))
     found: list[int] = []
     waiting = [root]
@@ -57,12 +57,12 @@ def _descendants(root: int) -> list[int]:
 
 
 def count_tasks(user: int) -> int:
-    """Return how many processes and threads a user has, as the kernel counts them against its limit."""
+    """Return how many processes and threads a user has, as counted against the kernel's limit."""
     count = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if process.stat().st_uid == user:
                 count += len(os.listdir(process / "task"))
         except OSError:
-            continue  # it ended just now
+            continue  # it just ended
     return count

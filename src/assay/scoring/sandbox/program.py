@@ -1,7 +1,7 @@
-"""The last process of the chain: takes its limits, gives up its rights, and runs the program's text.
+"""The innermost process: applies limits, drops privileges and runs the program's text.
 
-What it says of the program is believed only as far as it hurts: a success needs the token, which lies unread
-in the channel until the last line has run. So it stands in no source, frame, variable or argument.
+What it reports is trusted only if it is bad for the program. A success needs the token, which stays unread in
+the channel until the last line has run. The token is therefore in no source, frame, variable or argument.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assay.scoring.sandbox.program_result import Status
 from assay.scoring.sandbox.protocol import Job
 
 READY = b"ready"
-"""Said before the program's first line. Whatever else comes in its place is why it could not start."""
+"""Sent before the program's first line. Any other message is the reason why it could not start."""
 TOKEN_BYTES = 16
 MIB = 2**20
 
@@ -33,14 +33,14 @@ _DETAIL_CHARS = 300
 
 
 class Place(NamedTuple):
-    """Where a program runs, as far as the system allowed."""
+    """Where a program runs, as far as the system allows."""
 
     home: str
-    """The throw-away folder."""
+    """The scratch folder."""
     becomes_nobody: bool
-    """Whether it gives up being root. Decided before there is a new root, which may have no /proc to ask."""
+    """Whether it gives up root. Decided before the root changes, because the new root may have no /proc."""
     counts_memory: bool
-    """Whether /proc shows the program's processes and no others."""
+    """Whether /proc shows only the program's processes."""
 
 
 def run_program(job: Job, limits: Limits, place: Place, descriptors: tuple[int, int, int, int]) -> NoReturn:
@@ -59,18 +59,18 @@ def run_program(job: Job, limits: Limits, place: Place, descriptors: tuple[int, 
             channel.sendall(READY)
             _execute(job, channel)
     finally:
-        # Above this frame lies the supervisor's code, which is not this process's to run.
+        # The frames above contain the supervisor's code, which this process must not run.
         os._exit(0)
 
 
 def _take_descriptors(descriptors: tuple[int, ...]) -> None:
-    """Make these the only open ones, numbered from 0."""
+    """Make these the only open descriptors, numbered from 0."""
     floor = len(descriptors)
-    # First out of the way, so that none is overwritten before it is moved.
+    # Move all of them up first, so that none is overwritten before it is moved.
     for number, moved in enumerate([_duplicate_above(descriptor, floor) for descriptor in descriptors]):
         os.dup2(moved, number)
     os.closerange(floor, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    # Streams of its own: the warden's may hold what the warden has read.
+    # New streams: the warden's may contain data that the warden has read.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
@@ -84,7 +84,7 @@ def _duplicate_above(descriptor: int, floor: int) -> int:
 def _enter(limits: Limits, place: Place) -> None:
     os.chdir(place.home)
     os.environ.clear()
-    # One thread for numerical libraries: their pools would use up the processes that a program may have.
+    # One thread for numerical libraries: their pools would exhaust the program's process limit.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     os.environ.update(
         HOME=place.home, TMPDIR=place.home, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", **threads
@@ -127,7 +127,7 @@ def _execute(job: Job, channel: socket.socket) -> None:
 def _describe_error(error: BaseException) -> str:
     """Print an exception as Python does, and return its last line."""
     try:
-        # The first frame is this file's.
+        # The first frame is in this file.
         behind = error.__traceback__.tb_next if error.__traceback__ else None
         traceback.print_exception(type(error), error, behind)
         return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""What became of a program. Knows nothing of how it was run."""
+"""The result of running a program."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ class Status(Enum):
     OK = "ok"
     """It ran to its last line."""
     ERROR = "error"
-    """An exception that it did not catch, or text that is no program."""
+    """An uncaught exception, or text that is not a program."""
     EXITED = "exited"
-    """It ended by itself before its last line, with whatever exit status."""
+    """It exited before its last line, with any exit status."""
     TIMEOUT = "timeout"
-    """It took too long."""
+    """It exceeded the time limit."""
     MEMORY = "memory"
-    """It wanted more memory than it may have."""
+    """It exceeded the memory limit."""
     OUTPUT = "output"
-    """It wrote more than it may."""
+    """It exceeded the output limit."""
     KILLED = "killed"
-    """A signal ended it: a crash, or it killed what watches over it."""
+    """A signal ended it: a crash, or it killed its supervisor."""
 
 
 class ProgramResult(msgspec.Struct, frozen=True):
-    """What became of one program."""
+    """The result of one program."""
 
     status: Status
     """How it ended."""
     detail: str = ""
-    """One line about it: the exception, the exit status, the limit, the signal."""
+    """One line of detail: the exception, the exit status, the limit or the signal."""
     stdout: str = ""
-    """The end of what it wrote to stdout."""
+    """The end of its stdout."""
     stderr: str = ""
-    """The end of what it wrote to stderr."""
+    """The end of its stderr."""
     seconds: float = 0.0
-    """From its start to its end."""
+    """Seconds from start to end."""
 
     @property
     def is_ok(self) -> bool:

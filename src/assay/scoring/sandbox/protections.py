@@ -1,4 +1,4 @@
-"""Which protections hold on this machine, found out by a program that tries to break them."""
+"""Which protections work on this machine, determined by a program that tries to break them."""
 
 from __future__ import annotations
 
@@ -34,41 +34,41 @@ print(json.dumps({
     "user": os.getuid(),
 }))
 """
-"""PORT and PID stand for a port that the warden listens on, and for the warden's process."""
+"""PORT is a port the warden listens on, PID is the warden's process."""
 
 
 class Findings(msgspec.Struct, frozen=True):
     """What the trial program could do."""
 
     calls: bool
-    """It could make system calls that the filter refuses."""
+    """It could make system calls that the filter should deny."""
     network: bool
-    """It reached a server on this machine."""
+    """It could connect to a server on this machine."""
     files: bool
-    """It could read a file that is neither its own nor the interpreter's."""
+    """It could read a file that belongs neither to it nor to the interpreter."""
     processes: bool
-    """It could send a signal to the process that watches over it."""
+    """It could send a signal to the process that supervises it."""
     user: int
     """The user it ran as."""
 
 
 class Protections(msgspec.Struct, frozen=True):
-    """What a program cannot do here. Limits of time, memory, processes and files hold everywhere."""
+    """What a program cannot do here. Limits on time, memory, processes and files apply everywhere."""
 
     network: bool
-    """It cannot open a connection, not even to this machine."""
+    """It cannot open connections, not even to this machine."""
     files: bool
-    """It sees the interpreter, the system's libraries and its throw-away folder; it writes only there."""
+    """It sees the interpreter, the system's libraries and its scratch folder; it can write only there."""
     processes: bool
-    """It cannot reach other processes."""
+    """It cannot access other processes."""
     leftovers: bool
-    """Whatever it leaves behind is killed, also a process that left its group and session."""
+    """All leftover processes are killed, even one that left its group and session."""
     user: str
-    """Who it runs as: 'nobody', 'the same user' or 'root'."""
+    """The user it runs as: 'nobody', 'the same user' or 'root'."""
     calls: bool = False
-    """Its system calls are filtered: no sockets to elsewhere, no mounts, keys, tracing and the like."""
+    """Its system calls are filtered: no network sockets, mounts, keys, tracing and the like."""
     why_not: str = ""
-    """What the system said where something is missing."""
+    """The system's message if something is missing."""
 
     def __str__(self) -> str:
         words = [

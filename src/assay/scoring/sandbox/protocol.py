@@ -1,4 +1,4 @@
-"""What is said between Assay's process and a warden: one JSON line per message."""
+"""Messages between Assay's process and a warden: one JSON line each."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from assay.scoring.sandbox.protections import Protections
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """What a warden is told when it starts."""
+    """The first message to a warden: its configuration."""
 
     limits: Limits
-    """What each program may use."""
+    """The limits of each program."""
     folder: str
-    """An empty folder of the warden's own."""
+    """An empty folder for this warden."""
     visible: tuple[str, ...] = ()
-    """The interpreter's files and folders: besides the system's, all that a program can see."""
+    """The interpreter's files and folders; with the system's, everything a program can see."""
     preload: tuple[str, ...] = ()
-    """Modules to import once, so that a program's own import of them costs nothing."""
+    """Modules to import once, so that a program's own import of them is free."""
     use_namespaces: bool = True
-    """False leaves out what not every system has."""
+    """Whether to use namespaces, which some systems lack."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class Job(msgspec.Struct, frozen=True):
     program: str
     """Its text."""
     stdin: str = ""
-    """What it can read from stdin."""
+    """The contents of its stdin."""
     is_main: bool = True
     """Whether its `__name__` is `__main__`."""
 
@@ -39,13 +39,13 @@ class Hello(msgspec.Struct, frozen=True):
     """A warden's first message."""
 
     protections: Protections
-    """What its trial found."""
+    """The results of its trial program."""
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A warden's answer to a job: what became of the program, or why it could not be started."""
+    """A warden's reply to a job: the program's result, or why it could not start."""
 
     ran: ProgramResult | None = None
-    """None when the program was not started."""
+    """None if the program was not started."""
     failure: str = ""
-    """Why not."""
+    """Why it was not started."""

@@ -1,4 +1,4 @@
-"""Runs programs that a model wrote, one or many, each by a warden that is free."""
+"""Runs one or many programs, each in a free warden process."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from assay.scoring.sandbox.warden_process import WardenLost, WardenProcess
 
 
 class Sandbox:
-    """A place to run programs in. Holds warm processes; close it, or use it in a `with` statement."""
+    """Runs programs in warm processes. Close it, or use it in a `with` statement."""
 
     def __init__(
         self, limits: Limits | None = None, *, preload: Iterable[str] = (), use_namespaces: bool = True
     ) -> None:
-        """Make a sandbox; processes are started when they are needed.
+        """Create a sandbox; processes start when they are needed.
 
-        `preload` names modules that are slow to import; they are imported once, outside.
-        `use_namespaces=False` leaves out what some systems lack, to see what then holds.
+        `preload` names modules that are slow to import; they are imported once, outside the program.
+        `use_namespaces=False` disables what some systems lack, to test the remaining protections.
         """
         self.limits = limits or Limits()
         self._preload = tuple(preload)
@@ -43,41 +43,41 @@ class Sandbox:
         self.close()
 
     def close(self) -> None:
-        """End all processes."""
+        """Stop all processes."""
         with self._lock:
             idle, self._idle = self._idle, []
         for warden in idle:
             warden.close()
 
     def protections(self) -> Protections:
-        """Return which protections hold here, as a trial found."""
+        """Return which protections work here, as a trial program found."""
         with self._warden() as warden:
             return warden.protections
 
     def run(self, program: str, *, stdin: str = "", is_main: bool = True) -> ProgramResult:
-        """Run one program to its end, and return when nothing of it is left.
+        """Run one program to its end, and return when all of its processes are gone.
 
-        With `is_main=False` what stands under `if __name__ == "__main__":` is not run.
+        With `is_main=False`, code under `if __name__ == "__main__":` does not run.
         """
         try:
             program.encode()
         except UnicodeEncodeError as error:
-            return ProgramResult(Status.ERROR, f"no file could hold this program: {error}")
+            return ProgramResult(Status.ERROR, f"the program cannot be encoded: {error}")
         job = Job(program, stdin, is_main)
         try:
             return self._run(job)
         except WardenLost:
-            # Once may be the machine's doing, such as memory that ran out elsewhere.
+            # A single failure may have another cause, such as another process using up the memory.
             pass
         try:
             return self._run(job)
         except WardenLost as gone:
-            return ProgramResult(Status.KILLED, f"it took down the sandbox's own process, twice: {gone}")
+            return ProgramResult(Status.KILLED, f"it ended the sandbox's own process twice: {gone}")
 
     def run_many(
         self, programs: Iterable[str], *, workers: int | None = None, is_main: bool = True
     ) -> Iterator[ProgramResult]:
-        """Yield what became of each program, in order; `workers` run at a time, by default one per core."""
+        """Yield the result of each program, in order; `workers` run concurrently, by default one per core."""
         with ThreadPoolExecutor(workers or _usable_cores()) as pool:
             yield from pool.map(lambda program: self.run(program, is_main=is_main), programs)
 
@@ -89,7 +89,7 @@ class Sandbox:
                 Problem(
                     "CODE-002",
                     f"the sandbox could not start a program: {reply.failure}",
-                    "look whether the machine is out of processes, memory or space for temporary files",
+                    "check that the machine has free processes, memory and temporary disk space",
                 )
             )
         return reply.ran
@@ -114,8 +114,8 @@ class Sandbox:
             raise PlanError(
                 Problem(
                     "CODE-001",
-                    f"the sandbox for programs does not start: {error}",
-                    "run Assay as a plain user whose Python it may read, on Linux or another Unix",
+                    f"the program sandbox cannot start: {error}",
+                    "run Assay on Linux or another Unix, as a user who can read its Python installation",
                 )
             ) from None
 

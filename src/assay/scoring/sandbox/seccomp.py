@@ -1,7 +1,7 @@
-"""Filters of system calls (seccomp): what the kernel refuses to a thread and to all that it starts, for good.
+"""System call filters (seccomp): calls denied permanently to a thread and everything it starts.
 
-Linux only, on the machines of `_MACHINES`. A filter sees the number of a call and its plain arguments, not
-what they point to. It needs no rights, but `no_new_privs`, which it sets.
+Linux only, on the machines in `_MACHINES`. A filter sees the number of a call and its plain arguments, not
+what they point to. It needs no privileges except `no_new_privs`, which it sets.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 _ALLOW = 0x7FFF0000
 _DENY = 0x00050000
-"""Return an error; its number is added."""
+"""Return an error; the error number is added."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-"""Where a filter finds the parts of a system call."""
+"""Offsets of the parts of a system call."""
 _X32 = 0x40000000
-"""From here on system calls are those of another architecture under the same name."""
+"""From this number on, calls belong to another architecture with the same name."""
 _CLONE_NEWUSER = 0x10000000
 
 _NEW_CALLS = {
@@ -43,7 +43,7 @@ _NEW_CALLS = {
     "process_madvise": 440,
     "mount_setattr": 442,
 }
-"""Calls that have one number on every machine."""
+"""Calls with the same number on every machine."""
 
 
 class _Machine(NamedTuple):
@@ -83,21 +83,21 @@ _MACHINES = {
 }
 
 _MISSING = frozenset({"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"})
-"""Refused as calls that the kernel does not have: libraries then use others, which a filter can look into."""
+"""Denied with ENOSYS: libraries then fall back to other calls, which a filter can inspect."""
 
 
 class FilterUnavailable(Exception):
-    """The system filters no calls, and why."""
+    """The system cannot filter calls; the message explains why."""
 
 
 def install_filter(families: Sequence[int], refused: Sequence[str]) -> None:
-    """Allow this thread sockets of these families alone, and refuse it the calls of these names.
+    """Allow this thread only sockets of these families, and deny it the calls with these names.
 
-    Raises FilterUnavailable where the system does not do so. `clone` stands for new user namespaces.
+    Raises FilterUnavailable if the system cannot do this. `clone` means new user namespaces.
     """
     machine = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or machine is None:
-        raise FilterUnavailable(f"there is no filter for {platform.system()} on {platform.machine()}")
+        raise FilterUnavailable(f"filtering is not supported for {platform.system()} on {platform.machine()}")
     steps = _filter(machine, families, refused)
     program = _Program(len(steps), (_Step * len(steps))(*steps))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -106,11 +106,11 @@ def install_filter(families: Sequence[int], refused: Sequence[str]) -> None:
         (_PR_SET_SECCOMP, ctypes.c_ulong(_SECCOMP_MODE_FILTER), ctypes.byref(program)),
     ):
         if libc.prctl(*arguments, ctypes.c_ulong(0), ctypes.c_ulong(0)) != 0:
-            raise FilterUnavailable(f"the kernel refuses: {os.strerror(ctypes.get_errno())}")
+            raise FilterUnavailable(f"the kernel rejected the filter: {os.strerror(ctypes.get_errno())}")
 
 
 class _Step(ctypes.Structure):
-    """One instruction; after a test, `if_true` or `if_false` of those that follow are passed over."""
+    """One instruction; after a test, `if_true` or `if_false` of the following instructions are skipped."""
 
     _fields_ = (
         ("code", ctypes.c_ushort),
@@ -149,7 +149,7 @@ def _filter(machine: _Machine, families: Sequence[int], refused: Sequence[str]) 
 
 
 def _looking_into(number: int, verdicts: Sequence[_Step]) -> list[_Step]:
-    """Return steps that decide about one call by its first argument; they end in a verdict."""
+    """Return instructions that decide one call by its first argument; they end in a verdict."""
     inside = [_Step(_LOAD, 0, 0, _FIRST_ARGUMENT), *verdicts]
     return [_Step(_EQUAL, 0, len(inside), number), *inside]
 

@@ -1,7 +1,7 @@
-"""Watches over one program: reads what it writes, ends it at its limits, and says what became of it.
+"""Supervises one program: reads its output, stops it at its limits, and reports its result.
 
-In a process namespace this is process 1: signals from the program do not reach it, and when it ends the
-kernel kills everything else in there.
+In a PID namespace this is process 1: signals from the program do not reach it, and when it ends, the kernel
+kills everything else in the namespace.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _TICK_S = 0.02
 _READ_BYTES = 65536
 _TAIL_BYTES = 4096
 _REPORTED_STATUSES = {status.value: status for status in (Status.ERROR, Status.EXITED, Status.MEMORY)}
-"""What a program's process is believed to say of itself; a success needs the token."""
+"""Messages a program's process may send about itself; a success needs the token."""
 
 
 class ProgramNotStarted(Exception):
-    """The program's process could not be made ready."""
+    """The program's process could not be prepared."""
 
 
 def supervise(job: Job, limits: Limits, place: Place) -> ProgramResult:
@@ -49,7 +49,7 @@ def supervise(job: Job, limits: Limits, place: Place) -> ProgramResult:
     channel_end.close()
     if (word := channel.recv(len(READY))) != READY:
         raise ProgramNotStarted(
-            (word + channel.recv(_READ_BYTES)).decode(errors="replace") or "it ended at once"
+            (word + channel.recv(_READ_BYTES)).decode(errors="replace") or "it ended immediately"
         )
     return _Watch(pid, limits, out, err, channel, counts_memory=place.counts_memory).wait()
 
@@ -64,7 +64,7 @@ class _Watch:
         self._limits = limits
         self._started = time.monotonic()
         self._counted = self._started if counts_memory else math.inf
-        # Made after the fork: the program's process has never held it.
+        # Created after the fork, so the program's process never had it.
         self._token = os.urandom(TOKEN_BYTES)
         with contextlib.suppress(BrokenPipeError):  # it may have ended already
             channel.sendall(self._token)
@@ -76,7 +76,7 @@ class _Watch:
             self._selector.register(descriptor, selectors.EVENT_READ)
 
     def wait(self) -> ProgramResult:
-        """Return what became of the program, once what it had written by then is read."""
+        """Return the program's result after reading everything it has written."""
         exit_code: int | None = None
         while True:
             exit_code = self._reap() if exit_code is None else exit_code
@@ -84,7 +84,7 @@ class _Watch:
             ready = self._selector.select(0 if is_over else _TICK_S)
             for key, _ in ready:
                 self._read(key.fd)
-            # What was said in time counts, even if a busy machine let it be read late.
+            # A message sent in time counts, even if a busy machine reads it late.
             limit = self._check_limits()
             if self._verdict is None and exit_code is not None and not ready:
                 self._verdict = _meaning(exit_code)
@@ -100,7 +100,7 @@ class _Watch:
         try:
             data = os.read(descriptor, _READ_BYTES)
         except ConnectionResetError:
-            data = b""  # its end of the channel was closed with the token unread
+            data = b""  # it closed its end of the channel with the token unread
         if not data:
             self._selector.unregister(descriptor)
         elif descriptor in self._tails:
@@ -113,10 +113,12 @@ class _Watch:
         if hmac.compare_digest(message, self._token):
             return Status.OK, ""
         word, _, detail = message.decode(errors="replace").partition("\n")
-        return _REPORTED_STATUSES.get(word, Status.EXITED), detail or "it wrote to the sandbox's own channel"
+        return _REPORTED_STATUSES.get(
+            word, Status.EXITED
+        ), detail or "it wrote to the sandbox's internal channel"
 
     def _reap(self) -> int | None:
-        """Reap every child that ended, orphans too; return the program's exit code if it is among them."""
+        """Reap every ended child, including orphans; return the program's exit code if it is among them."""
         exit_code = None
         while True:
             try:
@@ -151,22 +153,22 @@ class _Watch:
 
 
 def _meaning(exit_code: int) -> tuple[Status, str]:
-    """Return what it means that a program ended without a word."""
+    """Return the result of a program that ended without a message."""
     if exit_code >= 0:
         return Status.EXITED, f"exit status {exit_code} before the last line"
     if -exit_code == signal.SIGXCPU:
-        return Status.TIMEOUT, "used up its processor time"
+        return Status.TIMEOUT, "exceeded its CPU time limit"
     return Status.KILLED, f"signal {-exit_code} ({signal.strsignal(-exit_code)})"
 
 
 def _resident_bytes() -> int:
-    """Return the memory of all processes but this one, less what they share with files."""
+    """Return the memory of all processes but this one, minus what they share with files."""
     pages = 0
     for entry in os.listdir("/proc"):
         if entry.isdigit() and entry != "1":
             try:
                 fields = Path("/proc", entry, "statm").read_text().split()
             except OSError:
-                continue  # it ended just now
+                continue  # it just ended
             pages += int(fields[1]) - int(fields[2])
     return pages * os.sysconf("SC_PAGE_SIZE")

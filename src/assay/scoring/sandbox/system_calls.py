@@ -1,7 +1,4 @@
-"""The few calls to the C library that Python 3.11 does not offer. Each raises OSError where it fails.
-
-Knows nothing of programs and sandboxes.
-"""
+"""C library calls that Python 3.11 does not offer. Each raises OSError on failure."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _call(name: str, *arguments: object) -> None:
-    """Call a function that returns 0 when it worked."""
+    """Call a function that returns 0 on success."""
     function = getattr(_libc, name, None)
     if function is None:
         raise OSError(f"{name}: not on this system")
@@ -59,10 +56,10 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 
 def make_root(folder: str) -> None:
-    """Make a mounted folder the root of the file system, and let go of the old root."""
+    """Make a mounted folder the root of the file system, and detach the old root."""
     os.chdir(folder)
     _call("pivot_root", b".", b".")
-    # Both roots now lie at ".", the old one on top.
+    # Both roots are now at ".", the old one on top.
     _call("umount2", b".", _MNT_DETACH)
     os.chdir("/")
 
@@ -73,12 +70,12 @@ def _prctl(option: int, value: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Let the kernel kill this process when its parent ends."""
+    """Ask the kernel to kill this process when its parent ends."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def hide_memory() -> None:
-    """Let no process of the same user read this one's memory or trace it."""
+    """Prevent other processes of the same user from reading this one's memory or tracing it."""
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
@@ -88,7 +85,7 @@ def adopt_orphans() -> None:
 
 
 def renounce_privileges() -> None:
-    """Give up all capabilities, for good: no program that is started later gains any."""
+    """Drop all capabilities for good: programs started later gain none."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()

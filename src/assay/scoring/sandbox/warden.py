@@ -1,11 +1,11 @@
-"""A process that waits for programs and starts each in a fresh chain of children; run as a module.
+"""The warden: a process that starts each program in a fresh chain of children; run as a module.
 
-    warden                    waits, clean and warm: an empty environment, the interpreter already loaded
-      outer process           enters new namespaces; the warden tells the kernel who its users are
-        supervisor            process 1 in there: makes the file system, watches, ends it all
-          program             limits, no rights, the text
+    warden                    waits with an empty environment and the interpreter already loaded
+      outer process           enters new namespaces; the warden writes its user mappings
+        supervisor            process 1 in them: creates the file system, supervises, stops everything
+          program             runs the text with limits and without privileges
 
-Without namespaces the outer process is the supervisor. Reads a job a line on stdin, answers on stdout.
+Without namespaces the outer process is the supervisor. Reads one job per line from stdin; replies on stdout.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from assay.scoring.sandbox.supervisor import supervise
 _IS_LINUX = sys.platform == "linux"
 _READ_BYTES = 65536
 _GRACE_S = 10.0
-"""What a supervisor may take beyond a program's own time."""
+"""Extra time of a supervisor beyond the program's own time."""
 
 
 class StartRejected(Exception):
-    """The system does not let a program be started this way."""
+    """The system does not allow a program to be started this way."""
 
 
 def run_job(job: Job, setup: Setup, *, in_namespaces: bool) -> ProgramResult:
-    """Run one program and return when nothing of it is left."""
+    """Run one program and return when all of its processes are gone."""
     home = tempfile.mkdtemp(dir=setup.folder)
     os.chmod(home, 0o777)
     report, report_end = os.pipe()
@@ -73,7 +73,7 @@ def run_job(job: Job, setup: Setup, *, in_namespaces: bool) -> ProgramResult:
 
 def _decode_result(answer: bytes) -> ProgramResult:
     if not answer:
-        return ProgramResult(Status.KILLED, "the process that watched over it was killed or stopped")
+        return ProgramResult(Status.KILLED, "the process that supervised it was killed or stopped")
     reply = msgspec.json.decode(answer, type=Reply)
     if reply.ran is None:
         raise StartRejected(reply.failure)
@@ -121,13 +121,13 @@ def _run_supervised(job: Job, setup: Setup, home: str, *, in_namespaces: bool) -
 
 
 def _add_user_processes(limits: Limits) -> Limits:
-    """Return limits for a program whose processes the kernel counts together with all others of its user."""
+    """Return limits for a program whose processes the kernel counts with all others of its user."""
     user = isolation.NOBODY if isolation.can_be_nobody() else os.getuid()
     return msgspec.structs.replace(limits, processes=limits.processes + count_tasks(user))
 
 
 def _read_all(descriptor: int, seconds: float) -> bytes:
-    """Return what comes until the other end is closed, or nothing if that takes longer."""
+    """Return everything received until the other end closes, or nothing if that takes too long."""
     chunks: list[bytes] = []
     give_up = time.monotonic() + seconds
     while select.select([descriptor], [], [], max(0.0, give_up - time.monotonic()))[0]:
@@ -144,7 +144,7 @@ def _run_trial(setup: Setup, *, in_namespaces: bool) -> Findings:
         try:
             port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
         except PermissionError:
-            # A run that is kept offline gives its programs no sockets: none to reach, nor to try with.
+            # An offline run gives its programs no sockets: none to connect to, none to try.
             port = 1
         program = TRIAL.replace("PORT", str(port)).replace("PID", str(os.getpid()))
         ran = run_job(Job(program), setup, in_namespaces=in_namespaces)
@@ -167,7 +167,7 @@ def _protections(findings: Findings, why_not: str) -> Protections:
 
 
 def _choose_isolation(setup: Setup) -> tuple[bool, Protections]:
-    """Return whether namespaces are used, and what then holds; raises Refused when nothing works."""
+    """Return whether namespaces are used, and the resulting protections; raise Refused if nothing works."""
     why_not = "namespaces were turned off"
     if setup.use_namespaces:
         try:
@@ -190,7 +190,7 @@ def main() -> None:
         system.adopt_orphans()
     for name in setup.preload:
         importlib.import_module(name)
-    # What is loaded by now stays; children need not look through it, and share its memory.
+    # Modules loaded by now stay; children need not scan them and share their memory.
     gc.freeze()
     in_namespaces, protections = _choose_isolation(setup)
     _send(Hello(protections))

@@ -1,4 +1,4 @@
-"""A warden as Assay's process sees it: started, spoken to, and ended."""
+"""A warden process, as Assay's process starts, calls and stops it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assay.scoring.sandbox.limits import Limits
 from assay.scoring.sandbox.protocol import Hello, Job, Reply, Setup
 
 _GRACE_S = 30.0
-"""What a warden may take beyond a program's own time: start, file system, the end of what was left behind."""
+"""Extra time for a warden: start, file system, killing leftovers."""
 _READ_BYTES = 65536
 _SYSTEM = ("/usr/", "/bin/", "/lib/", "/lib64/")
 
@@ -24,7 +24,7 @@ MessageT = TypeVar("MessageT", Hello, Reply)
 
 
 class WardenLost(Exception):
-    """The warden ended, or does not answer."""
+    """The warden ended or does not reply."""
 
 
 class WardenProcess:
@@ -33,7 +33,7 @@ class WardenProcess:
     def __init__(self, limits: Limits, *, preload: tuple[str, ...], use_namespaces: bool) -> None:
         self._patience_s = limits.seconds + _GRACE_S
         self._folder = tempfile.TemporaryDirectory(prefix="assay-sandbox-")
-        # A program that runs as nobody must be able to pass through.
+        # A program that runs as nobody must be able to enter this folder.
         os.chmod(self._folder.name, 0o711)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
         setup = Setup(limits, self._folder.name, tuple(_interpreter_files()), preload, use_namespaces)
@@ -69,7 +69,7 @@ class WardenProcess:
         return self._receive(Reply)
 
     def close(self) -> None:
-        """End it, and whatever it still runs."""
+        """Stop the warden and everything it still runs."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._stderr):
@@ -86,7 +86,7 @@ class WardenProcess:
             selector.register(descriptor, selectors.EVENT_READ)
             while not line.endswith(b"\n"):
                 if not selector.select(max(0.0, give_up - time.monotonic())):
-                    raise WardenLost(f"no answer after {self._patience_s:g} s")
+                    raise WardenLost(f"no reply after {self._patience_s:g} s")
                 chunk = os.read(descriptor, _READ_BYTES)
                 if not chunk:
                     raise WardenLost(self._read_last_error())
@@ -101,18 +101,18 @@ class WardenProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Return a warden's whole environment: where modules are, equal hashes, one thread for numbers."""
+    """Return a warden's whole environment: module paths, a fixed hash seed, one thread for numerics."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     return {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _interpreter_files() -> list[str]:
-    """Return the files and folders of this interpreter and its packages that are not the system's own."""
+    """Return the files and folders of this interpreter and its packages outside the system's folders."""
     prefixes = dict.fromkeys((sys.base_prefix, sys.prefix))
     files = [
         os.path.join(prefix, name) for prefix in prefixes for name in ("bin", "lib", "lib64", "pyvenv.cfg")
     ]
-    # Packages may lie elsewhere, such as in the user's own folder.
+    # Packages may be elsewhere, such as in the user's own folder.
     files += [entry for entry in sys.path if os.path.basename(entry) in {"site-packages", "dist-packages"}]
     shown: list[str] = []
     for path in files:

@@ -1,1 +1,1 @@
-"""Scorers: from the responses of one track to one sample's score. `registry` makes them by name."""
+"""Scorers: turn the responses of one track into a sample's score. `registry` creates them by name."""

@@ -1,6 +1,6 @@
-"""Values over all rows that are no mean of the rows' own: of a task, of its groups, and their mean.
+"""Values over all rows that are not means of row values: for a task, its groups, and their mean.
 
-Of whole lists, by calling a metric; or of counts that are added up as rows come.
+They come from calling a metric over whole lists, or from counts that are added up row by row.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def corpus_metrics(
     rows: Mapping[str, tuple[Any, Any]],
     values: ListValues,
 ) -> list[Metric]:
-    """Return one value of a metric over all rows and over each group; `rows` has prediction and reference of
-    the samples that count, by id.
+    """Return one value of a metric over all rows and over each group.
 
-    The value over all rows is the one that the metric returned for them, unless a later metric failed on some
-    of them. A costly metric is not called again, and has no values over groups.
+    `rows` maps sample ids to the prediction and reference of the samples that count. The value over all rows
+    is the one the metric returned for them, unless a later metric failed on some of them. A costly metric is
+    not called again, so it has no values for groups.
     """
     metric = values.owners[name]
     if is_costly(metric):
@@ -47,7 +47,7 @@ def corpus_metrics(
 def build_count_metrics(
     track: str, name: str, scores: Sequence[Score], parts: Mapping[str, float]
 ) -> list[Metric]:
-    """Return a sum over all rows and over each group; `parts` has those of the samples that count, by id."""
+    """Return a sum over all rows and over each group; `parts` maps sample ids to their parts."""
     made = []
     for group, some in [(None, scores), *_groups(scores).items()]:
         counted = [parts[score.sample_id] for score in some if score.sample_id in parts]
@@ -61,19 +61,19 @@ def build_count_metrics(
 
 
 def lost_metric(track: str, name: str, scores: Sequence[Score], why: str) -> Metric:
-    """Return a metric that has no value over all rows, with the reason."""
+    """Return a metric without a value over all rows, with the reason."""
     made = _assemble_metric(scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0)
     return msgspec.structs.replace(made, why=why)
 
 
 class RunningCorpus:
-    """One value of a track over all rows and over each group, of counts that are added up as rows come.
+    """One value of a track over all rows and over each group, from counts added up row by row.
 
-    Memory does not depend on the number of rows, but on that of groups.
+    Memory grows with the number of groups, not of rows.
     """
 
     def __init__(self, name: str, make: Callable[[], CorpusCounts], scale: float) -> None:
-        """`scale`: what is told is divided by it."""
+        """Create the counters; reported values are divided by `scale`."""
         self.name = name
         self._make = make
         self._scale = scale
@@ -82,7 +82,7 @@ class RunningCorpus:
         self._groups: dict[str, _Part] = {}
 
     def add(self, score: Score, row: tuple[str, Sequence[str]] | None) -> None:
-        """Take a sample: its score, and its prediction and references where it counts."""
+        """Add a sample: its score, and its prediction and references if it counts."""
         self._task = score.task
         parts = [self._whole] if score.group is None else [self._whole, self._group(score.group)]
         counts = None if row is None else self._whole.counts.of(*row)
@@ -91,7 +91,8 @@ class RunningCorpus:
             if counts is not None:
                 part.counts.take(counts)
                 part.n_answered += score.verdict is not Verdict.UNANSWERED
-            # Many small groups have as many rows as all: they keep theirs no longer than the whole.
+            # Many small groups together have as many rows as the whole, so they drop theirs when the whole
+            # does.
             if not self._whole.counts.has_rows and part.counts.has_rows:
                 part.counts.drop_rows()
 
@@ -102,9 +103,9 @@ class RunningCorpus:
         return part
 
     def metrics(self, track: str) -> list[Metric]:
-        """Return the value over all, over each group, and the mean of these; nothing where no row counts.
+        """Return the value over all rows, over each group, and the groups' mean; empty if no row counts.
 
-        Where it raises, the value is missing with the reason: the rows' own values are worth as much without.
+        If the computation raises, the value is missing and has a reason; the rows' own values remain.
         """
         if not self._whole.counts.n:
             return []
@@ -136,17 +137,17 @@ class RunningCorpus:
 
 
 class _Part:
-    """All rows, or those of a group."""
+    """All rows, or the rows of a group."""
 
     def __init__(self, counts: CorpusCounts) -> None:
         self.counts = counts
         self.outcomes = _Outcomes()
         self.n_answered = 0
-        """Rows that count and have an answer; those without one are among the outcomes."""
+        """Rows that count and have an answer; unanswered rows are among the outcomes."""
 
 
 class _Outcomes:
-    """How many samples ended how."""
+    """The number of samples with each verdict."""
 
     def __init__(self) -> None:
         self.n = self.n_unanswered = self.n_truncated = self.n_failed = 0
@@ -234,7 +235,7 @@ def _append_macro(whole: Metric, parts: Sequence[Metric]) -> list[Metric]:
 
 
 def _macro(whole: Metric, parts: Sequence[Metric]) -> Metric:
-    """Return the mean of the groups' values, each counted once."""
+    """Return the mean of the groups' values, with equal weights."""
     values = [part.value for part in parts if part.value is not None]
     mean = math.fsum(values) / len(values) if len(values) == len(parts) else None
     name = f"{whole.metric}{MACRO}"

@@ -1,7 +1,7 @@
-"""Ways of finding an answer in what a model wrote, by name: what a person may choose when answers are scored.
+"""Extractors by name: the ways of finding an answer in a reply that users can choose.
 
-Assay's own rules, a pattern of the person's, and every post-processor that configs name. Knows nothing of
-right answers.
+Assay's own rules, a user's regular expression, and every post-processor that configs can name. Extractors do
+not see the targets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assay.scoring.originals.opencompass.postprocess import find_postprocessor, 
 from assay.scoring.originals.opencompass.postprocess.registry import ALIASES, POSTPROCESSORS
 
 Extractor: TypeAlias = Callable[[str, Sample], Extraction]
-"""Takes a reply and the sample it is about."""
+"""Takes a reply and its sample."""
 
 REGEX, LAST_REGEX = "regex:", "last-regex:"
 AUTO = "auto"
@@ -48,28 +48,28 @@ def _extract_whole(text: str, sample: Sample) -> Extraction:
 
 
 OWN_EXTRACTORS: Mapping[str, tuple[Extractor, str]] = {
-    AUTO: (_auto, "an option, a number or a text, as the right answer is one"),
-    "option": (_option, "the option that the reply names, by its label or its text"),
-    "number": (lambda text, _: extract_number(text), "the number that the reply comes to"),
+    AUTO: (_auto, "an option, a number or a text, depending on the target"),
+    "option": (_option, "the option the reply names, by label or text"),
+    "number": (lambda text, _: extract_number(text), "the final number in the reply"),
     "text": (lambda text, _: extract_text(text), "a short free answer"),
-    "whole": (_extract_whole, "all that the model said, without its reasoning"),
+    "whole": (_extract_whole, "the whole reply, without reasoning"),
 }
-"""Assay's own, each with what it finds."""
+"""Assay's own extractors, with what each finds."""
 
 PATTERNS: Mapping[str, str] = {
     f"{REGEX}PATTERN": "the first match of a regular expression: its first group, or all of it",
     f"{LAST_REGEX}PATTERN": "the last match",
 }
-"""Those that a person writes."""
+"""Extractors written by the user."""
 
 
 def is_postprocessor(name: str) -> bool:
-    """Whether a name is one that configs know."""
+    """Whether a name is a post-processor that configs can name."""
     return name in POSTPROCESSORS or name in ALIASES
 
 
 def find_extractor(name: str) -> Extractor:
-    """Return a way of finding answers by its name; ValueError when there is none of it."""
+    """Return the extractor with this name; ValueError if it does not exist."""
     if name in OWN_EXTRACTORS:
         return OWN_EXTRACTORS[name][0]
     for prefix in (REGEX, LAST_REGEX):
@@ -79,7 +79,8 @@ def find_extractor(name: str) -> Extractor:
         return _make_postprocessor_extractor(name)
     known = (*OWN_EXTRACTORS, *PATTERNS, *POSTPROCESSORS)
     raise ValueError(
-        f"there is no extractor {name!r}{suggest_name(name, (*known, *ALIASES))}; expected one of {listing(known)}"
+        f"unknown extractor {name!r}{suggest_name(name, (*known, *ALIASES))}; "
+        f"expected one of {listing(known)}"
     )
 
 
@@ -87,9 +88,9 @@ def _make_pattern_extractor(pattern: str, prefix: str) -> Extractor:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"the pattern {pattern!r} is no regular expression: {error}") from error
+        raise ValueError(f"the pattern {pattern!r} is not a valid regular expression: {error}") from error
     if not pattern:
-        raise ValueError(f"no pattern follows {prefix!r}")
+        raise ValueError(f"{prefix!r} needs a pattern after it")
     is_last = prefix == LAST_REGEX
     rule = prefix + pattern
 
@@ -101,7 +102,7 @@ def _make_pattern_extractor(pattern: str, prefix: str) -> Extractor:
         found = next(iter(deque(matches, maxlen=1)), None) if is_last else next(matches, None)
         if found is None:
             return Extraction()
-        # The first group that takes part in the match: of `A: (\d)|B: (\d)` one does.
+        # The first group that takes part in the match: with `A: (\d)|B: (\d)` only one does.
         group = next((n for n in range(1, compiled.groups + 1) if found[n] is not None), 0)
         answer = found[group].strip()
         return Extraction(answer or None, rule, found.span(group))
@@ -123,7 +124,7 @@ def _make_postprocessor_extractor(name: str) -> Extractor:
 
 
 def find_span(answer: str | None, text: str) -> tuple[int, int] | None:
-    """Return where an answer stands; None when it was rewritten, or stands more than once."""
+    """Return the span of an answer; None if it was rewritten or occurs more than once."""
     if not answer or text.count(answer) != 1:
         return None
     start = text.index(answer)

@@ -1,4 +1,4 @@
-"""Answers that a model wrote as text: the option it chose, or a free answer."""
+"""Scorers of generated text: the chosen option, or a free answer."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from assay.scoring.scorers.response_outcomes import (
 )
 
 RepeatRule: TypeAlias = Literal["", "mean"]
-"""What becomes of several replies to one question where most of them do not decide."""
+"""How several replies to one question are combined, instead of a majority vote."""
 VOTE = "vote"
-"""The rule of an answer that most samples of one question agree on."""
+"""The rule of an answer found by majority vote over several samples."""
 
 
 def _vote(found: Sequence[Extraction]) -> Extraction:
-    """Return the answer of most samples, the first of equals; a sample without an answer has no vote."""
+    """Return the most frequent answer, the first on a tie; a sample without an answer has no vote."""
     if len(found) == 1:
         return found[0]
     votes = Counter(one.answer for one in found if one.answer is not None)
@@ -48,7 +48,7 @@ def _vote(found: Sequence[Extraction]) -> Extraction:
 
 
 def _average_scores(scores: Sequence[Score]) -> Score:
-    """Return the mean over several replies, with the answer of the first; a reply without one is wrong."""
+    """Return the mean over several replies, with the first one's answer; a reply without one is wrong."""
     first = next((one for one in scores if one.answer is not None), scores[0])
     if first.verdict in (Verdict.UNGRADED, Verdict.UNANSWERED, Verdict.FAILED):
         return first
@@ -59,13 +59,13 @@ def _average_scores(scores: Sequence[Score]) -> Score:
 
 
 class GeneratedOption:
-    """The option found in the reply; a reply without one is UNANSWERED. Of several replies, most decide.
+    """Scores the option found in the reply; a reply without one is UNANSWERED.
 
-    With `several` as `mean`, the score is the mean over the replies. Where several options are right, any of
-    them is. With `several_right`, a reply may name several: as `exact` exactly those, as `any` no wrong one.
-
-    With `faithful`, the original's inference, which gives every reply an option, even an empty one. With
-    `extract`, a named extractor: what it finds is an option's label or its text, or no answer.
+    Several replies are decided by majority vote, or averaged with `several="mean"`. If several options are
+    right, any of them counts. With `several_right`, a reply may name several: `exact` requires exactly the
+    right ones, `any` allows no wrong one. `faithful` uses the original's inference, which finds an option in
+    every reply, even an empty one. `extract` names an extractor: its result is an option's label or text, or
+    no answer.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class GeneratedOption:
 
 
 def _match_option(found: Extraction, sample: Sample) -> Extraction:
-    """Return what was found as the label of the option that it names; no answer where it names none."""
+    """Return the extraction with the label of the option it names; without an answer if it names none."""
     if found.answer is None or found.answer in sample.labels:
         return found
     said = normalize(found.answer)
@@ -150,12 +150,12 @@ def _match_option(found: Extraction, sample: Sample) -> Extraction:
 
 
 class GeneratedAnswer:
-    """A free answer against the acceptable ones.
+    """Scores a free answer against the acceptable ones.
 
-    `match` says what decides (grading.py): that the reply states a right answer, that what it announces
-    equals one, that it contains one, or the words shared with one; the other values are reported beside it.
-    With `faithful`, the raw reply must be a target to the letter. With `extract`, a named extractor finds the
-    answer, which is compared in the same ways.
+    `match` selects what decides (see grading.py): the reply states a target, its announced answer equals one,
+    it contains one, or the words it shares with one. The other values are reported in addition. With
+    `faithful`, the raw reply must equal a target exactly. `extract` names an extractor whose result is
+    compared in the same ways.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class GeneratedAnswer:
         self.track = track
         self.faithful = faithful
         self._several = several
-        # What `auto` finds is what a run of a table finds: there is nothing to extract beforehand.
+        # `auto` finds the same as a plain run on a table: nothing is extracted beforehand.
         self._extract = find_extractor(extract) if extract and extract != AUTO else None
         self._grader = AnswerGrader(match)
         self.gives = self._grader.metrics
@@ -188,7 +188,7 @@ class GeneratedAnswer:
         return self._scored(sample, answers, outputs[0])
 
     def finish(self) -> Evaluation:
-        """List `exact` and `contains` beside what decides, where texts were compared."""
+        """Report `exact` and `contains` in addition to the deciding value, if texts were compared."""
         self._grader.close()
         listed = [name for name in self.gives if name in (ACCURACY, "exact", "contains", self.gives[0])]
         named = {(task, self.track, name) for task in self._build_graded for name in listed}
@@ -230,6 +230,6 @@ def _targets(sample: Sample) -> str | None:
 
 
 def find_question(answers: Sequence[AnsweredRequest]) -> str:
-    """Return the question that a reply was given to."""
+    """Return the question that the reply answers."""
     ask = answers[0].request.ask if answers else None
     return extract_question(ask.prompt) if isinstance(ask, Generate) else ""

@@ -1,7 +1,7 @@
-"""What a free answer is worth: as stated, as an exact match, as contained in the reply, by shared words.
+"""Grading of free answers: stated, exact match, contained in the reply, or shared words.
 
-One of the four decides, the others are reported beside it. Which reader looks for the answer follows from the
-right answers: numbers, yes and no, formulas, short texts, long texts.
+One of the four decides; the others are reported in addition. The targets select the reader that looks for the
+answer: numbers, yes and no, formulas, short texts, long texts.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ Match: TypeAlias = Literal["stated", "exact", "contains", "f1"]
 """What decides whether a free answer is right."""
 MATCHES: tuple[str, ...] = get_args(Match)
 ReaderName: TypeAlias = Literal["number", "yes_no", "formula", "stated", "exact"]
-"""Which reader looks for an answer under `stated`."""
+"""Which reader looks for an answer with `stated`."""
 
 _LONG_WORDS = 12
-"""Words from which on a right answer is a text of its own, in which no phrase can be looked for."""
+"""A target with at least this many words is a long text; it is not searched as a phrase."""
 _QUESTION_LINE = re.compile(r"[^\n]*[?？؟][^\n]*")
 _ANSWER_CUE = re.compile(r"(?:answer|답|答|réponse|respuesta|antwort|ответ)\s*[:：]?\s*$", re.IGNORECASE)
 _LONGEST_QUESTION = 600
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")
 _MISREADS = frozenset({"first_line"})
-"""Rules that give the beginning of a reply which states nothing."""
+"""Rules that return the beginning of a reply that states nothing."""
 
 
 class GradedAnswer(NamedTuple):
-    """An answer and its worth."""
+    """An answer and its value."""
 
     found: Extraction
     value: float
     also: dict[str, float]
-    """Its worth by the other ways of matching."""
+    """Its values by the other ways of matching."""
 
 
 def choose_reader(targets: Sequence[str]) -> ReaderName:
@@ -62,7 +62,7 @@ def _is_short(target: str) -> bool:
 
 
 def extract_question(prompt: Prompt) -> str:
-    """Return the question at the end of a prompt: its last line with a question mark, else its last two."""
+    """Return the question in a prompt: its last line with a question mark, else its last two lines."""
     user = (
         prompt
         if isinstance(prompt, str)
@@ -71,7 +71,7 @@ def extract_question(prompt: Prompt) -> str:
     text = _ANSWER_CUE.sub("", user[-4 * _LONGEST_QUESTION :].rstrip()).rstrip()
     lines = [line for line in text.split("\n") if line.strip()]
     asking = [line for line in lines[-8:] if _QUESTION_LINE.fullmatch(line)]
-    # Where nothing asks, an instruction may be followed by what it is about.
+    # Without a question mark, an instruction may be followed by the text it is about.
     line = asking[-1].strip() if asking else " ".join(line.strip() for line in lines[-2:])
     if len(line) > _LONGEST_QUESTION:
         line = "".join(_SENTENCE.split(line)[-2:])[-_LONGEST_QUESTION:]
@@ -79,7 +79,7 @@ def extract_question(prompt: Prompt) -> str:
 
 
 class AnswerGrader:
-    """Grades free answers. `close` ends what compares formulas."""
+    """Grades free answers. `close` stops the formula comparison."""
 
     def __init__(self, match: Match = "stated") -> None:
         if match not in MATCHES:
@@ -89,15 +89,15 @@ class AnswerGrader:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return the names of the values, the deciding one first; what is stated is called accuracy."""
+        """Return the names of the values, the deciding one first; `stated` is called accuracy."""
         return (name_metric(self._match), *(name_metric(one) for one in MATCHES if one != self._match))
 
     def close(self) -> None:
-        """End what compares formulas."""
+        """Stop the formula comparison."""
         self.formulas.close()
 
     def grade(self, text: str, targets: Sequence[str], question: str = "") -> GradedAnswer:
-        """Return what a reply is worth."""
+        """Return the grade of a reply."""
         reader = choose_reader(targets)
         if reader == "number" and self._match in ("stated", "exact"):
             return _grade_number(extract_number(text), targets)
@@ -106,7 +106,7 @@ class AnswerGrader:
         return self._grade_text(text, targets, question, reader, found, is_exact, text[start:end])
 
     def compared(self, found: Extraction, text: str, targets: Sequence[str]) -> GradedAnswer:
-        """Return what an answer is worth that a named extractor found."""
+        """Return the grade of an answer found by a named extractor."""
         if are_numbers(targets):
             return _grade_number(found, targets)
         start, end = find_searchable_part(text) or (0, len(text))
@@ -164,17 +164,8 @@ class AnswerGrader:
 
 
 def name_metric(match: str) -> str:
-    """Return the name of the metric of a way of matching."""
+    """Return the metric name of a way of matching."""
     return "accuracy" if match == "stated" else match
-
-
-def is_right_answer(text: str, targets: Sequence[str], question: str = "") -> bool:
-    """Whether a reply states one of the right answers."""
-    grader = AnswerGrader()
-    try:
-        return grader.grade(text, targets, question).value == 1.0
-    finally:
-        grader.close()
 
 
 def _grade_number(found: Extraction, targets: Sequence[str]) -> GradedAnswer:
@@ -183,7 +174,7 @@ def _grade_number(found: Extraction, targets: Sequence[str]) -> GradedAnswer:
 
 
 def _find_stated_number(text: str, targets: Sequence[str]) -> Extraction | None:
-    """Return the number of a reply where one of several right answers is it; not merely its last number."""
+    """Return the stated number if it equals one of several targets; the last number is not enough."""
     numbers = [target for target in targets if are_numbers([target])]
     if not numbers:
         return None
@@ -193,7 +184,7 @@ def _find_stated_number(text: str, targets: Sequence[str]) -> Extraction | None:
 
 
 def _match_exactly(text: str, start: int, end: int, targets: Sequence[str]) -> tuple[Extraction, bool]:
-    """Return the phrase that a reply announces, its first line, or the whole reply where that is right."""
+    """Return the announced phrase, the first line, or the whole reply if that is right."""
     found = extract_text(text)
     reply, wanted = text[start:end], {normalize(target) for target in targets}
     if found.answer is None:
@@ -206,7 +197,7 @@ def _match_exactly(text: str, start: int, end: int, targets: Sequence[str]) -> t
 
 
 def _other_answer(text: str, found: Extraction) -> Extraction:
-    """Return what a reply says that states no right answer; nothing where it refuses to answer."""
+    """Return the answer of a reply that states no target; nothing if it declines to answer."""
     if found.rule in _MISREADS and REFUSAL.search(text):
         return Extraction(None, "refusal")
     return found
@@ -224,9 +215,9 @@ def _values(found: Extraction, is_exact: bool, reply: str, targets: Sequence[str
 
 
 def token_f1(answer: str, target: str) -> float:
-    """Return the harmonic mean of precision and recall over words, counted with repeats (as SQuAD does).
+    """Return the F1 of words, counted with repeats (as SQuAD does).
 
-    Two texts without any word are equal: 1.
+    Two texts without words are equal: 1.
     """
     given, wanted = words(answer), words(target)
     if not given or not wanted:

@@ -1,4 +1,4 @@
-"""Options ranked by how likely the model finds their text."""
+"""Scorers that rank options by the likelihood of their text, and perplexity of texts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _difference(total: float | None, unconditional: float | None) -> float | Non
 
 
 def option_values(options: Sequence[OptionNumbers], score_by: str) -> list[float] | None:
-    """Return every option's value under a normalisation; None when one of them has none.
+    """Return every option's value under a normalization; None if one of them has none.
 
     An empty text has no length to divide by, and pmi needs the unconditional likelihoods.
     """
@@ -54,11 +54,11 @@ def option_values(options: Sequence[OptionNumbers], score_by: str) -> list[float
 
 
 class OptionLikelihood:
-    """The most likely option wins, under one of five normalisations; the others are reported beside it.
+    """The most likely option wins, under one of five normalizations; the others are reported in addition.
 
-    sum: log P(option | question). per_token, per_char, per_byte: the sum divided by that length.
-    pmi: the sum less log P(option) without the question. Where several options are right, any of them is;
-    `several_right` says so in the metric's name.
+    sum: log P(option | question). per_token, per_char, per_byte: the sum divided by that length. pmi: the sum
+    minus log P(option) without the question. If several options are right, any of them counts; with
+    `several_right` the metric's name says so.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class OptionLikelihood:
             chosen = option_values(options, self.score_by)
             if chosen is None:
                 raise Unscorable(
-                    f"{self.score_by} cannot be computed: an option has an empty text or no number"
+                    f"{self.score_by} cannot be computed: an option has an empty text or no likelihood"
                 )
         except Unscorable as error:
             metric = self.gives[0]
@@ -105,7 +105,7 @@ class OptionLikelihood:
         except Unscorable:
             if self.score_by == "pmi":
                 raise
-            unconditional = {}  # the deciding numbers are there; only pmi is left out
+            unconditional = {}  # the deciding values exist; only pmi is omitted
         return _numbers(sample, collect_outcomes(answers, "option", Likelihood), unconditional)
 
 
@@ -148,11 +148,11 @@ def _compute_accuracies(
 
 
 class WholeTextLikelihood:
-    """The option whose whole text has the lowest mean negative log-likelihood.
+    """The option whose whole text has the lowest mean negative log-likelihood wins.
 
-    The mean is over the scored tokens. `faithful` divides by all tokens of the text, the unscored first one
-    included, as OpenCompass's own models do. `normalised` compares how much the mean of the option's own part
-    differs from the mean of the same part after a text that says nothing of the question.
+    The mean is over the scored tokens. `faithful` divides by all tokens of the text, including the unscored
+    first one, as OpenCompass's own models do. `normalised` compares how much the mean of the option's own
+    part differs from the mean of the same part after a neutral text.
     """
 
     gives = (ACCURACY,)
@@ -195,7 +195,7 @@ def _build_ranked_score(
     also: dict[str, float],
     metric: str = ACCURACY,
 ) -> Score:
-    """Return the score when the option with the highest value is the answer."""
+    """Return the score with the highest-valued option as the answer."""
     best = find_best(values)
     return build_score(
         track,
@@ -217,10 +217,10 @@ PERPLEXITY = "perplexity_token"
 
 
 class TextLikelihood:
-    """Perplexity over tokens, words and bytes, and bits per byte.
+    """Perplexity per token, word and byte, and bits per byte.
 
-    A score carries the text's part of each ratio: over a corpus they are exp(sum / sum), not means of the
-    texts' own perplexities.
+    A score contains the text's part of each ratio: over a corpus they are exp(sum / sum), not means of the
+    texts' perplexities.
     """
 
     gives = (PERPLEXITY, "perplexity_word", "perplexity_byte", "bits_per_byte")

@@ -1,6 +1,6 @@
-"""Calling metrics over whole lists: what they say of all rows and of each, and what they cannot say.
+"""Calls metrics over whole lists and collects their values, row values and failures.
 
-Knows metrics as things to be called with two lists, and neither samples nor runs.
+A metric is anything that can be called with two lists; this module knows neither samples nor runs.
 """
 
 from __future__ import annotations
@@ -22,43 +22,45 @@ from assay.scoring.metrics.list_metric import get_unit
 
 _N_RESAMPLES = 200
 _MAX_RESAMPLED = 50_000
-"""Rows that resampling may score in all; beyond, a value has no interval."""
+"""The maximum number of rows that resampling may score in total; above it, a value has no interval."""
 _MAX_RESAMPLING_S = 60.0
-"""Seconds that resampling may take, judged by its first draw: a metric may ask a service about each row."""
+"""The maximum seconds of resampling, estimated from its first draw: a metric may call a service for each row.
+"""
 
 PlacedT = TypeVar("PlacedT")
 
 
 class ListValues(NamedTuple):
-    """What metrics said."""
+    """The results of all metrics."""
 
     per_row: dict[str, list[float | None]]
-    """For each name, the value of each row, None where there is trouble. A metric may have none for rows."""
+    """For each name, the value of each row, None for a row with a problem. Some metrics have no row values.
+    """
     whole: dict[str, float]
     intervals: dict[str, tuple[float, float]]
-    """For each name whose metric knows it itself: the 95 % interval of the value over all rows."""
+    """For each name whose metric computes it: the 95 % interval of the value over all rows."""
     ratios: dict[str, list[Ratio | None]]
-    """For each name that divides a sum over the rows by another: the rows' parts of both."""
+    """For each name that is a ratio of two sums over the rows: the rows' parts of both."""
     counts: dict[str, list[float | None]]
-    """For each name that is a sum over the rows: the rows' parts of it."""
+    """For each name that is a sum over the rows: the rows' parts."""
     owners: dict[str, Any]
     """The metric that each name comes from."""
     lower_is_better: frozenset[str]
     off_scale: frozenset[str]
-    """Names of metrics that are no shares."""
+    """Names of metrics that are not shares."""
     troubles: dict[int, str]
     """Rows that a metric could not judge, and why."""
     replies: dict[int, tuple[JudgeReply, ...]]
-    """What a judge said of rows, for all metrics that asked one."""
+    """The judge's replies about rows, for all metrics that use one."""
     details: dict[int, tuple[dict[str, Any], ...]]
-    """What an evaluator said of rows, by its own names."""
+    """Row details from evaluators, by their own names."""
     lost: dict[str, str]
-    """Names of metrics that have no value over all rows, and why: they raised, or returned nan."""
+    """Names of metrics without a value over all rows, and why: they raised, or returned nan."""
     deciding: str | None
-    """The first metric that was called, whatever became of it; None where there is none."""
+    """The first metric that was called, even if it failed; None if there is none."""
 
     def is_mean(self, name: str) -> bool:
-        """Whether a metric is the mean of what it says of the rows."""
+        """Whether a metric is the mean of its row values."""
         if name in getattr(self.owners[name], "corpus_values", ()):
             return False
         known = [one for one in self.per_row.get(name, ()) if one is not None]
@@ -75,8 +77,8 @@ def evaluate_metrics(
 ) -> ListValues:
     """Call metrics over lists; a row on which one raises is found and left out.
 
-    `wanted`: the names to say something of, in their order; none: all. What becomes of a metric that has none
-    of them is of no interest.
+    `wanted` lists the names to report, in order; None means all. A metric without any of them is ignored,
+    even if it fails.
     """
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
@@ -97,7 +99,7 @@ def evaluate_metrics(
         try:
             found, fresh = _call_over_rows(metric, predictions, references, kept)
         except AssayError as error:
-            # Which names it has is not known: it may have one that is wanted.
+            # Its names are unknown: one of them may be wanted.
             put_off.append(error)
             lost[_metric_name(metric)] = str(error)
             deciding = deciding or _metric_name(metric)
@@ -109,7 +111,7 @@ def evaluate_metrics(
         troubles |= fresh
         kept = [at for at in kept if at not in fresh]
         troubles |= _find_unjudged_rows(metric, kept)
-        # Taken before the metric is called again, for rows by themselves.
+        # Copied before the metric is called again with single rows.
         replies |= _collect_replies(metric, kept, replies)
         said = getattr(metric, "last_details", ())
         details |= dict(zip(kept, said, strict=True)) if len(said) == len(kept) else {}
@@ -137,7 +139,7 @@ def evaluate_metrics(
     if put_off and not whole and not wanted:
         raise put_off[0]
     if lacking := [name for name in wanted if name not in whole and predictions]:
-        # What was asked for by name is no fault of the dataset where it cannot be had.
+        # A metric requested by name that cannot be computed is not the dataset's fault.
         raise UsageError(put_off[0].problems) if put_off else _no_such_metric(lacking[0], metrics)
     return ListValues(
         _order_names(per_row, wanted),
@@ -159,13 +161,13 @@ def evaluate_metrics(
 def _call_over_rows(
     metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
 ) -> tuple[dict[str, float], dict[int, str]]:
-    """Return what a metric says of all rows that it can take, and why not of the others."""
+    """Return a metric's values over all rows it accepts, and why it rejects the others."""
     try:
         return _call_metric(metric, predictions, references, kept), {}
     except Exception as error:
         fresh = _raising_rows(metric, predictions, references, kept)
         if not fresh or len(fresh) == len(kept):
-            # No row's own fault: it would say the same of any.
+            # Not caused by a row: it would fail on any.
             raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
         try:
             return _call_metric(
@@ -186,7 +188,7 @@ def _order_names(found: dict[str, PlacedT], wanted: Sequence[str]) -> dict[str, 
 
 
 def _place_values(values: Sequence[PlacedT | None], kept: Sequence[int], n: int) -> list[PlacedT | None]:
-    """Return the values of some rows at these rows' places among all, None elsewhere."""
+    """Return the values of some rows at their positions among all rows, None elsewhere."""
     by_row = dict(zip(kept, values, strict=True))
     return [by_row.get(at) for at in range(n)]
 
@@ -194,12 +196,12 @@ def _place_values(values: Sequence[PlacedT | None], kept: Sequence[int], n: int)
 def _find_missing_numbers(
     metric: Any, name: str, kept: Sequence[int], values: Sequence[float | None]
 ) -> dict[int, str]:
-    why = f"the metric {_get_label(metric)} gives no number for {name}"
+    why = f"the metric {_get_label(metric)} returned no number for {name}"
     return {at: why for at in kept if values[at] is None}
 
 
 def _find_unjudged_rows(metric: Any, kept: Sequence[int]) -> dict[int, str]:
-    """Return the rows on which a judge gave no verdict: that is no answer's fault, so it is not scored."""
+    """Return the rows without a verdict from the judge; they are not scored as wrong answers."""
     verdicts = getattr(metric, "last_verdicts", ())
     if len(verdicts) != len(kept):
         return {}
@@ -213,13 +215,13 @@ def _find_unjudged_rows(metric: Any, kept: Sequence[int]) -> dict[int, str]:
 def _collect_replies(
     metric: Any, kept: Sequence[int], before: Mapping[int, tuple[JudgeReply, ...]]
 ) -> dict[int, tuple[JudgeReply, ...]]:
-    """Return what a judge said of rows, behind what it said of them for other metrics."""
+    """Return the judge's replies about rows, appended to those for other metrics."""
     said = zip(kept, last_replies(metric, len(kept)), strict=True)
     return {at: (*before.get(at, ()), *replies) for at, replies in said}
 
 
 class _NoNumbers(Exception):
-    """A metric returned something else than names and numbers."""
+    """A metric returned something other than names and numbers."""
 
 
 def _call_metric(
@@ -242,10 +244,10 @@ def _row_values(
     kept: Sequence[int],
     found: Sequence[str],
 ) -> dict[str, list[float | None]]:
-    """Return the rows' own values: those that the metric kept, else what a metric of Assay's says of each.
+    """Return the row values: those the metric stored, else those of one of Assay's own metrics.
 
-    An author's metric is never called with single rows to get them: the original calls it with all rows, and
-    it may have no value for one, as a correlation.
+    An author's metric is never called with single rows: the original calls it with all rows, and it may have
+    no value for one row, like a correlation.
     """
     lists = dict(getattr(metric, "last_score_lists", None) or {})
     made: dict[str, list[float | None]] = {}
@@ -253,7 +255,7 @@ def _row_values(
         given = lists.get(name)
         if given is not None and len(given) == len(kept):
             made[name] = [_number(one) for one in given]
-    # What is a sum over the rows is nothing that a row has.
+    # A sum over the rows is not a row value.
     missing = [name for name in found if name not in made and name not in getattr(metric, "last_counts", ())]
     if missing and getattr(metric, "scores_single_rows", False):
         try:
@@ -269,7 +271,7 @@ def _row_values(
 
 
 def is_costly(metric: Any) -> bool:
-    """Whether a metric is to be called once over all rows, and not again for rows alone or an interval."""
+    """Whether a metric is called only once over all rows, never for single rows or an interval."""
     return bool(getattr(metric, "is_costly", False))
 
 
@@ -279,7 +281,7 @@ def _metric_name(metric: Any) -> str:
 
 
 def _get_label(metric: Any) -> str:
-    """Return what the author calls a metric: its own label, else its class."""
+    """Return the author's name of a metric: its own label, else its class."""
     return str(getattr(metric, "label", type(metric).__name__))
 
 
@@ -291,7 +293,7 @@ def _raising_rows(
         try:
             _call_metric(metric, predictions, references, [at])
         except Exception as error:  # noqa: BLE001 (told as that row's trouble)
-            # It was given one row, which a message of its own calls the first.
+            # It received one row, which its own message calls the first.
             place = _find_raising_line(metric, error)
             where = f" ({place})" if place is not None and place.line else ""
             troubles[at] = _describe_error(metric, error).replace(", row 1:", ":") + where
@@ -308,14 +310,14 @@ def _metric_problem(metric: Any, error: Exception) -> PlanError:
         Problem(
             "SCORE-003",
             _describe_error(metric, error),
-            "correct the metric or its references, and run again: answers of the model are kept",
+            "correct the metric or its references, and run again: the model's answers are kept",
             _find_raising_line(metric, error),
         )
     )
 
 
 def _find_raising_line(metric: Any, error: Exception) -> Origin | None:
-    """Return the line of the metric's own file that raised."""
+    """Return the line in the metric's own file that raised."""
     file = getattr(metric, "file", None)
     if file is None:
         file = getattr(sys.modules.get(type(metric).__module__), "__file__", None)
@@ -326,12 +328,12 @@ def _find_raising_line(metric: Any, error: Exception) -> Origin | None:
 def whole_value(
     metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
 ) -> float | None:
-    """Return a metric over some rows; None where it has no value, as a correlation over equal rows."""
+    """Return a metric over some rows; None if it has no value, like a correlation over equal rows."""
     if not predictions:
         return None
     try:
         with warnings.catch_warnings():
-            # The call over all rows has let them out once; parts and resamples have nothing to add.
+            # Warnings were already shown during the call over all rows.
             warnings.simplefilter("ignore")
             value = _number(_call_metric(metric, predictions, references, range(len(predictions))).get(name))
     except Exception:  # noqa: BLE001 (these rows were taken before, among others)
@@ -340,7 +342,7 @@ def whole_value(
 
 
 def own_interval(metric: Any, name: str) -> tuple[float, float] | None:
-    """Return the 95 % interval that a metric's latest call knew itself; None for none."""
+    """Return the 95 % interval that the latest call computed itself; None if it has none."""
     known = getattr(metric, "last_intervals", {}).get(name)
     if known is None:
         return None
@@ -351,7 +353,7 @@ def own_interval(metric: Any, name: str) -> tuple[float, float] | None:
 def resample_interval(
     metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
 ) -> tuple[float | None, float | None]:
-    """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
+    """Return a 95 % interval from rows drawn with replacement; None if that would take too long."""
     n = len(predictions)
     if n < 2 or n * _N_RESAMPLES > _MAX_RESAMPLED or is_costly(metric):
         return None, None

@@ -1,4 +1,4 @@
-"""Options ranked by the probability of their label as the next token."""
+"""Scorer that ranks options by the probability of their label as the next token."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ UNDECIDED = "label_probability: undecided, as the server did not tell every labe
 
 
 class LabelProbability:
-    """The most probable label wins. The mass that fell on any label is kept: a small one means that the
-    model wanted to say something else.
+    """The most probable label wins.
 
-    Where a server told its likeliest tokens alone, a label may have an upper bound instead of a probability.
-    Then the sample is scored if the same label wins whatever lies below the bounds, and else unanswered.
-
-    Beside accuracy, where all probabilities are known: `prob_gold`, the normalised probability of the right
-    labels, and `brier`, the sum over labels of (p - y)^2 with y shared evenly between right labels (0 is
-    best, 2 is worst). Where several options are right, any of them is; `several_right` says so in the
-    metric's name.
+    `mass` is the total probability of all labels: a small mass means that the model would have written
+    something else. If a server returns only its most likely tokens, a label may have an upper bound instead
+    of a probability. The sample is then scored only if the same label wins for any values below the bounds;
+    otherwise it is unanswered. If all probabilities are known, two more values are reported: `prob_gold`, the
+    normalized probability of the right labels, and `brier`, the sum over labels of (p - y)^2, with y split
+    evenly between right labels (0 is best, 2 is worst). If several options are right, any of them counts;
+    with `several_right` the metric's name says so.
     """
 
     def __init__(self, track: str = "prob", several_right: Literal["any"] | None = None) -> None:
@@ -44,7 +43,7 @@ class LabelProbability:
         self.gives = (SEVERAL_METRICS[several_right], "prob_gold", "brier", MASS)
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
-        """Return the sample's score. Nothing on any label is no answer, and an open contest is none."""
+        """Return the sample's score. Zero mass or an undecided winner is unanswered."""
         try:
             outcome = self._outcome(sample, answers)
         except Unscorable as error:
@@ -95,7 +94,7 @@ class LabelProbability:
 
 
 def _compute_upper_bounds(outcome: LabelProbs) -> Sequence[float | None]:
-    """Return the greatest share that each label may have; None where its share is known."""
+    """Return the upper bound of each label's share; None if the share is known."""
     if not outcome.at_most:
         return [None] * len(outcome.probs)
     others = [math.fsum(outcome.probs) - prob for prob in outcome.probs]

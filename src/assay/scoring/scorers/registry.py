@@ -1,4 +1,4 @@
-"""Scorers by name, as dialects name them."""
+"""Scorers by the names that dialects use."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SCORERS: dict[str, str] = {
     "row_metrics": "assay.scoring.originals.ultraeval.row_metrics:make_row_metrics",
     "task_results": "assay.scoring.originals.leap.task_results:TaskResults",
 }
-"""Every scorer that a dialect may name, as `module:name`. Modules are imported when needed, so that a
-run on a table does not wait for metric libraries, the sandbox or the judges."""
+"""Every scorer that a dialect may name, as `module:name`. Modules are imported when needed, so that a run on
+a table does not load metric libraries, the sandbox or the judges."""
 
 
 def _import_scorer(name: str) -> Callable[..., Scorer | CorpusScorer]:
@@ -37,14 +37,14 @@ def _import_scorer(name: str) -> Callable[..., Scorer | CorpusScorer]:
 
 
 def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
-    """Return the scorer that a spec names; PlanError when the name or an argument is unknown."""
+    """Return the scorer that a spec names; PlanError if the name or an argument is unknown."""
     if spec.name not in SCORERS:
         raise PlanError(
             Problem(
                 "SCORE-001",
-                f"there is no scorer {spec.name!r}{suggest_name(spec.name, SCORERS)}; "
+                f"unknown scorer {spec.name!r}{suggest_name(spec.name, SCORERS)}; "
                 f"expected one of {listing(SCORERS)}",
-                "name one of these scorers",
+                "use one of these scorers",
             )
         )
     make = _import_scorer(spec.name)
@@ -59,7 +59,7 @@ def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
                     "remove the argument or correct its name",
                 )
             )
-    # A scorer may be given another one, by name.
+    # A scorer may take another scorer, by name.
     args = {
         name: make_scorer(value) if isinstance(value, ComponentSpec) else value
         for name, value in spec.args.items()
@@ -74,17 +74,17 @@ def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
 
 @runtime_checkable
 class DeclaresMetrics(Protocol):
-    """A scorer that says beforehand which metrics it gives."""
+    """A scorer that declares its metrics."""
 
     gives: tuple[str, ...]
-    """The metrics; the first is what it is judged by. Some may be missing where a model tells too little."""
+    """The metrics, the deciding one first. Some may be missing if a model returns too little."""
 
 
 AnswerKind = Literal["option", "number", "text"]
 
 
 def classify_sample(sample: Sample) -> AnswerKind:
-    """Return what kind of answer is looked for in replies to a sample."""
+    """Return the kind of answer that is looked for in replies to a sample."""
     from assay.scoring.normalize import are_numbers
 
     if sample.choices:
@@ -95,7 +95,7 @@ def classify_sample(sample: Sample) -> AnswerKind:
 def explain_output(
     text: str, sample: Sample, kind: AnswerKind | None = None, question: str = ""
 ) -> tuple[Attempt, ...]:
-    """Return every extraction rule tried on a reply, in order, with what each would answer."""
+    """Return every extraction rule tried on a reply, in order, with its result."""
     from assay.scoring.extract import extract_number, extract_option
     from assay.scoring.extract.option_sets import extract_options
 
@@ -109,7 +109,7 @@ def explain_output(
 
 
 def _explain_text(text: str, targets: Sequence[str], question: str) -> tuple[Attempt, ...]:
-    """Return the rules of the reader that looks for such right answers, and those of an exact match."""
+    """Return the rules of the reader for such targets, and those of an exact match."""
     from assay.scoring.extract import extract_text
     from assay.scoring.extract.formulas import extract_formula, plain_text
     from assay.scoring.extract.polarity import extract_polarity

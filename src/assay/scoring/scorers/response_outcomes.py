@@ -1,4 +1,4 @@
-"""Taking outcomes out of responses, telling failures apart, and naming the option that leads."""
+"""Outcomes of responses: reading them, separating failures, and choosing the leading option."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from assay.core.task import AnsweredRequest
 ACCURACY = "accuracy"
 
 SeveralRight: TypeAlias = Literal["exact", "any"]
-"""Where several options are right: an answer must name exactly those, or any one of them."""
+"""If several options are right: an answer must name exactly those, or any one of them."""
 SEVERAL_METRICS: dict[str | None, str] = {None: ACCURACY, "exact": "exact_set", "any": "any_right"}
-"""The metric of each way; None: of a table in which each row has one right option."""
+"""The metric name of each way; None is a table in which each row has one right option."""
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
 
 class Unscorable(Exception):
-    """Why a sample has no score; becomes a FAILED score, never a wrong answer."""
+    """Why a sample has no score. It becomes a FAILED score, never a wrong answer."""
 
 
 def collect_outcomes(
     answers: Sequence[AnsweredRequest], role: str, kind: type[OutcomeT]
 ) -> dict[int, OutcomeT]:
-    """Return the outcomes of one role by index; raise Unscorable when one failed or is of another kind."""
+    """Return the outcomes of one role by index; raise Unscorable if one failed or is of another kind."""
     found: dict[int, OutcomeT] = {}
     for request, response in answers:
         if request.role != role:
@@ -43,11 +43,11 @@ def collect_outcomes(
 
 
 def collect_outputs(answers: Sequence[AnsweredRequest]) -> list[Output]:
-    """Return all texts that the model wrote, repeats in order; raise Unscorable when there is none."""
+    """Return all texts that the model wrote, repeats in order; raise Unscorable if there is none."""
     completions = collect_outcomes(answers, "answer", Completion)
     outputs = [output for index in sorted(completions) for output in completions[index].outputs]
     if not outputs:
-        raise Unscorable("no text came back")
+        raise Unscorable("the model returned no text")
     return outputs
 
 
@@ -70,7 +70,7 @@ def build_score(
     metric: str = ACCURACY,
     **known: Any,
 ) -> Score:
-    """Return a sample's score, with all that follows from the sample filled in."""
+    """Return a sample's score, with the fields that follow from the sample filled in."""
     return Score(
         task,
         sample.id,
@@ -92,14 +92,14 @@ def build_failed_score(
     *,
     metric: str = ACCURACY,
 ) -> Score:
-    """Return the score of a sample for which no answer came."""
+    """Return the score of a sample without an answer."""
     return build_score(
         track, sample, get_task(answers), Verdict.FAILED, metric=metric, target=target, why=why
     )
 
 
 def compute_margin(values: Sequence[float], best: int) -> float | None:
-    """Return by how much the best value exceeds the next; None when there is no other, or no number."""
+    """Return how much the best value exceeds the next; None if there is no other, or no number."""
     others = [value for index, value in enumerate(values) if index != best]
     if not others:
         return None
@@ -108,5 +108,5 @@ def compute_margin(values: Sequence[float], best: int) -> float | None:
 
 
 def find_best(values: Sequence[float]) -> int:
-    """Return the index of the largest value; the first of equals."""
+    """Return the index of the largest value; the first on a tie."""
     return max(range(len(values)), key=lambda index: values[index])

@@ -1,9 +1,8 @@
-"""Options ranked by the negative log-likelihood of whole sentences: the prompt with each option behind it.
+"""Options ranked by the negative log-likelihood of whole sentences: the prompt followed by each option.
 
-The prompt is a part of every sentence and cancels out. What a person compares is what comes after it, so the
-numbers of an option here are those of the tokens behind the ones that all options share. By them the sum of
-an option leads the next by as much as the sum of its sentence would, and its mean per token is the normalised
-score.
+The prompt is part of every sentence and cancels out. So the numbers of an option cover the tokens after the
+prefix that all options share. Sums over those tokens differ by as much as the sums of whole sentences, and
+their mean per token is the normalized score.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ from assay.scoring.scorers.response_outcomes import (
 )
 
 PLAIN, NORMALISED = "sum", "per_token"
-"""The two ways to score an option, by the names of option likelihood's normalisations."""
+"""The two ways to score an option, by the names of option likelihood's normalizations."""
 
 
 class _RankedOptions(NamedTuple):
-    """The options of one sample with their values; more is better."""
+    """The options of one sample with their values; higher is better."""
 
     values: list[float]
     best: int
     worths: list[float]
-    """What the dataset gives for choosing each option."""
+    """The dataset's value for choosing each option."""
 
 
 def log_prob(ranked: _RankedOptions) -> float:
-    """Return what the dataset gives for the chosen option."""
+    """Return the dataset's value of the chosen option."""
     return ranked.worths[ranked.best]
 
 
 def log_prob_mc2(ranked: _RankedOptions) -> float:
-    """Return the share of the likelihood that fell on all options that are worth anything."""
+    """Return the share of the likelihood on all options with a value above 0."""
     highest = max(ranked.values)
     shares = [math.exp(value - highest) for value in ranked.values]
     right = (share for share, worth in zip(shares, ranked.worths, strict=True) if worth > 0)
@@ -60,7 +59,7 @@ def log_prob_mc2(ranked: _RankedOptions) -> float:
 
 
 def _original_mc2(ranked: _RankedOptions) -> float:
-    """Return the same for the options before the first that is worth nothing, without care for underflow."""
+    """Return the same for the options before the first with value 0, without protection against underflow."""
     if 0 not in ranked.worths:
         raise Unscorable("log_prob_mc2: no option is worth 0, and the original needs one")
     if any(map(math.isnan, ranked.values)):
@@ -81,34 +80,34 @@ SENTENCE_METRICS: Mapping[str, Callable[[_RankedOptions], float]] = {
     "log_prob": log_prob,
     "log_prob_mc2": log_prob_mc2,
 }
-"""The metrics that a task config may name for ranked options."""
+"""The metrics for ranked options that a task config may name."""
 
 CORRECTED: Mapping[str, Difference] = {
     "log_prob": Difference(
-        "of equal options a hash of all scores chooses one; a score that is no number is the worst",
-        "the first of equals; a score that is no number is a failure",
+        "ties are broken by a hash of all scores; a score that is not a number is the worst",
+        "the first option wins a tie; a score that is not a number is a failure",
     ),
     "log_prob_mc2": Difference(
-        "right options must stand first; sentences beyond 745 nats underflow to 0/0, which spoils the mean "
-        "(here such a row fails)",
-        "right options may stand anywhere, and nothing underflows",
+        "right options must come first; sentences beyond 745 nats underflow to 0/0, which makes "
+        "the mean invalid (with `faithful` such a row fails)",
+        "right options may come anywhere, and nothing underflows",
     ),
     "general_torch_ppl_norm": Difference(
-        "the beginning that options share is where their log-probabilities are equal numbers; an option that "
-        "is the beginning of another ends the run (here such a row fails)",
+        "the shared prefix of options is where their log-probabilities are equal; an option that "
+        "is a prefix of another stops the run (with `faithful` such a row fails)",
         "it is where their tokens are equal; at least the last token of every option counts",
     ),
 }
-"""Where the original's values differ."""
+"""Differences from the original's values."""
 
 
 class SentenceLikelihood:
-    """The likeliest sentence wins: by the sum over its tokens, or by their mean behind the shared beginning.
+    """The most likely sentence wins: by its sum over tokens, or by the mean after the shared prefix.
 
-    Normalised, an option that is the beginning of another has no token of its own, and a mean over nothing is
-    no number. The last shared token then counts for every option: that is the least change that gives each of
-    them a token, and being one token it favours none by length. Where a model gives no ids of tokens, equal
-    log-probabilities tell the shared beginning, as in the original; the rule of the score says so.
+    With normalization, an option that is a prefix of another has no token of its own, and a mean over nothing
+    is not a number. Then the last shared token counts for every option: this is the smallest change that
+    gives each of them a token, and a single token favors none by length. If a model returns no token ids,
+    equal log-probabilities define the shared prefix, as in the original; the score's rule says so.
     """
 
     def __init__(
@@ -184,7 +183,7 @@ def _likelihoods(sample: Sample, answers: Sequence[AnsweredRequest]) -> list[Lik
 
 
 def _worths(sample: Sample) -> list[float]:
-    """Return what choosing each option is worth, by `target_scores`, whose order is that of the options."""
+    """Return the value of choosing each option from `target_scores`, whose order is that of the options."""
     scores = sample.fields.get("target_scores")
     if not isinstance(scores, Mapping) or len(scores) != len(sample.labels):
         seen = "no target_scores" if scores is None else f"target_scores {scores!r:.80}"
@@ -196,10 +195,10 @@ def _worths(sample: Sample) -> list[float]:
 
 
 def _options(sample: Sample, likelihoods: Sequence[Likelihood]) -> tuple[tuple[OptionNumbers, ...], str]:
-    """Return the numbers behind the shared beginning, and what else than ids of tokens it was found by."""
+    """Return the numbers after the shared prefix, and how it was found if not by token ids."""
     rows = [one.token_logprobs for one in likelihoods]
     if any(len(row) != one.n_tokens or not row for row, one in zip(rows, likelihoods, strict=True)):
-        # Sums alone: they rank sentences, and there is nothing to take off.
+        # Only sums are known: they rank sentences, and there is no prefix to remove.
         pairs = zip(sample.labels, likelihoods, strict=True)
         return tuple(OptionNumbers(label, one.sum_logprob) for label, one in pairs), "_whole"
     ids = [one.token_ids for one in likelihoods]
@@ -215,7 +214,7 @@ def _options(sample: Sample, likelihoods: Sequence[Likelihood]) -> tuple[tuple[O
 def _count_shared(rows: Sequence[Sequence[float]]) -> int:
     """Return how many leading entries are equal in all rows."""
     n_shared = 0
-    # Rows end at different places; the shortest says how far they can agree.
+    # Rows have different lengths; the shortest limits how far they can agree.
     for first, *others in zip(*rows, strict=False):
         if any(other != first for other in others):
             break
@@ -224,7 +223,7 @@ def _count_shared(rows: Sequence[Sequence[float]]) -> int:
 
 
 def _accuracies(options: Sequence[OptionNumbers], worths: Sequence[float]) -> dict[str, float]:
-    """Return what would have been reached by each way of scoring."""
+    """Return the value that each way of scoring would reach."""
     found = {}
     for way in (PLAIN, NORMALISED):
         values = option_values(options, way)
@@ -234,10 +233,10 @@ def _accuracies(options: Sequence[OptionNumbers], worths: Sequence[float]) -> di
 
 
 def _original_losses(likelihoods: Sequence[Likelihood], way: str) -> list[float]:
-    """Return the negative sums of whole sentences, or the means behind log-probabilities that are equal."""
+    """Return the negative sums of whole sentences, or the means after equal log-probabilities."""
     rows = [one.token_logprobs for one in likelihoods]
     if way == PLAIN:
-        # A sum of nothing is 0, not -0: their bytes differ, and a hash of them breaks ties.
+        # An empty sum is 0, not -0: their bytes differ, and a hash of them breaks ties.
         return [
             -sum(row) if row else 0.0 - one.sum_logprob for row, one in zip(rows, likelihoods, strict=True)
         ]
@@ -248,7 +247,7 @@ def _original_losses(likelihoods: Sequence[Likelihood], way: str) -> list[float]
 
 
 def _original_best(losses: Sequence[float]) -> int:
-    """Return the smallest loss; of equals the one that a hash of all of them points at."""
+    """Return the smallest loss; ties are broken by a hash of all of them."""
     known = [math.inf if math.isnan(loss) else loss for loss in losses]
     if all(map(math.isnan, losses)):
         raise Unscorable("the log-likelihood of no option is a number")

@@ -365,7 +365,7 @@ class Odd:
     result: Evaluated = evaluated(one, lambda request: completion("?" if request.ask.prompt == "a" else "y"))
     first, second = result.scores["gen"]
     assert (first.verdict, first.value) == (Verdict.FAILED, None)
-    assert first.why == "the metric Odd gives no number for Odd"
+    assert first.why == "the metric Odd returned no number for Odd"
     assert (second.verdict, second.value) == (Verdict.SCORED, 1.0)
     assert math.isclose(result.metrics["gen", "Odd", None].n_failed, 1)
 

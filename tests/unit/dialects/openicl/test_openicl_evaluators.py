@@ -106,7 +106,7 @@ def test_what_k_answers_do_needs_to_know_which_are_right(workdir: Path) -> None:
     settings = TaskSettings(temperature=0.5)
     one = own(workdir, GEN, {"evaluator": "dict(type=Rounded)"}, more=", n=2, k=2", settings=settings)
     result = evaluated(one, [[written("B", "A")]] * 3)
-    assert any("Rounded does not say which answers are right" in note for note in result.notes)
+    assert any("Rounded does not report which answers are right" in note for note in result.notes)
 
 
 def names(one: Any, outcomes: Any) -> set[str]:

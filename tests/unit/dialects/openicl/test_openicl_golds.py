@@ -82,7 +82,7 @@ def test_no_number_is_no_right_answer(workdir: Path) -> None:
     result = evaluated(one, [[written("1")], [written("nan")], [written("1")]])
     assert [score.verdict for score in result.scores] == [Verdict.SCORED, Verdict.FAILED, Verdict.SCORED]
     why = result.scores[1].why or ""
-    assert "the row has no right answer" in why
+    assert "the row has no target" in why
     assert "row 1" not in why
 
 

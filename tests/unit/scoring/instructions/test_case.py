@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.scoring.instructions.format import AllCapitals, AllLowercase, CapitalWordFrequency
+from assay.scoring.instructions.kinds import AllCapitals, AllLowercase, CapitalWordFrequency
 
 ENGLISH = "this is a plain english sentence about the weather in the north of the country"
 GERMAN = "dies ist ein einfacher deutscher satz, der vom wetter im norden des landes handelt"

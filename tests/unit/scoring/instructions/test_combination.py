@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.scoring.instructions.format import RepeatPrompt, TwoResponses
+from assay.scoring.instructions.kinds import RepeatPrompt, TwoResponses
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.scoring.instructions.format import Placeholders, Postscript
+from assay.scoring.instructions.kinds import Placeholders, Postscript
 
 
 @pytest.mark.parametrize(

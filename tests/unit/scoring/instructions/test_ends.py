@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.scoring.instructions.format import EndPhrase, Quotation
+from assay.scoring.instructions.kinds import EndPhrase, Quotation
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.instructions.format import ForbiddenWords, JsonFormat, NoComma, ParagraphCount, WordCount
 from assay.scoring.instructions.instruction import check_instructions, loose_variants
+from assay.scoring.instructions.kinds import ForbiddenWords, JsonFormat, NoComma, ParagraphCount, WordCount
 
 
 def test_an_introduction_and_a_farewell_are_forgiven() -> None:

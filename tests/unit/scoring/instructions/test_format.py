@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.instructions.format import (
+from assay.scoring.instructions.kinds import (
     BulletList,
     ConstrainedResponse,
     HighlightedSections,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.instructions.format import NthParagraphFirstWord, ParagraphCount, SentenceCount, WordCount
+from assay.scoring.instructions.kinds import NthParagraphFirstWord, ParagraphCount, SentenceCount, WordCount
 
 
 @pytest.mark.parametrize(

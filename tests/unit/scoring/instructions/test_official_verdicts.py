@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import pytest
 
-from assay.scoring.instructions import INSTRUCTIONS, check_instructions, read_rows
+from assay.scoring.instructions.instruction import check_instructions
+from assay.scoring.instructions.registry import INSTRUCTIONS, read_rows
 from assay.scoring.metrics.ifeval import IFEval
 
 LATER_EDITED = 2785

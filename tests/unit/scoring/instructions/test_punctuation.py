@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.instructions.format import NoComma
+from assay.scoring.instructions.kinds import NoComma
 
 
 @given(st.text(alphabet="a,;，、", max_size=12))

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AuthorError
-from assay.scoring.instructions.format import KeywordsExist, NoComma, WordCount
 from assay.scoring.instructions.instruction import Instruction
+from assay.scoring.instructions.kinds import KeywordsExist, NoComma, WordCount
 from assay.scoring.instructions.registry import INSTRUCTIONS, read_rows
 
 
@@ -71,8 +71,8 @@ def test_an_unknown_instruction(name: Any) -> None:
         ("length_constraints:number_words", {"num_words": 300, "relation": None}, "`relation`"),
         ("length_constraints:number_words", {"num_words": "many", "relation": "at least"}, "num_words"),
         ("length_constraints:number_words", {"num_words": 3, "relation": "at most"}, "'at most'"),
-        ("length_constraints:number_words", None, "not a mapping"),
-        ("punctuation:no_comma", {"num_words": 3}, "this instruction takes: none"),
+        ("length_constraints:number_words", None, "expected a mapping"),
+        ("punctuation:no_comma", {"num_words": 3}, "this instruction accepts: none"),
         ("detectable_format:multiple_sections", {"num_sections": 3}, "`section_spliter`"),
         ("keywords:existence", {"keywords": []}, "keywords"),
         ("keywords:existence", {"keywords": "cat"}, "keywords"),

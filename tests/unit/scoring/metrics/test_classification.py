@@ -11,8 +11,6 @@ from assay.scoring.metrics.classification import (
     compute_f1_by_class,
     macro_f1,
     matthews,
-    micro_f1,
-    one_against_rest,
 )
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12)
@@ -33,7 +31,6 @@ def test_f1_by_class_and_its_means(rows: list[tuple[int, int]]) -> None:
         expected[name] = 2 * precision * recall / (precision + recall) if hits else 0.0
     assert compute_f1_by_class(predictions, references) == pytest.approx(expected)
     assert macro_f1(predictions, references) == pytest.approx(sum(expected.values()) / len(expected))
-    assert micro_f1(predictions, references) == sum(p == r for p, r in rows) / len(rows)
 
 
 @given(ROWS)
@@ -53,21 +50,9 @@ def test_matthews_of_two_classes_at_its_ends() -> None:
     assert matthews([1, 1, 1], [0, 1, 1]) == 0
 
 
-@given(ROWS)
-def test_one_against_rest(rows: list[tuple[int, int]]) -> None:
-    predictions, references = parted(rows)
-    # A wrong row is wrong about two classes of four, a right one about none.
-    wrong = sum(prediction != reference for prediction, reference in rows)
-    assert one_against_rest(predictions, references, range(4)) == pytest.approx(
-        1 - 2 * wrong / (4 * len(rows))
-    )
-
-
 def test_nothing_to_count_is_refused() -> None:
-    for score in (macro_f1, micro_f1, matthews):
+    for score in (macro_f1, matthews):
         with pytest.raises(ValueError, match="at least one"):
             score([], [])
         with pytest.raises(ValueError, match="zip"):
             score([1], [])
-    with pytest.raises(ValueError, match="at least one"):
-        one_against_rest([1], [1], [])

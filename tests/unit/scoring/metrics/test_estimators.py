@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.metrics.estimators import avg_at_k, g_pass_at_k, majority, mg_pass_at_k, pass_at_k
+from assay.scoring.metrics.estimators import g_pass_at_k, majority, mg_pass_at_k, pass_at_k
 
 COUNTS = st.integers(1, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 
@@ -58,13 +58,6 @@ def test_a_share_above_1_is_refused() -> None:
 
 def test_large_counts_stay_exact() -> None:
     assert pass_at_k(2000, 1, 1000) == pytest.approx(0.5)
-
-
-def test_the_mean_of_the_first_k() -> None:
-    assert avg_at_k([1.0, 0.0, 1.0], 2) == 0.5
-    for k in (0, 4):
-        with pytest.raises(ValueError, match="avg@"):
-            avg_at_k([1.0, 0.0, 1.0], k)
 
 
 def test_the_majority_and_of_equals_the_first() -> None:

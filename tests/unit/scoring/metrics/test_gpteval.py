@@ -190,13 +190,13 @@ def test_conversations_are_compared_turn_by_turn() -> None:
 
 UNASKABLE: list[tuple[dict[str, Any], Any, dict[str, Any], str]] = [
     ({}, "x", {"question": "q"}, "the row has no question: its keys are 'question'"),
-    ({}, ("a", "b"), {"turns": ["q", "r"]}, "holds 2 answers"),
+    ({}, ("a", "b"), {"turns": ["q", "r"]}, "has 2 answers"),
     ({}, None, {"turns": ["q"]}, "the prediction is None"),
     ({}, "x", {"turns": 5}, "the row's 'turns' is 5"),
     ({"multi_turn": True}, ("a",), TWO_TURNS, "2 questions, the prediction 1 answers"),
     ({"multi_turn": True}, "a", TWO_TURNS, "2 questions, the prediction 1 answers"),
     ({"type": "pairwise"}, "x", {"instruction": "q"}, "'output' is None"),
-    ({"type": "pairwise"}, "x", {"instruction": "q", "output": ["a", "b"]}, "'output' holds 2 answers"),
+    ({"type": "pairwise"}, "x", {"instruction": "q", "output": ["a", "b"]}, "'output' has 2 answers"),
 ]
 
 

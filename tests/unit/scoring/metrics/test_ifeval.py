@@ -40,7 +40,7 @@ def test_strict_is_the_default() -> None:
 
 
 def test_a_wrong_row_is_named() -> None:
-    with pytest.raises(AuthorError, match="IFEVAL-002 row 2: there is no instruction 'x:y'"):
+    with pytest.raises(AuthorError, match="IFEVAL-002 row 2: unknown instruction 'x:y'"):
         IFEval()(["a", "b"], [NO_COMMA, {**NO_COMMA, "instruction_id_list": ["x:y"]}])
 
 

@@ -1,1 +1,1 @@
-"""Scorers of inspect: what they read in a reply (`values`), and the scorers by name (`scorers`)."""
+"""inspect's scorers: how they read a reply (`values`), and the scorers by name (`scorers`)."""

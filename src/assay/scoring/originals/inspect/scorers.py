@@ -24,7 +24,7 @@ CHOICE = "choice"
 
 
 class InspectScores:
-    """The first scorer decides, the others are reported with it; several replies are reduced to one value."""
+    """The first scorer decides, the others are reported in addition; several replies are reduced to one."""
 
     def __init__(
         self,
@@ -32,14 +32,14 @@ class InspectScores:
         scorers: Sequence[Mapping[str, Any]] = ({"name": "match"},),
         reducer: str = "mean",
     ) -> None:
-        """Take the scorers as `{"name": ..., "args": {...}}`; ValueError where one is not known."""
+        """Take the scorers as `{"name": ..., "args": {...}}`; ValueError if one is unknown."""
         self.track = track
         self._named = {str(one["name"]): dict(one.get("args") or {}) for one in scorers}
         self._reducer = reducer
         for name, args in self._named.items():
             if name != CHOICE:
                 if name not in REPLY_SCORERS:
-                    raise ValueError(f"there is no scorer {name!r} of inspect")
+                    raise ValueError(f"inspect has no scorer {name!r}")
                 REPLY_SCORERS[name]("reply", ("reply",), **args)
         self.gives = tuple(self._named)
         reduce_values([0.0], reducer)

@@ -1,6 +1,6 @@
-"""What inspect's scorers find in a reply, and how several replies to one sample become one value.
+"""Values of inspect's scorers for a reply, and reducers for several replies to one sample.
 
-Each returns a value from 0 to 1. The rules are inspect's; f1 is not rounded to two decimals here.
+Each value is from 0 to 1. The rules are inspect's, except that f1 is not rounded to two decimals.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLAIN_REDUCERS = ("mean", "median", "mode", "max")
 
 
 def includes(reply: str, targets: Sequence[str], *, ignore_case: bool = True) -> float:
-    """Return 1 if a right answer occurs in the reply."""
+    """Return 1 if the reply contains a target."""
     fold = str.lower if ignore_case else str
     return float(any(fold(target) in fold(reply) for target in targets))
 
@@ -37,14 +37,14 @@ def match(
     ignore_case: bool = True,
     numeric: bool = False,
 ) -> float:
-    """Return 1 if the reply begins or ends with a right answer, holds it, or is it."""
+    """Return 1 if the reply starts or ends with a target, contains it, or equals it."""
     return float(any(_matches(reply, target, location, ignore_case, numeric) for target in targets))
 
 
 def pattern(
     reply: str, targets: Sequence[str], *, pattern: str, ignore_case: bool = True, match_all: bool = False
 ) -> float:
-    """Return 1 if a group of the first match is a right answer; with `match_all`, if every group is."""
+    """Return 1 if a group of the first match is a target; with `match_all`, if every group is."""
     found = re.search(pattern, reply, re.IGNORECASE if ignore_case else 0)
     if found is None:
         return 0.0
@@ -56,13 +56,13 @@ def pattern(
 
 
 def exact(reply: str, targets: Sequence[str]) -> float:
-    """Return 1 if the reply is a right answer but for case, punctuation, articles and a number's form."""
+    """Return 1 if the reply equals a target, ignoring case, punctuation, articles and number format."""
     words = _words(reply)
     return float(any(words == _words(target) for target in targets) and bool(words))
 
 
 def f1(reply: str, targets: Sequence[str]) -> float:
-    """Return the words that the reply shares with the best right answer, as F1."""
+    """Return the F1 of words between the reply and the best target."""
     return max((_f1(_words(reply), _words(target)) for target in targets), default=0.0)
 
 
@@ -76,14 +76,14 @@ REPLY_SCORERS: Mapping[str, ScoreReply] = {
 
 
 def reduce_values(values: Sequence[float], reducer: str) -> float:
-    """Return one value of several replies, as inspect's reducer of that name does."""
+    """Return one value for several replies, as inspect's reducer of that name does."""
     if parts := _REDUCER.fullmatch(reducer):
         n_right, k = sum(value >= 1.0 for value in values), int(parts["k"])
         if parts["name"] == "at_least":
             return float(n_right >= k)
         return pass_at_k(len(values), n_right, k)
     if reducer not in PLAIN_REDUCERS:
-        raise ValueError(f"there is no reducer {reducer!r}")
+        raise ValueError(f"unknown reducer {reducer!r}")
     if reducer == "mode":
         return Counter(values).most_common(1)[0][0]
     made: dict[str, Callable[[Sequence[float]], float]] = {
@@ -111,7 +111,7 @@ def _matches(reply: str, target: str, location: str, ignore_case: bool, numeric:
 
 
 def _matches_number(said: str, wanted: float, location: str) -> bool:
-    """Whether the first or last number of a reply, or any of them, is the right one."""
+    """Whether the first or last number in a reply, or any of them, equals the target."""
     numbers = [number for word in said.split() if (number := _number(word)) is not None]
     if location == "exact":
         return _number(said) == wanted
@@ -121,7 +121,7 @@ def _matches_number(said: str, wanted: float, location: str) -> bool:
 
 
 def _number(word: str) -> float | None:
-    """Return the number that a word is, without a currency sign, thousands separators and a final stop."""
+    """Return the number in a word, without currency sign, thousands separators and final full stop."""
     text = word.strip("*_`()[]{}\"'").rstrip(".,;:!?").lstrip(_CURRENCY).replace(",", "")
     if len(text) == 1 and not text.isdecimal() and text.isnumeric():
         return unicodedata.numeric(text)

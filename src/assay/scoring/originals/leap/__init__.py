@@ -1,1 +1,1 @@
-"""Scoring of LEAP's Task classes: their aggregation functions, and results that authors' code computes."""
+"""Scoring of LEAP's Task classes: aggregation functions, and results computed by authors' code."""

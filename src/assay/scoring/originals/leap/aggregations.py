@@ -1,7 +1,7 @@
-"""The functions that authors of Task classes import: what makes one number of the values of all documents.
+"""Aggregation functions that authors of Task classes import: one number for the values of all documents.
 
-Values are numbers, or pairs: a right answer and a prediction, in this order, or a sum and what it is divided
-by. Packages are imported by the functions that call them. Must not know tasks or runs.
+Values are numbers, or pairs: a target and a prediction, in this order, or a sum and its divisor. Packages are
+imported by the functions that call them. Must not know tasks or runs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _KOBERT_LAYERS = 12
 
 
 def mean(arr: Sequence[Any]) -> float:
-    """Return the mean; nothing has none."""
+    """Return the mean; an empty list has none."""
     return math.fsum(map(float, arr)) / len(arr) if len(arr) else math.nan
 
 
 def median(arr: Sequence[Any]) -> float:
-    """Return the value in the middle, or the mean of the two that are."""
+    """Return the middle value, or the mean of the two middle values."""
     ordered = sorted(map(float, arr))
     if not ordered:
         return math.nan
@@ -40,12 +40,12 @@ def median(arr: Sequence[Any]) -> float:
 
 
 def pop_stddev(arr: Sequence[Any]) -> float:
-    """Return the standard deviation of a whole population."""
+    """Return the population standard deviation."""
     return math.sqrt(_squares(arr) / len(arr))
 
 
 def sample_stddev(arr: Sequence[Any]) -> float:
-    """Return the standard deviation that a sample gives for what it was drawn from."""
+    """Return the sample standard deviation."""
     return math.sqrt(_squares(arr) / (len(arr) - 1))
 
 
@@ -60,7 +60,7 @@ def _squares(arr: Sequence[Any]) -> float:
 
 
 def f1_score(items: Pairs) -> float:
-    """Return F1 of the class 1 against the other one; 0 where the class 1 is neither right nor predicted."""
+    """Return F1 of class 1 against the other class; 0 if class 1 is never a target or a prediction."""
     golds, predictions = _columns(items)
     classes = {*golds, *predictions}
     if len(classes) > 2 or (len(classes) == 2 and 1 not in classes):
@@ -70,19 +70,19 @@ def f1_score(items: Pairs) -> float:
 
 
 def macro_f1_score(items: Pairs) -> float:
-    """Return the mean of the classes' F1, over the classes that are right or predicted somewhere."""
+    """Return the mean F1 over all classes that occur as a target or a prediction."""
     golds, predictions = _columns(items)
     return macro_f1(predictions, golds)
 
 
 def matthews_corrcoef(items: Pairs) -> float:
-    """Return Matthews' correlation between right answers and predictions."""
+    """Return the Matthews correlation between targets and predictions."""
     golds, predictions = _columns(items)
     return matthews(predictions, golds)
 
 
 def acc_all(items: Sequence[tuple[Any, Mapping[str, Any]]]) -> float:
-    """Return the share of questions of which every answer was judged right, as MultiRC counts.
+    """Return the share of questions whose answers were all judged correctly, as MultiRC counts.
 
     An item is a prediction and its document, with `idx` (paragraph, question) and `label`.
     """
@@ -97,12 +97,12 @@ def acc_all(items: Sequence[tuple[Any, Mapping[str, Any]]]) -> float:
 def metric_max_over_ground_truths(
     metric_fn: Callable[[Any, Any], float], prediction: Any, ground_truths: Iterable[Any]
 ) -> float:
-    """Return a prediction's best value over several right answers."""
+    """Return a prediction's best value over several targets."""
     return max(metric_fn(prediction, truth) for truth in ground_truths)
 
 
 def yesno(x: Any) -> str:
-    """Return a truth as a word."""
+    """Return a boolean as a word."""
     return "yes" if x else "no"
 
 
@@ -112,13 +112,13 @@ def perplexity(items: Sequence[Any]) -> float:
 
 
 def weighted_mean(items: Pairs) -> float:
-    """Return the sum of the first parts divided by that of the second."""
+    """Return the sum of the first parts divided by the sum of the second."""
     sums, weights = _columns(items)
     return math.fsum(map(float, sums)) / math.fsum(map(float, weights))
 
 
 def weighted_perplexity(items: Pairs) -> float:
-    """Return e to the negative log-likelihood of all texts per word, byte or whatever was counted."""
+    """Return e to the negative log-likelihood of all texts per unit: word, byte or other."""
     return math.exp(-weighted_mean(items))
 
 
@@ -133,41 +133,41 @@ def normalize_answer(s: str) -> str:
 
 
 def exact_match_score(prediction: str, ground_truth: str) -> bool:
-    """Whether two answers are equal once they are normalised."""
+    """Whether two answers are equal after normalization."""
     return normalize_answer(prediction) == normalize_answer(ground_truth)
 
 
 def f1_score_sentence(prediction: str, ground_truth: str) -> float:
-    """Return F1 between the characters of two normalised answers; 0 where they share none."""
+    """Return F1 between the characters of two normalized answers; 0 if they share none."""
     got, wanted = ("".join(normalize_answer(text).split()) for text in (prediction, ground_truth))
     return bag_f1(got, wanted) if got and wanted else 0.0
 
 
 def is_non_str_iterable(obj: Any) -> bool:
-    """Whether something can be walked and is no text."""
+    """Whether an object is iterable and not a str."""
     return isinstance(obj, Iterable) and not isinstance(obj, str)
 
 
 def bleu(items: Pairs) -> float:
-    """Return the corpus's BLEU, 0 to 100; a right answer may be a list of several."""
+    """Return corpus BLEU, 0 to 100; a target may be a list of several."""
     return translation.corpus_bleu(*_texts(items))
 
 
 def chrf(items: Pairs) -> float:
-    """Return the corpus's chrF, 0 to 100."""
+    """Return corpus chrF, 0 to 100."""
     return translation.chrf(*_texts(items))
 
 
 def ter(items: Pairs) -> float:
-    """Return the corpus's translation edit rate in percent; less is better."""
+    """Return the corpus translation edit rate in percent; lower is better."""
     return translation.ter(*_texts(items))
 
 
 def rouge(items: Pairs) -> float:
-    """Return the mean over documents of ROUGE-1's recall: the share of the reference's words that are found.
+    """Return the mean ROUGE-1 recall over documents: the share of the reference's words that are found.
 
-    A word counts once, full stops part sentences and are no words, as in the package `rouge`. A prediction
-    without words finds none.
+    Each word counts once. Full stops separate sentences and are not words, as in the package `rouge`. A
+    prediction without words finds none.
     """
     predictions, references = _texts(items)
     shares = []
@@ -225,30 +225,30 @@ def _several_texts(reference: Any) -> list[str]:
 
 
 class AggregationTraits(NamedTuple):
-    """What is known about a function that makes one number of many values."""
+    """The known properties of an aggregation function."""
 
     is_share: bool = False
-    """Whether it lies between 0 and 1 whatever the values are."""
+    """Whether its value is always between 0 and 1."""
     needs: tuple[str, ...] = ()
-    """Packages beside Assay's own."""
+    """Required packages that Assay does not install."""
     is_costly: bool = False
-    """Whether it loads a model: it is called once, and neither for single documents nor for an interval."""
+    """Whether it loads a model: it is called once, never for single documents or for an interval."""
     ratio: Callable[[Any], tuple[float, float, bool]] | None = None
-    """For what divides a sum over the documents by another: one document's part of both, and whether the
-    number is e to the power of the ratio."""
+    """For a ratio of two sums over the documents: one document's part of both, and whether the number is e to
+    the power of the ratio."""
 
 
 class Bleurt:
-    """The mean of BLEURT's raw numbers, by Elron/bleurt-base-128."""
+    """The mean of BLEURT's raw scores, by Elron/bleurt-base-128."""
 
     traits = AggregationTraits(needs=("torch", "transformers"), is_costly=True)
 
     def __init__(self, compare: Callable[[str, Sequence[str], Sequence[str]], list[float]]) -> None:
-        """Take what gives a model's number for each pair of texts: models are no business of scoring."""
+        """Take the function that returns a model's score for each pair; this package does not load models."""
         self._compare = compare
 
     def __call__(self, items: Pairs) -> float:
-        """Return the mean over all pairs of a right answer and a prediction."""
+        """Return the mean over all pairs of a target and a prediction."""
         predictions, references = _texts(items)
         return mean(self._compare(_BLEURT, [several[0] for several in references], predictions))
 
@@ -272,17 +272,17 @@ _TRAITS: dict[Any, AggregationTraits] = {
 
 
 def get_traits(function: Any) -> AggregationTraits:
-    """Return what is known about a function; of an author's own, nothing."""
+    """Return the known properties of a function; none for an author's own."""
     if isinstance(function, Bleurt):
         return function.traits
     try:
         return _TRAITS.get(function, AggregationTraits())
-    except TypeError:  # what cannot be a key is none of ours
+    except TypeError:  # an unhashable object is not one of ours
         return AggregationTraits()
 
 
 def packages_lacking(function: Any) -> tuple[str, ...]:
-    """Return what has to be installed before a function can be called."""
+    """Return the packages that must be installed before a function can be called."""
     return tuple(package for package in get_traits(function).needs if find_spec(package) is None)
 
 
@@ -295,4 +295,4 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
 )  # fmt: skip
 
 AGGREGATIONS: dict[str, Any] = {function.__name__: function for function in _FUNCTIONS}
-"""All that an author may import, by name; `bleurt` is made by the app, which has models."""
+"""All names an author may import; the app creates `bleurt`, because it has the models."""

@@ -1,8 +1,8 @@
-"""Documents that the author's own code scores one by one, and whose values it then makes one number of.
+"""Documents scored one by one by the author's code, which then aggregates their values.
 
-What `process_results` says of a document becomes its score. What `aggregation` makes of all documents is left
-to the aggregator, with its interval, where it is a mean or a ratio of sums; any other, such as a corpus's
-BLEU, is handed on as the author's function returned it, with an interval from resampled documents.
+The result of `process_results` becomes a document's score. If an `aggregation` function is a mean or a ratio
+of sums, the aggregator computes the value with its interval. Any other value, such as corpus BLEU, is
+reported as the author's function returned it, with an interval from resampled documents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assay.scoring.scorers.list_values import ListValues, evaluate_metrics
 from assay.scoring.scorers.response_outcomes import build_score, format_gold_labels, get_task
 
 TASK_RULE = "process_results"
-"""The rule of an answer that the author's own code judges as it stands."""
+"""The rule of an answer that the author's own code judges unchanged."""
 
 
 class DocResults(Protocol):
@@ -31,31 +31,31 @@ class DocResults(Protocol):
 
     @property
     def file(self) -> str:
-        """Return where the author's code stands."""
+        """Return the file of the author's code."""
 
     @property
     def headline(self) -> str | None:
-        """Return the metric that decides; None: the first."""
+        """Return the deciding metric; None means the first."""
 
     @property
     def digits(self) -> int | None:
-        """Return the decimals that values over all documents are rounded to."""
+        """Return the number of decimals that values over all documents are rounded to."""
 
     def values(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Mapping[str, Any] | Failure:
-        """Return what the author's code says of one document; the failure, if there is nothing to say."""
+        """Return the author's result for one document, or the failure."""
 
     def answer(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> str | None:
-        """Return what the model said, as a person reads it."""
+        """Return the model's answer in readable form."""
 
     def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
         """Return the function of each metric."""
 
     def higher_is_better(self) -> Mapping[str, bool]:
-        """Return for each metric whether more is better."""
+        """Return whether higher is better, for each metric."""
 
 
 class _PendingDocument(NamedTuple):
-    """What is kept of one sample until all are there."""
+    """The data of one sample, kept until all samples have arrived."""
 
     sample: Sample
     task: str
@@ -66,7 +66,7 @@ class _PendingDocument(NamedTuple):
 
 
 class TaskResults:
-    """Scores one track by what an author's code says of each document and of all."""
+    """Scores one track by the author's results for each document and for all of them."""
 
     def __init__(self, track: str, author: DocResults, inner: Scorer | None = None) -> None:
         self.track = track
@@ -76,11 +76,11 @@ class TaskResults:
         self._wanted: tuple[str, ...] = ()
 
     def choose(self, names: Sequence[str]) -> None:
-        """Report these metrics alone; the first decides."""
+        """Report only these metrics; the first decides."""
         self._wanted = tuple(names)
 
     def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
-        """Take one sample."""
+        """Add one sample."""
         inner = self._inner.score(sample, answers) if self._inner is not None and sample.choices else None
         cut = any(
             output.finish is Finish.LENGTH
@@ -111,12 +111,12 @@ class TaskResults:
 
     @property
     def _rows(self) -> list[int | None]:
-        """Where each sample stands among those that have values."""
+        """Map each sample to its position among those that have values."""
         places = count()
         return [None if isinstance(kept.values, Failure) else next(places) for kept in self._kept]
 
     def _build_aggregates(self, judged: Sequence[Mapping[str, Any]]) -> list[_Aggregate]:
-        """Return the metrics: the one that decides first, the others as the author's code names them."""
+        """Return the metrics: the deciding one first, the others in the author's order."""
         names = dict.fromkeys(str(name) for values in judged for name in values)
         functions = self._author.aggregation()
         lacking = [name for name in names if name not in functions]
@@ -125,7 +125,7 @@ class TaskResults:
                 Problem(
                     "SCORE-003",
                     f"process_results returned {lacking[0]!r}, for which aggregation() has no function",
-                    f"add {lacking[0]!r} to aggregation(), and run again: answers of the model are kept",
+                    f"add {lacking[0]!r} to aggregation(), and run again: the model's answers are kept",
                     Origin(self._author.file),
                 )
             )
@@ -180,7 +180,7 @@ class TaskResults:
     def _metrics(
         self, scores: Sequence[Score], values: ListValues, judged: Sequence[Mapping[str, Any]]
     ) -> list[Metric]:
-        """Return the metrics whose value is no mean over the documents."""
+        """Return the metrics whose value is not a mean over the documents."""
         rows = {
             score.sample_id: (judged[row], None)
             for score, row in zip(scores, self._rows, strict=True)
@@ -196,12 +196,12 @@ class TaskResults:
 
 
 def _owner(headline: str | None) -> str | None:
-    """Return the metric that a headline belongs to: a function may return several numbers by name."""
+    """Return the metric that a headline belongs to: a function may return several named numbers."""
     return None if headline is None else headline.partition(".")[0]
 
 
 class _Aggregate:
-    """One function of an author's `aggregation`, as a metric over the values of documents."""
+    """One function of an author's `aggregation`, as a metric over the documents' values."""
 
     def __init__(
         self, name: str, function: Callable[[list[Any]], Any], file: str, *, higher_is_better: bool
@@ -217,12 +217,12 @@ class _Aggregate:
         self.scores_single_rows = not is_authors and not self.is_costly
         self.is_share = self._traits.is_share
         self.last_score_lists: dict[str, list[float]] = {}
-        """The values of the documents in the latest call, where they are numbers."""
+        """The documents' values in the latest call, if they are numbers."""
         self.last_ratios: dict[str, list[tuple[float, float, bool]]] = {}
-        """The documents' parts of a ratio in the latest call, where the function is one."""
+        """The documents' parts of a ratio in the latest call, if the function is a ratio."""
 
     def __call__(self, rows: Sequence[Mapping[str, Any]], _: Sequence[Any]) -> dict[str, Any]:
-        """Return the function's number over those documents that have the metric, or its several numbers."""
+        """Return the function's number, or several, over the documents that have the metric."""
         values = [row[self.name] for row in rows if self.name in row]
         if not values:
             return {}
@@ -231,7 +231,7 @@ class _Aggregate:
         known = [number for number in numbers if number is not None]
         self.last_score_lists = {self.name: known} if len(known) == len(rows) else {}
         if self._traits.ratio is not None:
-            # A document's own value is its own ratio, which the function says of it alone.
+            # A document's own value is its own ratio: the function applied to it alone.
             self.last_ratios = {self.name: [self._traits.ratio(value) for value in values]}
             self.last_score_lists = {}
         if isinstance(returned, Mapping):
@@ -243,6 +243,6 @@ class _Aggregate:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number of any library as Python's own; None for pairs and anything else."""
+    """Return a number of any library as a Python number; None for pairs and anything else."""
     plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
     return float(plain) if isinstance(plain, bool | int | float) else None

@@ -1,9 +1,9 @@
-"""Metrics of an author's own over whole lists of predictions and references.
+"""Authors' metrics over whole lists of predictions and references.
 
-A metric is called once with all rows that have a prediction (see list_values.py). What it says about single
-rows becomes their scores; a row on which it raises fails alone. A value that is the mean of the rows' values
-is left to the aggregator, which gives it an interval; any other, such as a corpus's BLEU, is handed on as the
-metric returned it, with an interval from resampled rows.
+A metric is called once with all rows that have a prediction (see list_values.py). Its row values become the
+rows' scores; a row on which it raises fails alone. If a value is the mean of the row values, the aggregator
+computes it with its interval. Any other value, such as corpus BLEU, is reported as the metric returned it,
+with an interval from resampled rows.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from assay.scoring.scorers.list_values import ListValues, evaluate_metrics
 from assay.scoring.scorers.response_outcomes import build_score, get_task
 
 AUTHOR_RULE = "post_processing"
-"""Begins the name of every rule by which an author's code, or a post-processor of theirs, finds answers."""
+"""Prefix of every rule by which an author's code, or their post-processor, finds answers."""
 
 
 class AuthorLists(Protocol):
     """What a dialect knows about an author's evaluation."""
 
     chooses_itself: bool
-    """Whether the author's code, and not the inner scorer, decides between options."""
+    """Whether the author's code, not the inner scorer, decides between options."""
     rule: str
-    """How answers are found in what the model wrote: `post_processing`, and by what."""
+    """How answers are found in a reply: `post_processing`, and by what."""
 
     @property
     def metrics(self) -> Sequence[Any]:
@@ -41,7 +41,7 @@ class AuthorLists(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
 
     def row(self, sample_id: str) -> int:
         """Return the number of a sample's row."""
@@ -50,23 +50,23 @@ class AuthorLists(Protocol):
         """Return one row's answers in the shape that the author's code expects."""
 
     def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
-        """Return what the author's code makes of all rows; rows that failed are None."""
+        """Return the author's predictions for all rows; failed rows are None."""
 
     def chosen(self, number: int, option: int) -> Any:
-        """Return a row's prediction where the inner scorer chose an option; -1 for none."""
+        """Return a row's prediction if the inner scorer chose an option; -1 for none."""
 
     def references(self) -> Sequence[Any]:
-        """Return the right answers, as metrics take them."""
+        """Return the references, as metrics take them."""
 
     def target(self, reference: Any) -> Any:
-        """Return the right answer in a reference, as a person reads it."""
+        """Return the target in a reference in readable form."""
 
     def is_unanswered(self, number: int) -> bool:
-        """Whether no answer was found in what the model wrote about a row; asked after `predictions`."""
+        """Whether no answer was found in the reply to a row; called after `predictions`."""
 
 
 class _PendingSample(NamedTuple):
-    """What is kept of one sample until all are there."""
+    """The data of one sample, kept until all samples have arrived."""
 
     sample: Sample
     task: str
@@ -86,20 +86,20 @@ class AuthorMetrics:
         self._wanted: tuple[str, ...] = ()
 
     def choose(self, names: Sequence[str]) -> None:
-        """Report these metrics alone; the first decides."""
+        """Report only these metrics; the first decides."""
         self._wanted = tuple(names)
 
     @property
     def needs_judge(self) -> bool:
-        """Whether a metric asks a model for its opinion."""
+        """Whether a metric uses a judge."""
         return any(map(needs_judge, self._author.metrics))
 
     def bind(self, judge: Judge) -> None:
-        """Give the judge to the metrics that need one."""
+        """Pass the judge to the metrics that use one."""
         bind_judge(self._author.metrics, judge)
 
     def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
-        """Take one sample."""
+        """Add one sample."""
         inner = None if self._inner is None else self._inner.score(sample, answers)
         cut = any(
             output.finish is Finish.LENGTH
@@ -123,7 +123,7 @@ class AuthorMetrics:
             [references[number] for number in usable],
             self._wanted,
         )
-        # Taken before metrics are called again, over groups.
+        # Copied before metrics are called again, over groups.
         notes = tuple(
             dict.fromkeys(
                 (
@@ -146,7 +146,7 @@ class AuthorMetrics:
         )
 
     def _note_no_answers(self, predictions: Sequence[Any], usable: Sequence[int]) -> list[str]:
-        """Return a note where the author's code made None of every answer, as a function without `return`."""
+        """Return a note if the author's code returned None for every answer, as without `return`."""
         if self._inner is not None and not self._author.chooses_itself:
             return []
         if not usable or any(
@@ -155,7 +155,7 @@ class AuthorMetrics:
             return []
         name = self._author.rule.removeprefix(AUTHOR_RULE).strip(": ") or AUTHOR_RULE
         said = f"{name} returned None for all {len(usable):,} answers: no row has an answer"
-        return [f"{said}; see that every branch of it ends with `return` and a value"]
+        return [f"{said}; check that every branch of it returns a value"]
 
     def _predictions(self, rows: Mapping[int, _PendingSample]) -> list[Any]:
         n = self._author.n_rows
@@ -228,7 +228,7 @@ class AuthorMetrics:
         references: Sequence[Any],
         usable: Sequence[int],
     ) -> list[Metric]:
-        """Return the metrics whose value is no mean over the rows."""
+        """Return the metrics whose value is not a mean over the rows."""
         made = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
         kept = {number for at, number in enumerate(usable) if at not in values.troubles}
         numbered = sorted((self._author.row(score.sample_id), score.sample_id) for score in scores)
@@ -269,7 +269,7 @@ def _chosen_option(kept: _PendingSample) -> int:
 
 
 def _answer(prediction: Any, sample: Sample) -> str | None:
-    """Return a prediction as a person reads it: an option's label, or a text."""
+    """Return a prediction in readable form: an option's label, or a text."""
     is_index = isinstance(prediction, int) and not isinstance(prediction, bool)
     if is_index and sample.labels:
         return sample.labels[prediction] if 0 <= prediction < len(sample.labels) else None

@@ -1,1 +1,1 @@
-"""Evaluators, post-processors and the option reader of OpenCompass and AISBench, by the names configs use."""
+"""Evaluators, post-processors and the option reader of OpenCompass and AISBench, by config name."""

@@ -1,9 +1,9 @@
-"""The option that OpenCompass and AISBench read in a reply, for `--fidelity faithful` alone.
+"""The option reader of OpenCompass and AISBench, used only with `--fidelity faithful`.
 
-Phrases are tried in order. The order decides, not the place in the text: an early phrase wins over a later
-one that comes first in the reply. Each phrase is looked up once, so its first match decides. Results that a
-careful reader would reject are reproduced too: every letter after `1.` counts, and the A of
-`The answer is Apple` is option A. `benchmarks/conformance_option_readers.py` compares both originals.
+Phrases are tried in order. The order decides, not the position in the text: an early phrase wins over a later
+one that occurs first in the reply. Only the first match of each phrase counts. Results that a careful reader
+would reject are reproduced too: every letter after `1.` counts, and the A of `The answer is Apple` is option
+A. `benchmarks/conformance_option_readers.py` compares both originals.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Slot(Enum):
 
 
 Part = str | Slot | tuple[str | Slot, ...]
-"""A fixed word, a slot, or alternatives of which the first that fits is taken."""
+"""A fixed word, a slot, or alternatives of which the first match is taken."""
 
 
 class Phrase(NamedTuple):
-    """A named sequence of words and slots that holds one label, or a text in which a label is looked for."""
+    """A named sequence of words and slots that contains one label, or a text in which a label is searched."""
 
     name: str
     parts: tuple[Part, ...]
@@ -89,7 +89,7 @@ def _make_stated_phrase(name: str, *lead: Part, gap: Slot = Slot.SPACES) -> Phra
 
 
 def _closing(name: str, *lead: Part, marks: str = ".。") -> Phrase:
-    """Return a phrase whose label is the last character of the reply, or the one before its last mark."""
+    """Return a phrase whose label is the last character of the reply, or the one before final punctuation."""
     return Phrase(name, (*lead, Slot.LABEL, _make_optional(*marks), Slot.END))
 
 
@@ -151,7 +151,7 @@ def _english_answers() -> Iterator[Phrase]:
         return ("T", "t"), f"he {subject}", _make_optional(":"), *marks
 
     bracket = (Slot.SPACE, _make_optional("("))
-    # 'ANSWER: b' fits and names no option: the case of the letter counts.
+    # 'ANSWER: b' matches and names no option: the case of the letter matters.
     colon = ("answer", Slot.SPACES, ":", Slot.SPACES, Slot.LABEL)
     yield Phrase("answer_colon", colon, ignores_case=True)
     yield Phrase("answer_is", (*after("answer is", *bracket), Slot.LABEL))
@@ -183,13 +183,13 @@ PHRASES = (
     Phrase("opening_zh_option", (Slot.START, _OPTION, Slot.ONE_SPACE, Slot.LABEL)),
     Phrase("opening_letter_zh_option", (Slot.START, Slot.LABEL, Slot.ONE_SPACE, _make_optional("选"), "项")),
     Phrase("opening_letter", (Slot.START, Slot.LABEL, (Slot.SPACE, *".。，,：:$"))),
-    # Everything after the first 1 and one more character, which is meant for '1.'.
+    # Everything after the first 1 and one more character, which is intended for '1.'.
     Phrase("numbered_text", ("1", Slot.CHARACTER, Slot.ONE_SPACE, Slot.REST)),
 )
 """The phrases in the order in which they are tried."""
 
 CUSHION_PHRASES = (Phrase("letter_before_colon", (Slot.LABEL, ":")), Phrase("first_letter", (Slot.LABEL,)))
-"""What `cushion` adds: a letter anywhere, even inside a word."""
+"""`cushion` adds this: a letter anywhere, even inside a word."""
 
 
 @lru_cache(maxsize=256)
@@ -199,7 +199,7 @@ def _compile_phrases(labels: tuple[str, ...], cushion: bool) -> tuple[tuple[str,
 
 
 def read_phrase(text: str, labels: Sequence[str], *, cushion: bool) -> Extraction:
-    """Return the option that a phrase names, with the phrase's name as the rule; empty when none does."""
+    """Return the option that a phrase names, with the phrase's name as the rule; empty if none does."""
     body, labels = text.strip(), tuple(labels)
     offset = len(text) - len(text.lstrip())
     for name, pattern in _compile_phrases(labels, cushion):
@@ -216,10 +216,10 @@ def _find_named_label(text: str, labels: Sequence[str]) -> str | None:
 
 
 def infer_option(text: str, labels: Sequence[str], choices: Sequence[str | None]) -> Extraction:
-    """Return the option that the original's evaluator gives a reply; it gives every reply one.
+    """Return the option that the original's evaluator finds in a reply; it finds one in every reply.
 
     A bare letter, else a phrase, else the only option whose text the reply contains, else the option at the
-    smallest edit distance. A choice that is None is missing from the row.
+    smallest edit distance. A choice None is missing from the row.
     """
     reply, labels = text.strip(), tuple(labels)
     if reply in labels:

@@ -1,1 +1,1 @@
-"""Assertions of promptfoo: what each accepts (`assertions`), and the scorer (`assertion_scorer`)."""
+"""promptfoo's assertions: what each accepts (`assertions`), and the scorer (`assertion_scorer`)."""

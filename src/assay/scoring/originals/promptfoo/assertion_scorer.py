@@ -1,6 +1,6 @@
-"""Replies scored by the assertions of their rows: `contains`, `regex`, `llm-rubric` and their like.
+"""Replies scored by the assertions of their rows: `contains`, `regex`, `llm-rubric` and others.
 
-`all_assertions` is 1 when a reply passes: all assertions hold, or their weighted share reaches the row's
+`all_assertions` is 1 if a reply passes: all assertions hold, or their weighted share reaches the row's
 threshold. `assertion_score` is that share, and each metric that rows name has its own.
 """
 
@@ -48,7 +48,7 @@ PASSED = "assertions"
 
 
 def make_assertion_scorer(track: str = "gen", judged: bool = False) -> Scorer | CorpusScorer:
-    """Return the scorer of a track; with `judged`, one that asks a judge when all replies are there."""
+    """Return the scorer of a track; with `judged`, one that asks a judge after all replies arrived."""
     return JudgedAssertions(track) if judged else AssertionScorer(track)
 
 
@@ -58,7 +58,7 @@ class _Case(NamedTuple):
     sample: Sample
     answers: Sequence[AnsweredRequest]
     replies: tuple[str, ...]
-    """Without reasoning and white space around; of several outputs each counts."""
+    """Without reasoning and surrounding white space; each of several outputs counts."""
     is_truncated: bool
 
     @property
@@ -73,7 +73,7 @@ class _Case(NamedTuple):
         return value
 
     def judge_questions(self) -> list[tuple[str, Assertion]]:
-        """Return what a judge is asked about: each reply with each criterion."""
+        """Return the questions for the judge: each reply with each criterion."""
         return [
             (reply, rubric) for reply in self.replies if reply for rubric in iter_rubrics(self.assertions)
         ]
@@ -84,7 +84,7 @@ class _Case(NamedTuple):
 
 
 class AssertionScorer:
-    """Scores replies as they come; no assertion asks a judge."""
+    """Scores replies as they arrive; no assertion needs a judge."""
 
     gives = (ALL_ASSERTIONS, ASSERTION_SCORE)
 
@@ -98,7 +98,7 @@ class AssertionScorer:
 
 
 class JudgedAssertions:
-    """Scores replies when all are there: the judge is asked one batch of questions."""
+    """Scores replies after all arrived, with one batch of questions to the judge."""
 
     gives = (ALL_ASSERTIONS, ASSERTION_SCORE)
     needs_judge = True
@@ -109,11 +109,11 @@ class JudgedAssertions:
         self._cases: list[_Case | Score] = []
 
     def bind(self, judge: Judge) -> None:
-        """Take the judge to ask."""
+        """Take the judge."""
         self._judge = judge
 
     def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
-        """Take one sample."""
+        """Add one sample."""
         self._cases.append(_case(self.track, sample, answers))
 
     def finish(self) -> Evaluation:
@@ -152,7 +152,7 @@ def _reply(output: Output) -> str:
 
 
 def _score_case(track: str, case: _Case, judgements: Sequence[Judgement]) -> Score:
-    """Return a sample's score; of several replies the mean counts."""
+    """Return a sample's score; the mean over several replies."""
     known: dict[str, Any] = {
         "metric": ALL_ASSERTIONS,
         "answer": case.replies[0] or None,
@@ -191,7 +191,7 @@ def _score_case(track: str, case: _Case, judgements: Sequence[Judgement]) -> Sco
 def _result(
     case: _Case, reply: str, verdicts: Iterator[Judgement]
 ) -> tuple[AssertionResult, dict[str, float]]:
-    """Return what became of the assertions about one reply, and of those that have a metric of their own."""
+    """Return the result of the assertions about one reply, and of those with a metric of their own."""
     if not reply:
         return AssertionResult(False, 0.0, ()), {}
     opinions = {id(one): next(verdicts).value == 1.0 for one in iter_rubrics(case.assertions)}

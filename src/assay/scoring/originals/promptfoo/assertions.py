@@ -1,6 +1,6 @@
-"""What each assertion about a reply accepts, and how several make up one result. The rules are promptfoo's.
+"""What each assertion accepts, and how several are combined. The rules are promptfoo's.
 
-A reply is compared without white space around it, which promptfoo keeps.
+A reply is compared without surrounding white space, which promptfoo keeps.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from assay.core.json_schema import conforms, is_same_json
 
 
 class AssertionResult(NamedTuple):
-    """What became of the assertions about one reply."""
+    """The result of the assertions about one reply."""
 
     is_passed: bool
     score: float
     """The weighted share of the assertions that hold."""
     failed: tuple[Assertion, ...]
-    """Those that do not hold, whatever their weight."""
+    """The assertions that do not hold, whatever their weight."""
 
 
 def decide(
@@ -52,10 +52,10 @@ def decide(
 
 
 def is_assertion_met(assertion: Assertion, reply: str) -> bool:
-    """Whether an assertion that needs no judge holds; ValueError for one that is not known."""
+    """Whether an assertion that needs no judge holds; ValueError for an unknown one."""
     base = base_type(assertion)
     if base not in _CHECKS:
-        raise ValueError(f"there is no assertion {assertion['type']!r}")
+        raise ValueError(f"unknown assertion {assertion['type']!r}")
     return _CHECKS[base](reply, assertion.get("value")) != is_negated(assertion)
 
 
@@ -82,7 +82,7 @@ def _equals(reply: str, value: Any) -> bool:
 
 
 def _json(reply: str) -> tuple[Any] | None:
-    """Return a reply's JSON value; None where it is not JSON."""
+    """Return a reply's JSON value; None if it is not JSON."""
     try:
         return (json.loads(reply, parse_constant=_no_json),)
     except (ValueError, RecursionError):

@@ -1,1 +1,1 @@
-"""Scoring of UltraEval's task configs: metrics of single rows, by the names that configs use."""
+"""Scoring of UltraEval's task configs: metrics of single rows, by config name."""

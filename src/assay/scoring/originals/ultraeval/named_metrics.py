@@ -1,4 +1,4 @@
-"""Metrics as a task config names them: a display name, a registered type, options, and an aggregation."""
+"""Metrics in a task config: a display name, a registered type, options, and an aggregation."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class NamedMetric(NamedTuple):
     """Its registered name."""
     options: dict[str, Any]
     aggregation: str | None = None
-    """How several values of one row become one; None leaves it to the metric."""
+    """How several values of one row are combined; None leaves it to the metric."""
 
 
 def read_metrics(
     metrics: Mapping[str, Mapping[str, Any]], known: Mapping[str, Callable[..., Any]]
 ) -> list[NamedMetric]:
-    """Read metrics as they are configured; ValueError that lists the known names when one is unknown.
+    """Read configured metrics; if a name is unknown, raise a ValueError that lists the known ones.
 
     The options of a metric are the keyword arguments of the function that computes it.
     """
     if not metrics:
-        raise ValueError(f"no metric is named; expected at least one of {listing(known)}")
+        raise ValueError(f"no metric is configured; expected at least one of {listing(known)}")
     return [_read_metric(display, dict(said), known) for display, said in metrics.items()]
 
 
@@ -43,12 +43,12 @@ def _read_metric(display: str, said: dict[str, Any], known: Mapping[str, Callabl
     type_ = str(given).lower()
     if type_ not in known:
         raise ValueError(
-            f"there is no metric {given!r}{suggest_name(type_, known)}; expected one of {listing(known)}"
+            f"unknown metric {given!r}{suggest_name(type_, known)}; expected one of {listing(known)}"
         )
     aggregation = said.pop("aggregation", None)
     if aggregation is not None and aggregation not in AGGREGATIONS:
         raise ValueError(
-            f"the metric {display!r}: there is no aggregation {aggregation!r}"
+            f"the metric {display!r}: unknown aggregation {aggregation!r}"
             f"{suggest_name(str(aggregation), AGGREGATIONS)}; expected one of {listing(AGGREGATIONS)}"
         )
     parameters = inspect.signature(known[type_]).parameters.values()
@@ -57,6 +57,7 @@ def _read_metric(display: str, said: dict[str, Any], known: Mapping[str, Callabl
         if name not in options:
             expected = f"one of {listing(options)}" if options else "none"
             raise ValueError(
-                f"the metric {type_!r} has no option {name!r}{suggest_name(name, options)}; expected {expected}"
+                f"the metric {type_!r} has no option {name!r}{suggest_name(name, options)}; "
+                f"expected {expected}"
             )
     return NamedMetric(display, type_, said, aggregation)

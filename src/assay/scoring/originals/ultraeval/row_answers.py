@@ -1,4 +1,4 @@
-"""From the responses to one sample to the answers that metrics of rows compare."""
+"""Reads the answers that row metrics compare from the responses to one sample."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from assay.scoring.scorers.extractors import find_extractor, find_span
 from assay.scoring.scorers.response_outcomes import collect_outputs, get_task
 
 WHOLE_OUTPUT = "whole_output"
-"""The rule of an answer that no post-processor made."""
+"""The rule of an answer without post-processing."""
 PASSES_THROUGH = "general_torch"
 """The original's name for no post-processing."""
 
 
 class RowAnswers(NamedTuple):
-    """What was read in all outputs for one sample."""
+    """The answers in all outputs for one sample."""
 
     sample: Sample
     task: str
     texts: tuple[str | None, ...]
-    """The answer in each output; None where none was found."""
+    """The answer in each output; None if none was found."""
     span: tuple[int, int] | None
-    """Where the first answer stands in the first output, if it stands there once."""
+    """The span of the first answer in the first output, if it occurs there once."""
     rule: str | None
     """What found the first answer."""
     is_truncated: bool
 
     @property
     def has_answer(self) -> bool:
-        """Whether any output holds an answer."""
+        """Whether any output contains an answer."""
         return any(text is not None for text in self.texts)
 
     @property
     def has_target(self) -> bool:
-        """Whether a right answer is known."""
+        """Whether a target is known."""
         return any(target.strip() for target in self.sample.targets)
 
 
 class RowAnswerReader:
-    """Finds the answers in outputs by a named post-processor.
+    """Finds the answers in outputs with a named post-processor.
 
-    What a model thinks before it speaks is not searched, unless `faithful` asks for the original, which also
-    takes an output without an answer for an empty one.
+    Reasoning is not searched, except with `faithful`, which follows the original and also treats an output
+    without an answer as an empty one.
     """
 
     def __init__(self, postprocess: str | Mapping[str, Any], faithful: bool, extract: str = "") -> None:
-        """`extract`: another named extractor in the place of a post-processor."""
+        """Create the reader; `extract` names an extractor instead of a post-processor."""
         self.postprocess = ""
         """The registered name of the post-processor; "" for none."""
         self._process = None
@@ -64,7 +64,7 @@ class RowAnswerReader:
         self._faithful = faithful
 
     def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers:
-        """Return the answers; raise Unscorable when a request failed."""
+        """Return the answers; raise Unscorable if a request failed."""
         outputs = collect_outputs(answers)
         found = [self.found(output.text, sample) for output in outputs]
         first = found[0]

@@ -1,4 +1,4 @@
-"""Metrics of rows that want all rows at once: programs to run, questions to a judge."""
+"""Row metrics that need all rows at once: programs to run, questions to a judge."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from assay.scoring.sandbox import Protections, Sandbox
 from assay.scoring.scorers.response_outcomes import Unscorable
 
 _PASS_AT = (1, 2, 10, 25, 50, 100)
-"""The k of pass@k; those that there are not samples enough for are left out."""
+"""The k of pass@k; a k with too few samples is omitted."""
 
 
 def list_pass_names(n_outputs: int) -> list[str]:
-    """Return the names of pass@k for so many outputs."""
+    """Return the names of pass@k for this number of outputs."""
     return [f"pass@{k}" for k in _PASS_AT if k <= n_outputs]
 
 
@@ -39,14 +39,14 @@ class BatchMetric(Protocol):
 
     @property
     def last_passed(self) -> Sequence[tuple[bool, ...]]:
-        """Which outputs of each row passed in the latest call; empty where none are run."""
+        """Which outputs of each row passed in the latest call; empty if nothing is run."""
 
     @property
     def last_replies(self) -> Sequence[tuple[JudgeReply, ...]]:
-        """What a judge replied about each row in the latest call; empty where none is asked."""
+        """The judge's replies about each row in the latest call; empty if no judge is used."""
 
     def notes(self) -> Sequence[str]:
-        """Return what a person should know about how it worked."""
+        """Return notes for the user."""
 
 
 class FunctionExecution:
@@ -65,7 +65,7 @@ class FunctionExecution:
         programs = [program for row in written if not isinstance(row, Unscorable) for program in row]
         with Sandbox() as sandbox:
             self._protections = sandbox.protections()
-            # What stands under `if __name__ == "__main__":` is not run, as in the original.
+            # Code under `if __name__ == "__main__":` does not run, as in the original.
             outcomes = sandbox.run_many(programs, is_main=False)
             self.last_passed = [
                 ()
@@ -79,11 +79,11 @@ class FunctionExecution:
         ]
 
     def notes(self) -> Sequence[str]:
-        """Say what the sandbox protected from."""
+        """Return a note about the sandbox protections."""
         return () if self._protections is None else (f"programs ran in a {self._protections}",)
 
     def _programs(self, reading: RowAnswers) -> list[str] | Unscorable:
-        """Return the programs of a row; an output without an answer has none, and so does not pass."""
+        """Return the programs of a row; an output without an answer has none and does not pass."""
         try:
             programs = [
                 checking_program(reading.sample.fields, text, is_faithful=self._faithful)
@@ -101,10 +101,10 @@ class FunctionExecution:
 
 
 class JudgedAgreement:
-    """The share of outputs that a judge finds to agree with the right answer."""
+    """The share of outputs that agree with the target, according to a judge."""
 
     def __init__(self, named: NamedMetric, faithful: bool, *, prompt: str = "") -> None:
-        """`prompt`: what the judge is asked, in the place of Assay's own words; see `agreement_question`."""
+        """Create the metric; `prompt` replaces Assay's own words to the judge; see `agreement_question`."""
         self._named = named
         self._faithful = faithful
         self._prompt = prompt
@@ -113,7 +113,7 @@ class JudgedAgreement:
         self._judge: Judge | None = None
 
     def bind(self, judge: Judge) -> None:
-        """Take the judge to ask."""
+        """Take the judge."""
         self._judge = judge
 
     def values(self, readings: Sequence[RowAnswers]) -> list[dict[str, float] | Unscorable]:
@@ -132,7 +132,7 @@ class JudgedAgreement:
                 for text in self._counting(reading)
                 if text is not None
             ]
-            or Unaskable("no output to judge")
+            or Unaskable("there is no output to judge")
             for reading in readings
         ]
         judged = judge_cases(self._judge, cases)
@@ -142,13 +142,13 @@ class JudgedAgreement:
             if one.value is None or isinstance(case, Unaskable):
                 found.append(Unscorable(f"no verdict from the judge: {one.why}"))
             else:
-                # The judgement is a mean over the outputs that were shown; the others agree with nothing.
+                # The judgement is a mean over the outputs that were shown; the others do not agree.
                 share = one.value * len(case) / len(self._counting(reading))
                 found.append({self._named.display: share})
         return found
 
     def notes(self) -> Sequence[str]:
-        """Return nothing: a run names its judge by itself."""
+        """Return nothing: the run configures its judge itself."""
         return ()
 
     def _counting(self, reading: RowAnswers) -> Sequence[str | None]:
@@ -163,15 +163,15 @@ BATCH_METRICS: Mapping[str, Callable[..., BatchMetric]] = {
 
 
 class RowScorer(Protocol):
-    """What scores single rows (row_metrics.py)."""
+    """The scorer of single rows (row_metrics.py)."""
 
     track: str
 
     def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers | Score:
-        """Return what was read in a sample's outputs, or the score of one for which none came."""
+        """Return the answers in a sample's outputs, or the score of a sample without outputs."""
 
     def verdict_before(self, reading: RowAnswers) -> Verdict | None:
-        """Return the verdict of a sample that no metric has to look at."""
+        """Return the verdict of a sample that needs no metric."""
 
     def scored(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> Score:
         """Return a sample's score."""
@@ -184,7 +184,7 @@ class RowScorer(Protocol):
 
 
 class RowCorpus:
-    """Scores a track when all of its samples are there, since one of its metrics judges all together."""
+    """Scores a track after all of its samples arrived, because a metric judges them together."""
 
     def __init__(self, rows: RowScorer, named: Sequence[NamedMetric], faithful: bool) -> None:
         self.track = rows.track
@@ -198,21 +198,21 @@ class RowCorpus:
 
     @property
     def needs_judge(self) -> bool:
-        """Whether a metric asks a model for its opinion."""
+        """Whether a metric uses a judge."""
         return any(isinstance(one, JudgedAgreement) for one in self._late)
 
     def bind(self, judge: Judge) -> None:
-        """Give the judge to the metrics that need one."""
+        """Pass the judge to the metrics that use one."""
         for one in self._late:
             if isinstance(one, JudgedAgreement):
                 one.bind(judge)
 
     def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
-        """Take one sample."""
+        """Add one sample."""
         self._kept.append(self._rows.read(sample, answers))
 
     def finish(self) -> Evaluation:
-        """Judge what waited, and return every sample's score."""
+        """Judge the waiting samples, and return every sample's score."""
         readings = [one for one in self._kept if isinstance(one, RowAnswers)]
         judged = [one for one in readings if self._rows.verdict_before(one) is None]
         late: dict[str, dict[str, float | Unscorable]] = {one.sample.id: {} for one in judged}
@@ -220,7 +220,7 @@ class RowCorpus:
         passed: dict[str, tuple[bool, ...]] = {}
         for metric in self._late if judged else ():
             for reading, found in zip(judged, metric.values(judged), strict=True):
-                # A value that is missing says why under whatever name.
+                # A missing value has its reason under any name.
                 late[reading.sample.id] |= {"": found} if isinstance(found, Unscorable) else found
             if metric.last_passed:
                 passed |= {one.sample.id: ran for one, ran in zip(judged, metric.last_passed, strict=True)}

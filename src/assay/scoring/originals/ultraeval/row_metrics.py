@@ -1,7 +1,7 @@
-"""Answers scored row by row, with the metrics and the post-processor that a task config names.
+"""Answers scored row by row, with the metrics and the post-processor of a task config.
 
-Most metrics look at one answer and score it as it comes. Others want all rows at once (row_corpus.py):
-programs for the sandbox, a judge for one batch of questions.
+Most metrics score each answer as it arrives. Others need all rows at once (row_corpus.py): programs for the
+sandbox, one batch of questions for a judge.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def make_row_metrics(
     faithful: bool = False,
     extract: str = "",
 ) -> Scorer | CorpusScorer:
-    """Return the scorer of a track; one that scores as answers come, where its metrics allow it.
+    """Return the scorer of a track; one that scores answers as they arrive, if its metrics allow it.
 
     A post-processor is a name, or an object with the name as `type` and the post-processor's arguments.
-    `extract`: a named extractor in its place.
+    `extract` names an extractor to use instead.
     """
     known: dict[str, Callable[..., Any]] = {**ROW_METRICS, **BATCH_METRICS}
     named = read_metrics(metrics or {}, known)
@@ -51,20 +51,20 @@ def make_row_metrics(
 
 def _check(one: NamedMetric) -> None:
     if one.aggregation == PASS_K and one.type != _EXECUTION:
-        raise ValueError(f"the metric {one.display!r}: {PASS_K} counts programs; {one.type} runs none")
+        raise ValueError(f"the metric {one.display!r}: {PASS_K} counts programs, but {one.type} runs none")
     if one.options and one.type in ROW_METRICS:
-        # A wrong value says so here, before anything is asked of a model.
+        # An invalid value raises here, before any request to a model.
         ROW_METRICS[one.type](_TRIAL, **one.options)
 
 
 class RowMetrics:
-    """Scores answers as they come. The first metric decides, the others stand beside it.
+    """Scores answers as they arrive. The first metric decides, the others are reported in addition.
 
-    Of several outputs for one sample, the mean of their values counts, an output without an answer as 0; with
-    `faithful` the first output alone counts, and one without an answer is an empty text.
+    With several outputs for one sample, the mean of their values counts, with 0 for an output without an
+    answer. With `faithful`, only the first output counts, and one without an answer is an empty text.
 
-    BLEU and chrF have the mean of the rows' values under the name that the config gives, as the original
-    reports it, and beside it the corpus's own as `corpus_bleu` and `corpus_chrf`, of the first outputs.
+    BLEU and chrF report the mean of the rows' values under the config's name, as the original does, and the
+    corpus values of the first outputs as `corpus_bleu` and `corpus_chrf`.
     """
 
     def __init__(
@@ -93,18 +93,18 @@ class RowMetrics:
         self._told.update((score.task, self.track, name) for name in (score.metric, *score.also))
         row = None
         if isinstance(reading, RowAnswers) and reading.has_target:
-            # A row without an answer is a translation that is missing: it counts as an empty one.
+            # A row without an answer is a missing translation: it counts as an empty one.
             row = reading.texts[0] or "", reading.sample.targets
         for corpus in self._corpora:
             corpus.add(score, row)
 
     def finish(self) -> Evaluation:
-        """Return the values over all samples; a task is judged by everything that its config names."""
+        """Return the values over all samples; a task is judged by every metric in its config."""
         metrics = [one for corpus in self._corpora for one in corpus.metrics(self.track)]
         return Evaluation((), metrics, judged_by=frozenset(self._told))
 
     def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers | Score:
-        """Return what was read in the outputs, or the score of a sample for which none came."""
+        """Return the answers in the outputs, or the score of a sample without outputs."""
         try:
             return self._reader.read(sample, answers)
         except Unscorable as error:
@@ -112,7 +112,7 @@ class RowMetrics:
             return build_failed_score(self.track, sample, answers, str(error), _target(sample), metric=name)
 
     def verdict_before(self, reading: RowAnswers) -> Verdict | None:
-        """Return the verdict of a sample that no metric has to look at; None for any other."""
+        """Return the verdict of a sample that needs no metric; None for any other."""
         first = self._named[0]
         is_graded = first.type == _EXECUTION or reading.has_target or self._faithful
         if not is_graded or (not reading.sample.targets and first.type != _EXECUTION):
@@ -120,7 +120,7 @@ class RowMetrics:
         return None if reading.has_answer else Verdict.UNANSWERED
 
     def scored(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> Score:
-        """Return the score of a sample; `late` has the values of metrics that waited for all samples."""
+        """Return the score of a sample; `late` contains the values of metrics that waited for all samples."""
         names = self._names(len(reading.texts))
         known: dict[str, Any] = {
             "metric": names[0],
@@ -146,7 +146,7 @@ class RowMetrics:
         )
 
     def _names(self, n_outputs: int) -> list[str]:
-        """Return the names of all values, the deciding one first; pass@k stands in its metric's place."""
+        """Return the names of all values, the deciding one first; pass@k replaces its metric's name."""
         names: list[str] = []
         for one in self._named:
             names += list_pass_names(n_outputs) if one.aggregation == PASS_K else [one.display]
@@ -174,8 +174,8 @@ class RowMetrics:
         except Exception as error:
             if self._faithful and one.type in ZERO_ON_ERROR:
                 return 0.0
-            said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-            raise Unscorable(f"the metric {one.type} cannot judge the row: {said}") from error
+            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise Unscorable(f"the metric {one.type} cannot judge the row: {reason}") from error
 
 
 def _target(sample: Sample) -> str | None:
@@ -186,7 +186,7 @@ _CORPUS_COUNTS: Mapping[str, Callable[..., CorpusCounts]] = {
     "bleu": lambda *, tokenizer="13a": bleu_counts(tokenize=tokenizer),
     "chrf": chrf_counts,
 }
-"""The metrics of rows that a corpus has a value of its own for."""
+"""The row metrics with a corpus value of their own."""
 
 
 def _corpora(named: Sequence[NamedMetric]) -> list[RunningCorpus]:

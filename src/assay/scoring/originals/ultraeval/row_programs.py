@@ -1,4 +1,4 @@
-"""From a row of HumanEval or MBPP, and what a model wrote, to the program that tests it. Runs nothing."""
+"""Builds test programs from a row of HumanEval or MBPP and a model's completion. Runs nothing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _HUMANEVAL_FIELDS = ("prompt", "test", "entry_point")
 def checking_program(fields: Mapping[str, Any], completion: str, *, is_faithful: bool = False) -> str:
     """Return a program that runs to its last line if the completion is right.
 
-    A row with all of MBPP's fields is MBPP's, any other HumanEval's. For MBPP the original puts the task's
-    text before the program as a string, which breaks a program whose text holds quotes, and leaves out
-    `test_setup_code`; here it is the other way round.
+    A row with all of MBPP's fields is MBPP's, any other is HumanEval's. For MBPP, the original prepends the
+    task's text as a string, which breaks if the text contains quotes, and omits `test_setup_code`; here the
+    text is omitted and the setup code is included.
     """
     if fields.keys() >= _MBPP_FIELDS:
         tests = "\n".join(fields["test_list"])
@@ -37,7 +37,7 @@ _DISABLED = {
     "shutil": "rmtree move chown",
     "subprocess": "Popen",
 }
-"""What the original takes from the programs it runs, by module: each of these is None there."""
+"""Functions that the original disables in the programs it runs, by module: each is None there."""
 _ABSENT = "ipdb joblib resource psutil tkinter"
 """Modules that cannot be imported there."""
 _GUARD = f"""
@@ -67,9 +67,9 @@ _disable()
 
 
 def disable_functions(program: str) -> str:
-    """Return a program that runs another as the original does: without functions that could do harm.
+    """Return a program that runs another as the original does: without potentially harmful functions.
 
-    The sandbox keeps them from doing any. The original has none, and takes the functions away, so a right
-    program that calls one does not pass there.
+    The sandbox makes them harmless. The original has no sandbox and disables them, so a right program that
+    calls one does not pass there.
     """
     return f"{_GUARD}exec({program!r}, {{}})\n"

@@ -1,7 +1,7 @@
-"""Metrics of one answer to one question, by the names that task configs give them.
+"""Metrics of one answer to one question, by the names in task configs.
 
-Each takes a row and returns its value from 0 to 1. An answer is what the post-processor made of one output;
-what a metric cannot judge is a ValueError, never a 0.
+Each takes a row and returns its value from 0 to 1. An answer is the post-processor's result for one output; a
+row that a metric cannot judge is a ValueError, never a 0.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from assay.scoring.metrics.words import bag_f1
 
 _PERCENT = 100.0
 _AROUND_LETTERS = "()[]*.,:;"
-"""What models write around the letter of an option."""
+"""Characters that models write around an option's letter."""
 
 SEVERAL_RIGHT_LETTERS = "agieval_multiple_answer_post"
-"""Its answers are all letters of a question that several are right for."""
+"""Its answers are all letters of a question with several right ones."""
 ONE_QUESTION = "gaokao_multi_choice_post"
-"""Its answers are all letters of one question; those of GAOKAO-Bench's other ones, a letter for each."""
+"""Its answers are all letters of one question; in GAOKAO-Bench's other kinds, one letter per part."""
 SEPARATOR = "[SEP]"
-"""Parts two readings of an answer to several questions; see `postprocess/exams.py`."""
+"""Separates two readings of an answer to several questions; see `postprocess/options.py`."""
 
 
 class Row(NamedTuple):
-    """One answer to one question, and all that a metric may look at."""
+    """One answer to one question, with everything a metric may use."""
 
     answer: str
     targets: tuple[str, ...]
-    """The right answers."""
+    """The targets."""
     sample: Sample
     postprocess: str = ""
-    """The name of the post-processor that made the answer."""
+    """The name of the post-processor that produced the answer."""
     is_faithful: bool = False
-    """Whether the original's value is wanted, right or not."""
+    """Whether to return the original's value, right or wrong."""
 
 
 def prefix_match(row: Row) -> float:
-    """Return 1 if the answer begins with a right one."""
+    """Return 1 if the answer starts with a target."""
     return _score_any(row.answer.strip().startswith(target.strip()) for target in row.targets)
 
 
 def exact_match(row: Row) -> float:
-    """Return 1 if the answer is a right one; spaces do not count.
+    """Return 1 if the answer equals a target, ignoring spaces.
 
-    Where several letters are right together, they are compared as a set; the original takes each of them by
-    itself for a right answer.
+    If several letters are right together, they are compared as a set; the original accepts each of them
+    alone.
     """
     if row.postprocess == SEVERAL_RIGHT_LETTERS and not row.is_faithful:
         return float(set(row.answer) == set("".join(row.targets)))
@@ -64,13 +64,13 @@ def exact_match(row: Row) -> float:
 
 
 def in_match(row: Row) -> float:
-    """Return 1 if the answer in lower case is one of the right ones. The original does not lower those."""
+    """Return 1 if the answer in lower case is a target. The original does not lower-case the targets."""
     targets = row.targets if row.is_faithful else [target.lower().strip() for target in row.targets]
     return float(row.answer.lower().strip() in targets)
 
 
 def qa_match(row: Row) -> float:
-    """Return 1 if the first option named is the right one, or the answer begins with the right option's text.
+    """Return 1 if the first named option is right, or the answer starts with the right option's text.
 
     An option is named by a word of the first line such as `(B)`, `B.` or `B)`. For its text, a question that
     the model repeats is skipped.
@@ -79,7 +79,7 @@ def qa_match(row: Row) -> float:
     if _first_option(answer, len(row.sample.choices), is_faithful=row.is_faithful) in row.targets:
         return 1.0
     if not row.sample.gold:
-        raise ValueError("qa_match: target_scores names no right option")
+        raise ValueError("qa_match: target_scores has no right option")
     question = row.sample.fields["question"]
     shown = question if isinstance(question, str) else "\n".join(question)
     if answer.startswith(shown.strip()):
@@ -89,9 +89,9 @@ def qa_match(row: Row) -> float:
 
 
 def _first_option(answer: str, n_options: int, *, is_faithful: bool) -> str:
-    """Return the first option that the first line names, as `(B)`; a text that no target is, if none.
+    """Return the first option named in the first line, as `(B)`; a text that matches no target if none.
 
-    The original knows `(B)` and `B`, each with a full stop behind it or not.
+    The original knows `(B)` and `B`, with or without a full stop after it.
     """
     letters = string.ascii_uppercase[:n_options]
     for word in answer.split("\n")[0].split(" "):
@@ -103,14 +103,14 @@ def _first_option(answer: str, n_options: int, *, is_faithful: bool) -> str:
 
 
 def f1_score(row: Row) -> float:
-    """Return the best F1 between the words of the answer and of a right one, parted at white space."""
+    """Return the best F1 between the words of the answer and of a target, split at white space."""
     answer = row.answer.split()
     # Two texts without words share nothing here, as in the original.
     return max((bag_f1(answer, target.split()) if answer else 0.0 for target in row.targets), default=0.0)
 
 
 def bleu(row: Row, *, tokenizer: str = "13a") -> float:
-    """Return BLEU of the answer as a corpus of one sentence; the mean of these is no corpus BLEU."""
+    """Return BLEU of the answer as a corpus of one sentence; the mean of these is not corpus BLEU."""
     make_tokenizer(tokenizer)
     return corpus_bleu([row.answer], [row.targets], tokenize=tokenizer) / _PERCENT
 
@@ -121,7 +121,7 @@ def chrf(row: Row) -> float:
 
 
 def rouge(row: Row, *, tokenizer: str = "13a", index: str = "f1", n_gram: str = "1") -> float:
-    """Return ROUGE against the best right answer; the original knows the first of them alone."""
+    """Return ROUGE against the best target; the original uses only the first."""
     measure, order = index[:1].lower(), str(n_gram)[:1].lower()
     _check_choice("index", index, measure, ("f", "p", "r"))
     _check_choice("n_gram", n_gram, order, ("1", "2", "l"))
@@ -138,23 +138,23 @@ def _check_choice(name: str, given: str, meant: str, known: Sequence[str]) -> No
 
 
 def gaokaobench_match(row: Row) -> float:
-    """Return the share of a question's parts that have the right letter, in their order.
+    """Return the share of a question's parts with the right letter, in order.
 
     A question with several right letters is one part: a half for some of them without a wrong one. The
-    original compares its first letter with all of the right ones, which is never right.
+    original compares its first letter with all of the right ones, which never matches.
     """
     if not any(row.targets):
         raise ValueError("gaokaobench_match: there is no right letter")
     is_one = row.postprocess == ONE_QUESTION
     if is_one and not row.is_faithful:
         return several_letters(row.answer, "".join(row.targets))
-    # A text of letters came in as one target, a list of letters as several.
+    # A text of letters arrives as one target, a list of letters as several.
     wanted = row.targets if is_one or len(row.targets) > 1 else tuple(row.targets[0])
     marked, mark, every = row.answer.partition(SEPARATOR)
     given = marked
     if mark and len(marked) != len(wanted):
         given = every[: len(wanted)]
-    # Fewer or more letters than parts: the rest has no partner.
+    # Fewer or more letters than parts: the rest is ignored.
     return sum(got == right for got, right in zip(given, wanted, strict=False)) / len(wanted)
 
 
@@ -173,47 +173,47 @@ ROW_METRICS: Mapping[str, Callable[..., float]] = {
     "rouge": rouge,
     "gaokaobench_match": gaokaobench_match,
 }
-"""The metrics that look at one answer alone."""
+"""The metrics that need only one answer."""
 
 ZERO_ON_ERROR = frozenset({"bleu", "chrf", "rouge"})
-"""Metrics of which the original gives 0 to a text that it cannot judge."""
+"""Metrics for which the original gives 0 to a text that it cannot judge."""
 
 CORRECTED: Mapping[str, Difference] = {
     "prefix_match": Difference(
-        "an empty right answer fits every answer", "a row without a right answer is not graded"
+        "an empty target matches every answer", "a row without a target is not graded"
     ),
     "exact_match": Difference(
-        f"of several right letters ({SEVERAL_RIGHT_LETTERS}) each one alone is a right answer, and all of "
+        f"if several letters are right ({SEVERAL_RIGHT_LETTERS}), each alone is accepted, and all of "
         "them together are wrong",
         "the letters are compared as a set",
     ),
     "in_match": Difference(
-        "the answer is brought to lower case and the right answers are not", "both are brought to lower case"
+        "the answer is converted to lower case, the targets are not", "both are converted to lower case"
     ),
     "qa_match": Difference(
-        "a letter counts as `(B)`, `B` and `B.` alone; a right option without text fits every answer",
-        "it counts as `B)`, `B:` and `**B**` too; such an option fits none, and its letter counts",
+        "a letter counts only as `(B)`, `B` and `B.`; a right option without text matches every answer",
+        "it also counts as `B)`, `B:` and `**B**`; such an option matches no answer, and its letter counts",
     ),
-    "bleu": Difference("a text that cannot be judged is 0", "it is a failure, and counted beside the value"),
-    "chrf": Difference("a text that cannot be judged is 0", "it is a failure, and counted beside the value"),
+    "bleu": Difference("a text that cannot be judged is 0", "it is a failure, reported with the value"),
+    "chrf": Difference("a text that cannot be judged is 0", "it is a failure, reported with the value"),
     "rouge": Difference(
-        "only the first of several right answers counts; a text without words is 0",
-        "the best counts; a right answer without words is a failure, and counted beside the value",
+        "only the first of several targets counts; a text without words is 0",
+        "the best target counts; a target without words is a failure, reported with the value",
     ),
     "gaokaobench_match": Difference(
         f"a question with several right letters ({ONE_QUESTION}) is never right",
-        "all of them are worth 1, some of them without a wrong one a half",
+        "all of them score 1, some of them without a wrong one score 0.5",
     ),
     "function_execution": Difference(
-        "MBPP's test_setup_code is not run, and the task's text stands before the program as a string, which "
-        "breaks it where the text holds quotes; programs that call os.getcwd, os.remove, subprocess, "
-        "shutil.rmtree and the like do not pass, nor do those that import resource or psutil",
-        "the set-up runs before the tests, and the text is left out; the sandbox runs such programs",
+        "MBPP's test_setup_code is not run, and the task's text precedes the program as a string, "
+        "which breaks the program if the text contains quotes; programs that call os.getcwd, "
+        "os.remove, subprocess, shutil.rmtree and the like do not pass, nor do those that import "
+        "resource or psutil",
+        "the set-up code runs before the tests, and the text is omitted; the sandbox runs such programs",
     ),
     "gpt4_eval": Difference(
-        "any reply but the word yes is 0, and so is a judge that does not answer",
-        "a reply that begins with neither yes nor no, or does not come, is a failure, and counted beside the "
-        "value",
+        "any reply but the word yes is 0, and so is a missing reply",
+        "a missing reply, or one that starts with neither yes nor no, is a failure, reported with the value",
     ),
 }
-"""Metrics that do not return what the original does."""
+"""Metrics whose values differ from the original's."""

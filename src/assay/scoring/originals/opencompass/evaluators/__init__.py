@@ -1,4 +1,4 @@
-"""Evaluators as configs of OpenCompass and AISBench name them: metrics over lists that also see the rows."""
+"""Evaluators that OpenCompass and AISBench configs name: metrics over lists that also see the rows."""
 
 from assay.scoring.originals.opencompass.evaluators.author import AuthorEvaluator
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator

@@ -1,4 +1,4 @@
-"""Shares of answers that are the right one as they stand: accuracy by text, by value, by class."""
+"""Accuracy: percentages of answers that equal the target by text, by value or by class."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _STATES = {
     "input contamination": "input contaminated",
     "input-and-label contamination": "input-and-label contaminated",
 }
-"""What a row's `is_clean` says, and how the value over such rows is called."""
+"""The values of a row's `is_clean`, and the name of the value over such rows."""
 
 
 def equal_texts(prediction: Any, gold: Any) -> bool:
-    """Whether two labels are the same text; a whole number is the same with and without its `.0`."""
+    """Whether two labels are the same text; a whole number equals itself with `.0`."""
     return prediction is not None and _label(prediction) == _label(gold)
 
 
@@ -40,38 +40,38 @@ def _label(value: Any) -> str:
 
 
 class AccEvaluator(RowEvaluator):
-    """The share of predictions that are the same text as the right answer; 1 and "1" are the same."""
+    """The percentage of predictions with the same text as the target; 1 and "1" are equal."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "white space around an answer counts, and 1.0, as a table with gaps has it, is not 1; of several "
-        "runs the last alone counts",
-        "white space around it does not count, 1.0 is 1; the mean of all runs counts",
+        "white space around an answer counts, and 1.0, as in a table with gaps, is not 1; only "
+        "the last of several runs counts",
+        "white space around it is ignored, 1.0 is 1; the mean of all runs counts",
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right answer."""
+        """Return 1 for a correct answer."""
         if self.is_faithful:
             return float(str(prediction) == gold_text(row))
         gold = require_gold(row)
         if isinstance(gold, list | tuple) and not isinstance(prediction, list | tuple):
             raise Misfit(
-                f"the right answer is the list {gold!r:.60}, and the prediction one answer",
-                "use EMEvaluator if any of them is right, else let dataset_postprocessor make one of them",
+                f"the target is the list {gold!r:.60}, but the prediction is one answer",
+                "use EMEvaluator if any of them is right; otherwise make dataset_postprocessor return one",
             )
         return float(equal_texts(prediction, gold))
 
 
 class AccContaminationEvaluator(AccEvaluator):
-    """Accuracy over the rows of each kind of contamination that the column `is_clean` names."""
+    """Accuracy over the rows of each kind of contamination in the column `is_clean`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "as `AccEvaluator`; a kind without rows ends the evaluation; a kind of another name is left out",
-        "as `AccEvaluator`; a kind without rows has no value; a row of a kind of another name fails",
+        "as `AccEvaluator`; a kind without rows stops the evaluation; an unknown kind is left out",
+        "as `AccEvaluator`; a kind without rows has no value; a row of an unknown kind fails",
     )
     correct_by = None
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
-        """Return `accuracy - clean`, `accuracy - input contaminated` and so on, of kinds that have rows."""
+        """Return `accuracy - clean`, `accuracy - input contaminated` and so on, for kinds that have rows."""
         super().__call__(predictions, references)
         right = self.last_score_lists["accuracy"]
         kinds = [_STATES[row.fields["is_clean"]] for row in references]
@@ -88,7 +88,7 @@ class AccContaminationEvaluator(AccEvaluator):
         return values
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right answer to a row of a known kind."""
+        """Return 1 for a correct answer to a row of a known kind."""
         state = require_field(row, "is_clean")
         if state not in _STATES:
             raise Misfit(f"is_clean is {state!r}", f"write one of {', '.join(map(repr, _STATES))}")
@@ -96,22 +96,21 @@ class AccContaminationEvaluator(AccEvaluator):
 
 
 class AccwithDetailsEvaluator(RowEvaluator):
-    """The share of predictions that equal the right answer, value and kind."""
+    """The percentage of predictions that equal the target in value and type."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "a prediction and a right answer of two kinds, such as 'B' and 1, are never equal: 0 whatever the "
-        "model says",
+        "a prediction and a target of different types, such as 'B' and 1, are never equal: always 0",
         "that is an error",
     )
     has_details: ClassVar[bool] = True
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right answer."""
+        """Return 1 for a correct answer."""
         return float(prediction == row.gold) if self.is_faithful else is_equal(prediction, require_gold(row))
 
 
 class GPQAEvaluator(AccwithDetailsEvaluator):
-    """The same under the name that GPQA's configs give."""
+    """The same evaluator under the name in GPQA's configs."""
 
 
 class BBHEvaluatorMcq(AccwithDetailsEvaluator):
@@ -121,39 +120,39 @@ class BBHEvaluatorMcq(AccwithDetailsEvaluator):
 
 
 class BBHEvaluator(RowEvaluator):
-    """The share of free answers to BIG-Bench Hard that are right; `bbh-freeform` reads both sides."""
+    """The percentage of correct free answers to BIG-Bench Hard; both sides go through `bbh-freeform`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "answer and right answer are read by the original's `bbh-freeform`",
-        "both are read by `bbh-freeform` as it is corrected",
+        "answer and target are read by the original's `bbh-freeform`",
+        "both are read by the corrected `bbh-freeform`",
     )
     has_details: ClassVar[bool] = True
     metric = correct_by = "score"
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right answer."""
+        """Return 1 for a correct answer."""
         read = POSTPROCESSORS["bbh-freeform"]
         got, wanted = (read(text, self.is_faithful) for text in (to_text(prediction), gold_text(row)))
         return float(got is not None and wanted is not None and got.casefold() == wanted.casefold())
 
 
 class EDAccEvaluator(RowEvaluator):
-    """The share of answers whose nearest candidate, by edit distance, is the right one.
+    """The percentage of answers whose nearest candidate by edit distance is the target.
 
-    A row's right answer is `{"candidates": [...], "label": index}`; a candidate may be a list of spellings.
+    A row's target is `{"candidates": [...], "label": index}`; a candidate may be a list of spellings.
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "an empty answer is the shortest candidate; of several runs the last alone counts",
-        "an empty answer is none, and not right; the mean of all runs counts",
+        "an empty answer is the shortest candidate; only the last of several runs counts",
+        "an empty answer is wrong; the mean of all runs counts",
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 if the right candidate is nearest; of equally near ones the first is."""
+        """Return 1 if the target is the nearest candidate; on a tie the first one is."""
         gold = require_gold(row)
         if not isinstance(gold, dict) or not gold.keys() >= {"candidates", "label"} or not gold["candidates"]:
             raise Misfit(
-                f"the right answer is {gold!r:.80}", "give {'candidates': [...], 'label': index} for each row"
+                f"the target is {gold!r:.80}", "provide {'candidates': [...], 'label': index} for each row"
             )
         text = to_text(prediction)
         if not self.is_faithful and not text.strip():

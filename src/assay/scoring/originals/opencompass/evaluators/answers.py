@@ -1,4 +1,4 @@
-"""Short free answers against one or several right ones: exact match, one contained, F1 of words."""
+"""Short free answers against one or several targets: exact match, containment, F1 of words."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from assay.scoring.scorers.grading import AnswerGrader
 _STATED = re.compile(r"answer\s*:\s*([^\n]+)", re.IGNORECASE)
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 _ORIGINAL_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation.replace(chr(92), ''))}]")
-"""Without the backslash, which escapes its neighbour in the original's pattern."""
-_NUMBERS = "`general` cuts numbers (3.14 is 3) and makes nothing of the answer A"
-_NUMBERS_HERE = "`general` as it is corrected leaves numbers and the answer A whole"
+"""Without the backslash, which escapes the next character in the original's pattern."""
+_NUMBERS = "`general` cuts numbers (3.14 is 3) and removes the answer A"
+_NUMBERS_HERE = "the corrected `general` keeps numbers and the answer A"
 
 
 class _ShortAnswerEvaluator(RowEvaluator):
-    """Compares answers in the form that the post-processor `general` gives them."""
+    """Compares answers after the post-processor `general`."""
 
     def _shorten(self, text: str) -> str:
         return POSTPROCESSORS["general"](text, self.is_faithful) or ""
 
 
 class EMEvaluator(_ShortAnswerEvaluator):
-    """The share of answers that equal a right one, as it stands or in the form of `general`."""
+    """The percentage of answers that equal a target, as written or after `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_NUMBERS}; a right answer that is one text is read as a list of its characters",
-        f"{_NUMBERS_HERE}; such a text is one right answer",
+        f"{_NUMBERS}; a target that is one text is read as a list of its characters",
+        f"{_NUMBERS_HERE}; such a text is one target",
     )
     has_details: ClassVar[bool] = True
     metric = correct_by = "score"
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for a right answer."""
+        """Return 1 for a correct answer."""
         golds = list(gold_text(row)) if self.is_faithful and isinstance(row.gold, str) else gold_texts(row)
         answer = self._shorten(to_text(prediction))
         if not answer and not self.is_faithful:
@@ -56,16 +56,16 @@ class EMEvaluator(_ShortAnswerEvaluator):
 
 
 class LEvalEMEvaluator(_ShortAnswerEvaluator):
-    """The share of answers that contain the right one."""
+    """The percentage of answers that contain the target."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_NUMBERS}; a right answer inside a longer word or number counts (1 in 10); of several runs the "
-        "last alone counts",
-        "a right answer stands by itself, its numbers whole; the mean of all runs counts",
+        f"{_NUMBERS}; a target inside a longer word or number counts (1 in 10); only the last of several "
+        "runs counts",
+        "the target must occur as separate words, with whole numbers; the mean of all runs counts",
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 if the answer contains the right one."""
+        """Return 1 if the answer contains the target."""
         text, gold = to_text(prediction), gold_text(row)
         if self.is_faithful:
             answer = self._shorten(text)
@@ -74,24 +74,24 @@ class LEvalEMEvaluator(_ShortAnswerEvaluator):
 
 
 class _QuizEvaluator(_ShortAnswerEvaluator):
-    """Questions of a quiz: what follows a mark in the first line, in lower case, contains a right answer."""
+    """Quiz questions: the text after a marker in the first line, in lower case, contains a target."""
 
     has_details: ClassVar[bool] = True
     metric = correct_by = "score"
     marks: ClassVar[tuple[str, ...]] = ("answer is",)
-    """What stands before an answer; the last of each counts, one after the other."""
+    """The markers before an answer, applied in turn; the last occurrence of each counts."""
     is_whole: ClassVar[bool] = False
-    """Whether the answer must be the right one, and not only contain it."""
+    """Whether the answer must equal the target, not only contain it."""
     keeps_blank_start: ClassVar[bool] = False
     """Whether, in the original, a line break before the answer leaves nothing."""
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 if the answer is, or contains, a right one."""
+        """Return 1 if the answer equals, or contains, a target."""
         answer = self._answer(to_text(prediction))
         golds = [self._shorten(gold).lower() for gold in gold_texts(row)]
         if self.is_faithful:
             return float(any(self._fits(gold, answer) for gold in golds))
-        # A right answer of which nothing is left would be in every answer.
+        # A target that normalizes to nothing would be in every answer.
         return float(any(gold and self._fits(gold, answer) for gold in golds))
 
     def _answer(self, text: str) -> str:
@@ -108,31 +108,31 @@ class _QuizEvaluator(_ShortAnswerEvaluator):
         return gold in answer if self.is_faithful else contains(answer, gold)
 
 
-_INSIDE_WORDS = f"{_NUMBERS}; a right answer inside a longer word or number counts (1 in 10, a in cat)"
-_BY_THEMSELVES = f"{_NUMBERS_HERE}; a right answer must stand by itself"
+_INSIDE_WORDS = f"{_NUMBERS}; a target inside a longer word or number counts (1 in 10, a in cat)"
+_BY_THEMSELVES = f"{_NUMBERS_HERE}; a target must occur as separate words"
 
 
 class TriviaQAEvaluator(_QuizEvaluator):
-    """TriviaQA: the share of answers that contain a right one."""
+    """TriviaQA: the percentage of answers that contain a target."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_INSIDE_WORDS}; what follows the last `a:` counts, also in `data: ...`",
-        f"{_BY_THEMSELVES}, and so must the mark",
+        f"{_INSIDE_WORDS}; the text after the last `a:` counts, even in `data: ...`",
+        f"{_BY_THEMSELVES}, and so must the marker",
     )
     marks: ClassVar[tuple[str, ...]] = ("answer is", "a:", "answer:")
 
 
 class NQEvaluator(_QuizEvaluator):
-    """Natural Questions: the share of answers that contain a right one."""
+    """Natural Questions: the percentage of answers that contain a target."""
 
     difference: ClassVar[Difference | None] = Difference(_INSIDE_WORDS, _BY_THEMSELVES)
 
 
 class SQuAD20Evaluator(_QuizEvaluator):
-    """SQuAD 2.0: the share of answers that equal a right one, in the form of `general`."""
+    """SQuAD 2.0: the percentage of answers that equal a target after `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_NUMBERS}; a line break before the answer leaves nothing; of several runs the last alone counts",
+        f"{_NUMBERS}; a line break before the answer leaves nothing; only the last of several runs counts",
         f"{_NUMBERS_HERE}; line breaks before it are skipped; the mean of all runs counts",
     )
     has_details: ClassVar[bool] = False
@@ -141,19 +141,19 @@ class SQuAD20Evaluator(_QuizEvaluator):
 
 
 class DropOpenAIEvaluator(RowEvaluator):
-    """DROP as simple-evals counts it: answer and right answer contain one another in SQuAD's form.
+    """DROP as simple-evals counts it: answer and target contain one another in SQuAD's form.
 
-    A row's right answers stand in one text with `|` between them.
+    A row's targets are in one text, separated by `|`.
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "a part of a word or number is enough: 1 is right where 10 is",
-        "what is contained must stand by itself",
+        "part of a word or number is enough: 1 is right if the target is 10",
+        "only separate words and numbers count",
     )
     has_details: ClassVar[bool] = True
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 if the stated answer, or the whole text, fits a right one."""
+        """Return 1 if the stated answer, or the whole text, matches a target."""
         text = to_text(prediction)
         stated = _STATED.search(text)
         answer = squad_form(stated[1] if stated else text)
@@ -168,21 +168,21 @@ class DropOpenAIEvaluator(RowEvaluator):
 
 
 def _has_words(text: str, part: str) -> bool:
-    """Whether words stand in a text one after the other, none of them cut."""
+    """Whether whole words occur in a text one after the other."""
     return f" {part} " in f" {text} "
 
 
 class LambadaEvaluator(_ShortAnswerEvaluator):
-    """LAMBADA: the share of continuations whose first word is the right one."""
+    """LAMBADA: the percentage of continuations whose first word is correct."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "of several runs the last alone counts; a continuation that begins with a mark such as a quote has "
-        "no first word",
-        "the mean of all runs counts; marks before the first word are skipped",
+        "only the last of several runs counts; a continuation that starts with punctuation such "
+        "as a quote has no first word",
+        "the mean of all runs counts; punctuation before the first word is skipped",
     )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right word."""
+        """Return 1 for the correct word."""
         text = to_text(prediction).strip()
         if not self.is_faithful:
             text = text.lstrip(string.punctuation + string.whitespace)
@@ -193,12 +193,12 @@ class LambadaEvaluator(_ShortAnswerEvaluator):
 
 
 class SquadEvaluator(RowEvaluator):
-    """SQuAD's F1 between the words of the first line and of the right answer."""
+    """SQuAD's F1 between the words of the first line and of the target."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "the value has no name, which ends the evaluation (here it is `f1`); one right answer is known; a "
-        "line break before the answer leaves nothing",
-        "it is `f1`; the best of several right answers counts; line breaks before the answer are skipped",
+        "the value has no name, which stops the evaluation (with `faithful` it is `f1`); only one "
+        "target is supported; a line break before the answer leaves nothing",
+        "it is `f1`; the best of several targets counts; line breaks before the answer are skipped",
     )
     metric = "f1"
     correct_by = None
@@ -208,12 +208,12 @@ class SquadEvaluator(RowEvaluator):
         text = to_text(prediction)
         words = squad_form((text if self.is_faithful else text.strip()).split("\n")[0]).split()
         golds = [gold_text(row)] if self.is_faithful else gold_texts(row)
-        # Two texts without words share nothing in SQuAD's script.
+        # In SQuAD's script, two texts without words share nothing.
         return max(bag_f1(words, squad_form(gold).split()) if words else 0.0 for gold in golds)
 
 
 class FreeAnswerEvaluator(RowEvaluator):
-    """Assay's own: the share of replies that state a right answer, as tables without options are scored."""
+    """Assay's own: the percentage of replies that state a target, as tables without options are scored."""
 
     has_details: ClassVar[bool] = True
 
@@ -223,5 +223,5 @@ class FreeAnswerEvaluator(RowEvaluator):
             return super().__call__(predictions, references)
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 where the reply states a right answer: a number, yes or no, a formula or a text."""
+        """Return 1 if the reply states a target: a number, yes or no, a formula or a text."""
         return self._grader.grade(to_text(prediction), gold_texts(row)).value

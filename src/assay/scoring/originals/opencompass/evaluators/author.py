@@ -1,7 +1,7 @@
 """An author's own evaluator: an object with `score(predictions, references, ...) -> dict`.
 
-It is called once with all rows that have an answer. What it says of single rows (`details`) becomes their
-values; what it says of all is shown as it is, on the author's own scale.
+It is called once with all rows that have an answer. Its `details` become the rows' values; its overall
+numbers are shown unchanged, on the author's own scale.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRo
 
 
 class RowTable(Sequence[dict[str, Any]]):
-    """A table that is read by row and by column."""
+    """A table that can be read by row and by column."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
         self._rows = [dict(row) for row in rows]
@@ -47,7 +47,7 @@ class RowTable(Sequence[dict[str, Any]]):
                 raise KeyError(f"there is no column {key!r}; there are {self.column_names!r}")
             return [row.get(key) for row in self._rows]
         if isinstance(key, slice):
-            # So `datasets` has it: a part of a table is its columns.
+            # As in `datasets`: a slice of a table is a dict of its columns.
             return {name: [row.get(name) for row in self._rows[key]] for name in self.column_names}
         return dict(self._rows[key])
 
@@ -69,16 +69,16 @@ class RowTable(Sequence[dict[str, Any]]):
 _PERCENT = MetricUnit(100.0, is_share=True)
 _OWN_SCALE = MetricUnit(1.0, is_share=False)
 _CORRECT = ("correct", "is_correct", "cascade_correct")
-"""What a row's `details` call whether it is right; the first that is there counts."""
+"""Names in `details` for whether a row is correct; the first one present counts."""
 _SHARES_OF_ROWS = ("acc", "accuracy", "em", "exact_match", "exact-match", "pass@1")
-"""Names under which a value may be a rounded share of rows; also with words before or behind them."""
+"""Names of values that may be a rounded share of rows, also with words before or after them."""
 
 
 class AuthorEvaluator(Evaluator):
     """Wraps an author's object as a metric.
 
-    `score` is given what its signature names: `predictions`, `references`, `test_set`, `origin_prompt`, or
-    anything that the inferencer recorded of every answer.
+    `score` receives what its signature names: `predictions`, `references`, `test_set`, `origin_prompt`, or
+    anything that the inferencer recorded for every answer.
     """
 
     is_costly: ClassVar[bool] = True
@@ -92,11 +92,11 @@ class AuthorEvaluator(Evaluator):
         test_set: Callable[[Sequence[Mapping[str, Any]]], Any] = RowTable,
         is_faithful: bool = False,
     ) -> None:
-        """Take an author's object; `file` is where it stands, `test_set` makes the table for `score`."""
+        """Take an author's object; `file` is its location, `test_set` builds the table for `score`."""
         super().__init__(is_faithful=is_faithful)
         self.file = file
         self.label = type(author).__name__
-        """What the author calls it."""
+        """The author's name for it."""
         self._author = author
         self._test_set = test_set
         self._notes: list[str] = []
@@ -117,7 +117,7 @@ class AuthorEvaluator(Evaluator):
         returned = self._call_score(predictions, references)
         details = self._details(returned, len(predictions))
         values = {str(name): value for name, value in returned.items() if name != "details"}
-        # The first decides, unless details bear another out: the one that the originals' tables begin with.
+        # The first value decides, unless details support another: the first in the originals' tables.
         found = dict(sorted(self._numbers(values).items(), key=lambda one: rank_metric(one[0])))
         correct = self._read_correct(details)
         self.last_details = _plain_details(details)
@@ -126,7 +126,7 @@ class AuthorEvaluator(Evaluator):
         return found
 
     def notes(self) -> Sequence[str]:
-        """Say what of the returned was left out."""
+        """Return notes about returned values that were left out."""
         return tuple(self._notes)
 
     def _call_score(
@@ -140,14 +140,16 @@ class AuthorEvaluator(Evaluator):
                 'return {"accuracy": 100 * right / len(predictions)}',
             )
         if "error" in returned and _number(returned["error"]) is None:
-            raise self._problem(f"score says: {returned['error']}", "mend what it says, and run again")
+            raise self._problem(
+                f"score returned an error: {returned['error']}", "fix the reported problem, and run again"
+            )
         return returned
 
     def _arguments(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, Any]:
-        """Return what the signature of `score` asks for."""
+        """Return the arguments in the signature of `score`."""
         known: dict[str, Callable[[], Any]] = {
             "predictions": lambda: [_prediction(one) for one in predictions],
-            # Copies: what an author's code changes in place is not to change the rows of the next call.
+            # Copies: changes by the author's code must not affect the rows of the next call.
             "references": lambda: [copy.deepcopy(row.gold) for row in references],
             "test_set": lambda: self._test_set([copy.deepcopy(dict(row.fields)) for row in references]),
             "origin_prompt": lambda: [row.prompt for row in references],
@@ -165,9 +167,9 @@ class AuthorEvaluator(Evaluator):
                 given[parameter.name] = known[parameter.name]()
             elif parameter.default is inspect.Parameter.empty:
                 raise self._problem(
-                    f"score asks for {parameter.name!r}, which is not known here"
-                    f"{suggest_name(parameter.name, known)}; known are {listing(known)}",
-                    "take it from test_set, which holds the whole rows, or give it a default",
+                    f"score has the unknown parameter {parameter.name!r}"
+                    f"{suggest_name(parameter.name, known)}; expected one of {listing(known)}",
+                    "read it from test_set, which contains the whole rows, or give it a default",
                 )
         return given
 
@@ -184,7 +186,7 @@ class AuthorEvaluator(Evaluator):
         if len(rows) != n:
             raise self._problem(
                 f"details has {len(rows):,} entries for {n:,} rows",
-                "give one entry for each prediction, in order",
+                "return one entry for each prediction, in order",
             )
         return list(rows)
 
@@ -192,13 +194,15 @@ class AuthorEvaluator(Evaluator):
         found = {name: number for name, value in values.items() if (number := _number(value)) is not None}
         left = [name for name in values if name not in found]
         if left:
-            self._notes.append(f"{self.label} returned {listing(left)}, which are no numbers: left out")
+            self._notes.append(
+                f"{self.label} returned {listing(left)}, which are not numbers and are left out"
+            )
         unknown = [name for name, number in found.items() if math.isnan(number)]
         if unknown:
-            self._notes.append(f"{self.label} returned nan for {listing(unknown)}: there is no value")
+            self._notes.append(f"{self.label} returned nan for {listing(unknown)}, so there is no value")
         if not found:
             raise self._problem(
-                f"score returned no number; it returned {listing(values) or 'nothing'}",
+                f"score returned no number, only {listing(values) or 'nothing'}",
                 'return {"accuracy": 100 * right / len(predictions)}',
             )
         return found
@@ -210,13 +214,13 @@ class AuthorEvaluator(Evaluator):
         known = [one for one in said if one is not None]
         if 0 < len(known) < len(said):
             self._notes.append(
-                f"{self.label} says of {len(known):,} of {len(said):,} rows whether they are right: taken "
-                "for none"
+                f"{self.label} reports for only {len(known):,} of {len(said):,} rows whether they are right; "
+                "row results are not used"
             )
         return known if len(known) == len(said) else None
 
     def _choose_unit(self, name: str, value: Any, correct: Sequence[float] | None) -> MetricUnit:
-        """Return what a value is counted in: a share where it is 100 times that of the right rows.
+        """Return a value's unit: a share if the value is 100 times the share of correct rows.
 
         Any other value is shown as the author returned it, whatever its name and the number of rows.
         """
@@ -225,17 +229,17 @@ class AuthorEvaluator(Evaluator):
         return _OWN_SCALE
 
     def _keep(self, found: dict[str, float], correct: Sequence[float] | None) -> None:
-        """Keep the rows' values, and the exact number where the author rounded."""
+        """Store the row values, and the exact number if the author rounded it."""
         self.correct_by = None
         if correct is None:
             return
         mean = math.fsum(correct) / len(correct)
         shares = [name for name in found if self.units[name].is_share]
-        # A value between 0 and 1 keeps its scale, and the rows still bear it out.
+        # A value between 0 and 1 keeps its scale, and the rows still support it.
         shares += [name for name in found if name not in shares and _is_of_rows(name, found[name], mean, 2)]
-        # Where no value is the mean of the rows, they are still known by row.
+        # If no value is the mean of the rows, they are still known by row.
         self.correct_by = shares[0] if shares else _CORRECT[0]
-        # None or all of the rows right: a share of some of them has the same value by itself.
+        # If no row or every row is correct, a share of some rows has the same value by chance.
         borne_out = shares if 0.0 < mean < 1.0 else shares[:1]
         self.last_score_lists = dict.fromkeys(borne_out or [self.correct_by], correct)
         for name in borne_out:
@@ -247,14 +251,14 @@ class AuthorEvaluator(Evaluator):
 
 
 def _order_details(details: Mapping[Any, Any], n: int) -> list[Any]:
-    """Return the entries of rows that are numbered from 0 by their numbers; any others as they stand."""
+    """Return the entries of rows numbered from 0, by number; any others unchanged."""
     numbered = {int(str(key)): one for key, one in details.items() if str(key).isdecimal()}
-    # Beside the rows the originals have the kind of the dataset, as `type`.
+    # Besides the rows, the originals store the kind of the dataset as `type`.
     return [numbered[row] for row in range(n)] if numbered.keys() == set(range(n)) else list(details.values())
 
 
 def _plain_details(details: Sequence[Any] | None) -> list[tuple[dict[str, Any], ...]]:
-    """Return what is said of each row as plain data; nothing where not every row has names and values."""
+    """Return the details of each row as plain data; nothing unless every row has names and values."""
     if details is None or not all(isinstance(one, Mapping) for one in details):
         return []
     try:
@@ -265,24 +269,24 @@ def _plain_details(details: Sequence[Any] | None) -> list[tuple[dict[str, Any], 
 
 
 def _to_plain(value: Any) -> Any:
-    """Return an array or a number of another library as Python's own, and anything else as text."""
+    """Return an array or number of another library as a Python value, and anything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _prediction(recorded: Any) -> Any:
-    """Return the answer itself, of one that was recorded with more."""
+    """Return the answer itself from one that was recorded with more data."""
     return recorded["prediction"] if isinstance(recorded, Mapping) and "prediction" in recorded else recorded
 
 
 def _find_recorded_names(predictions: Sequence[Any]) -> list[str]:
-    """Return what was recorded of every answer."""
+    """Return the data recorded for every answer."""
     if not all(isinstance(one, Mapping) for one in predictions):
         return []
     return [name for name in predictions[0] if all(name in one for one in predictions)]
 
 
 def _number(value: Any) -> float | None:
-    """Return a number of Python or numpy; True is 1, and a text is none."""
+    """Return a Python or numpy number; True is 1, and a text is none."""
     if hasattr(value, "item") and not isinstance(value, numbers.Number | bool):
         try:
             value = value.item()  # numpy's and torch's
@@ -308,7 +312,7 @@ def _is_share_name(name: str) -> bool:
 
 
 def _is_of_rows(name: str, value: Any, exact: float, least_digits: int) -> bool:
-    """Whether a value is that of the rows: exactly, or rounded as authors do where its name is a share's."""
+    """Whether a value matches the rows: exactly, or rounded if its name is that of a share."""
     number = float(value)
     if isinstance(value, numbers.Integral) and not _is_share_name(name):
         return False

@@ -1,4 +1,4 @@
-"""Boxes in pictures: whether the one that a model names covers the right one well enough."""
+"""Boxes in images: whether a predicted box overlaps the target box enough."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
 
 _LARGEST_RATIO = 200
-"""Of the sides of a picture that can be resized."""
+"""The sides of an image that can be resized."""
 _RESIZING = {"factor": 32, "min_pixels": 32 * 32 * 16, "max_pixels": 32 * 32 * 4 * 16384}
 
 
 class BBoxIoUEvaluator(RowEvaluator):
-    """The share of boxes whose overlap with the right one, over their union, reaches a threshold.
+    """The percentage of boxes whose overlap with the target, divided by their union, reaches a threshold.
 
-    A prediction is a list of four numbers, or its text, from 0 to `coord_scale` over the picture's width and
-    height. A right answer is an object, or its JSON, with the box in pixels and the picture's size.
+    A prediction is a list of four numbers, or its text, from 0 to `coord_scale` over the image's width and
+    height. A target is an object, or its JSON, with the box in pixels and the image's size.
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "with `smart_resize_cfg` the model's box is laid over the resized picture and compared with a box of "
-        "the picture as it was; a right answer that cannot be read makes every box wrong",
-        "both boxes are of the picture as it was, and `smart_resize_cfg` changes nothing; such a row fails",
+        "with `smart_resize_cfg`, the model's box is in the resized image and compared with a box "
+        "in the original image; a target that cannot be parsed makes every box wrong",
+        "both boxes are in the original image, and `smart_resize_cfg` has no effect; such a row fails",
     )
     has_details: ClassVar[bool] = True
 
@@ -64,8 +64,8 @@ class BBoxIoUEvaluator(RowEvaluator):
             if self.is_faithful:
                 return 0.0
             raise Misfit(
-                f"the right answer {row.gold!r:.80} has no box and size ({type(error).__name__}: {error})",
-                f"give an object with {', '.join(map(repr, self._keys))}",
+                f"the target {row.gold!r:.80} has no box and size ({type(error).__name__}: {error})",
+                f"provide an object with {', '.join(map(repr, self._keys))}",
             ) from None
         box = _read_box(prediction)
         laid = None if box is None else self._scale_box(box, width, height)
@@ -79,7 +79,7 @@ class BBoxIoUEvaluator(RowEvaluator):
         return (left, top, right, bottom), float(known[width_key]), float(known[height_key])
 
     def _scale_box(self, box: Box, width: float, height: float) -> Box | None:
-        """Return a model's box in pixels; None for one that is empty or turned around."""
+        """Return a predicted box in pixels; None if it is empty or inverted."""
         wide, high = width, height
         if self.is_faithful and self._resizing:
             size = compute_resized_size(width, height, **{**_RESIZING, **self._resizing})
@@ -96,7 +96,7 @@ class BBoxIoUEvaluator(RowEvaluator):
 
 
 def _read_box(prediction: Any) -> Box | None:
-    """Return four finite numbers; None when the prediction is anything else."""
+    """Return four finite numbers; None if the prediction is anything else."""
     given = prediction
     if isinstance(prediction, str):
         try:
@@ -113,7 +113,7 @@ def _read_box(prediction: Any) -> Box | None:
 
 
 def overlap(one: Box, other: Box) -> float:
-    """Return the area that two boxes share over the area that they cover; 0 for boxes without an area."""
+    """Return the intersection over union of two boxes; 0 for boxes without an area."""
     shared = _area(
         (max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3]))
     )
@@ -128,9 +128,9 @@ def _area(box: Box) -> float:
 def compute_resized_size(
     width: float, height: float, *, factor: int, min_pixels: int, max_pixels: int
 ) -> tuple[int, int] | None:
-    """Return width and height as Qwen-VL's processor makes them: multiples of `factor` between two areas.
+    """Return width and height as Qwen-VL's processor resizes them: multiples of `factor` between two areas.
 
-    None for a picture that it refuses, too long for its width.
+    None for an image whose aspect ratio it rejects.
     """
     if max(width, height) > _LARGEST_RATIO * min(width, height):
         return None

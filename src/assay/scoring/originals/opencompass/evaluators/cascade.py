@@ -1,4 +1,4 @@
-"""Rule first, judge for the rest: what a rule accepts is right, a judge decides about what it does not."""
+"""Cascade: rows that a rule accepts are right; a judge decides about the others."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ JUDGE_FAILED = Difference(
 
 
 class Cascade(Evaluator):
-    """A rule's word on each row, and a judge's on those that the rule does not accept.
+    """A rule's result for each row, and a judge's for those that the rule does not accept.
 
-    In `parallel` the judge is asked about all rows, and a row is right when either says so. The rule decides
-    about a row that it accepts, the judge about every other: `decided_by_judge` is 1 there. Where the judge
-    must decide and gives no verdict, the row has none.
+    With `parallel`, the judge sees all rows, and a row is right if either accepts it. The rule decides rows
+    that it accepts, the judge every other: `decided_by_judge` is 1 there. If the judge must decide and gives
+    no verdict, the row has none.
     """
 
     scale: ClassVar[float] = 100.0
@@ -50,7 +50,7 @@ class Cascade(Evaluator):
         rule_reads: Callable[[Any], Any] | None = None,
         is_faithful: bool = False,
     ) -> None:
-        """Take both evaluators; `rule_reads` makes of a prediction what the rule compares.
+        """Take both evaluators; `rule_reads` converts a prediction to what the rule compares.
 
         Faithful: the judge's replies are read as the original's cascade reads them, whatever `judged` does.
         """
@@ -63,23 +63,23 @@ class Cascade(Evaluator):
         self._rule_reads = rule_reads
         self._notes: tuple[str, ...] = ()
         self.last_verdicts: list[Judgement] = []
-        """The judgement of each row in the latest call; without replies where the judge was not asked."""
+        """The judgement of each row in the latest call; without replies if the judge was not asked."""
 
     def bind(self, judge: Judge) -> None:
-        """Take the judge to ask; a rule that asks one gets it too."""
+        """Take the judge; a rule that uses a judge gets it too."""
         bind_judge((self._rule, self._judged), judge)
 
     @property
     def last_replies(self) -> list[tuple[JudgeReply, ...]]:
-        """The judge's replies about each row in the latest call; none where it was not asked."""
+        """The judge's replies about each row in the latest call; empty if it was not asked."""
         return [one.replies for one in self.last_verdicts]
 
     def notes(self) -> Sequence[str]:
-        """Say who decided about how many rows."""
+        """Return a note with the number of rows that rule and judge decided."""
         return self._notes
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
-        """Return `accuracy`, and how rule and judge did by themselves."""
+        """Return `accuracy`, and the separate results of rule and judge."""
         check_lengths(self, predictions, references)
         accepted = self._find_accepted_rows(predictions, references)
         asked = [at for at, is_right in enumerate(accepted) if self._parallel or not is_right]
@@ -96,13 +96,13 @@ class Cascade(Evaluator):
         by_rule = sum(accepted)
         self._notes = (
             *self._rule.notes(),
-            f"the rule decided about {by_rule:,} rows, the judge about {len(accepted) - by_rule:,}",
+            f"the rule decided {by_rule:,} rows, the judge {len(accepted) - by_rule:,}",
             *judge_notes,
         )
         return self._values(accepted, [replies.get(at) for at in range(len(accepted))])
 
     def _values(self, accepted: Sequence[bool], replies: Sequence[Judgement | None]) -> dict[str, float]:
-        """Keep what each row says and return the values; rows without a verdict count nowhere."""
+        """Store the row results and return the values; rows without a verdict are not counted."""
         counting = [one.value for one in self.last_verdicts]
         self.last_score_lists = {
             "accuracy": [math.nan if value is None else value for value in counting],
@@ -134,19 +134,19 @@ class Cascade(Evaluator):
         name = named if named in lists else next(iter(lists), None)
         if name is not None:
             return [self._is_right(name, value) for value in lists[name]]
-        # It says nothing of rows: asked about each alone, as the original does.
+        # It has no row results: called for each row alone, as the original does.
         if not whole:
-            raise self._no_correctness("no value at all")
+            raise self._no_correctness("no value")
         name = next(iter(whole))
         alone = []
         for one, row in zip(read, references, strict=True):
             value = self._rule([one], [row])[name]
-            # Of one row, a share is 0, 1 or 100, whatever the author counts in.
+            # For a single row, a share is 0, 1 or 100, whatever the author's unit.
             alone.append(self._is_right(name, 1.0 if value == 100.0 else value))
         return alone
 
     def _is_right(self, name: str, value: float) -> bool:
-        """Whether a row's value says that its answer is right; no number is no acceptance."""
+        """Whether a row's value means that its answer is right; NaN does not."""
         if value not in (0.0, 1.0) and not math.isnan(value):
             raise self._no_correctness(f"{name} = {value:g} for a row")
         return value == 1.0
@@ -156,14 +156,14 @@ class Cascade(Evaluator):
         return AuthorError(
             Problem(
                 "METRIC-004",
-                f"a cascade needs a rule that says of each row whether it is right; {rule} gives {seen}",
-                "name a rule evaluator that compares with the right answer, such as AccEvaluator",
+                f"a cascade needs a rule that decides whether each row is right; {rule} returns {seen}",
+                "use a rule evaluator that compares with the target, such as AccEvaluator",
             )
         )
 
 
 def _build_accepted(reply: Judgement | None) -> Judgement:
-    """Return the judgement of a row that the rule accepts: the judge's replies are kept, if it was asked."""
+    """Return the judgement of a row that the rule accepts, with the judge's replies if it was asked."""
     return _ACCEPTED if reply is None else Judgement(Verdict.SCORED, 1.0, reply.replies)
 
 

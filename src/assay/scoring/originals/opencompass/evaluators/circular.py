@@ -1,7 +1,7 @@
-"""Questions that are asked once for each order of their options: right only where every order is right.
+"""Questions asked once for each order of their options: right only if every order is right.
 
-Each order is a row of its own; the rows of a question belong together. Values over questions are ratios of
-two sums over rows, so that their uncertainty follows from the rows' clusters.
+Each order is a row; the rows of a question belong together. Values over questions are ratios of two sums over
+rows, so that their uncertainty follows from the rows' clusters.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class OrderedAnswer(NamedTuple):
 
 
 def rotations(options: OptionOrder) -> list[OptionOrder]:
-    """Return the options begun at each of them in turn."""
+    """Return the rotations of the options."""
     return [options[at:] + options[:at] for at in range(len(options))]
 
 
 class _CircularEvaluator(Evaluator):
-    """Values over rows and over the questions that they belong to."""
+    """Values over rows and over the questions they belong to."""
 
     scale: ClassVar[float] = 100.0
 
@@ -56,12 +56,12 @@ class _CircularEvaluator(Evaluator):
         self._n_incomplete = 0
 
     def notes(self) -> Sequence[str]:
-        """Say how many questions were left out."""
+        """Return a note with the number of questions left out."""
         if not self._n_incomplete:
             return ()
         return (
-            f"{self._n_incomplete:,} questions lack an answer to some of their orders, and count in no value "
-            "over all orders",
+            f"{self._n_incomplete:,} questions lack an answer to some of their orders "
+            "and are left out of values over all orders",
         )
 
     def _begin(self) -> None:
@@ -72,7 +72,7 @@ class _CircularEvaluator(Evaluator):
     def _score_rows(
         self, name: str, rows: Sequence[OrderedAnswer], orders: Sequence[OptionOrder]
     ) -> dict[str, float]:
-        """Return the share of rows in these orders that are right; none where there are no such rows."""
+        """Return the share of correct rows in these orders; none if there are no such rows."""
         chosen = set(orders)
         shares = [(float(row.is_right), 1.0) if row.order in chosen else (0.0, 0.0) for row in rows]
         return self._kept(name, shares, [float(row.is_right) for row in rows])
@@ -80,7 +80,7 @@ class _CircularEvaluator(Evaluator):
     def _score_questions(
         self, rows: Sequence[OrderedAnswer], orders: Sequence[OptionOrder], names: Mapping[int, str]
     ) -> dict[str, float]:
-        """Return the shares of questions of which at least so many of these orders are right."""
+        """Return the shares of questions with at least so many correct orders."""
         by_question = self._group_by_question(rows, orders)
         values: dict[str, float] = {}
         for least, name in names.items():
@@ -109,7 +109,7 @@ class _CircularEvaluator(Evaluator):
         orders: Sequence[OptionOrder],
         said: Mapping[Hashable, bool],
     ) -> dict[str, float]:
-        """Return the share of questions that hold, each question's part spread over its rows."""
+        """Return the share of questions that pass, each question's part spread over its rows."""
         chosen = set(orders)
         sizes = Counter(row.question for row in rows if row.order in chosen)
         shares = []
@@ -130,14 +130,13 @@ class _CircularEvaluator(Evaluator):
 
 
 _INCOMPLETE = Difference(
-    "a question with failed answers is judged by the orders that are left; of several runs the last alone "
-    "counts",
-    "it is left out of the values over all orders, which a note says; the mean of all runs counts",
+    "a question with failed answers is judged by its remaining orders; only the last of several runs counts",
+    "it is left out of the values over all orders, and a note says so; the mean of all runs counts",
 )
 
 
 class ColumnCircularEvaluator(_CircularEvaluator):
-    """Accuracy over rows, and over questions by right orders; rows have `qid` and `circular_pattern`."""
+    """Accuracy over rows, and over questions by correct orders; rows have `qid` and `circular_pattern`."""
 
     difference: ClassVar[Difference | None] = _INCOMPLETE
 
@@ -163,7 +162,7 @@ class ColumnCircularEvaluator(_CircularEvaluator):
         return values
 
     def is_right(self, prediction: Any, row: EvaluatedRow) -> bool:
-        """Whether an answer is right."""
+        """Whether an answer is correct."""
         if self.is_faithful:
             return bool(prediction == row.gold)
         return equal_texts(prediction, require_gold(row))
@@ -174,16 +173,18 @@ class ColumnCircularEvaluator(_CircularEvaluator):
 
 
 class ReferenceCircularEvaluator(_CircularEvaluator):
-    """The same of rows whose right answer is `id--label--order`, such as `7--C--BCDA`; also a vote.
+    """The same for rows whose target is `id--label--order`, such as `7--C--BCDA`; also a vote.
 
-    An order names the options of the original question in the order in which they are shown.
+    An order lists the options of the original question in the order in which they are shown.
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "there are four options, and acc_1 and acc_4 count as many rows as there should be; a question with "
-        "failed answers is judged by the orders that are left; of several runs the last alone counts",
-        "there are as many options as an order names, and the rows that are there count; such a question is "
-        "left out of the values over all orders, which a note says; the mean of all runs counts",
+        "four options are assumed, and acc_1 and acc_4 divide by the expected number of rows; a "
+        "question with failed answers is judged by its remaining orders; only the last of several "
+        "runs counts",
+        "the number of options comes from the order, and the existing rows count; such a question "
+        "is left out of the values over all orders, and a note says so; the mean of all runs "
+        "counts",
     )
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -196,7 +197,7 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
                 Problem(
                     "METRIC-002",
                     f"CircularEvaluator: rows have {' and '.join(map(str, sorted(shown)))} options",
-                    "give questions with equally many options, and the others apart",
+                    "split the dataset so that all questions have the same number of options",
                 )
             )
         letters = tuple(sorted(rows[0].order))
@@ -235,7 +236,7 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
         answers: Sequence[str],
         references: Sequence[EvaluatedRow],
     ) -> dict[str, float]:
-        """Return the share of questions on which most answers, as options of the original, are right."""
+        """Return the share of questions with a correct majority answer, in terms of the original options."""
         complete = self._group_by_question(rows, orders)
         letters = sorted(rows[0].order)
         votes: dict[Hashable, list[str]] = {}
@@ -251,7 +252,7 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
 
 
 def _original_order(rows: Sequence[OrderedAnswer]) -> OptionOrder:
-    """Return the order that most questions begin with: their first row shows it, unless its answer failed."""
+    """Return the order that most questions start with: the order of their first row, unless it failed."""
     firsts: dict[Hashable, OptionOrder] = {}
     for row in rows:
         firsts.setdefault(row.question, row.order)
@@ -262,8 +263,8 @@ def _read_reference(prediction: Any, row: EvaluatedRow) -> OrderedAnswer:
     parts = str(require_gold(row)).split("--")
     if len(parts) != _PARTS_OF_REFERENCE or parts[1] not in tuple(parts[2]):
         raise Misfit(
-            f"the right answer is {row.gold!r:.60}; expected id--label--order, as in '7--C--BCDA'",
-            "let the dataset's load write the right answers so",
+            f"the target is {row.gold!r:.60}; expected id--label--order, as in '7--C--BCDA'",
+            "make the dataset's load return targets in this format",
         )
     question, label, order = parts
     return OrderedAnswer(question, tuple(order), to_text(prediction).strip() == label)

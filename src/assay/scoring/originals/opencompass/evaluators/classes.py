@@ -1,4 +1,4 @@
-"""Values over classes: Matthews' correlation, and the area under the ROC curve."""
+"""Values over classes: the Matthews correlation, and the area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _AUC = "auc_score"
 
 
 class MccEvaluator(AccEvaluator):
-    """Matthews' correlation between answers and right ones, -100 to 100; a row's own value is 1 if right."""
+    """The Matthews correlation of answers and targets, -100 to 100; a row's own value is 1 if correct."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "white space around an answer counts; of several runs the last alone counts",
-        "white space around it does not count; the mean of all runs counts",
+        "white space around an answer counts; only the last of several runs counts",
+        "white space around it is ignored; the mean of all runs counts",
     )
     metric = correct_by = "matthews_correlation"
     corpus_values: ClassVar[Collection[str]] = ("matthews_correlation",)
-    # From -100 to 100: no share.
+    # From -100 to 100, so not a share.
     units: Mapping[str, MetricUnit] = MappingProxyType(
         {"matthews_correlation": MetricUnit(1.0, is_share=False)}
     )
@@ -48,15 +48,15 @@ class MccEvaluator(AccEvaluator):
 class AUCROCEvaluator(Evaluator):
     """The area under the ROC curve of class 1 against class 0, and the accuracy of the likeliest class.
 
-    A prediction is the list of the classes' probabilities, a right answer the class's index. A row's own AUC
-    is the share of the other class's rows that it is ranked rightly against.
+    A prediction is the list of class probabilities, a target is the class index. A row's own AUC is the share
+    of the other class's rows that it is ranked correctly against.
     """
 
     scale: ClassVar[float] = 100.0
     corpus_values: ClassVar[Collection[str]] = (_AUC,)
     difference: ClassVar[Difference | None] = Difference(
-        "rows of one class alone end the evaluation; of several runs the last alone counts",
-        "they have no AUC, which a note says, and an accuracy; the mean of all runs counts",
+        "rows of a single class stop the evaluation; only the last of several runs counts",
+        "they have an accuracy but no AUC, and a note says so; the mean of all runs counts",
     )
 
     def __init__(self, *, is_faithful: bool = False) -> None:
@@ -64,7 +64,7 @@ class AUCROCEvaluator(Evaluator):
         self._note: tuple[str, ...] = ()
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
-        """Return `auc_score` and `accuracy`; an AUC of one class is NaN."""
+        """Return `auc_score` and `accuracy`; the AUC of one class is NaN."""
         rows = score_rows(self, predictions, references, _read_prediction)
         right = [float(is_right) for _, _, is_right in rows]
         others = {
@@ -75,7 +75,7 @@ class AUCROCEvaluator(Evaluator):
         self.last_score_lists = {"accuracy": right}
         accuracy = self.scale * sum(right) / len(right)
         if not all(others.values()):
-            self._note = ("all rows are of one class: there is no AUC",)
+            self._note = ("all rows belong to one class, so there is no AUC",)
             return {_AUC: math.nan, "accuracy": accuracy}
         placed = [_placement(score, others[of_class], of_class) for score, of_class, _ in rows]
         area, low, high = _area(placed, [of_class for _, of_class, _ in rows])
@@ -84,7 +84,7 @@ class AUCROCEvaluator(Evaluator):
         return {_AUC: self.scale * area, "accuracy": accuracy}
 
     def notes(self) -> Sequence[str]:
-        """Say when there is no AUC."""
+        """Return a note if there is no AUC."""
         return self._note
 
 
@@ -96,15 +96,15 @@ def _read_prediction(prediction: Any, row: EvaluatedRow) -> tuple[float, int, bo
         probabilities, of_class = [], -1
     if len(probabilities) < 2 or any(map(math.isnan, probabilities)) or of_class not in (0, 1):
         raise Misfit(
-            f"the prediction is {prediction!r:.60} and the right answer {gold!r:.20}; expected probabilities "
+            f"the prediction is {prediction!r:.60} and the target {gold!r:.20}; expected probabilities "
             "of the classes, and 0 or 1",
-            "use it with an inferencer that gives probabilities of two classes, such as CLPInferencer",
+            "use an inferencer that returns the probabilities of two classes, such as CLPInferencer",
         )
     return probabilities[1], of_class, probabilities.index(max(probabilities)) == of_class
 
 
 def _placement(score: float, others: Sequence[float], of_class: int) -> float:
-    """Return the share of the other class's scores that lie on the right side; equal ones count half."""
+    """Return the share of the other class's scores on the correct side; ties count half."""
     below, up_to = bisect_left(others, score), bisect_right(others, score)
     share = (below + up_to) / 2 / len(others)
     return share if of_class else 1 - share

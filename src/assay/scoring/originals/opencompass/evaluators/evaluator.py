@@ -1,4 +1,4 @@
-"""The interface of every evaluator that a config names: a metric over lists that also sees the rows."""
+"""The interface of evaluators that configs name: metrics over lists that also see the rows."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ class EvaluatedRow(NamedTuple):
     """What a prediction is compared with."""
 
     gold: Any
-    """The right answer, post-processed; None where the dataset has none."""
+    """The target, post-processed; None if the dataset has none."""
     fields: Mapping[str, Any]
     """The whole row, as the dataset's loader returned it."""
     prompt: str = ""
-    """What the model was asked, as one text."""
+    """The prompt as one text."""
 
 
 class Evaluator(ListMetric):
     """A metric whose references are rows.
 
-    A call returns its values by the names that the original gives them, on the original's scale (`scale`
-    says what a perfect share is there); `last_score_lists` then holds the rows' values.
+    A call returns its values under the original's names and on the original's scale (`scale` is the value of
+    a perfect share); `last_score_lists` then contains the row values.
     """
 
     difference: ClassVar[Difference | None] = None
-    """Where the original is not followed unless it is asked for."""
+    """The difference from the original, unless faithful."""
     has_details: ClassVar[bool] = False
-    """Whether the original says of each row if it is right; else it takes the last of several runs alone."""
+    """Whether the original reports for each row if it is right; otherwise it uses only the last of several
+    runs."""
     correct_by: str | None = "accuracy"
-    """The value of a row that says whether its answer is right, 1 or 0; None where no value does."""
+    """The row value that is 1 for a correct answer and 0 for a wrong one; None if no value is."""
 
     def __init__(self, *, is_faithful: bool = False) -> None:
         self.is_faithful = is_faithful
-        """Whether the original's value is wanted, right or not."""
+        """Whether to return the original's value, right or wrong."""
         self.last_details: list[tuple[dict[str, Any], ...]] = []
-        """What the latest call said of each answer to each row; empty where it said nothing."""
+        """Details of each answer to each row in the latest call; empty if there are none."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return the values by name."""
@@ -48,7 +49,7 @@ class Evaluator(ListMetric):
 
     @property
     def last_correct(self) -> list[float] | None:
-        """For each row of the latest call 1 where its answer is right, else 0; None where that is not said.
+        """For each row of the latest call, 1 if its answer is correct, else 0; None if that is unknown.
 
         A row that could not be judged is NaN.
         """
@@ -60,7 +61,7 @@ Processor = str | Mapping[str, Any]
 
 
 class RowEvaluator(Evaluator):
-    """The mean over rows of what `judge` says of each, in percent."""
+    """The mean over rows of `judge`, in percent."""
 
     scale: ClassVar[float] = 100.0
     metric: str = "accuracy"
@@ -75,44 +76,44 @@ class RowEvaluator(Evaluator):
         return self._mean(self.metric, score_rows(self, self.prepared(predictions), references, self.judge))
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return what an answer is worth, from 0 to 1."""
+        """Return the value of an answer, from 0 to 1."""
         raise NotImplementedError(f"{type(self).__name__} must define judge(prediction, row)")
 
     def prepared(self, predictions: Sequence[Any]) -> Sequence[Any]:
-        """Return the predictions as the evaluator's own post-processor leaves them."""
+        """Return the predictions after the evaluator's own post-processor."""
         if self._process is None:
             return predictions
         return [self._process(to_text(one), self.is_faithful) for one in predictions]
 
 
 def to_text(prediction: Any) -> str:
-    """Return a prediction as a text; no answer is an empty one."""
+    """Return a prediction as text; no answer is an empty text."""
     return "" if prediction is None else str(prediction)
 
 
 def require_gold(row: EvaluatedRow) -> Any:
-    """Return the right answer of a row; Misfit when it has none."""
+    """Return the target of a row; Misfit if it has none."""
     if row.gold is None:
-        raise Misfit("the row has no right answer", "name its column as output_column, or leave the row out")
+        raise Misfit("the row has no target", "set output_column to its column, or remove the row")
     return row.gold
 
 
 def gold_text(row: EvaluatedRow) -> str:
-    """Return the right answer as a text; a number is spelled as Python spells it."""
+    """Return the target as text; a number is written as Python writes it."""
     return str(require_gold(row))
 
 
 def gold_texts(row: EvaluatedRow) -> list[str]:
-    """Return the right answers of a row that may have several."""
+    """Return the targets of a row that may have several."""
     gold = require_gold(row)
     return reference_texts(gold if isinstance(gold, str | list | tuple) else str(gold))
 
 
 def require_field(row: EvaluatedRow, name: str) -> Any:
-    """Return a column of a row; Misfit that lists the columns when it is not there."""
+    """Return a column of a row; if it is missing, raise a Misfit that lists the columns."""
     if name not in row.fields:
         raise Misfit(
             f"the row has no column {name!r}; it has {', '.join(map(repr, row.fields)) or 'none'}",
-            f"let the dataset's load return {name!r} too",
+            f"make the dataset's load return {name!r} too",
         )
     return row.fields[name]

@@ -1,4 +1,4 @@
-"""IFEval: instructions that a program can check, read strictly and loosely."""
+"""IFEval: instructions that code can verify, strict and loose."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ _STRICT = "Prompt-level-strict-accuracy"
 
 
 class IFEvaluator(Evaluator):
-    """The shares of prompts of which all instructions were followed, and of instructions, read in both ways.
+    """The percentages of prompts with all instructions followed, and of instructions, strict and loose.
 
-    A right answer is IFEval's whole row: `instruction_id_list`, `kwargs` and what else it has.
+    A target is IFEval's whole row: `instruction_id_list`, `kwargs` and other fields.
     """
 
     scale: ClassVar[float] = 100.0
     has_details: ClassVar[bool] = True
     correct_by = _STRICT
     difference: ClassVar[Difference | None] = Difference(
-        "the language of a short reply may be another one in each run",
-        "a reply has one language; docs/decisions/002 says what else may differ",
+        "the detected language of a short reply may change between runs",
+        "a reply always has the same language; docs/how-it-works/decisions/002-dependencies.md "
+        "lists other differences",
     )
 
     def __init__(self, *, is_faithful: bool = False) -> None:
@@ -32,7 +33,7 @@ class IFEvaluator(Evaluator):
         self._readings = {"strict": IFEval("strict"), "loose": IFEval("loose")}
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
-        """Return both levels of both readings."""
+        """Return both levels, strict and loose."""
         rows = score_rows(self, predictions, references, lambda _, row: _read_official_row(row))
         texts = [to_text(one) for one in predictions]
         values: dict[str, float] = {}
@@ -53,7 +54,5 @@ class IFEvaluator(Evaluator):
 
 def _read_official_row(row: EvaluatedRow) -> Mapping[str, Any]:
     if not isinstance(row.gold, Mapping):
-        raise Misfit(
-            f"the right answer is {row.gold!r:.60}; expected IFEval's row", "name the column `reference`"
-        )
+        raise Misfit(f"the target is {row.gold!r:.60}; expected IFEval's row", "use the column `reference`")
     return row.gold

@@ -1,6 +1,6 @@
-"""Answers graded by a judge as right, wrong or not attempted. Made without a judge, bound to one later.
+"""Answers graded by a judge as right, wrong or not attempted. Created without a judge, bound later.
 
-What the judge is shown is made by a callable of the dialect; how replies are read is a Reading.
+A callable of the dialect builds the judge's prompt; a Reading reads the replies.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from assay.scoring.originals.opencompass.evaluators.readings import (
 from assay.scoring.originals.opencompass.evaluators.verdicts import NOT_ATTEMPTED, RIGHT, WRONG
 
 RenderPrompt = Callable[[EvaluatedRow, str], Prompt]
-"""Makes what a judge is shown of a row and the prediction for it; may raise Unaskable."""
+"""Builds the judge's prompt for a row and its prediction; may raise Unaskable."""
 CleanReply = Callable[[str], str]
-"""Makes of what a judge wrote the part that is read, as a config may say of its judge."""
+"""Selects the part of a judge's reply that is read, if a config defines it."""
 
 OFF_SCALE = MetricUnit(1.0, is_share=False)
-"""Of values that are no shares, such as counts."""
+"""The unit of values that are not shares, such as counts."""
 _WORTH = {RIGHT: 1.0, WRONG: 0.0, NOT_ATTEMPTED: 0.0}
 
 
 class JudgeEvaluator(Evaluator):
-    """What all evaluators share that ask a judge: every question of a call goes out as one batch.
+    """Base class of evaluators that use a judge: all questions of a call are sent as one batch.
 
-    A row without a verdict has no value: NaN in its lists, and `last_verdicts` says why.
+    A row without a verdict has no value: NaN in its lists, and `last_verdicts` has the reason.
     """
 
     needs_judge: ClassVar[bool] = True
@@ -49,15 +49,15 @@ class JudgeEvaluator(Evaluator):
     def __init__(self) -> None:
         super().__init__()
         self.last_verdicts: list[Judgement] = []
-        """The judgement of each row in the latest call: the judge's replies, and the value or why none."""
+        """The judgement of each row in the latest call: the judge's replies, and the value or the reason."""
         self._judge: Judge | None = None
 
     def bind(self, judge: Judge) -> None:
-        """Take the judge to ask."""
+        """Take the judge."""
         self._judge = judge
 
     def notes(self) -> Sequence[str]:
-        """Say by which rules the judge's replies were read, and how many rows have no verdict."""
+        """Return notes: the rules that read the judge's replies, and the number of rows without a verdict."""
         replies = [reply for one in self.last_verdicts for reply in one.replies]
         by_rule = Counter(reply.rule for reply in replies if reply.verdict is Verdict.SCORED)
         read = ", ".join(f"{rule} {n:,}" for rule, n in by_rule.most_common())
@@ -73,7 +73,7 @@ class JudgeEvaluator(Evaluator):
         return [one.replies for one in self.last_verdicts]
 
     def _ask(self, cases: Sequence[Sequence[Question] | Unaskable]) -> list[Judgement]:
-        """Ask all that is to be asked and keep the judgements."""
+        """Ask all questions and store the judgements."""
         if self._judge is None:
             raise missing_judge_error()
         self.last_verdicts = judge_cases(self._judge, cases)
@@ -81,14 +81,14 @@ class JudgeEvaluator(Evaluator):
 
 
 class JudgedEvaluator(JudgeEvaluator):
-    """A judge says of each answer whether it is right; values are named as the original names them."""
+    """A judge decides whether each answer is right; values have the original's names."""
 
     scale: ClassVar[float] = 100.0
 
     def __init__(
         self, render: RenderPrompt, reading: VerdictReading | None = None, *, clean: CleanReply | None = None
     ) -> None:
-        """Say what the judge is shown and how its replies are read; without a reading, the generic one."""
+        """Take the prompt builder and the reading of replies; the default is the generic reading."""
         super().__init__()
         self._render = render
         self._clean = clean
@@ -98,7 +98,7 @@ class JudgedEvaluator(JudgeEvaluator):
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """Return how the original reads and counts, against what is done here."""
+        """Return how the original reads and counts, compared with this evaluator."""
         return self.reading.differences
 
     def with_reading(self, reading: VerdictReading) -> JudgedEvaluator:
@@ -149,7 +149,7 @@ def _get_verdict(judgement: Judgement) -> str | None:
 
 
 def _compute_value(value: JudgedValue, verdicts: Sequence[str]) -> float:
-    """Return a value over the rows with a verdict; NaN where nothing is there to divide by."""
+    """Return a value over the rows with a verdict; NaN if the divisor is 0."""
     part = math.fsum(value.part.get(one, 0.0) for one in verdicts)
     if value.of is None:
         return part
@@ -158,7 +158,7 @@ def _compute_value(value: JudgedValue, verdicts: Sequence[str]) -> float:
 
 
 def _clean_rules(rules: tuple[Rule[str], ...], clean: CleanReply | None) -> tuple[Rule[str], ...]:
-    """Return rules that see what `clean` makes of a reply; what they find has no place in the reply then."""
+    """Return rules that see the reply after `clean`; their matches then have no position in the reply."""
     if clean is None:
         return rules
 

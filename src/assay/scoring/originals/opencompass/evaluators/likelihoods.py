@@ -1,6 +1,6 @@
-"""Values of texts by the model's likelihoods: perplexities, Min-K % and bits per character. Lower is better.
+"""Perplexity, Min-K % and bits per character from the model's likelihoods. Lower is better.
 
-A prediction is what the inferencer recorded of a text: an object with `ppl`, `mink`, `token_len`, `loss` or
+A prediction is the inferencer's record of a text: an object with `ppl`, `mink`, `token_len`, `loss` or
 `total_chr_num`, or the one number that an evaluator needs.
 """
 
@@ -15,14 +15,14 @@ from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRo
 
 
 class _RecordedValueEvaluator(Evaluator):
-    """A value that has a scale of its own."""
+    """A value with a scale of its own."""
 
     higher_is_better: ClassVar[bool] = False
     correct_by = None
 
 
 class AveragePPLEvaluator(_RecordedValueEvaluator):
-    """The mean over texts of their `ppl`, whatever the inferencer means by it."""
+    """The mean `ppl` over texts, however the inferencer defines it."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `average_ppl`."""
@@ -30,7 +30,7 @@ class AveragePPLEvaluator(_RecordedValueEvaluator):
 
 
 class AverageMinKEvaluator(_RecordedValueEvaluator):
-    """The mean over texts of `mink`: the mean log-probability of their least likely tokens."""
+    """The mean `mink` over texts: the mean log-probability of their least likely tokens."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `average_mink`."""
@@ -38,7 +38,7 @@ class AverageMinKEvaluator(_RecordedValueEvaluator):
 
 
 class AverageInferencePPLEvaluator(_RecordedValueEvaluator):
-    """The sum of the texts' `ppl` over the sum of their tokens, `token_len`."""
+    """The sum of the texts' `ppl` divided by the sum of their tokens, `token_len`."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `average_ppl`."""
@@ -47,9 +47,9 @@ class AverageInferencePPLEvaluator(_RecordedValueEvaluator):
 
 
 class BPCEvaluator(_RecordedValueEvaluator):
-    """Bits per character: the sum of all `loss` over the dataset's characters · ln 2.
+    """Bits per character: the sum of all `loss` divided by (the dataset's characters · ln 2).
 
-    `total_chr_num` is the number of characters of the whole dataset, and the same in every row.
+    `total_chr_num` is the number of characters of the whole dataset, the same in every row.
     """
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -82,7 +82,7 @@ def _numbers(
             value = math.nan
         if not math.isfinite(value):
             raise Misfit(
-                f"there is no finite {name!r} in the prediction {prediction!r:.60}",
+                f"the prediction {prediction!r:.60} has no finite {name!r}",
                 f"use an inferencer that records {name!r}",
             )
         return value

@@ -1,4 +1,4 @@
-"""Answers to problems of mathematics: numbers, LaTeX by text, and formulas by their value."""
+"""Answers to math problems: numbers, LaTeX by text, and formulas by value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from assay.scoring.sandbox import Limits, Protections, Sandbox, Status
 
 _TOLERANCE = 1e-6
 _COMPARES = "assay.scoring.originals.opencompass.evaluators.verify_formulas"
-"""What compares two formulas, inside the sandbox."""
+"""The module that compares two formulas, inside the sandbox."""
 _NO_GOLD = "no gold"
 _SECONDS = 10.0
 _MEMORY_MIB = 2048
@@ -32,17 +32,16 @@ _PACKAGES = ("math_verify", "latex2sympy2_extended")
 
 
 class Gsm8kEvaluator(RowEvaluator):
-    """The share of answers that are the right number."""
+    """The percentage of answers that are the correct number."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "the right answer must be a whole number without commas of thousands, and so must an answer be "
-        "without them",
-        "1,234.50 and 1234.5 are one number, on both sides",
+        "target and answer must be whole numbers without thousands commas",
+        "1,234.50 and 1234.5 are equal, on both sides",
     )
     has_details: ClassVar[bool] = True
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right number, or the same text."""
+        """Return 1 for the correct number, or the same text."""
         text, gold = to_text(prediction), gold_text(row)
         if self.is_faithful:
             return float(text == gold or _is_near_integer(text, gold))
@@ -62,14 +61,14 @@ def _same_number(text: str, gold: str) -> bool:
 
 
 class MATHEvaluator(RowEvaluator):
-    """The share of answers that are written as the right one is, once both are in a normal form."""
+    """The percentage of answers with the same normalized text as the target."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "18.0 is not 18 (under `faithful`, v2 takes 0.5 for 1/2 all the same), and what MATH's script "
-        "mangles (such as `\\sqrt\\pi`) is never equal; two texts of which the normal form leaves nothing "
-        "are equal",
-        "numbers are also the same by value, such answers are read, and an answer of which nothing is left "
-        "is none",
+        r"18.0 is not 18 (with `faithful`, v2 still accepts 0.5 for 1/2), and answers that MATH's "
+        r"script mangles (such as `\sqrt\pi`) are never equal; two texts with an empty normal form "
+        r"are equal",
+        "numbers are also compared by value, such answers are parsed, and an answer with an empty "
+        "normal form is no answer",
     )
     has_details: ClassVar[bool] = True
 
@@ -84,7 +83,7 @@ class MATHEvaluator(RowEvaluator):
         self._version: Version = version
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right answer."""
+        """Return 1 for a correct answer."""
         text, gold = to_text(prediction), str(require_gold(row))
         if not text.strip() and not self.is_faithful:
             return 0.0
@@ -97,19 +96,19 @@ class _VerifyResult(NamedTuple):
 
 
 class MATHVerifyEvaluator(Evaluator):
-    r"""The share of answers whose formula has the value of the right one, by the package math-verify.
+    r"""The percentage of answers whose formula has the value of the target, by math-verify.
 
-    The formula of an answer stands in a box, else behind words that call it the answer. Formulas are read and
-    compared in the sandbox: what a model wrote may take for ever, or all memory.
+    The formula of an answer is in a box, or follows words that announce the answer. Formulas are parsed and
+    compared in the sandbox: a model's output may take unlimited time or memory.
     """
 
     scale: ClassVar[float] = 100.0
     is_costly: ClassVar[bool] = True
     has_details: ClassVar[bool] = True
     difference: ClassVar[Difference | None] = Difference(
-        "an answer that is a formula and nothing else, such as 42, is not read, nor is `\\frac12`; the two "
-        "are compared the wrong way round; a right answer that cannot be read makes every answer wrong",
-        "both are read; the answer is compared with the right one; such a row fails",
+        r"an answer that is only a formula, such as 42, is not parsed, nor is `\frac12`; the two "
+        r"are compared in the wrong order; a target that cannot be parsed makes every answer wrong",
+        "both are parsed; the answer is compared with the target; such a row fails",
     )
 
     def __init__(self, *, is_faithful: bool = False) -> None:
@@ -117,7 +116,7 @@ class MATHVerifyEvaluator(Evaluator):
         if any(find_spec(package) is None for package in _PACKAGES):
             raise missing_requirement(self, "the package math-verify", "pip install 'assay-eval[math]'")
         self.protections: Protections | None = None
-        """What the sandbox of the latest call protected from."""
+        """The sandbox protections of the latest call."""
         self._n_late = 0
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -134,8 +133,8 @@ class MATHVerifyEvaluator(Evaluator):
         return self._mean("accuracy", [float(one.is_right) for one in judged])
 
     def notes(self) -> Sequence[str]:
-        """Say how formulas were compared, and how many could not be."""
-        late = f"{self._n_late:,} answers were not compared within {_SECONDS:g} s, and count as not right"
+        """Return notes: how formulas were compared, and how many could not be."""
+        late = f"{self._n_late:,} answers could not be compared within {_SECONDS:g} s and count as wrong"
         ran = () if self.protections is None else (f"formulas were compared in a {self.protections}",)
         return (*ran, late) if self._n_late else ran
 
@@ -154,13 +153,13 @@ class MATHVerifyEvaluator(Evaluator):
         except (IndexError, ValueError):
             return self._unread(f"{ran.status.value} {ran.detail}", row)
         if said == _NO_GOLD:
-            return self._unread("no formula is found in it", row)
+            return self._unread("it contains no formula", row)
         return _VerifyResult(bool(said))
 
     def _unread(self, why: str, row: EvaluatedRow) -> _VerifyResult:
         if self.is_faithful:
             return _VerifyResult(False)
         raise Misfit(
-            f"the answer could not be compared with the right one, {row.gold!r:.60}: {why}",
-            "write the right answer as LaTeX or as a number",
+            f"the answer could not be compared with the target {row.gold!r:.60}: {why}",
+            "write the target as LaTeX or as a number",
         )

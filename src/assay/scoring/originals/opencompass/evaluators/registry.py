@@ -1,4 +1,4 @@
-"""Evaluators by the names that configs give them, and how one is made with its arguments."""
+"""Evaluators by config name, and how one is created with its arguments."""
 
 from __future__ import annotations
 
@@ -66,27 +66,27 @@ EVALUATORS: Mapping[str, type[Evaluator]] = {
     "MBPPPassKEvaluator": programs.MBPPPassKEvaluator,
     "IFEvaluator": instructions.IFEvaluator,
 }
-"""Every evaluator by the name of its class; `datasets.` marks the one of two that share a name."""
+"""Every evaluator by the name of its class; the prefix `datasets.` marks one of two with the same name."""
 
 CORRECTED_EVALUATORS: Mapping[str, Difference] = {
     name: one.difference for name, one in EVALUATORS.items() if one.difference is not None
 }
-"""Evaluators that do not return what the original does."""
+"""Evaluators whose values differ from the original's."""
 
 _MODE = "is_faithful"
 
 
 def make_evaluator(name: str, arguments: Mapping[str, Any], *, is_faithful: bool) -> Evaluator:
-    """Return the evaluator that a config names, with the arguments beside its `type`.
+    """Return the evaluator that a config names, with the arguments next to its `type`.
 
-    PlanError when the name, an argument or its value is wrong; AuthorError when a package is missing.
+    PlanError if the name, an argument or its value is wrong; AuthorError if a package is missing.
     """
     made = EVALUATORS.get(name)
     if made is None:
         raise PlanError(
             Problem(
                 "SCORE-004",
-                f"there is no evaluator {name!r}{suggest_name(name, EVALUATORS)}; expected one of "
+                f"unknown evaluator {name!r}{suggest_name(name, EVALUATORS)}; expected one of "
                 f"{listing(EVALUATORS)}, which docs/reference/metrics.md lists, or a class of your own",
                 "correct the name",
             )
@@ -101,7 +101,7 @@ def make_evaluator(name: str, arguments: Mapping[str, Any], *, is_faithful: bool
 
 
 def _check_arguments(name: str, made: type[Evaluator], given: Mapping[str, Any]) -> None:
-    """Raise for all wrong arguments of an evaluator together."""
+    """Raise one error for all wrong arguments of an evaluator."""
     parameters = {one: p for one, p in inspect.signature(made).parameters.items() if one != _MODE}
     types = get_type_hints(made.__init__)
     problems = []
@@ -123,6 +123,6 @@ def _check_arguments(name: str, made: type[Evaluator], given: Mapping[str, Any])
             add(f"has the argument {argument!r} = {value!r:.60}; {error}", "correct the value")
     for argument, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty and argument not in given:
-            add(f"needs the argument {argument!r}", "write it beside the evaluator's type")
+            add(f"needs the argument {argument!r}", "write it next to the evaluator's type")
     if problems:
         raise PlanError(problems)

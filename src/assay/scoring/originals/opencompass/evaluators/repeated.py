@@ -1,7 +1,7 @@
-"""Several answers to each question: an evaluator over every run, and what the runs say together.
+"""Several answers to each question: an evaluator over every run, and values over all runs.
 
-An evaluator sees one answer to each row at a time; here a prediction is all answers to its row. What n
-answers say together is asked of each question by itself, never of answers to different ones.
+An evaluator sees one answer to each row at a time; here a prediction is all answers to its row. Values over n
+answers are computed for each question, never across questions.
 """
 
 from __future__ import annotations
@@ -24,59 +24,60 @@ from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRo
 OriginalSystem = Literal["opencompass", "aisbench"]
 
 THRESHOLDS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Shares of k answers that G-Pass@k asks to be right."""
+"""The shares of k answers that G-Pass@k requires to be right."""
 _PERCENT = 100.0
 _SHARE = MetricUnit(_PERCENT, is_share=True)
 _OWN_SCALE = MetricUnit(1.0, is_share=False)
 
 REPEATED_DIFFERENCES: Mapping[str, Difference] = {
     "several runs": Difference(
-        "an evaluator that says nothing of single rows gives the value of the last run alone",
-        "it gives the mean of all runs, as every other does",
+        "an evaluator without row results reports only the value of the last run",
+        "it reports the mean of all runs, like every other evaluator",
     ),
     "answers to one question": Difference(
-        "AISBench mixes answers to different questions when it counts pass@k and cons@k: thirty questions, "
+        "AISBench mixes answers to different questions in pass@k and cons@k: thirty questions, "
         "half of them always right, have pass@5 = 100 %",
-        "answers to one question count together: those have 50 %",
+        "answers to one question are grouped: the example has 50 %",
     ),
     "cons@k": Difference(
-        "AISBench asks whether more than k/2 of all n answers are right",
+        "AISBench checks whether more than k/2 of all n answers are right",
         "the chance that more than half of k answers are right; with k = n the two are the same",
     ),
     "k above n": Difference(
-        "G-Pass@k is 0 and pass@k is 1 where k answers were not asked for (under `faithful` an error too)",
+        "G-Pass@k is 0 and pass@k is 1 if fewer than k answers were requested (with `faithful` "
+        "also an error)",
         "an error, before the run",
     ),
     "a failed answer": Difference(
-        "AISBench takes it for a wrong one, OpenCompass ends (under `faithful` such a row fails)",
-        "a row counts with the answers that came; with fewer than the largest k it fails",
+        "AISBench counts it as wrong, OpenCompass stops (with `faithful` such a row fails)",
+        "a row counts with the answers it has; with fewer than the largest k it fails",
     ),
     "parts of a dataset": Difference(
-        "OpenCompass shows what k answers do for the part `part/name` as well, which is the whole dataset",
+        "OpenCompass also shows the values for k under `part/name`, which is the whole dataset",
         "it is shown once",
     ),
 }
-"""Where the originals' ways with several answers are not followed unless that is asked for."""
+"""Differences from the originals with several answers, unless faithful."""
 
 
 class _RunResults:
-    """What an evaluator said of each run."""
+    """An evaluator's results for all runs."""
 
     def __init__(self, n_rows: int) -> None:
         self.values: dict[str, list[float]] = {}
-        """Of each name, the runs' values."""
+        """For each name, the values of the runs."""
         self.means: dict[str, bool] = {}
-        """Whether a name's value was the mean of its rows' in every run."""
+        """For each name, whether its value was the mean of its rows in every run."""
         self.lists: dict[str, list[list[float]]] = {}
-        """Of each name and row, what each answer was worth."""
+        """For each name and row, the value of each answer."""
         self.ratios: dict[str, list[list[tuple[float, float]]]] = {}
         self.intervals: dict[str, list[tuple[float, float]]] = {}
         self.units: dict[str, MetricUnit] = {}
         self.replies: list[tuple[JudgeReply, ...]] = [()] * n_rows
-        """What a judge said of each row, in all runs."""
+        """The judge's replies about each row, in all runs."""
         self.correct: list[list[float]] | None = [[] for _ in range(n_rows)]
         self.details: list[tuple[dict[str, Any], ...]] = [()] * n_rows
-        """What the evaluator said of each row's answers."""
+        """The evaluator's details of each row's answers."""
         self._n_rows = n_rows
         self._told: set[str] = set()
         self._n_runs = 0
@@ -88,7 +89,7 @@ class _RunResults:
         rows: Sequence[int],
         compared: Sequence[tuple[Any, EvaluatedRow]],
     ) -> None:
-        """Take the latest call of an evaluator: of which rows it compared which answers with what."""
+        """Add the latest call of an evaluator: which answers to which rows it compared with what."""
         self._n_runs += 1
         for row, details in zip(rows, _get_details(evaluator, compared), strict=True):
             self.details[row] += details
@@ -116,7 +117,7 @@ class _RunResults:
             self.correct[row].append(one)
 
     def _count(self, name: str, unit: MetricUnit, *, is_zero: bool) -> None:
-        """Take what a run's value is counted in: nothing is so much on any scale, so it tells none."""
+        """Take the unit of a run's value; a value of 0 is 0 on any scale, so it reveals none."""
         known = self.units.setdefault(name, unit)
         if not is_zero and name not in self._told:
             self.units[name] = unit
@@ -137,7 +138,7 @@ class _RunResults:
 def _get_details(
     evaluator: Evaluator, compared: Sequence[tuple[Any, EvaluatedRow]]
 ) -> Sequence[tuple[dict[str, Any], ...]]:
-    """Return what the latest call said of each row: the evaluator's own words, else as the originals do."""
+    """Return the details of each row in the latest call: the evaluator's own, else as the originals do."""
     correct = evaluator.last_correct
     if len(evaluator.last_details) == len(compared):
         return evaluator.last_details
@@ -159,9 +160,9 @@ def _is_mean(evaluator: Evaluator, name: str, own: Sequence[float], value: float
 class RepeatedEvaluator(Evaluator):
     """An evaluator over n answers to each row.
 
-    Returns the mean of every value over the runs. Where the evaluator says which answers are right, and a k
-    above 1 is asked for, it also returns for each k what k answers do, estimated without bias from n:
-    `pass@k`, `cons@k`, `G-Pass@k_T` and `mG-Pass@k`; and `avg@n`, the share of right answers.
+    Returns the mean of every value over the runs. If the evaluator reports which answers are right, and a k
+    above 1 is requested, it also returns for each k the unbiased estimates from n answers: `pass@k`,
+    `cons@k`, `G-Pass@k_T` and `mG-Pass@k`; and `avg@n`, the share of right answers.
     """
 
     takes_samples: ClassVar[bool] = True
@@ -175,50 +176,50 @@ class RepeatedEvaluator(Evaluator):
         is_faithful: bool = False,
         system: OriginalSystem = "opencompass",
     ) -> None:
-        """Wrap an evaluator; `system` says whose names and grouping the faithful mode has."""
+        """Wrap an evaluator; `system` selects the names and grouping of the faithful mode."""
         super().__init__(is_faithful=is_faithful)
         if n < 1 or not ks or min(ks) < 1:
-            raise ValueError(f"n is {n} and k is {list(ks)!r}; expected whole numbers from 1")
+            raise ValueError(f"n is {n} and k is {list(ks)!r}; expected whole numbers of at least 1")
         self._evaluator = evaluator
         self._n = n
         self._ks = tuple(dict.fromkeys(ks))
         self._system = system
         self._notes: tuple[str, ...] = ()
         self.last_replies: list[tuple[JudgeReply, ...]] = []
-        """The judge's replies about each row in the latest call, those about all of its answers."""
+        """The judge's replies about each row in the latest call, for all of its answers."""
         self.units: dict[str, MetricUnit] = {}
         self.label = getattr(evaluator, "label", type(evaluator).__name__)
-        """What a person knows the evaluator by."""
+        """The evaluator's display name."""
         self.check_plan(n)
 
     @property
     def is_costly(self) -> bool:
-        """Whether the evaluator is to be called once."""
+        """Whether the evaluator is called only once."""
         return bool(getattr(self._evaluator, "is_costly", False))
 
     @property
     def file(self) -> str | None:
-        """Where an author's evaluator stands."""
+        """The file of an author's evaluator."""
         return getattr(self._evaluator, "file", None)
 
     def __getattr__(self, name: str) -> Any:
-        # An evaluator with a judge inside is bound to it; one without has no such method.
+        # An evaluator with a judge inside has `bind`; one without has no such method.
         if name in ("bind", "needs_judge"):
             return getattr(self._evaluator, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def check_plan(self, n_samples: int) -> None:
-        """Raise when what k answers do cannot be told from so many."""
+        """Raise if k answers cannot be estimated from this number of answers."""
         if max(self._ks) > n_samples:
             raise too_few_samples(max(self._ks), n_samples, "")
         self._evaluator.check_plan(1)
 
     def setup_metric(self, *args: Any, **kwargs: Any) -> None:
-        """Hand on what the run knows."""
+        """Pass on the run's context."""
         self._evaluator.setup_metric(*args, **kwargs)
 
     def notes(self) -> Sequence[str]:
-        """Return the evaluator's notes on its last run, and why k answers may have no value."""
+        """Return the evaluator's notes on its last run, and why values for k may be missing."""
         return (*self._evaluator.notes(), *self._notes)
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
@@ -240,7 +241,7 @@ class RepeatedEvaluator(Evaluator):
         is_usable = self._find_usable_rows(answers, runs)
         values = self._average_runs(runs, is_usable)
         if runs.correct is None and max(self._ks) > 1:
-            self._notes = (f"{self.label} does not say which answers are right: there is no pass@k",)
+            self._notes = (f"{self.label} does not report which answers are right, so there is no pass@k",)
         if runs.correct is not None and max(self._ks) > 1:
             values |= self._score_k_answers(
                 self._group_answers(runs.correct), is_usable, _find_dataset_part(references)
@@ -250,7 +251,7 @@ class RepeatedEvaluator(Evaluator):
     def _score_single_run(
         self, answers: Sequence[tuple[Any, ...]], references: Sequence[EvaluatedRow]
     ) -> dict[str, float]:
-        """Return what the evaluator says of one run, under its own names."""
+        """Return the evaluator's values for one run, under its own names."""
         found = self._evaluator([one[0] if one else None for one in answers], references)
         self.last_score_lists = self._evaluator.last_score_lists
         self.last_replies = last_replies(self._evaluator, len(references))
@@ -270,7 +271,7 @@ class RepeatedEvaluator(Evaluator):
         return runs
 
     def _find_usable_rows(self, answers: Sequence[tuple[Any, ...]], runs: _RunResults) -> list[bool]:
-        """Return which rows have answers enough that came and were judged."""
+        """Return which rows have enough answers that arrived and were judged."""
         least = self._n if self.is_faithful else max(self._ks)
         if runs.correct is None:
             return [len(own) >= (self._n if self.is_faithful else 1) for own in answers]
@@ -308,7 +309,7 @@ class RepeatedEvaluator(Evaluator):
             else:
                 values[title] = _mean(by_run)
                 if len(runs.intervals.get(name, ())) == len(by_run):
-                    # Runs share their rows, so that more of them do not make the interval as much narrower.
+                    # Runs share their rows, so more runs do not narrow the interval as much.
                     lows, highs = zip(*runs.intervals[name], strict=True)
                     self.last_intervals[title] = (_mean(lows), _mean(highs))
         return values
@@ -319,10 +320,10 @@ class RepeatedEvaluator(Evaluator):
         return f"{name} ({self._n} runs average)"
 
     def _group_answers(self, correct: Sequence[Sequence[float]]) -> Sequence[Sequence[float]]:
-        """Return the answers that count together, of each row."""
+        """Return the answers that count together, for each row."""
         if not (self.is_faithful and self._system == "aisbench") or len({*map(len, correct)}) > 1:
             return correct
-        # AISBench lays all first answers down, then all second ones, and takes n in a row for one question.
+        # AISBench lists all first answers, then all second ones, and takes n in a row as one question.
         n = len(correct[0])
         laid = [row[run] for run in range(n) for row in correct]
         return [laid[row * n : (row + 1) * n] for row in range(len(correct))]
@@ -330,7 +331,7 @@ class RepeatedEvaluator(Evaluator):
     def _score_k_answers(
         self, correct: Sequence[Sequence[float]], is_usable: Sequence[bool], part: str | None
     ) -> dict[str, float]:
-        """Return what k answers do, for each k; under `faithful` over the part of the dataset as well."""
+        """Return the values for each k; with `faithful` also over the subset of the dataset."""
         by_row = [
             self._score_row(_known(row)) if usable else None
             for row, usable in zip(correct, is_usable, strict=True)
@@ -365,7 +366,7 @@ class RepeatedEvaluator(Evaluator):
 
 
 def _find_dataset_part(references: Sequence[EvaluatedRow]) -> str | None:
-    """Return the part of a dataset that rows are of, by OpenCompass's name for it."""
+    """Return the dataset subset that rows belong to, by OpenCompass's name."""
     first = references[0].fields.get("subdivision") if references else None
     return first.partition("_")[0] if isinstance(first, str) else None
 
@@ -375,6 +376,6 @@ def _known(values: Sequence[float]) -> list[float]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean of what is known; NaN when nothing is."""
+    """Return the mean of the known values; NaN if there are none."""
     known = _known(values)
     return math.fsum(known) / len(known) if known else math.nan

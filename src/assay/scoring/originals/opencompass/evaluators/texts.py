@@ -1,4 +1,4 @@
-"""Long texts against right ones: ROUGE and BLEU, in English and in Chinese."""
+"""Long texts against targets: ROUGE and BLEU, in English and in Chinese."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from assay.scoring.originals.opencompass.evaluators.evaluator import (
     to_text,
 )
 from assay.scoring.originals.opencompass.postprocess import POSTPROCESSORS
-from assay.scoring.originals.opencompass.postprocess.chinese import split_chinese_words
+from assay.scoring.originals.opencompass.postprocess.answers import split_chinese_words
 
 
 class _MultiValueEvaluator(RowEvaluator):
@@ -37,7 +37,7 @@ class _MultiValueEvaluator(RowEvaluator):
         return {name: self.scale * sum(values) / len(values) for name, values in scores.items()}
 
     def values(self, prediction: Any, row: EvaluatedRow) -> dict[str, float]:
-        """Return what an answer is worth, from 0 to 1, by name."""
+        """Return the values of an answer by name, from 0 to 1."""
         raise NotImplementedError(f"{type(self).__name__} must define values(prediction, row)")
 
 
@@ -45,16 +45,16 @@ class RougeEvaluator(_MultiValueEvaluator):
     """ROUGE-1, -2, -L and -Lsum by rouge-score, without its stemmer."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "the value is the middle of 1,000 means over rows drawn at random (under `faithful` the mean itself, "
-        "which it is near); a text in another script than Latin has no words and scores 0; of several runs "
-        "the last alone counts",
-        "the value is the mean; against a right answer in another script its own words count; the mean of "
-        "all runs counts",
+        "the value is the median of 1,000 means over randomly drawn rows (with `faithful`, the "
+        "mean, which is close); a text in a non-Latin script has no words and scores 0; only the "
+        "last of several runs counts",
+        "the value is the mean; for a target in another script, words of that script count; the "
+        "mean of all runs counts",
     )
     _KINDS: ClassVar[tuple[str, ...]] = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
     def values(self, prediction: Any, row: EvaluatedRow) -> dict[str, float]:
-        """Return the F-measure of each kind, against the right answer that fits best."""
+        """Return the F-measure of each kind, against the best-matching target."""
         golds = gold_texts(row)
         is_ascii = self.is_faithful or any(map(has_ascii_words, golds)) or not any(map(_has_words, golds))
         words: Words = "ascii" if is_ascii else "unicode"
@@ -66,28 +66,25 @@ def _has_words(text: str) -> bool:
 
 
 class JiebaRougeEvaluator(_MultiValueEvaluator):
-    """ROUGE-1, -2 and -L over sets of words that jieba parts, of texts in the form of `general`."""
+    """ROUGE-1, -2 and -L over sets of words split by jieba, after `general`."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "both texts end at their first full stop, comma or line break of ASCII; a right answer without words "
-        "is 0; of several runs the last alone counts",
-        "the same with numbers whole; a row whose right answer has no words fails; the mean of all runs "
-        "counts",
+        "both texts end at their first ASCII full stop, comma or line break; a target without "
+        "words is 0; only the last of several runs counts",
+        "the same with whole numbers; a row whose target has no words fails; the mean of all runs counts",
     )
     _ORDERS: ClassVar[dict[str, str]] = {"rouge1": "1", "rouge2": "2", "rougeL": "l"}
 
     def __init__(self, *, is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
         if find_spec("jieba") is None:
-            raise missing_requirement(self, "the package jieba, to part Chinese words", "pip install jieba")
+            raise missing_requirement(self, "the package jieba, to split Chinese words", "pip install jieba")
 
     def values(self, prediction: Any, row: EvaluatedRow) -> dict[str, float]:
         """Return the F-measure of each kind."""
         got, wanted = self._words(to_text(prediction)), self._words(gold_text(row))
         if not wanted and not self.is_faithful:
-            raise Misfit(
-                f"the right answer {row.gold!r:.60} has no words", "give a text, or leave the row out"
-            )
+            raise Misfit(f"the target {row.gold!r:.60} has no words", "provide a text, or remove the row")
         if not got or not wanted:
             return dict.fromkeys(self._ORDERS, 0.0)
         return {
@@ -100,10 +97,10 @@ class JiebaRougeEvaluator(_MultiValueEvaluator):
 
 
 class BleuEvaluator(RowEvaluator):
-    """BLEU of the corpus by sacrebleu; a row's own value is that of its sentence."""
+    """Corpus BLEU by sacrebleu; a row's own value is the BLEU of its sentence."""
 
     difference: ClassVar[Difference | None] = Difference(
-        "of several runs the last alone counts", "the mean of all runs counts"
+        "only the last of several runs counts", "the mean of all runs counts"
     )
     metric = "score"
     correct_by = None
@@ -128,7 +125,7 @@ class BleuEvaluator(RowEvaluator):
 
 
 class BleuFloresEvaluator(BleuEvaluator):
-    """The same over the pieces of FLORES-200's tokenizer, which suits all of its languages."""
+    """The same over the pieces of FLORES-200's tokenizer, which covers all of its languages."""
 
     _tokenize: ClassVar[str] = "flores200"
 
@@ -137,7 +134,7 @@ class BleuFloresEvaluator(BleuEvaluator):
         if find_spec("sentencepiece") is None:
             raise missing_requirement(
                 self,
-                "the package sentencepiece, and once the network: sacrebleu downloads FLORES-200's tokenizer",
+                "the package sentencepiece, and the network once: sacrebleu downloads FLORES-200's tokenizer",
                 "pip install sentencepiece",
             )
 

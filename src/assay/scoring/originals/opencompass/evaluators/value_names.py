@@ -1,4 +1,4 @@
-"""What evaluators call the values that they return, for who has to know before anything is evaluated."""
+"""The names of the values that evaluators return, for code that needs them before evaluation."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ VALUE_NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "CascadeEvaluator": ("accuracy", "rule_accuracy", "llm_accuracy"),
 }
-"""By the name of the evaluator, with its usual arguments; of many values those that a person looks at."""
+"""By evaluator name, with its usual arguments; of many values only the main ones."""

@@ -1,8 +1,8 @@
-"""Was the answer right? How a judge's reply is read as right, wrong or not attempted.
+"""Parsing of a judge's reply as right, wrong or not attempted.
 
-A letter or a word is a verdict where the reply states it: as its opening, in brackets, after a word such as
-`Verdict:`, or as its last clause. A capital that stands anywhere else is none, nor is a letter that the
-reply gives for somebody's answer to the question. A reply that contradicts itself holds no verdict.
+A letter or a word is a verdict if the reply states it: as its opening, in brackets, after a word such as
+`Verdict:`, or as its last clause. A capital letter anywhere else is not a verdict, nor is a letter that the
+reply reports as somebody's answer to the question. A reply that contradicts itself has no verdict.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.extract.statements import is_supposed
 
 RIGHT, WRONG, NOT_ATTEMPTED = "right", "wrong", "not attempted"
-"""The verdicts, however a judge spells them."""
+"""The verdicts, independent of a judge's spelling."""
 
 _WORDS: tuple[tuple[str, str], ...] = (
     (r"not[ _-]attempted", NOT_ATTEMPTED),
@@ -57,9 +57,9 @@ _KNOWN_RIGHT = re.compile(
 _CLAUSE_START = re.compile(r"[,;:：，。.!?\n]|\b(?:so|therefore|thus|hence|and|but)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r" (?!(?:and|or|is|as|because|since|but|for)\b)[a-z]")
 _YES_OR_NO = frozenset({"yes", "no"})
-"""Words that answer any question: in the middle of a text it need not be the one about the answer."""
+"""Words that can answer any question: in the middle of a text it may be another question."""
 _TAIL = 200
-"""Characters within which a clause is looked for: before a place in a reply, and at its end."""
+"""The number of characters searched for a clause: before a position in a reply, and at its end."""
 _ENDS_OPENING = re.compile(r"\Z|[ \t]*(?:[.:;!,\n)—–\-。，：；！]|\((?=\w)|because\b|since\b|as\b)")
 
 
@@ -106,7 +106,7 @@ class _Spelling:
         return token in self._named
 
     def read_match(self, match: re.Match[str]) -> _StatedVerdict | None:
-        """Return what a match of `spelled` says; None when its two spellings contradict each other."""
+        """Return the verdict of a match of `spelled`; None if its two spellings contradict each other."""
         verdict = self.verdict(match["token"])
         end = match.end("token")
         if match["again"] is not None:
@@ -117,9 +117,9 @@ class _Spelling:
 
 
 def verdict_rules(tags: Tags) -> tuple[Rule[str], ...]:
-    """Return the rules that find a verdict, in their order.
+    """Return the rules that find a verdict, in order.
 
-    A reply that was cut off is read by the first rule alone: its opening stands, whatever would follow.
+    A truncated reply is read only by the first rule: its opening is valid, whatever would follow.
     """
     spelling = _Spelling(tags)
     reader = _VerdictReader(spelling)
@@ -156,7 +156,7 @@ class _VerdictReader:
         self._last = re.compile(rf"(?:^|{_SO}){_OPEN}{_FRAME}{spelled}{_CLOSE}\Z")
 
     def opening(self, body: str) -> RuleMatch | None:
-        """Return the verdict with which a reply opens, or that it is."""
+        """Return the verdict that opens a reply, or is the whole reply."""
         whole = self._whole.fullmatch(body)
         if whole is not None:
             return _build_match(self._spelling.read_match(whole), whole)
@@ -188,7 +188,7 @@ class _VerdictReader:
         return found
 
     def last_clause(self, body: str) -> RuleMatch | None:
-        """Return the verdict that is a reply's last clause: `Based on all this, A`."""
+        """Return the verdict in a reply's last clause: `Based on all this, A`."""
         match = self._last.search(body, max(0, len(body.rstrip()) - _TAIL))
         if match is None or not self._is_meant(body, match) or match["token"].casefold() in _YES_OR_NO:
             return None
@@ -200,7 +200,7 @@ class _VerdictReader:
         return _build_match(stated, match)
 
     def statements(self, body: str) -> RuleMatch | None:
-        """Return what statements in the text say: `the answer is B`, `it is not correct`; all must agree."""
+        """Return the verdict of statements such as `it is not correct`; all statements must agree."""
         every = list(self._statements(body))
         if not every:
             return None
@@ -215,7 +215,7 @@ class _VerdictReader:
                 continue
             at = match.start("token")
             if stated.is_tag and self._is_somebodys(body, at):
-                continue  # 'the candidate's answer is B' says what somebody answered
+                continue  # 'the candidate's answer is B' reports somebody's answer
             if not stated.is_tag and _KNOWN_RIGHT.search(body, _clause_start(body, match.start()), at):
                 continue
             yield stated
@@ -224,7 +224,7 @@ class _VerdictReader:
             yield _StatedVerdict(verdict, match.start(), match.end(), is_tag=False)
 
     def _is_meant(self, body: str, match: re.Match[str]) -> bool:
-        """Whether a match states a verdict, and does not suppose one, list several or begin a sentence."""
+        """Whether a match states a verdict and does not assume one, list several or start a sentence."""
         token, end = match["token"], match.end("token")
         if is_supposed(body, match.start("token")) or self._listed.match(body, end):
             return False
@@ -235,7 +235,7 @@ class _VerdictReader:
 
 
 def _clause_start(body: str, at: int) -> int:
-    """Return where the clause begins that a place lies in; a link right before it is part of the clause."""
+    """Return the start of the clause around a position; a link right before it is part of the clause."""
     start = max(0, at - _TAIL)
     before = body[start:at].rstrip(" \t*_`\"'“‘(\n:：")
     return start + max((match.end() for match in _CLAUSE_START.finditer(before)), default=0)

@@ -1,4 +1,4 @@
-"""Compares two formulas by math-verify and prints the verdict as JSON. Imported inside the sandbox only."""
+"""Compares two formulas with math-verify and prints the verdict as JSON. Imported only in the sandbox."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from latex2sympy2_extended import NormalizationConfig
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 
 NO_GOLD = "no gold"
-"""Printed where no formula is found in the right answer."""
+"""Printed if the target contains no formula."""
 
 _MOST_WORDS = 8
-"""Of a text that may be a formula and nothing else."""
+"""The maximum number of words in a text that may be a bare formula."""
 
 
 def print_verdict(text: str, gold: str, *, is_faithful: bool) -> None:
-    """Print whether a text gives the right formula, or that there is no right one."""
+    """Print whether a text contains the target formula, or that there is no target."""
     wanted = _parse_whole(gold)
     if not wanted:
         print(json.dumps(NO_GOLD))  # noqa: T201 (how a program in the sandbox answers)
@@ -27,7 +27,7 @@ def print_verdict(text: str, gold: str, *, is_faithful: bool) -> None:
 
 
 def _parse_marked(text: str, *, is_faithful: bool) -> list[Any]:
-    r"""Return the formula in a box, else one that is called the answer; `\frac12` is none originally."""
+    r"""Return the formula in a box, else the announced one; the original does not read `\frac12`."""
     written = NormalizationConfig(
         basic_latex=True, units=True, boxed="all", malformed_operators=not is_faithful, nits=not is_faithful
     )
@@ -38,18 +38,18 @@ def _parse_marked(text: str, *, is_faithful: bool) -> list[Any]:
 
 
 def _parse_whole(text: str) -> list[Any]:
-    """Return the formula that a text is as a whole."""
+    """Return the formula that is the whole text."""
     either = [LatexExtractionConfig(), ExprExtractionConfig()]
     return list(parse(f"${text}$", extraction_config=either, extraction_mode="first_match"))
 
 
 def _parse_bare(text: str) -> list[Any]:
-    """Return the formula of a text without marks that may be one; nothing for a sentence or a paragraph."""
+    """Return the formula of a text without math delimiters; nothing for a sentence or paragraph."""
     line = text.strip().rstrip(".").strip("$").strip()
     is_one = bool(line) and "\n" not in line and "$" not in line and len(line.split()) <= _MOST_WORDS
     return _parse_whole(line) if is_one else []
 
 
-# Both packages import parts of themselves when they first read a formula. The sandbox loads this file before
-# it shuts the files away.
+# Both packages import parts of themselves when they first parse a formula. The sandbox loads this file before
+# it locks the file system.
 verify(_parse_whole(r"\frac{1}{2}"), _parse_marked(r"\boxed{0.5}", is_faithful=False))

@@ -1,6 +1,6 @@
-"""Post-processors: from what a model wrote to its answer, by the names that task configs give them.
+"""Post-processors: find the answer in a reply, by the names that task configs use.
 
-They know texts and nothing else: no samples, no metrics, no models. docs/reference/metrics.md lists them.
+They see only texts: no samples, no metrics, no models. docs/reference/metrics.md lists them.
 """
 
 from assay.scoring.differences import Difference

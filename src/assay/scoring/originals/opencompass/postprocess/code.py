@@ -1,4 +1,4 @@
-"""Programs in what a model wrote: where they begin and where they end. Nothing is run here."""
+"""Programs in a reply: where they start and end. Nothing is run here."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def _cut_at_blank_line(text: str) -> str:
 
 
 def _cut_next_task(text: str) -> str:
-    """Return the program before the next task's description, which stands in triple quotes.
+    """Return the program before the next task's description, which is in triple quotes.
 
-    Quotes that pair up with no `def` behind them are a part of the program.
+    Paired quotes without a later `def` are part of the program.
     """
     places = [match.start() for match in re.finditer(f"(?={_QUOTES})", text)]
     if len(places) % 2:
@@ -55,18 +55,18 @@ def _find_body_in_reply(text: str) -> str:
 
 
 def first_block(text: str) -> str:
-    """Return the first fenced block without the name of its language; a text without one as it is."""
+    """Return the first fenced block without its language name; a text without one is unchanged."""
     _, opening, after = text.partition(_FENCE)
     if not opening:
         return text
     code, closing, _ = after.partition(_FENCE)
     language, _, program = code.partition("\n")
-    # A block without its end, or with nothing but one line, is taken as it is.
+    # A block without an end, or with a single line, is unchanged.
     return program if closing and language and "\n" in code else code
 
 
 def _drop_imports(code: str) -> str:
-    """Return what follows the head of the first function, where imports stand before it."""
+    """Return the text after the head of the first function, if imports come before it."""
     if not code.strip().startswith(("from", "import")):
         return code
     head = code.find("def")
@@ -108,7 +108,7 @@ def _find_last_code_block(text: str) -> str:
 
 
 def _find_completed_body(text: str) -> str:
-    """Return the lines of a function's body that a base model wrote on."""
+    """Return the lines of a function's body that a base model continued."""
     n_spaces = len(text) - len(text.lstrip(" "))
     # A tokenizer may have put the first of four spaces into the prompt.
     body = f" {text}" if n_spaces == len(_INDENT) - 1 else text
@@ -128,12 +128,12 @@ def _find_replied_body(text: str) -> str:
 
 
 def _read_literal(text: str) -> str:
-    """Return the string that a text is the literal of, as some models quote what they say."""
+    """Return the string value of a text that is a string literal, because some models quote their reply."""
     if not text.lstrip(" \t").startswith(("'", '"')):
         return text
     try:
         with warnings.catch_warnings():
-            # Python warns of escapes such as \d, which are the model's business.
+            # Python warns about escapes such as \d in the model's code.
             warnings.simplefilter("ignore")
             literal = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -156,7 +156,7 @@ def _cut_at_dedent(lines: list[str]) -> str:
 
 
 def _ds1000(text: str) -> str:
-    """Return the program between the marks of DS-1000, each looked for in what the one before left."""
+    """Return the program between DS-1000's markers, each searched in the result of the previous one."""
     for begin, end in (
         ("<code>", "</code>"),
         ("```python", _FENCE),
@@ -173,7 +173,7 @@ def _ds1000_completion(text: str) -> str:
 
 
 def _ds1000_matplotlib(text: str) -> str:
-    """Return the program without the calls that would clear the figure before it is looked at."""
+    """Return the program without calls that would clear the figure before it is inspected."""
     return "\n".join(line for line in _ds1000(text).split("\n") if not _CLEARS_FIGURE.search(line))
 
 
@@ -182,9 +182,9 @@ def _cruxeval_output(text: str) -> str:
 
 
 _BLOCKS = Difference(
-    "a block without its end, or with a space behind the language, is not seen; the indentation before a "
-    "function's body is taken away",
-    "such blocks are read, and the body of a function keeps its indentation",
+    "a code block without an end, or with a space after the language, is not found; the "
+    "indentation of a function's body is removed",
+    "such blocks are found, and a function's body keeps its indentation",
 )
 
 MBPP = make_unchanged(_cut_at_blank_line)
@@ -199,3 +199,72 @@ DS1000 = make_unchanged(_ds1000)
 DS1000_COMPLETION = make_unchanged(_ds1000_completion)
 DS1000_MATPLOTLIB = make_unchanged(_ds1000_matplotlib)
 CRUXEVAL_OUTPUT = make_unchanged(_cruxeval_output)
+
+
+_OPENINGS = (r"\[BEGIN\]", "BEGIN")
+_CLOSINGS = (r"\[DONE\]", "DONE")
+_QUOTE_PAIRS = (("'", "'"), ("'", ""), ("", ""))
+_CODE_FENCE = "```"
+_MARKS = tuple(
+    (re.compile(opening), None if closing is None else re.compile(f"(?={closing})"))
+    for opening, closing in (
+        *(
+            (rf"{opening}\s*{before}", rf"{after}\s*{closing}" if after else closing)
+            for before, after in _QUOTE_PAIRS
+            for closing in _CLOSINGS
+            for opening in _OPENINGS
+        ),
+        (rf"{_CODE_FENCE}python\s*", _CODE_FENCE),
+        (rf"{_CODE_FENCE}\s*", _CODE_FENCE),
+        (rf"{_CODE_FENCE}python\s*", None),
+        (rf"{_CODE_FENCE}\s*", None),
+        (r"\A", _CODE_FENCE),
+        (r"\[BEGIN\]\s*'", None),
+        (r"\[BEGIN\]", None),
+        ("'", r"'\s*\[DONE\]"),
+    )
+)
+"""Pairs of markers in the order in which they are tried; None means up to the end."""
+_DONE = re.compile(r"\[?DONE")
+_OWN_TESTS = re.compile("# ?[Tt]est")
+_INTRODUCTION = "Here"
+_DONE_QUOTED = re.compile(r"(?:'\s*)?\[?DONE")
+_BEGIN_QUOTED = re.compile(r"BEGIN\]?(?:'\s*)?")
+
+
+def _find_marked_program(text: str) -> str:
+    for opening, closing in _MARKS:
+        begun = opening.search(text)
+        if begun is None:
+            continue
+        if closing is None:
+            text = text[begun.end() :]
+            break
+        ends = [end.start() for end in closing.finditer(text, begun.end())]
+        if ends:
+            text = text[begun.end() : ends[-1]]
+            break
+    return _cut_at_done(text.split(_CODE_FENCE)[0]).replace(r"\_", "_").strip()
+
+
+def _cut_at_done(text: str) -> str:
+    done = _DONE.search(text)
+    return text[: done.start()].rstrip().removesuffix("'") if done else text
+
+
+def _find_block_program(text: str) -> str:
+    """Return the program in a chat reply, without its own tests."""
+    text = first_block(text) if _CODE_FENCE in text else _drop_introduction(text)
+    program = _OWN_TESTS.split(text, maxsplit=1)[0].strip()
+    program = _DONE_QUOTED.split(program, maxsplit=1)[0]
+    return _BEGIN_QUOTED.split(program, maxsplit=1)[-1].strip().removeprefix("'")
+
+
+def _drop_introduction(text: str) -> str:
+    """Return a text without the rest of the line that starts with `Here is ...`."""
+    before, _, after = text.partition(_INTRODUCTION)
+    return before + after.partition("\n")[2] if "\n" in after else text
+
+
+MBPP_EVALUATOR = make_unchanged(_find_marked_program)
+MBPP_EVALUATOR_2 = make_unchanged(_find_block_program)

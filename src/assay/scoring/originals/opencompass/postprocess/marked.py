@@ -1,4 +1,4 @@
-"""Answers that are marked as a config says: by a pattern, a tag, or the tokens around the reasoning."""
+"""Answers marked as a config defines: by a pattern, a tag, or the tokens around the reasoning."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _START, _END = "<think>", "</think>"
 
 
 @lru_cache(maxsize=64)
-def _pattern(said: str, argument: str) -> re.Pattern[str]:
-    """Return a person's pattern; ValueError when it is none, or marks no answer."""
+def _pattern(text: str, argument: str) -> re.Pattern[str]:
+    """Return a user's pattern; ValueError if it is invalid or has no group."""
     try:
-        pattern = re.compile(said)
+        pattern = re.compile(text)
     except re.error as error:
-        raise ValueError(f"{argument!r} is no regular expression: {error}") from None
+        raise ValueError(f"{argument!r} is not a valid regular expression: {error}") from None
     if not pattern.groups:
-        raise ValueError(f"{argument!r} has no group; put what is the answer in brackets: '(...)'")
+        raise ValueError(f"{argument!r} has no group; put the answer in parentheses: '(...)'")
     return pattern
 
 
@@ -54,7 +54,7 @@ def _strip_reasoning_raw_original(
 ) -> str:
     if think_start_token not in text and think_end_token in text:
         return text.split(think_end_token)[-1]
-    # The original takes the tokens for patterns.
+    # The original treats the tokens as patterns.
     try:
         return re.sub(f"{think_start_token}(.*?){think_end_token}", "", text, flags=re.DOTALL)
     except re.error as error:
@@ -74,17 +74,17 @@ def _strip_reasoning_raw(
     text: str, *, think_start_token: str = _START, think_end_token: str = _END
 ) -> str | None:
     if not (think_start_token and think_end_token):
-        raise ValueError("a token is empty; write what stands before and after the reasoning")
+        raise ValueError("a token is empty; write the tokens before and after the reasoning")
     thought = f"{re.escape(think_start_token)}.*?{re.escape(think_end_token)}"
-    said = re.sub(thought, "", text, flags=re.DOTALL).rpartition(think_end_token)[2]
-    return None if think_start_token in said else said
+    reply = re.sub(thought, "", text, flags=re.DOTALL).rpartition(think_end_token)[2]
+    return None if think_start_token in reply else reply
 
 
 def _strip_reasoning(
     text: str, *, think_start_token: str = _START, think_end_token: str = _END
 ) -> str | None:
-    said = _strip_reasoning_raw(text, think_start_token=think_start_token, think_end_token=think_end_token)
-    return None if said is None else said.strip()
+    reply = _strip_reasoning_raw(text, think_start_token=think_start_token, think_end_token=think_end_token)
+    return None if reply is None else reply.strip()
 
 
 def _keep_text(text: str) -> str:
@@ -92,8 +92,8 @@ def _keep_text(text: str) -> str:
 
 
 _UNFINISHED = Difference(
-    "reasoning that was cut off is an answer, and the tokens are read as regular expressions",
-    "reasoning without an end is no answer, and the tokens are plain text",
+    "truncated reasoning is an answer, and the tokens are regular expressions",
+    "unfinished reasoning is no answer, and the tokens are plain text",
 )
 
 THINK_PRED = make_unchanged(_find_after_thinking)

@@ -1,7 +1,7 @@
-r"""Minerva's normal form of a LaTeX answer (Lewkowycz 2022), as three systems write it.
+r"""Minerva's normal form of a LaTeX answer (Lewkowycz 2022), as three systems implement it.
 
-Words and wrappings go, fractions and roots get their braces. The systems differ in a few rules, each of which
-is part of published numbers.
+Words and wrappers are removed; fractions and roots get braces. The systems differ in a few rules, each of
+which affects published numbers. `hendrycks_form` is the normal form of MATH's script.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 _ARTICLES_AND_SPACE = re.compile(r"an? |\\[$ ]|\.(?=\$)| ")
 _AND = re.compile(r",?\\text\{and\}")
-# The paper names these words; most are units, the others come from single questions.
+# The paper lists these words; most are units, the others come from single questions.
 _UNITS = "inches feet ft km cm gm meters pounds mph hours minutes degrees dollars cents units square"
 _COUNTED = "ways integers digits points multiples edges meals students childrentickets sue"
 _EMPTY_TEXT = r"\\text\{m?\}(?:\^[23])?|\\text\{(?:\.|\n?s|\n)\}"
@@ -27,7 +27,7 @@ _BARE_ROOT = re.compile(r"sqrt(?!\{)(.)", re.DOTALL)
 
 
 def _compile_words(words: str) -> re.Pattern[str]:
-    """Return what finds any of the words, a longer one before one that it begins with."""
+    """Return a pattern for any of the words, longer ones first."""
     return re.compile("|".join(sorted(words.split(), key=len, reverse=True)))
 
 
@@ -36,24 +36,24 @@ _WORDS_OF_DAPO = _compile_words(f"{_UNITS} {_COUNTED}".replace(" ft ", " "))
 
 
 def minerva_form(answer: str) -> str:
-    """Return an answer in the form of Minerva's paper, which UltraEval has."""
+    """Return an answer in the form of Minerva's paper, as in UltraEval."""
     return _find_statement(_unwrap_commands(_drop_words(answer)))
 
 
 def opencompass_form(answer: str) -> str:
-    r"""Return the form of OpenCompass: `\text{(B)}` is B, and what follows `answer is` counts."""
+    r"""Return OpenCompass's form: `\text{(B)}` is B, and the text after `answer is` counts."""
     plain = _unwrap_commands(_BRACKETED_TEXT.sub(r"\1", _drop_words(answer)))
     return _find_statement(plain, _STATED)
 
 
 def dapo_form(answer: str) -> str:
-    """Return the form of DAPO: what follows the last `=` counts, and of a formula what stands in dollars."""
+    """Return DAPO's form: the text after the last `=` counts, and the part in dollars of a formula."""
     plain = _MARKUP.sub("", _WORDS_OF_DAPO.sub("", _drop_articles_and_space(answer.rpartition("=")[2])))
     return _write_braces(_unwrap_commands(_FORMULA.sub(r"\1", plain))).strip()
 
 
 def _drop_articles_and_space(answer: str) -> str:
-    """Return an answer without articles and white space; `and` in it is a comma."""
+    """Return an answer without articles and white space; `and` becomes a comma."""
     return _AND.sub(",", _ARTICLES_AND_SPACE.sub("", answer).replace("mbox", "text"))
 
 
@@ -69,7 +69,7 @@ def _unwrap_commands(answer: str) -> str:
 
 
 def _find_statement(answer: str, phrase: re.Pattern[str] | None = None) -> str:
-    """Return what is stated as the answer, of that the last box, of that the last formula in dollars."""
+    """Return the stated answer, in it the last box, in it the last formula in dollars."""
     answer = answer.split("finalansweris", maxsplit=1)[-1]
     if phrase is not None:
         answer = phrase.split(answer, maxsplit=1)[-1]
@@ -85,7 +85,7 @@ def _find_statement(answer: str, phrase: re.Pattern[str] | None = None) -> str:
 
 
 def _write_braces(answer: str) -> str:
-    """Return an answer with the braces of fractions and roots, without dollars and commas of thousands."""
+    """Return an answer with braces on fractions and roots, without dollars and thousands commas."""
     answer = _BARE_FRACTION.sub(r"frac{\1}{\2}", answer)
     answer = _BARE_ROOT.sub(r"sqrt{\1}", answer).replace("$", "")
     without_commas = answer.replace(",", "")
@@ -99,7 +99,7 @@ _WHOLE_RATIO = re.compile(r"(0|-?[1-9][0-9]*)/(0|-?[1-9][0-9]*)")
 
 
 def hendrycks_form(answer: str) -> str:
-    """Return the script's normal form; ValueError where the script breaks off."""
+    """Return the script's normal form; ValueError where the script fails."""
     answer = answer.replace("\n", "").replace(r"\!", "").replace("\\\\", "\\")
     answer = _WITHOUT_MEANING.sub("", _FRACTION.sub("frac", answer))
     if answer.count(_UNIT) > 1:
@@ -119,7 +119,7 @@ def hendrycks_form(answer: str) -> str:
 
 
 def _brace_roots(answer: str) -> str:
-    r"""Write `\sqrt3` as `\sqrt{3}`: one character, whatever it is."""
+    r"""Write `\sqrt3` as `\sqrt{3}`: exactly one character."""
     first, *rest = answer.split(r"\sqrt")
     if not all(rest):
         raise ValueError("a root of nothing")
@@ -129,7 +129,7 @@ def _brace_roots(answer: str) -> str:
 
 
 def _brace_fractions(answer: str) -> str:
-    r"""Write `\frac12` and `\frac1{72}` with braces; one that lacks a part leaves the answer as it was."""
+    r"""Write `\frac12` and `\frac1{72}` with braces; if a part is missing, the answer is unchanged."""
     first, *rest = answer.split(r"\frac")
     written = first
     for part in rest:

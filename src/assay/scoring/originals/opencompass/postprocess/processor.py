@@ -1,4 +1,4 @@
-"""What a post-processor is: two ways of finding an answer, and in words how they differ."""
+"""The post-processor type: the original's and Assay's way of finding an answer, and their difference."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from assay.core.errors import listing, suggest_name
 from assay.scoring.differences import Difference
 
 FindAnswer: TypeAlias = Callable[..., str | None]
-"""Takes what a model wrote and returns the answer in it. Keyword-only parameters are its arguments, which a
-config may give; they have types."""
+"""Takes a reply and returns the answer in it. Keyword-only, typed parameters are arguments that a config may
+set."""
 
 
 class PostProcessor(NamedTuple):
-    """One named way of finding the answer in what a model wrote. Transforms use it on right answers too."""
+    """One named way of finding the answer in a reply. Transforms also apply it to targets."""
 
     original: FindAnswer
-    """What the original returns of anything that models write; of half a LaTeX command it can be another."""
+    """The original's result for anything models write; a partial LaTeX command may give another result."""
     corrected: FindAnswer
-    """The same without what is plainly wrong, with the same arguments; the same function where nothing is."""
+    """The same without clear errors, with the same arguments; the same function if there are none."""
     difference: Difference | None = None
-    """None: the two return the same, but for an empty answer."""
+    """None: both return the same, except for an empty answer."""
     sees_reasoning: bool = False
-    """Whether it is given what the model thought before it spoke, too."""
+    """Whether it also sees the model's reasoning."""
 
     def __call__(self, text: str, faithful: bool = False) -> str | None:
-        """Return the answer, None for none. The original's empty answer is none, unless it is asked for."""
+        """Return the answer, or None. The original's empty answer is None unless `faithful`."""
         if faithful:
             return self.original(text)
         answer = self.corrected(text)
@@ -38,14 +38,14 @@ class PostProcessor(NamedTuple):
 
 
 def make_unchanged(find: FindAnswer) -> PostProcessor:
-    """Return a post-processor of which the original is right as it is."""
+    """Return a post-processor whose original needs no correction."""
     return PostProcessor(find, find)
 
 
 def bind_arguments(name: str, process: PostProcessor, given: Mapping[str, Any]) -> PostProcessor:
-    """Return a post-processor with its arguments; ValueError when they do not fit, before any text is read.
+    """Return a post-processor with its arguments bound; ValueError if they do not fit.
 
-    Both its ways are tried on an empty text, so that a value which only they understand says so here.
+    Both functions are called with an empty text, so that an invalid value raises here.
     """
     parameters = inspect.signature(process.original).parameters.values()
     known = {one.name: one for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY}

@@ -1,4 +1,4 @@
-"""Post-processors by the names that configs give them, and how one is found with its arguments."""
+"""Post-processors by config name, and how one is found with its arguments."""
 
 from __future__ import annotations
 
@@ -9,20 +9,10 @@ from assay.core.errors import listing, suggest_name
 from assay.scoring.differences import Difference
 from assay.scoring.originals.opencompass.postprocess import (
     answers,
-    boxed,
-    capitals,
-    chinese,
     code,
-    coordinates,
-    exams,
-    free_answers,
-    lines,
     marked,
     mathematics,
-    mbpp,
-    numbers,
     options,
-    theorem_qa,
     word_problems,
 )
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, bind_arguments
@@ -32,8 +22,8 @@ ULTRAEVAL: Mapping[str, PostProcessor] = {
     "bbh_post": answers.BBH,
     "until_return_post": answers.UNTIL_RETURN,
     "theoremqa_post": answers.THEOREM_QA,
-    "arithmetic_post": numbers.ARITHMETIC,
-    "gsm8k_post": numbers.ULTRAEVAL_GSM8K,
+    "arithmetic_post": word_problems.ARITHMETIC,
+    "gsm8k_post": word_problems.ULTRAEVAL_GSM8K,
     "math_post": mathematics.ULTRAEVAL_MATH,
     "common_math_post": mathematics.COMMON_MATH,
     "agieval_cloze_post": mathematics.AGIEVAL_CLOZE,
@@ -41,24 +31,24 @@ ULTRAEVAL: Mapping[str, PostProcessor] = {
     "new_mbpp_post": code.NEW_MBPP,
     "humaneval_post": code.HUMANEVAL,
     "humaneval_chatgpt": code.HUMANEVAL_CHATGPT,
-    "hellaswag_post": exams.HELLASWAG,
-    "gaokao_single_choice_post": exams.GAOKAO_SINGLE,
-    "gaokao_multi_question_choice_post": exams.GAOKAO_QUESTIONS,
-    "gaokao_multi_choice_post": exams.GAOKAO_SEVERAL,
-    "gaokao_five_out_of_seven_post": exams.GAOKAO_FIVE_OF_SEVEN,
-    "agieval_single_answer_post": exams.AGIEVAL_SINGLE,
-    "agieval_multiple_answer_post": exams.AGIEVAL_SEVERAL,
+    "hellaswag_post": options.HELLASWAG,
+    "gaokao_single_choice_post": options.GAOKAO_SINGLE,
+    "gaokao_multi_question_choice_post": options.GAOKAO_QUESTIONS,
+    "gaokao_multi_choice_post": options.GAOKAO_SEVERAL,
+    "gaokao_five_out_of_seven_post": options.GAOKAO_FIVE_OF_SEVEN,
+    "agieval_single_answer_post": options.AGIEVAL_SINGLE,
+    "agieval_multiple_answer_post": options.AGIEVAL_SEVERAL,
 }
-"""Those that UltraEval registers."""
+"""Post-processors that UltraEval registers."""
 
 OPENICL: Mapping[str, PostProcessor] = {
     "general": answers.GENERAL,
-    "general_cn": chinese.GENERAL_CHINESE,
-    "first-capital": capitals.FIRST_CAPITAL,
-    "last-capital": capitals.LAST_CAPITAL,
-    "first-capital-multi": capitals.FIRST_CAPITAL_MULTI,
-    "multiple-select": capitals.MULTIPLE_SELECT,
-    "my_multiple_select_postprocess": capitals.SEEDBENCH_MULTIPLE_SELECT,
+    "general_cn": answers.GENERAL_CHINESE,
+    "first-capital": options.FIRST_CAPITAL,
+    "last-capital": options.LAST_CAPITAL,
+    "first-capital-multi": options.FIRST_CAPITAL_MULTI,
+    "multiple-select": options.MULTIPLE_SELECT,
+    "my_multiple_select_postprocess": options.SEEDBENCH_MULTIPLE_SELECT,
     "first_option_postprocess": options.FIRST_OPTION,
     "first_option_postprocess_v1": options.FIRST_OPTION_V1,
     "last_option_postprocess": options.LAST_OPTION,
@@ -84,53 +74,53 @@ OPENICL: Mapping[str, PostProcessor] = {
     "mathbench_postprocess": word_problems.MATHBENCH,
     "compassbench_objective_v1_3_postprocess": word_problems.MATHBENCH,
     "scibench": word_problems.SCIBENCH,
-    "math_postprocess": boxed.MATH,
-    "math_postprocess_v2": boxed.MATH_V2,
-    "math_judement_preprocess": boxed.MATH_JUDGED,
-    "dapo_math_postprocess": boxed.DAPO,
-    "dapo_math_postprocess_v2": boxed.DAPO_BOXED,
-    "needlebench_atc_postprocess_v2": boxed.NEEDLEBENCH_NAME,
-    "olympiadbench_postprocess_v2": boxed.OLYMPIADBENCH,
+    "math_postprocess": mathematics.MATH,
+    "math_postprocess_v2": mathematics.MATH_V2,
+    "math_judement_preprocess": mathematics.MATH_JUDGED,
+    "dapo_math_postprocess": mathematics.DAPO,
+    "dapo_math_postprocess_v2": mathematics.DAPO_BOXED,
+    "needlebench_atc_postprocess_v2": mathematics.NEEDLEBENCH_NAME,
+    "olympiadbench_postprocess_v2": mathematics.OLYMPIADBENCH,
     "TheoremQA": answers.THEOREM_QA,
     "TheoremQA_postprocess_v2": answers.THEOREM_QA_V2,
-    "TheoremQA_postprocess_v3": theorem_qa.THEOREM_QA_V3,
-    "TheoremQA_postprocess_v4": theorem_qa.THEOREM_QA_V4,
-    "bbh-freeform": free_answers.BBH_FREEFORM,
-    "aisbench:bbh-freeform": free_answers.BBH_FREEFORM_OF_AISBENCH,
-    "bbeh_freeform": free_answers.BBEH_FREEFORM,
-    "bbeh_mcq": free_answers.BBEH_MCQ,
-    "strategyqa": free_answers.STRATEGYQA,
-    "strategyqa_dataset": free_answers.STRATEGYQA_GOLD,
-    "cmrc": free_answers.CHINESE_SPAN,
-    "drcd": free_answers.CHINESE_SPAN,
-    "chinese_simpleqa_preprocess": free_answers.CHINESE_SIMPLEQA,
-    "game24_postprocess": free_answers.GAME24,
-    "teval": free_answers.TEVAL,
-    "Xsum": lines.FIRST_LINE,
-    "lcsts": lines.LCSTS,
-    "flores": lines.FLORES,
-    "flores-chinese": chinese.FLORES_CHINESE,
-    "ReCoRD": lines.RECORD,
-    "trec_postprocess": lines.LONGBENCH,
-    "lsht_postprocess": lines.LONGBENCH,
-    "samsum_postprocess": lines.LONGBENCH,
-    "triviaqa_postprocess": lines.LONGBENCH,
-    "needlebench": lines.WHOLE,
-    "needlebench_dataset": lines.WHOLE,
+    "TheoremQA_postprocess_v3": mathematics.THEOREM_QA_V3,
+    "TheoremQA_postprocess_v4": mathematics.THEOREM_QA_V4,
+    "bbh-freeform": answers.BBH_FREEFORM,
+    "aisbench:bbh-freeform": answers.BBH_FREEFORM_OF_AISBENCH,
+    "bbeh_freeform": answers.BBEH_FREEFORM,
+    "bbeh_mcq": answers.BBEH_MCQ,
+    "strategyqa": answers.STRATEGYQA,
+    "strategyqa_dataset": answers.STRATEGYQA_GOLD,
+    "cmrc": answers.CHINESE_SPAN,
+    "drcd": answers.CHINESE_SPAN,
+    "chinese_simpleqa_preprocess": answers.CHINESE_SIMPLEQA,
+    "game24_postprocess": answers.GAME24,
+    "teval": answers.TEVAL,
+    "Xsum": answers.FIRST_LINE,
+    "lcsts": answers.LCSTS,
+    "flores": answers.FLORES,
+    "flores-chinese": answers.FLORES_CHINESE,
+    "ReCoRD": answers.RECORD,
+    "trec_postprocess": answers.LONGBENCH,
+    "lsht_postprocess": answers.LONGBENCH,
+    "samsum_postprocess": answers.LONGBENCH,
+    "triviaqa_postprocess": answers.LONGBENCH,
+    "needlebench": answers.WHOLE,
+    "needlebench_dataset": answers.WHOLE,
     "humaneval_postprocess_v2": code.HUMANEVAL_V2,
     "humaneval_postprocess_v3": code.HUMANEVAL_V3,
     "humaneval_internal_v1_postprocess": code.HUMANEVAL_INTERNAL_V1,
     "humaneval_internal_v2_postprocess": code.HUMANEVAL_INTERNAL_V2,
-    "MBPPEvaluator": mbpp.MBPP_EVALUATOR,
-    "MBPPEvaluator2": mbpp.MBPP_EVALUATOR_2,
+    "MBPPEvaluator": code.MBPP_EVALUATOR,
+    "MBPPEvaluator2": code.MBPP_EVALUATOR_2,
     "ds1000": code.DS1000,
     "ds1000_completion": code.DS1000_COMPLETION,
     "ds1000_matplotlib": code.DS1000_MATPLOTLIB,
     "cruxeval_o_postprocess": code.CRUXEVAL_OUTPUT,
-    "refcoco_bbox_1000": coordinates.REFCOCO_BOX,
-    "get_lmm_point_list": coordinates.POINTS,
+    "refcoco_bbox_1000": word_problems.REFCOCO_BOX,
+    "get_lmm_point_list": word_problems.POINTS,
 }
-"""Those of OpenCompass and AISBench; `aisbench:` marks the second's where a name does two things."""
+"""Post-processors of OpenCompass and AISBench; `aisbench:` marks AISBench's if the two differ."""
 
 ALIASES: Mapping[str, str] = {
     "general_postprocess": "general",
@@ -173,45 +163,45 @@ ALIASES: Mapping[str, str] = {
     "ds1000_matplotlib_postprocess": "ds1000_matplotlib",
     "refcoco_bbox_postprocess": "refcoco_bbox_1000",
 }
-"""The names of the functions, which configs import, where they are registered by another one."""
+"""Names of functions that configs import, if they are registered under another name."""
 
 POSTPROCESSORS: Mapping[str, PostProcessor] = {**ULTRAEVAL, **OPENICL}
-"""Every post-processor by its registered name, or by its function's where it is not registered."""
+"""Every post-processor by its registered name, or by its function's name if it is not registered."""
 
 CORRECTED: Mapping[str, Difference] = {
     name: one.difference for name, one in POSTPROCESSORS.items() if one.difference is not None
 }
-"""Post-processors that do not return what the original does: (what the original does, what is done here)."""
+"""Post-processors whose results differ from the original's."""
 
 CORRECTED_BY_ANY_NAME: Mapping[str, Difference] = {
     **CORRECTED,
     **{alias: CORRECTED[name] for alias, name in ALIASES.items() if name in CORRECTED},
 }
-"""The same with the functions' names."""
+"""The same, including the functions' names."""
 
 _TYPE = "type"
 
 
-def postprocessor_name(said: str | Mapping[str, Any]) -> str:
-    """Return the registered name of what a config says: a name, or an object whose `type` is one."""
-    given = said if isinstance(said, str) else said.get(_TYPE)
+def postprocessor_name(config: str | Mapping[str, Any]) -> str:
+    """Return the registered name for a config value: a name, or an object whose `type` is one."""
+    given = config if isinstance(config, str) else config.get(_TYPE)
     if not isinstance(given, str):
-        raise ValueError(f'the post-processor {said!r:.80} has no "type"; expected a name there')
+        raise ValueError(f'the post-processor {config!r:.80} has no "type"; expected a name there')
     name = ALIASES.get(given, given)
     if name not in POSTPROCESSORS:
         known = (*POSTPROCESSORS, *ALIASES)
         raise ValueError(
-            f"there is no post-processor {given!r}{suggest_name(given, known)}; "
+            f"unknown post-processor {given!r}{suggest_name(given, known)}; "
             f"expected one of {listing(POSTPROCESSORS)}, which docs/reference/metrics.md lists"
         )
     return name
 
 
-def find_postprocessor(said: str | Mapping[str, Any]) -> PostProcessor:
-    """Return the post-processor that a config names, with the arguments that stand beside its `type`.
+def find_postprocessor(config: str | Mapping[str, Any]) -> PostProcessor:
+    """Return the post-processor that a config names, with the arguments next to its `type`.
 
-    ValueError when the name or an argument is wrong, or a package is missing that it needs.
+    ValueError if the name or an argument is wrong, or a required package is missing.
     """
-    name = postprocessor_name(said)
-    given = {} if isinstance(said, str) else {key: value for key, value in said.items() if key != _TYPE}
+    name = postprocessor_name(config)
+    given = {} if isinstance(config, str) else {key: value for key, value in config.items() if key != _TYPE}
     return bind_arguments(name, POSTPROCESSORS[name], given)

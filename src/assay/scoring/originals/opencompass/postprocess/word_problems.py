@@ -1,4 +1,4 @@
-"""The number that a reply to a word problem ends in, as OpenCompass and AISBench look for it."""
+"""Numbers in a reply: answers to word problems, results of calculations, boxes and lists of points."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _PREFIXES = {
     "th": "คำตอบ",
     "zh": "答案",
 }
-"""What MGSM asks a model to write before its answer, by language."""
+"""The prefix that MGSM asks a model to write before its answer, by language."""
 
 
 def _format_spelled(number: re.Match[str]) -> str:
-    """Return a number as it is written, without its commas and currency: right answers may be ratios."""
+    """Return a number as written, without commas and currency: targets may be ratios."""
     return _NOT_OF_VALUE.sub("", number[0]).replace("−", "-").replace("–", "-")
 
 
@@ -85,7 +85,7 @@ def _find_gsm8k(text: str) -> str | None:
 
 
 def _original_gsm8k_gold(text: str) -> str | None:
-    # The original ends the run where the mark is missing.
+    # The original stops the run if the marker is missing.
     parts = text.split(_HASHES)
     return parts[1].replace(",", "") if len(parts) > 1 else None
 
@@ -133,7 +133,7 @@ def _mgsm(text: str, *, lang: str) -> str | None:
 
 
 def _cut_statement(text: str, phrase: str) -> tuple[str, bool]:
-    """Return what follows a phrase up to its next, and whether it is there."""
+    """Return the text between a phrase and its next occurrence, and whether the phrase occurs."""
     before, found, after = text.partition(phrase)
     return (after.partition(phrase)[0].strip(), True) if found else (before, False)
 
@@ -178,7 +178,7 @@ def _scibench(text: str) -> str | None:
     return _format_spelled(found)
 
 
-_SIGNS = "a comma ends a number (1,234 is 234), and the minus of a difference is a sign (5-3 is -3)"
+_SIGNS = "a comma ends a number (1,234 is 234), and the minus of a subtraction is a sign (5-3 is -3)"
 
 FIRST_NUMBER = PostProcessor(
     _original_first_number,
@@ -197,7 +197,7 @@ GSM8K = PostProcessor(
     _find_gsm8k_original,
     _find_gsm8k,
     Difference(
-        f"the last number is the answer, whatever is stated; {_SIGNS}; without one the answer is "
+        f"the last number is the answer, whatever is stated; {_SIGNS}; without a number the answer is "
         f"`{_NO_NUMBER}`",
         "the number after `####`, in the last box or stated as the answer counts, else the last; numbers "
         "stay whole, 18.00 is 18; without one there is no answer",
@@ -207,14 +207,14 @@ GSM8K_GOLD = PostProcessor(
     _original_gsm8k_gold,
     _gsm8k_gold,
     Difference(
-        "all that follows the first `#### ` is the answer; a text without it ends the run",
+        "everything after the first `#### ` is the answer; a text without it stops the run",
         "the number after the last `#### ` is the answer; without one there is none",
     ),
 )
 GSM100 = PostProcessor(
     _original_gsm100,
     _gsm100,
-    Difference("of a number the digits alone are kept: -3.5 is 35", "numbers stay whole"),
+    Difference("only the digits of a number are kept: -3.5 is 35", "numbers stay whole"),
 )
 GSM100_GOLD = make_unchanged(_drop_commas)
 MGSM = PostProcessor(
@@ -228,7 +228,7 @@ MATHBENCH = PostProcessor(
     Difference(
         "the minus of a difference is a sign, `1.5/2` is two numbers, and a text without a number is an "
         "answer",
-        "numbers stay whole; a text that states no answer and has no number holds none",
+        "numbers stay whole; a text without a stated answer and without a number has no answer",
     ),
 )
 SCIBENCH = PostProcessor(
@@ -236,6 +236,97 @@ SCIBENCH = PostProcessor(
     _scibench,
     Difference(
         "a box ends at its first closing brace, 1e5 is 5, and a text without a number is an answer",
-        "boxes and numbers stay whole; a text that states no answer and has no number holds none",
+        "boxes and numbers stay whole; a text without a stated answer and without a number has no answer",
     ),
+)
+
+
+_FINAL = re.compile(r"#### (-?[0-9.,]+)")
+_PLAIN_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def _cut_after_last_equals(text: str) -> str:
+    return text.strip().rpartition("=")[2].strip()
+
+
+def _strip_number_marks(word: str) -> str:
+    """Return a number without dollar sign, commas and final full stop."""
+    return word.strip("$").replace(",", "").rstrip(".")
+
+
+def _find_calculated(text: str) -> str | None:
+    """Return the first word after the last calculation in GSM8K's notation, or None."""
+    for mark in (">>", "="):
+        if mark in text and (words := text.rpartition(mark)[2].split()):
+            return _strip_number_marks(words[0])
+    return None
+
+
+def _find_ultraeval_gsm8k_original(text: str) -> str:
+    if final := _FINAL.search(text):
+        return final[1].replace(",", "")
+    if (result := _find_calculated(text)) is not None:
+        return result.strip()
+    words = text.split()
+    return next((word for word in reversed(words) if word.isdigit()), words[0] if words else text.strip())
+
+
+def _find_ultraeval_gsm8k(text: str) -> str | None:
+    if final := _FINAL.search(text):
+        return _strip_number_marks(final[1])
+    if (result := _find_calculated(text)) is not None:
+        return result.strip()
+    return next(
+        (word for word in map(_strip_number_marks, reversed(text.split())) if _PLAIN_NUMBER.fullmatch(word)),
+        None,
+    )
+
+
+ARITHMETIC = make_unchanged(_cut_after_last_equals)
+ULTRAEVAL_GSM8K = PostProcessor(
+    _find_ultraeval_gsm8k_original,
+    _find_ultraeval_gsm8k,
+    Difference(
+        "if nothing else is found, the answer is the last word of only digits, else the first "
+        "word of the text; the full stop in `#### 18.` stays",
+        "such a word may have a sign, a dollar sign, commas, decimals and a full stop; without "
+        "one there is no answer; the full stop is removed",
+    ),
+)
+
+
+_N = r"\s*(-?\d+(?:\.\d+)?)\s*"
+_BOX_NUMBERS = re.compile(rf"\[{_N},{_N},{_N},{_N}\]")
+_WHOLE_NUMBERS = re.compile(r"\[([\d\s,]+)\]")
+_NO_BOX = str([0.0] * 4)
+_NO_POINTS = "[]"
+
+
+def _box(text: str) -> str | None:
+    found = _BOX_NUMBERS.search(text)
+    return str([float(number) for number in found.groups()]) if found else None
+
+
+def _original_box(text: str) -> str:
+    return _box(text) or _NO_BOX
+
+
+def _points(text: str) -> str | None:
+    lists = _WHOLE_NUMBERS.finditer(text)
+    return next((one[0] for one in lists if all(part.strip().isdigit() for part in one[1].split(","))), None)
+
+
+def _original_points(text: str) -> str:
+    return _points(text) or _NO_POINTS
+
+
+REFCOCO_BOX = PostProcessor(
+    _original_box,
+    _box,
+    Difference(f"without a box the answer is `{_NO_BOX}`", "without a box there is no answer"),
+)
+POINTS = PostProcessor(
+    _original_points,
+    _points,
+    Difference(f"without a list the answer is `{_NO_POINTS}`", "without a list there is no answer"),
 )

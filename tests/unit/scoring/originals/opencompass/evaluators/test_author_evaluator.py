@@ -113,11 +113,11 @@ def test_values_that_are_no_numbers_are_left_out_with_a_note() -> None:
     [
         (0.5, "score returned float, expected a dict"),
         (None, "score returned NoneType"),
-        ({"error": "different length"}, "score says: different length"),
+        ({"error": "different length"}, "score returned an error: different length"),
         ({"accuracy": 1.0, "details": [{}]}, "details has 1 entries for 2 rows"),
         ({"accuracy": 1.0, "details": 7}, "details is int"),
-        ({"table": []}, "score returned no number; it returned 'table'"),
-        ({}, "score returned no number; it returned nothing"),
+        ({"table": []}, "score returned no number, only 'table'"),
+        ({}, "score returned no number, only nothing"),
     ],
 )
 def test_a_wrong_shape_is_one_clear_error(returned: Any, says: str) -> None:
@@ -127,7 +127,7 @@ def test_a_wrong_shape_is_one_clear_error(returned: Any, says: str) -> None:
 
 
 def test_a_parameter_that_nobody_knows() -> None:
-    with pytest.raises(AuthorError, match=r"asks for 'prediction', .*did you mean 'predictions'"):
+    with pytest.raises(AuthorError, match=r"unknown parameter 'prediction'.*did you mean 'predictions'"):
         wrapped(lambda prediction: {})(["A"], rows("A"))
 
 
@@ -141,7 +141,7 @@ def test_rows_that_are_partly_judged_are_not_taken() -> None:
     metric = wrapped(lambda predictions, references: {"accuracy": 50.0, "details": details})
     metric(["A", "B"], rows("AA"))
     assert metric.last_correct is None
-    assert "of 1 of 2 rows" in metric.notes()[0]
+    assert "for only 1 of 2 rows" in metric.notes()[0]
 
 
 def test_a_table_of_rows_reads_as_the_hub_library_has_it() -> None:
@@ -194,7 +194,7 @@ def test_an_error_that_is_a_number_is_a_value() -> None:
 def test_no_number_is_told() -> None:
     metric = wrapped(lambda predictions, references: {"accuracy": float("nan")})
     metric(["A"], rows("A"))
-    assert metric.notes() == ("MyEvaluator returned nan for 'accuracy': there is no value",)
+    assert metric.notes() == ("MyEvaluator returned nan for 'accuracy', so there is no value",)
 
 
 def test_what_an_author_changes_in_place_is_not_the_rows() -> None:

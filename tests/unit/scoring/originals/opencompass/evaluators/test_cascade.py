@@ -87,7 +87,7 @@ def test_the_judge_is_asked_about_what_the_rule_rejects() -> None:
         "llm_correct": 1,
     }
     assert made.last_score_lists["decided_by_judge"][:3] == [0, 1, 1]
-    assert made.notes()[0] == "the rule decided about 1 rows, the judge about 4"
+    assert made.notes()[0] == "the rule decided 1 rows, the judge 4"
 
 
 def test_in_parallel_all_are_asked_and_either_is_enough() -> None:
@@ -141,7 +141,7 @@ def test_the_rule_has_its_own_post_processor() -> None:
 
 
 def test_a_rule_that_says_neither_right_nor_wrong_is_an_error() -> None:
-    with pytest.raises(AuthorError, match=r"Halves gives overlap = 0\.5") as caught:
+    with pytest.raises(AuthorError, match=r"Halves returns overlap = 0\.5") as caught:
         cascade(["1"], ["1"], Halves())
     assert caught.value.problems[0].code == "METRIC-004"
 

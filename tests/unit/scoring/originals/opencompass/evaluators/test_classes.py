@@ -22,7 +22,7 @@ def test_auc_is_the_share_of_pairs_in_order(rows: list[tuple[float, int]]) -> No
     assert values["accuracy"] == pytest.approx(100 * sum((p > 0.5) == gold for p, gold in rows) / len(rows))
     if not pairs:
         assert math.isnan(values["auc_score"])
-        assert metric.notes() == ("all rows are of one class: there is no AUC",)
+        assert metric.notes() == ("all rows belong to one class, so there is no AUC",)
         return
     assert values["auc_score"] == pytest.approx(100 * sum(pairs) / len(pairs))
     low, high = metric.last_intervals["auc_score"]

@@ -163,7 +163,7 @@ def test_tags_and_the_metrics_name_are_arguments() -> None:
     [
         ("generic_llmjudge_postproces", {}, "did you mean 'generic_llmjudge_postprocess'"),
         ("generic_llmjudge_postprocess", {"true_tags": "A"}, "did you mean 'true_tag'"),
-        ("get_a_or_b", {"true_tag": "A"}, "it takes none"),
+        ("get_a_or_b", {"true_tag": "A"}, "it accepts none"),
         ("generic_llmjudge_postprocess", {"true_tag": 1}, "true_tag = 1"),
         ("generic_llmjudge_postprocess", {"true_tag": ""}, "true_tag = ''"),
     ],

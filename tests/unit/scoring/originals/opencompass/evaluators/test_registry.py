@@ -32,7 +32,7 @@ def test_every_evaluator_is_made_in_both_modes(name: str, is_faithful: bool) -> 
 
 
 def test_an_unknown_name_is_told_with_the_nearest() -> None:
-    with pytest.raises(PlanError, match=r"SCORE-004 there is no evaluator 'AccEvalutor' .*'AccEvaluator'"):
+    with pytest.raises(PlanError, match=r"SCORE-004 unknown evaluator 'AccEvalutor' .*'AccEvaluator'"):
         make_evaluator("AccEvalutor", {}, is_faithful=False)
 
 
@@ -40,7 +40,7 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
     ("name", "arguments", "says"),
     [
         ("AccEvaluator", {"pred_postprocesor": "x"}, "did you mean 'pred_postprocessor'"),
-        ("AccEvaluator", {"pred_postprocessor": "nosuch"}, "there is no post-processor 'nosuch'"),
+        ("AccEvaluator", {"pred_postprocessor": "nosuch"}, "unknown post-processor 'nosuch'"),
         ("EMEvaluator", {"is_faithful": True}, "has no argument 'is_faithful'"),
         ("MATHEvaluator", {"version": "v3"}, "'version' = 'v3'"),
         ("OptionSimAccEvaluator", {}, "needs the argument 'options'"),

@@ -142,7 +142,7 @@ def test_a_k_that_cannot_be_estimated_is_refused_before_the_run() -> None:
         RepeatedEvaluator(accuracy(), 4, [1, 8])
     with pytest.raises(PlanError, match="CODE-004"):
         RepeatedEvaluator(accuracy(), 4, [4]).check_plan(2)
-    with pytest.raises(ValueError, match="from 1"):
+    with pytest.raises(ValueError, match="of at least 1"):
         RepeatedEvaluator(accuracy(), 4, [0])
 
 

@@ -306,7 +306,7 @@ def test_a_reply_of_white_space_is_read_quickly() -> None:
         ({**FIRST, "options": "AAB"}, r"'AAB'; write each"),
         ({**FIRST, "cushion": "yes"}, r"'cushion' is 'yes'; Expected `bool`"),
         ({"type": "specific-xml-tag", "tag": "conclude"}, r"'conclude'; write it with its brackets"),
-        ({**PATTERN, "answer_pattern": "(a"}, r"'answer_pattern' is no regular expression"),
+        ({**PATTERN, "answer_pattern": "(a"}, r"'answer_pattern' is not a valid regular expression"),
         ({**PATTERN, "answer_pattern": "a"}, r"'answer_pattern' has no group"),
         ({**MGSM, "lang": "dee"}, r"'dee' \(did you mean 'de'\?\)"),
         ({"type": SAID, "think_start_token": "["}, r"'\['.*"),

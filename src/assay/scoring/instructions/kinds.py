@@ -1,4 +1,4 @@
-"""Instructions about the form of a response: bullets, highlights, sections, JSON, a title, fixed answers."""
+"""The 24 kinds of IFEval instructions other than the response language, which is in `language.py`."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _FIXED_ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe."
 
 
 class BulletList(Instruction, frozen=True):
-    """Write exactly so many bullet points: lines that begin with one `*` and something after it, or with `-`.
+    """Write exactly `num_bullets` bullet points: lines that start with `-`, or with one `*` and some text.
 
-    A line of dashes counts as a point, as in the reference; a line that begins with `**` does not. A star
-    alone on its line is none here; in the reference it is one, and takes the next line with it.
+    A line of dashes counts as a bullet point, as in the reference; a line that starts with `**` does not. A
+    lone asterisk on a line does not count here; in the reference it counts and takes the next line with it.
     """
 
     id: ClassVar[str] = "detectable_format:number_bullet_lists"
     num_bullets: Count
 
     def is_followed(self, response: str) -> bool:
-        """Whether the number of bullet points is as wanted."""
+        """Whether the number of bullet points is correct."""
         lines = response.split("\n")
         return sum(1 for line in lines if _is_bullet(line)) == self.num_bullets
 
@@ -46,34 +46,34 @@ class ConstrainedResponse(Instruction, frozen=True):
     id: ClassVar[str] = "detectable_format:constrained_response"
 
     def is_followed(self, response: str) -> bool:
-        """Whether one of the sentences stands in the response; more may stand around it."""
+        """Whether the response contains one of the sentences; other text around it is allowed."""
         return any(answer in response for answer in _FIXED_ANSWERS)
 
 
 class HighlightedSections(Instruction, frozen=True):
-    """Highlight at least so many parts with markdown, `*part*` or `**part**`."""
+    """Highlight at least `num_highlights` parts with markdown, `*part*` or `**part**`."""
 
     id: ClassVar[str] = "detectable_format:number_highlighted_sections"
     num_highlights: Count
 
     def is_followed(self, response: str) -> bool:
-        """Whether enough highlighted parts hold text.
+        """Whether enough highlighted parts contain text.
 
-        The two kinds are counted apart, so `***part***` counts twice, as in the reference.
+        The two kinds are counted separately, so `***part***` counts twice, as in the reference.
         """
         parts = _HIGHLIGHT.findall(response) + _DOUBLE_HIGHLIGHT.findall(response)
         return sum(1 for part in parts if part.strip()) >= self.num_highlights
 
 
 class Sections(Instruction, frozen=True):
-    """Write at least so many sections, each begun with a word and a number, such as `Section 1`."""
+    """Write at least `num_sections` sections, each starting with a word and a number, such as `Section 1`."""
 
     id: ClassVar[str] = "detectable_format:multiple_sections"
     section_splitter: Text = msgspec.field(name="section_spliter")
     num_sections: Count
 
     def is_followed(self, response: str) -> bool:
-        """Whether enough sections are begun. Their numbers may be any."""
+        """Whether there are enough section headings, with any numbers."""
         heading = re.compile(re.escape(self.section_splitter.strip()) + r"\s?\d")
         return len(heading.findall(response)) >= self.num_sections
 
@@ -84,10 +84,10 @@ class JsonFormat(Instruction, frozen=True):
     id: ClassVar[str] = "detectable_format:json_format"
 
     def is_followed(self, response: str) -> bool:
-        """Whether the response reads as JSON."""
+        """Whether the response parses as JSON."""
         try:
             json.loads(_FENCE.sub("", response.strip()))
-        except (ValueError, RecursionError):  # a runaway of brackets nests deeper than can be read
+        except (ValueError, RecursionError):  # too many nested brackets
             return False
         return True
 
@@ -98,7 +98,7 @@ class Title(Instruction, frozen=True):
     id: ClassVar[str] = "detectable_format:title"
 
     def is_followed(self, response: str) -> bool:
-        """Whether such brackets stand on one line and hold more than brackets and white space."""
+        """Whether such brackets occur on one line and contain more than brackets and white space."""
         return any(_has_title(line) for line in response.split("\n"))
 
 
@@ -112,44 +112,44 @@ def _has_title(line: str) -> bool:
 
 
 class CapitalWordFrequency(Instruction, frozen=True):
-    """Use at least, or less than, so many words in capitals."""
+    """Use at least, or less than, `capital_frequency` words in all capitals."""
 
     id: ClassVar[str] = "change_case:capital_word_frequency"
     capital_frequency: Count
     capital_relation: Relation
 
     def is_followed(self, response: str) -> bool:
-        """Whether the number of words in capitals is as wanted."""
+        """Whether the number of words in all capitals is correct."""
         return compare_count(count_capital_words(response), self.capital_relation, self.capital_frequency)
 
 
 class AllCapitals(Instruction, frozen=True):
-    """Write in English, and in capital letters only."""
+    """Write in English, in capital letters only."""
 
     id: ClassVar[str] = "change_case:english_capital"
 
     def is_followed(self, response: str) -> bool:
-        """Whether no letter is small and the language is English."""
+        """Whether there is no lowercase letter and the language is English."""
         return response.isupper() and detect_language(response) in ("en", None)
 
 
 class AllLowercase(Instruction, frozen=True):
-    """Write in English, and in small letters only."""
+    """Write in English, in lowercase letters only."""
 
     id: ClassVar[str] = "change_case:english_lowercase"
 
     def is_followed(self, response: str) -> bool:
-        """Whether no letter is a capital and the language is English."""
+        """Whether there is no uppercase letter and the language is English."""
         return response.islower() and detect_language(response) in ("en", None)
 
 
 class TwoResponses(Instruction, frozen=True):
-    """Give two different answers, parted by six stars."""
+    """Give two different answers, separated by six asterisks."""
 
     id: ClassVar[str] = "combination:two_responses"
 
     def is_followed(self, response: str) -> bool:
-        """Whether there are two answers that differ. Stars may also stand around both."""
+        """Whether there are two different answers. Asterisks may also surround both."""
         first, *others = (part.strip() for part in response.split("******"))
         if not others:
             return False
@@ -159,19 +159,19 @@ class TwoResponses(Instruction, frozen=True):
 
 
 class RepeatPrompt(Instruction, frozen=True):
-    """Repeat the request word for word, in any case, and then answer it."""
+    """Repeat the request word for word, ignoring case, and then answer it."""
 
     id: ClassVar[str] = "combination:repeat_prompt"
     prompt_to_repeat: Text
 
     def is_followed(self, response: str) -> bool:
-        """Whether the response begins with the request. That an answer follows is not asked."""
+        """Whether the response starts with the request. An answer after it is not required."""
         return response.strip().lower().startswith(self.prompt_to_repeat.strip().lower())
 
 
-# The innermost pair: of `[[name]` it is the same one, and a runaway of opening brackets is read only once.
+# Match the innermost pair: `[[name]` gives the same placeholder, and many opening brackets are scanned once.
 _PLACEHOLDER = re.compile(r"\[[^\[\]\n]*\]")
-# Writers put spaces between the letters of these two; any other marker is looked for as it is.
+# Models put spaces between the letters of these two; any other marker is searched as it is.
 _SPACED_MARKERS = {
     "P.S.": re.compile(r"p\.\s?s\.", re.IGNORECASE),
     "P.P.S": re.compile(r"p\.\s?p\.\s?s", re.IGNORECASE),
@@ -179,7 +179,7 @@ _SPACED_MARKERS = {
 
 
 class Placeholders(Instruction, frozen=True):
-    """Use at least so many placeholders in square brackets, such as `[address]`."""
+    """Use at least `num_placeholders` placeholders in square brackets, such as `[address]`."""
 
     id: ClassVar[str] = "detectable_content:number_placeholders"
     num_placeholders: Count
@@ -190,13 +190,13 @@ class Placeholders(Instruction, frozen=True):
 
 
 class Postscript(Instruction, frozen=True):
-    """Add a postscript that begins with a marker, in any case. It is not asked to stand at the end."""
+    """Add a postscript that starts with a marker, ignoring case. It need not be at the end."""
 
     id: ClassVar[str] = "detectable_content:postscript"
     postscript_marker: Text
 
     def is_followed(self, response: str) -> bool:
-        """Whether the marker is there."""
+        """Whether the response contains the marker."""
         marker = self.postscript_marker.strip()
         if spaced := _SPACED_MARKERS.get(marker):
             return spaced.search(response) is not None
@@ -204,29 +204,29 @@ class Postscript(Instruction, frozen=True):
 
 
 class EndPhrase(Instruction, frozen=True):
-    """End with an exact phrase, in any case; double quotes after it are allowed."""
+    """End with an exact phrase, ignoring case; double quotes may follow it."""
 
     id: ClassVar[str] = "startend:end_checker"
     end_phrase: Text
 
     def is_followed(self, response: str) -> bool:
-        """Whether nothing but white space and quotes follows the phrase."""
+        """Whether only white space and quotes follow the phrase."""
         return response.strip().strip('"').lower().endswith(self.end_phrase.strip().lower())
 
 
 class Quotation(Instruction, frozen=True):
-    """Wrap the whole response in double quotes; curly ones are none."""
+    """Wrap the whole response in double quotes; curly quotes do not count."""
 
     id: ClassVar[str] = "startend:quotation"
 
     def is_followed(self, response: str) -> bool:
-        """Whether the response begins and ends with a double quote of its own."""
+        """Whether the response starts and ends with two separate double quotes."""
         text = response.strip()
         return len(text) > 1 and text[0] == text[-1] == '"'
 
 
 class NoComma(Instruction, frozen=True):
-    """Use no commas. Those of other scripts are not meant."""
+    """Use no commas. Commas of other scripts are allowed."""
 
     id: ClassVar[str] = "punctuation:no_comma"
 
@@ -240,18 +240,18 @@ Letter = Annotated[str, msgspec.Meta(min_length=1, max_length=1)]
 
 
 class KeywordsExist(Instruction, frozen=True):
-    """Use each of these keywords, in any case; a part of a longer word counts."""
+    """Use each of these keywords, ignoring case; part of a longer word counts."""
 
     id: ClassVar[str] = "keywords:existence"
     keywords: Words
 
     def is_followed(self, response: str) -> bool:
-        """Whether every keyword is there."""
+        """Whether every keyword occurs."""
         return all(_occurrences(keyword, response) for keyword in self.keywords)
 
 
 class KeywordFrequency(Instruction, frozen=True):
-    """Use a keyword at least, or less than, so many times, in any case; a part of a longer word counts."""
+    """Use a keyword at least, or less than, `frequency` times, ignoring case; parts of words count."""
 
     id: ClassVar[str] = "keywords:frequency"
     keyword: Text
@@ -259,18 +259,18 @@ class KeywordFrequency(Instruction, frozen=True):
     relation: Relation
 
     def is_followed(self, response: str) -> bool:
-        """Whether the keyword is there as often as wanted."""
+        """Whether the keyword occurs as often as required."""
         return compare_count(_occurrences(self.keyword.strip(), response), self.relation, self.frequency)
 
 
 class ForbiddenWords(Instruction, frozen=True):
-    """Use none of these words, in any case; a part of a longer word is allowed."""
+    """Use none of these words, ignoring case; part of a longer word is allowed."""
 
     id: ClassVar[str] = "keywords:forbidden_words"
     forbidden_words: Words
 
     def is_followed(self, response: str) -> bool:
-        """Whether no forbidden word stands in the response."""
+        """Whether no forbidden word occurs in the response."""
         return not any(
             re.search(rf"(?<!\w){re.escape(word)}(?!\w)", response, re.IGNORECASE)
             for word in self.forbidden_words
@@ -278,10 +278,10 @@ class ForbiddenWords(Instruction, frozen=True):
 
 
 class LetterFrequency(Instruction, frozen=True):
-    """Use a letter at least, or less than, so many times, in any case.
+    """Use a letter at least, or less than, `let_frequency` times, ignoring case.
 
-    Any character is counted. For one that is no letter from a to z ("#", "!") the reference draws a letter at
-    random and counts that.
+    Any character is counted. For a character other than a to z ("#", "!"), the reference draws a random
+    letter and counts that one.
     """
 
     id: ClassVar[str] = "keywords:letter_frequency"
@@ -290,7 +290,7 @@ class LetterFrequency(Instruction, frozen=True):
     let_relation: Relation
 
     def is_followed(self, response: str) -> bool:
-        """Whether the letter is there as often as wanted."""
+        """Whether the letter occurs as often as required."""
         count = response.lower().count(self.letter.lower())
         return compare_count(count, self.let_relation, self.let_frequency)
 
@@ -299,45 +299,45 @@ def _occurrences(keyword: str, text: str) -> int:
     return len(re.findall(re.escape(keyword), text, re.IGNORECASE))
 
 
-# What ends the first word of a paragraph, beside white space.
+# Characters that end the first word of a paragraph, in addition to white space.
 _FIRST_WORD_END = re.compile(r"""[.,?!'"]""")
 
 
 class WordCount(Instruction, frozen=True):
-    """Write at least, or less than, so many words."""
+    """Write at least, or less than, `num_words` words."""
 
     id: ClassVar[str] = "length_constraints:number_words"
     num_words: Count
     relation: Relation
 
     def is_followed(self, response: str) -> bool:
-        """Whether the number of words is as wanted."""
+        """Whether the number of words is correct."""
         return compare_count(count_words(response), self.relation, self.num_words)
 
 
 class SentenceCount(Instruction, frozen=True):
-    """Write at least, or less than, so many sentences."""
+    """Write at least, or less than, `num_sentences` sentences."""
 
     id: ClassVar[str] = "length_constraints:number_sentences"
     num_sentences: Count
     relation: Relation
 
     def is_followed(self, response: str) -> bool:
-        """Whether the number of sentences is as wanted."""
+        """Whether the number of sentences is correct."""
         return compare_count(len(split_sentences(response)), self.relation, self.num_sentences)
 
 
 class ParagraphCount(Instruction, frozen=True):
-    """Write exactly so many paragraphs, parted by the divider `***`.
+    """Write exactly `num_paragraphs` paragraphs, separated by the divider `***`.
 
-    A divider at the very beginning or end parts nothing. Two dividers with nothing between are a mistake.
+    A divider at the very start or end separates nothing. Two dividers with nothing between them are an error.
     """
 
     id: ClassVar[str] = "length_constraints:number_paragraphs"
     num_paragraphs: Count
 
     def is_followed(self, response: str) -> bool:
-        """Whether dividers part the wanted number of paragraphs."""
+        """Whether dividers separate the required number of paragraphs."""
         first, *others = (part.strip() for part in response.split("***"))
         if not others:
             return self.num_paragraphs == 1
@@ -346,10 +346,10 @@ class ParagraphCount(Instruction, frozen=True):
 
 
 class NthParagraphFirstWord(Instruction, frozen=True):
-    """Write exactly so many paragraphs, parted by an empty line, and begin one of them with a given word.
+    """Write exactly `num_paragraphs` paragraphs, separated by a blank line; start one with a given word.
 
-    Empty paragraphs are not counted, but they take a place when the wanted one is looked up, as in the
-    reference: after four line breaks in a row the next paragraphs each stand one place later.
+    Empty paragraphs are not counted, but they shift the index of the required paragraph, as in the reference:
+    after four newlines in a row, the following paragraphs are one position later.
     """
 
     id: ClassVar[str] = "length_constraints:nth_paragraph_first_word"
@@ -358,7 +358,7 @@ class NthParagraphFirstWord(Instruction, frozen=True):
     first_word: Text
 
     def is_followed(self, response: str) -> bool:
-        """Whether there are so many paragraphs, and the wanted one begins as wanted."""
+        """Whether the number of paragraphs is correct and the required one starts with the word."""
         paragraphs = [part.strip() for part in response.split("\n\n")]
         count = sum(1 for paragraph in paragraphs if paragraph)
         if count != self.num_paragraphs or self.nth_paragraph > count:
@@ -367,7 +367,7 @@ class NthParagraphFirstWord(Instruction, frozen=True):
 
 
 def _first_word(paragraph: str) -> str:
-    """Return the first word in small letters, without quotes before it and marks after it."""
+    """Return the first word in lower case, without quotes before it and punctuation after it."""
     opening = paragraph.split(maxsplit=1)[:1]
     if not opening:
         return ""
