@@ -93,10 +93,10 @@ def test_an_error_of_the_caller_ends_the_process_though_calls_are_under_way() ->
     program = (
         "import sys\n"
         "from assay.backends.openai.backend import OpenAIBackend\n"
-        "from assay.core.request import Generate, Sampling, request\n"
+        "from assay.core.request import Generate, Sampling, make_request\n"
         "backend = OpenAIBackend(f'm@{sys.argv[1]}', {'concurrency': '4'})\n"
         "asks = [Generate(f'text {n}', Sampling(max_tokens=8)) for n in range(50)]\n"
-        "wanted = [request('t', str(n), 'gen', 'a', 0, ask) for n, ask in enumerate(asks)]\n"
+        "wanted = [make_request('t', str(n), 'gen', 'a', 0, ask) for n, ask in enumerate(asks)]\n"
         "def main():\n"
         "    responses = backend.run(wanted)\n"
         "    for one in responses:\n"

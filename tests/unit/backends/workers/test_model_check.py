@@ -60,7 +60,7 @@ def test_files_that_differ_are_named(files: dict[str, str], said: str) -> None:
     assert said in text
     assert "weights is" not in text
     assert "have the same files on every node" in text
-    assert "what was answered is kept" in text
+    assert "finished requests are kept" in text
 
 
 @pytest.mark.parametrize(
