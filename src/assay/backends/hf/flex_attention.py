@@ -1,9 +1,9 @@
-"""Lanes on a GPU: end to end in one row behind a trunk, through torch's block-sparse flex attention.
+"""Lanes on a GPU: concatenated in one row after a shared prefix, with torch's block-sparse flex attention.
 
-Who sees whom is known block by block from where subtrees end, so the mask costs nothing to make and blocks
-that hold no pair are skipped. The decoder layers are compiled one by one: they are the same program, so it is
-compiled once, in seconds. The trunk's keys and values hang on the attention modules as tensors, where the
-compiled program finds them; nothing in it depends on which layer or which trunk it is.
+The ends of subtrees determine block by block which tokens see each other, so the mask costs nothing to
+create and blocks without a pair are skipped. The decoder layers are compiled one by one: they are the same
+program, so it is compiled once, in seconds. The prefix's keys and values are tensors on the attention
+modules, where the compiled program finds them; nothing in it depends on the layer or the prefix.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from assay.backends.hf.prefix_tree import Lane
 
 NAME = "assay_flex"
 BLOCK = 128
-"""Tokens of a block, the unit in which the mask is sparse."""
+"""Tokens in a block, the unit in which the mask is sparse."""
 _LEAST_BLOCKS = 2
-"""Shorter rows and trunks are filled up: one block would be compiled as a case of its own."""
+"""Shorter rows and prefixes are padded: a single block would be compiled as a separate case."""
 
 _KERNEL_OPTIONS: Any = {"IS_DIVISIBLE": True}
-"""What the compiler cannot know of sizes that change: they fill blocks."""
+"""What the compiler cannot know about changing sizes: they are multiples of a block."""
 
 Layers = Sequence[tuple[Any, Any]]
 
 
 class Blocks(NamedTuple):
-    """Which blocks of keys the blocks of queries look at: [query blocks, key blocks], trunk first."""
+    """Which blocks of keys the blocks of queries read: [query blocks, key blocks], prefix first."""
 
     some: Any
     """Where some pairs see each other, and the mask decides."""
@@ -38,7 +38,7 @@ class Blocks(NamedTuple):
 
 
 class FlexLanes:
-    """A model switched over to lanes on a GPU."""
+    """A model prepared to compute lanes on a GPU."""
 
     def __init__(self, model: Any, layers: Sequence[Any]) -> None:
         self._device = model.device
@@ -58,14 +58,14 @@ class FlexLanes:
 
     @cached_property
     def sum_up(self) -> Any:
-        """The read-out's sum over the vocabulary, in one pass."""
+        """The sum over the vocabulary for reading results, in one pass."""
         import torch
 
         return torch.compile(sum_exponentials, dynamic=True)
 
     @contextmanager
     def using_prefix(self, trunk: Layers) -> Iterator[None]:
-        """Let the model compute lanes behind a trunk, by its compiled layers."""
+        """Let the model compute lanes after a shared prefix, with its compiled layers."""
         if trunk is not self._placed:
             self._place(trunk)
         for layer, forward in zip(self._layers, self._compiled, strict=True):
@@ -77,13 +77,13 @@ class FlexLanes:
                 del layer.forward
 
     def feed(self, lanes: Sequence[Lane], n_trunk: int) -> dict[str, Any]:
-        """Return what the model is fed: all lanes as one row, filled up to whole blocks."""
+        """Return the model's inputs: all lanes as one row, padded to whole blocks."""
         import torch
 
         n_tokens = sum(len(lane.ids) for lane in lanes)
         ids = torch.zeros((1, round_up_to_blocks(n_tokens)), dtype=torch.long)
         positions = torch.full_like(ids, n_trunk)
-        # What fills up sees itself alone: a token that sees nothing would turn into no number at all.
+        # Padding sees only itself: a token that sees nothing would become NaN.
         ends = torch.arange(1, ids.shape[1] + 1)
         begin = 0
         for lane in lanes:
@@ -100,7 +100,7 @@ class FlexLanes:
         }
 
     def _place(self, trunk: Layers) -> None:
-        """Hang a trunk's keys and values on the modules that will look at them."""
+        """Attach a prefix's keys and values to the modules that read them."""
         import torch
 
         self._placed = trunk
@@ -118,7 +118,7 @@ class FlexLanes:
 
         width, blocks = self._trunk_width, find_blocks(ends, n_trunk, self._trunk_width)
         ends = send_to_device(ends.to(torch.int32), self._device)
-        # Tensors, so that another trunk is another value and not another program.
+        # Tensors, so that another prefix is another value and not another program.
         own_from = torch.full((), width, dtype=torch.int32, device=self._device)
         trunk_to = torch.full((), n_trunk, dtype=torch.int32, device=self._device)
 
@@ -133,11 +133,11 @@ class FlexLanes:
             BLOCK_SIZE=BLOCK,
             mask_mod=sees,
             seq_lengths=(len(ends), width + len(ends)),
-            compute_q_blocks=False,  # For the backward pass alone.
+            compute_q_blocks=False,  # Needed only for the backward pass.
         )
 
     def _listed(self, blocks: Any) -> tuple[Any, Any]:
-        """Return how many key blocks each query block has, and which, those first."""
+        """Return how many key blocks each query block reads, and their order, those first."""
         import torch
 
         counts = blocks.sum(dim=1, dtype=torch.int32)
@@ -148,7 +148,7 @@ class FlexLanes:
 
 
 def enable_flex_attention(model: Any) -> FlexLanes | None:
-    """Switch a model over; None when it is not on a GPU, or not layers of one kind with torch's attention."""
+    """Switch a model over; None if it is not on a GPU, or not made of equal layers with torch's attention."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -162,7 +162,7 @@ def enable_flex_attention(model: Any) -> FlexLanes | None:
 
 
 def _attention() -> Any:
-    """Return the attention function; what it needs is imported before anything is compiled."""
+    """Return the attention function; imports what it needs before anything is compiled."""
     import torch
     from torch.nn.attention.flex_attention import BlockMask, flex_attention
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -176,7 +176,7 @@ def _attention() -> Any:
         scaling: float | None = None,
         **more: Any,
     ) -> tuple[Any, None]:
-        """Attend to the trunk and to the row's own tokens through a block mask; without one, as ever."""
+        """Attend to the prefix and to the row's own tokens with a block mask; without one, as usual."""
         if not isinstance(attention_mask, BlockMask):
             plain: tuple[Any, None] = sdpa_attention_forward(
                 module, query, key, value, attention_mask, scaling=scaling, **more
@@ -201,14 +201,14 @@ def _attention() -> Any:
 
 
 def round_up_to_blocks(n_tokens: int) -> int:
-    """Return so many tokens, or more, that they fill blocks."""
+    """Return the number of tokens rounded up to whole blocks."""
     return max(_LEAST_BLOCKS, -(-n_tokens // BLOCK)) * BLOCK if n_tokens else 0
 
 
 def find_blocks(ends: Any, n_trunk: int, trunk_width: int) -> Blocks:
-    """Return who looks at which blocks, from where each token's subtree ends.
+    """Return which blocks read which, from the end of each token's subtree.
 
-    Token i sees token j when j <= i < ends[j], and the first `n_trunk` of the trunk's tokens.
+    Token i sees token j if j <= i < ends[j], and the first `n_trunk` tokens of the prefix.
     """
     import torch
 

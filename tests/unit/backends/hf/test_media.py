@@ -183,9 +183,9 @@ def test_trouble_with_one_prompt_is_its_failure(llava: Path, images: list[Image]
         (shows(Image("image/png", path=str(tmp_path / "gone.png"), sha256="0")), "media", "No such file"),
         (shows(Image(url="https://a/b.png")), "media", "only its URL is known"),
         (shows(Audio("audio/wav", path="a.wav")), "template", "does not accept audio here"),
-        (shows(images[0], Text("What is <image>?")), "media", "refuses the prompt"),
+        (shows(images[0], Text("What is <image>?")), "media", "rejects the prompt"),
         (long, "too_long", "the model's context length is 256"),
-        (shows(images[0], sampling=Sampling(max_tokens=0)), "max_tokens", "nothing to write"),
+        (shows(images[0], sampling=Sampling(max_tokens=0)), "max_tokens", "nothing can be generated"),
         (
             Span((Message("user", (images[0],)), Message("assistant", "red")), 0),
             "template",

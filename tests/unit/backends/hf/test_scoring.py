@@ -312,7 +312,7 @@ def test_a_model_that_cannot_be_packed_is_computed_plainly_and_says_so(
     for one, other in zip(outcomes(backend, SPANS), expected, strict=True):
         same(one, other)
     (note,) = backend.notes()
-    assert "every sequence was computed by itself, because packed rows differ" in note
+    assert "every sequence was computed separately, because packed rows differ" in note
 
 
 def test_numbers_that_are_none_are_a_failure(make_model: MakeModel) -> None:

@@ -128,7 +128,8 @@ def test_other_versions_are_told_once_with_the_nodes_that_have_them() -> None:
     versions.take("node1", {"python": "3.11.2", "torch": "2.12.0", "vllm": "0.32"})
     first, second = versions.notes(ours)
     assert first.startswith(
-        "torch is 2.12.0 on node1, node2, node3, node4, node5 and 1 more, but 2.13.0 where the run was started"
+        "torch is 2.12.0 on node1, node2, node3, node4, node5 and 1 more, "
+        "but 2.13.0 where the run was started"
     )
     assert second.startswith("vllm is 0.32 on node1, but missing where")
     assert VersionDifferences().notes(ours) == []
