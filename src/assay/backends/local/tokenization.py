@@ -141,7 +141,7 @@ class Tokenization:
         self.prefix: int | None = prefix
         """The id that replaces an empty context."""
 
-    # --- asks to ids ---
+    # --- requests to ids ---
 
     def spans(self, asks: Sequence[Span]) -> list[EncodedSpan | EncodedWindows | Failure]:
         """Encode SPAN requests."""

@@ -119,7 +119,7 @@ class VllmEngine:
         answers: list[tuple[int, EngineAnswer]] = []
         for output in outputs:
             ask = self._asks.pop(output.request_id, None)
-            if ask is None:  # Dropped.
+            if ask is None:  # Cancelled.
                 continue
             answer: EngineAnswer = (
                 convert_read_output(output, ask)
