@@ -34,13 +34,13 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], str | None]] = {
             "head_dim": 8, "sliding_window": 24, "query_pre_attn_scalar": 8,
             "layer_types": ["sliding_attention", "full_attention"],
         },
-        "looks back 24 tokens",
+        "looks back only 24 tokens",
     ),
     "sliding window longer than the trial": ("mistral", {"sliding_window": 80, "head_dim": 8}, None),
     "local layers": (
         "gpt_neo",
         {"attention_types": [[["global", "local"], 1]], "window_size": 24, "num_layers": 2, "num_heads": 4},
-        "looks back 24 tokens",
+        "looks back only 24 tokens",
     ),
     "local layers longer than the trial": (
         "gpt_neo",

@@ -188,7 +188,7 @@ class Repository:
             return next((commit for commit in commits if commit.startswith(self.revision)), None)
         return None
 
-    def held(self) -> Snapshot | None:
+    def find_cached(self) -> Snapshot | None:
         """Return the cached files of the revision; None if there are none. Does not contact the hub."""
         commit = self.cached_commit()
         return None if commit is None else self._read_cache(commit)

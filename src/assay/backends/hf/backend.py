@@ -51,7 +51,7 @@ CPU_WRITES = 256
 """Texts generated from one window on a CPU. Samples are written in order, but texts finish in any order: with
 more texts, the user would wait an hour for the first score."""
 
-_WITH_WEIGHTS = ("_scoring", "_writing", "_media_writing", "_trunks", "_ending")
+_WITH_WEIGHTS = ("_scoring", "_writing", "_media_writing", "_prefixes", "_ending")
 """Parts that keep the weights in memory, or what was computed with them."""
 
 
@@ -183,14 +183,14 @@ class HfBackend(LocalModel):
 
     @cached_property
     def _scoring(self) -> RowScoring:
-        if self._trunks is None:
+        if self._prefixes is None:
             return PlainScoring(self._load(), self._budget, self._counters)
         lane_tokens = self._args.lane_tokens or self._sizes.lane_tokens
-        return PackedScoring(self._load(), self._budget, self._counters, self._trunks, lane_tokens)
+        return PackedScoring(self._load(), self._budget, self._counters, self._prefixes, lane_tokens)
 
     @cached_property
     def _writing(self) -> BatchGenerator:
-        return BatchGenerator(self._load(), self._budget, self._counters, self._ending, self._trunks)
+        return BatchGenerator(self._load(), self._budget, self._counters, self._ending, self._prefixes)
 
     @cached_property
     def _media_writing(self) -> MediaGenerator:
@@ -209,7 +209,7 @@ class HfBackend(LocalModel):
         return bool(media) and isinstance(ask, Generate) and media <= self._files.media
 
     @cached_property
-    def _trunks(self) -> SharedPrefixCache | None:
+    def _prefixes(self) -> SharedPrefixCache | None:
         """Return the cache of shared prefixes; None if a trial shows that the model cannot share them."""
         if self._args.plain:
             return None

@@ -31,23 +31,23 @@ class BatchGenerator:
         budget: Budget,
         counters: Counters,
         ending: EndDetector,
-        trunks: SharedPrefixCache | None,
+        prefixes: SharedPrefixCache | None,
     ) -> None:
         """Without a prefix cache, the model's own cache reads every prompt whole."""
         self._loaded = loaded
         self._budget = budget
         self._counters = counters
         self._ending = ending
-        self._trunks = trunks
+        self._prefixes = prefixes
 
     def run(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
         """Complete drafts; yield them as they finish."""
-        for trunk, alike in self._groups(drafts):
-            yield from self._written(alike, trunk)
+        for prefix, alike in self._groups(drafts):
+            yield from self._written(alike, prefix)
 
     def _groups(self, drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...] | None, list[Draft]]]:
         """Group drafts by their shared prefix; None: use the model's own cache."""
-        reach = self._loaded.window if self._trunks is not None else 0
+        reach = self._loaded.window if self._prefixes is not None else 0
         # Beyond the window of sliding attention, only the model itself knows what it sees.
         far = [draft for draft in drafts if reach is not None and len(draft.prompt) + draft.max_new > reach]
         if far:
@@ -55,11 +55,11 @@ class BatchGenerator:
         left = set(far)
         yield from share_prompts([draft for draft in drafts if draft not in left])
 
-    def _written(self, drafts: Sequence[Draft], trunk: tuple[int, ...] | None) -> Iterator[list[Draft]]:
-        n_trunk = len(trunk or ())
+    def _written(self, drafts: Sequence[Draft], prefix: tuple[int, ...] | None) -> Iterator[list[Draft]]:
+        n_prefix = len(prefix or ())
 
         def length(draft: Draft) -> int:
-            return len(draft.prompt) - n_trunk + draft.max_new
+            return len(draft.prompt) - n_prefix + draft.max_new
 
         # Equal prompts are adjacent, so that they are read together.
         ordered = sorted(drafts, key=lambda draft: draft.prompt)
@@ -67,16 +67,16 @@ class BatchGenerator:
         budget = Budget(self._budget.tokens, 1) if self._loaded.is_stateful else self._budget
         batch = RunningBatch(budget, ordered, length, factor=GENERATE_FACTOR)
         while batch.waiting:
-            for done in self._write_until_out_of_memory(batch, trunk):
+            for done in self._write_until_out_of_memory(batch, prefix):
                 self._counters.generated_tokens += sum(len(draft.ids) for draft in done)
                 yield done
 
     def _write_until_out_of_memory(
-        self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None
+        self, batch: RunningBatch[Draft], prefix: tuple[int, ...] | None
     ) -> Iterator[list[Draft]]:
         """Generate until all are finished; if memory runs out, leave the rest waiting for a smaller batch."""
         try:
-            yield from generate_drafts(self._feeder(batch, trunk), self._ending, batch)
+            yield from generate_drafts(self._feeder(batch, prefix), self._ending, batch)
         except (RuntimeError, MemoryError) as trouble:
             if not is_out_of_memory(trouble):
                 raise
@@ -88,14 +88,14 @@ class BatchGenerator:
                 _mark_out_of_memory(draft)
             yield hopeless
 
-    def _feeder(self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None) -> Feeder:
-        if trunk is None or self._trunks is None:
+    def _feeder(self, batch: RunningBatch[Draft], prefix: tuple[int, ...] | None) -> Feeder:
+        if prefix is None or self._prefixes is None:
             return PlainFeeder(self._loaded, self._counters)
-        began, known = time.perf_counter(), self._trunks.n_read
+        began, known = time.perf_counter(), self._prefixes.n_read
         feeder = SharedPrefixFeeder(
-            self._loaded, self._trunks.get(self._loaded, trunk, (), ()), self._counters
+            self._loaded, self._prefixes.get(self._loaded, prefix, (), ()), self._counters
         )
-        self._counters.forward_tokens += self._trunks.n_read - known
+        self._counters.forward_tokens += self._prefixes.n_read - known
         seconds = time.perf_counter() - began
         for draft in batch.waiting:
             draft.seconds += seconds / len(batch.waiting)

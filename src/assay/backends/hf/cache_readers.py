@@ -88,11 +88,11 @@ class SharedPrefixFeeder:
 
     joins = True
 
-    def __init__(self, loaded: LoadedModel, trunk: SharedPrefix, counters: Counters) -> None:
+    def __init__(self, loaded: LoadedModel, prefix: SharedPrefix, counters: Counters) -> None:
         self._loaded = loaded
-        self._trunk = trunk
+        self._prefix = prefix
         self._counters = counters
-        self._rows = GrowingRows(trunk, joins=not loaded.shares, dtype=loaded.model.dtype)
+        self._rows = GrowingRows(prefix, joins=not loaded.shares, dtype=loaded.model.dtype)
         self._latest: dict[tuple[int, ...], ReadRow] = {}
         """The latest prompt: the next rows to join may continue it too."""
 
@@ -119,7 +119,7 @@ class SharedPrefixFeeder:
             "past_key_values": self._rows,
             "use_cache": False,
         }
-        with using_view(View(self._trunk.layers) if self._loaded.shares else View()):
+        with using_view(View(self._prefix.layers) if self._loaded.shares else View()):
             return _last_logits(_forward(self._loaded, feed))
 
     def select(self, rows: Sequence[int]) -> None:
@@ -129,10 +129,10 @@ class SharedPrefixFeeder:
     def _read(self, prompts: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], ReadRow]:
         if not prompts:
             return {}
-        own = [prompt[len(self._trunk.ids) :] for prompt in prompts]
+        own = [prompt[len(self._prefix.ids) :] for prompt in prompts]
         n_own, n_padding = sum(map(len, own)), count_padding(self._loaded, [len(ids) for ids in own])
         self._counters.count_batch(n_own, n_padding)
-        return dict(zip(prompts, read_rows(self._loaded, self._trunk, own), strict=True))
+        return dict(zip(prompts, read_rows(self._loaded, self._prefix, own), strict=True))
 
 
 def _forward(loaded: LoadedModel, feed: dict[str, Any]) -> Any:

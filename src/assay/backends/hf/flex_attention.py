@@ -48,7 +48,7 @@ class FlexLanes:
             if isinstance(index := getattr(module, "layer_idx", None), int):
                 self._attention.setdefault(index, []).append(module)
         self._placed: Layers | None = None
-        self._trunk_width = 0
+        self._prefix_width = 0
 
     @cached_property
     def _compiled(self) -> list[Any]:
@@ -64,10 +64,10 @@ class FlexLanes:
         return torch.compile(sum_exponentials, dynamic=True)
 
     @contextmanager
-    def using_prefix(self, trunk: Layers) -> Iterator[None]:
+    def using_prefix(self, prefix: Layers) -> Iterator[None]:
         """Let the model compute lanes after a shared prefix, with its compiled layers."""
-        if trunk is not self._placed:
-            self._place(trunk)
+        if prefix is not self._placed:
+            self._place(prefix)
         for layer, forward in zip(self._layers, self._compiled, strict=True):
             layer.forward = forward
         try:
@@ -76,13 +76,13 @@ class FlexLanes:
             for layer in self._layers:
                 del layer.forward
 
-    def feed(self, lanes: Sequence[Lane], n_trunk: int) -> dict[str, Any]:
+    def feed(self, lanes: Sequence[Lane], n_prefix: int) -> dict[str, Any]:
         """Return the model's inputs: all lanes as one row, padded to whole blocks."""
         import torch
 
         n_tokens = sum(len(lane.ids) for lane in lanes)
         ids = torch.zeros((1, round_up_to_blocks(n_tokens)), dtype=torch.long)
-        positions = torch.full_like(ids, n_trunk)
+        positions = torch.full_like(ids, n_prefix)
         # Padding sees only itself: a token that sees nothing would become NaN.
         ends = torch.arange(1, ids.shape[1] + 1)
         begin = 0
@@ -95,37 +95,37 @@ class FlexLanes:
         return {
             "input_ids": send_to_device(ids, self._device),
             "position_ids": send_to_device(positions, self._device),
-            "attention_mask": self._mask(ends, n_trunk),
+            "attention_mask": self._mask(ends, n_prefix),
             "use_cache": False,
         }
 
-    def _place(self, trunk: Layers) -> None:
+    def _place(self, prefix: Layers) -> None:
         """Attach a prefix's keys and values to the modules that read them."""
         import torch
 
-        self._placed = trunk
-        n_trunk = trunk[0][0].shape[2] if trunk else 0
-        self._trunk_width = round_up_to_blocks(n_trunk)
-        pad = (0, 0, 0, self._trunk_width - n_trunk)
+        self._placed = prefix
+        n_prefix = prefix[0][0].shape[2] if prefix else 0
+        self._prefix_width = round_up_to_blocks(n_prefix)
+        pad = (0, 0, 0, self._prefix_width - n_prefix)
         for index, modules in self._attention.items():
-            parts = tuple(torch.nn.functional.pad(part, pad) for part in trunk[index]) if trunk else None
+            parts = tuple(torch.nn.functional.pad(part, pad) for part in prefix[index]) if prefix else None
             for module in modules:
-                module.trunk = parts
+                module.shared_prefix = parts
 
-    def _mask(self, ends: Any, n_trunk: int) -> Any:
+    def _mask(self, ends: Any, n_prefix: int) -> Any:
         import torch
         from torch.nn.attention.flex_attention import BlockMask
 
-        width, blocks = self._trunk_width, find_blocks(ends, n_trunk, self._trunk_width)
+        width, blocks = self._prefix_width, find_blocks(ends, n_prefix, self._prefix_width)
         ends = send_to_device(ends.to(torch.int32), self._device)
         # Tensors, so that another prefix is another value and not another program.
         own_from = torch.full((), width, dtype=torch.int32, device=self._device)
-        trunk_to = torch.full((), n_trunk, dtype=torch.int32, device=self._device)
+        prefix_to = torch.full((), n_prefix, dtype=torch.int32, device=self._device)
 
         def sees(_batch: Any, _head: Any, query: Any, key: Any) -> Any:
             own = key - own_from
             is_own = (own >= 0) & (own <= query) & (query < ends[torch.clamp(own, min=0)])
-            return (key < trunk_to) | is_own
+            return (key < prefix_to) | is_own
 
         return BlockMask.from_kv_blocks(
             *self._listed(blocks.some),
@@ -182,9 +182,9 @@ def _attention() -> Any:
                 module, query, key, value, attention_mask, scaling=scaling, **more
             )
             return plain
-        if module.trunk is not None:
-            key = torch.cat([module.trunk[0], key], dim=2)
-            value = torch.cat([module.trunk[1], value], dim=2)
+        if module.shared_prefix is not None:
+            key = torch.cat([module.shared_prefix[0], key], dim=2)
+            value = torch.cat([module.shared_prefix[1], value], dim=2)
         grouped = query.shape[1] != key.shape[1]
         out: Any = flex_attention(
             query,
@@ -205,10 +205,10 @@ def round_up_to_blocks(n_tokens: int) -> int:
     return max(_LEAST_BLOCKS, -(-n_tokens // BLOCK)) * BLOCK if n_tokens else 0
 
 
-def find_blocks(ends: Any, n_trunk: int, trunk_width: int) -> Blocks:
+def find_blocks(ends: Any, n_prefix: int, prefix_width: int) -> Blocks:
     """Return which blocks read which, from the end of each token's subtree.
 
-    Token i sees token j if j <= i < ends[j], and the first `n_trunk` tokens of the prefix.
+    Token i sees token j if j <= i < ends[j], and the first `n_prefix` tokens of the prefix.
     """
     import torch
 
@@ -219,7 +219,7 @@ def find_blocks(ends: Any, n_trunk: int, trunk_width: int) -> Blocks:
     some = is_before & (by_block.amax(dim=1)[None, :] > begin)
     every = some & (by_block.amin(dim=1)[None, :] >= begin + BLOCK)
     some = (some & ~every) | torch.eye(len(by_block), dtype=torch.bool)
-    trunk_blocks = torch.arange(trunk_width // BLOCK).expand(len(by_block), -1)
-    trunk_every = trunk_blocks < n_trunk // BLOCK
-    trunk_some = (trunk_blocks == n_trunk // BLOCK) & (n_trunk % BLOCK > 0)
-    return Blocks(torch.cat([trunk_some, some], dim=1), torch.cat([trunk_every, every], dim=1))
+    prefix_blocks = torch.arange(prefix_width // BLOCK).expand(len(by_block), -1)
+    prefix_every = prefix_blocks < n_prefix // BLOCK
+    prefix_some = (prefix_blocks == n_prefix // BLOCK) & (n_prefix % BLOCK > 0)
+    return Blocks(torch.cat([prefix_some, some], dim=1), torch.cat([prefix_every, every], dim=1))

@@ -24,9 +24,9 @@ class GrowingRows:
 
     is_compileable = False
 
-    def __init__(self, trunk: SharedPrefix, *, joins: bool, dtype: Any) -> None:
-        self._trunk = trunk
-        self._n_before = len(trunk.ids) if joins else 0
+    def __init__(self, prefix: SharedPrefix, *, joins: bool, dtype: Any) -> None:
+        self._prefix = prefix
+        self._n_before = len(prefix.ids) if joins else 0
         self._dtype = dtype
         self._layers: list[tuple[Any, Any]] = []
         """For every layer a pair of [rows, heads, prefix if it joins + columns, size]."""
@@ -55,7 +55,7 @@ class GrowingRows:
 
         if self._width == self._n_columns:
             self._rebuild(range(self.n_rows), ())
-        places = [len(self._trunk.ids) + self._width - begin for begin in self._begins]
+        places = [len(self._prefix.ids) + self._width - begin for begin in self._begins]
         self._width += 1
         positions = torch.tensor(places, device=self._mask.device)[:, None]
         return positions, self._mask[..., : self._n_before + self._width]
@@ -72,7 +72,7 @@ class GrowingRows:
 
     def get_seq_length(self, *_: Any, **__: Any) -> int:
         """Return how many tokens precede the next ones."""
-        return len(self._trunk.ids) + max(self._width - 1, 0)
+        return len(self._prefix.ids) + max(self._width - 1, 0)
 
     # --- moving rows ---
 
@@ -108,7 +108,7 @@ class GrowingRows:
         end = self._n_before + self._width
         new = like.new_zeros((self.n_rows, heads, self._n_before + self._n_columns, size))
         if self._n_before:
-            new[:, :, : self._n_before] = self._trunk.layers[layer][part]
+            new[:, :, : self._n_before] = self._prefix.layers[layer][part]
         if len(kept):
             width, old_end = min(old_width, self._width), self._n_before + old_width
             new[: len(kept), :, end - width : end] = old[list(kept), :, old_end - width : old_end]

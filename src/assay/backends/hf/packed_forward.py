@@ -56,24 +56,24 @@ class SharedPrefix:
         """Return a longer prefix, after reading the new tokens and the requested results inside them."""
         import torch
 
-        trunk = self
+        prefix = self
         at_once = GPU_PREFIX_CHUNK if loaded.device.type == "cuda" else PREFIX_CHUNK
-        while len(trunk.ids) < len(ids):
-            start = len(trunk.ids)
+        while len(prefix.ids) < len(ids):
+            start = len(prefix.ids)
             part = ids[start : start + at_once]
             end = start + len(part)
             lane = make_chain_lane(part, start)
             lane.reads = [(b - start, e - start, row, n) for b, e, row, n in clip_reads(reads, start, end)]
-            cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
+            cache = RowCache(prefix, keeps=True, joins=not loaded.shares)
             _compute(loaded, cache, [lane], rows).settle()
             layers = cache.own
-            if loaded.shares and trunk.layers:
+            if loaded.shares and prefix.layers:
                 layers = [
                     (torch.cat([k, own_k], dim=-2), torch.cat([v, own_v], dim=-2))
-                    for (k, v), (own_k, own_v) in zip(trunk.layers, cache.own, strict=True)
+                    for (k, v), (own_k, own_v) in zip(prefix.layers, cache.own, strict=True)
                 ]
-            trunk = SharedPrefix(ids[:end], layers)
-        return trunk
+            prefix = SharedPrefix(ids[:end], layers)
+        return prefix
 
     @property
     def n_bytes(self) -> int:
@@ -90,8 +90,8 @@ class RowCache:
 
     is_compileable = False
 
-    def __init__(self, trunk: SharedPrefix, *, keeps: bool, joins: bool) -> None:
-        self.trunk = trunk
+    def __init__(self, prefix: SharedPrefix, *, keeps: bool, joins: bool) -> None:
+        self.prefix = prefix
         self.own: list[tuple[Any, Any]] = []
         """Keys and values that were read (with the prefix's, if it joins), if they are kept."""
         self._keeps = keeps
@@ -101,18 +101,18 @@ class RowCache:
         """Take a layer's new keys and values; return all that its attention reads."""
         import torch
 
-        if self._joins and self.trunk.layers:
+        if self._joins and self.prefix.layers:
             n = keys.shape[0]
-            trunk_keys, trunk_values = self.trunk.layers[layer_idx]
-            keys = torch.cat([trunk_keys.expand(n, -1, -1, -1), keys], dim=-2)
-            values = torch.cat([trunk_values.expand(n, -1, -1, -1), values], dim=-2)
+            prefix_keys, prefix_values = self.prefix.layers[layer_idx]
+            keys = torch.cat([prefix_keys.expand(n, -1, -1, -1), keys], dim=-2)
+            values = torch.cat([prefix_values.expand(n, -1, -1, -1), values], dim=-2)
         if self._keeps:
             self.own.append((keys, values))
         return keys, values
 
     def get_seq_length(self, *_: Any, **__: Any) -> int:
         """Return how many tokens precede the next ones."""
-        return len(self.trunk.ids)
+        return len(self.prefix.ids)
 
 
 class SharedPrefixCache:
@@ -131,40 +131,42 @@ class SharedPrefixCache:
         # Results requested inside the prefix need hidden states, which are not kept.
         known = min((begin for begin, _, _, _ in reads), default=len(ids))
         best, length = SharedPrefix(), 0
-        for trunk in self._cached:
-            shared = count_shared_prefix(trunk.ids, ids)
+        for prefix in self._cached:
+            shared = count_shared_prefix(prefix.ids, ids)
             if min(shared, known) > length:
-                best, length = trunk, min(shared, known)
-        trunk = best if length == len(best.ids) else best.cut(length)
+                best, length = prefix, min(shared, known)
+        prefix = best if length == len(best.ids) else best.cut(length)
         if length < len(ids):
-            trunk = trunk.extend_to(loaded, ids, reads, rows)
+            prefix = prefix.extend_to(loaded, ids, reads, rows)
             self.n_read += len(ids) - length
-        self._keep(trunk)
-        return trunk
+        self._keep(prefix)
+        return prefix
 
     def clear(self) -> None:
         """Release all prefixes."""
         self._cached.clear()
 
-    def _keep(self, trunk: SharedPrefix) -> None:
+    def _keep(self, prefix: SharedPrefix) -> None:
         # A cached prefix of this prefix adds nothing.
         self._cached = [
-            other for other in self._cached if other is not trunk and other.ids != trunk.ids[: len(other.ids)]
+            other
+            for other in self._cached
+            if other is not prefix and other.ids != prefix.ids[: len(other.ids)]
         ]
-        self._cached.append(trunk)
+        self._cached.append(prefix)
         while len(self._cached) > 1 and sum(entry.n_bytes for entry in self._cached) > self._max_bytes:
             self._cached.pop(0)
 
 
 def compute_lanes(
-    loaded: LoadedModel, trunk: SharedPrefix, lanes: Sequence[Lane], rows: Sequence[Row]
+    loaded: LoadedModel, prefix: SharedPrefix, lanes: Sequence[Lane], rows: Sequence[Row]
 ) -> PendingLogprobs:
     """Compute a batch of lanes after a shared prefix; return the results for the rows."""
     if loaded.flex is None:
-        return _compute(loaded, RowCache(trunk, keeps=False, joins=not loaded.shares), lanes, rows)
-    with loaded.flex.using_prefix(trunk.layers):
+        return _compute(loaded, RowCache(prefix, keeps=False, joins=not loaded.shares), lanes, rows)
+    with loaded.flex.using_prefix(prefix.layers):
         return compute_logprobs(
-            loaded, loaded.flex.feed(lanes, len(trunk.ids)), _collect_reads(lanes, rows, _starts(lanes))
+            loaded, loaded.flex.feed(lanes, len(prefix.ids)), _collect_reads(lanes, rows, _starts(lanes))
         )
 
 
@@ -181,13 +183,13 @@ class ReadRow(NamedTuple):
         return ReadRow([(keys.clone(), values.clone()) for keys, values in self.layers], self.logits.clone())
 
 
-def read_rows(loaded: LoadedModel, trunk: SharedPrefix, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
+def read_rows(loaded: LoadedModel, prefix: SharedPrefix, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
     """Read rows of tokens after a shared prefix, to continue from them."""
     import torch
 
-    n = len(trunk.ids)
+    n = len(prefix.ids)
     lanes = [make_chain_lane(row, n) for row in rows]
-    cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
+    cache = RowCache(prefix, keeps=True, joins=not loaded.shares)
     batch = _lay_out_lanes(loaded, cache, lanes)
     ends = torch.tensor([start + len(row) - 1 for start, row in zip(batch.starts, rows, strict=True)])
     with using_view(batch.view), torch.inference_mode():
@@ -243,9 +245,9 @@ def _lay_out_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) 
     """Lay out lanes without padding if the attention can separate them; otherwise as padded rows."""
     if loaded.shares:
         feed, starts = _build_packed_feed(lanes), _starts(lanes)
-        view = View(cache.trunk.layers, _blocks(lanes, loaded))
+        view = View(cache.prefix.layers, _blocks(lanes, loaded))
     else:
-        feed = _build_padded_feed(lanes, len(cache.trunk.ids), loaded)
+        feed = _build_padded_feed(lanes, len(cache.prefix.ids), loaded)
         starts, view = [n * feed["input_ids"].shape[1] for n in range(len(lanes))], View()
     feed = {name: send_to_device(part, loaded.device) for name, part in feed.items()}
     feed |= {"past_key_values": cache, "use_cache": False}
@@ -304,7 +306,7 @@ def _split_subtrees(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield begin, end
 
 
-def _build_padded_feed(lanes: Sequence[Lane], n_trunk: int, loaded: LoadedModel) -> dict[str, Any]:
+def _build_padded_feed(lanes: Sequence[Lane], n_prefix: int, loaded: LoadedModel) -> dict[str, Any]:
     """Feed lanes as a padded batch with a mask that any attention supports."""
     import torch
 
@@ -318,17 +320,17 @@ def _build_padded_feed(lanes: Sequence[Lane], n_trunk: int, loaded: LoadedModel)
         ids[index, :n] = torch.tensor(lane.ids)
         positions[index, :n] = torch.tensor(lane.positions)
         ends[index, :n] = torch.tensor(lane.ends)
-    mask = _mask(ends.to(loaded.device), n_trunk, loaded.model.dtype)
+    mask = _mask(ends.to(loaded.device), n_prefix, loaded.model.dtype)
     return {"input_ids": ids, "position_ids": positions, "attention_mask": mask}
 
 
-def _mask(ends: Any, n_trunk: int, dtype: Any) -> Any:
+def _mask(ends: Any, n_prefix: int, dtype: Any) -> Any:
     """Return [batch, 1, lane, prefix + lane]: 0 where a token may look, else the lowest number."""
     import torch
 
     width = ends.shape[1]
     at = torch.arange(width, device=ends.device)
     seen = (at[None, :] <= at[:, None]) & (at[None, :, None] < ends[:, None, :])
-    mask = torch.zeros((len(ends), 1, width, n_trunk + width), dtype=dtype, device=ends.device)
-    mask[:, 0, :, n_trunk:].masked_fill_(~seen, torch.finfo(dtype).min)
+    mask = torch.zeros((len(ends), 1, width, n_prefix + width), dtype=dtype, device=ends.device)
+    mask[:, 0, :, n_prefix:].masked_fill_(~seen, torch.finfo(dtype).min)
     return mask

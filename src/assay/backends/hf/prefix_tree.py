@@ -78,8 +78,8 @@ def make_chain_lane(ids: Sequence[int], start: int) -> Lane:
 class Group:
     """Lanes after one shared prefix."""
 
-    trunk: tuple[int, ...]
-    trunk_reads: list[RowReadRange]
+    prefix: tuple[int, ...]
+    prefix_reads: list[RowReadRange]
     """Reads inside the part of the prefix that no other group has answered."""
     lanes: list[Lane]
 
@@ -201,20 +201,20 @@ class _Cutter:
         self._least_saving = least_saving
 
     def groups(
-        self, nodes: Sequence[Node], trunk: tuple[int, ...], reads: list[RowReadRange]
+        self, nodes: Sequence[Node], prefix: tuple[int, ...], reads: list[RowReadRange]
     ) -> Iterator[Group]:
         """Yield the groups of subtrees after one shared prefix: first its own lanes, then longer prefixes."""
         small: list[Node] = []
-        trunks: list[Node] = []
+        prefixes: list[Node] = []
         for node in nodes:
-            self._sort(node, small, trunks)
+            self._sort(node, small, prefixes)
         # The prefix's own reads are answered even if everything after it has longer prefixes.
         if small or reads:
-            yield Group(trunk, reads, self._packed(small))
-        for node in trunks:
-            yield from self.groups(node.children, (*trunk, *node.ids), node.reads)
+            yield Group(prefix, reads, self._packed(small))
+        for node in prefixes:
+            yield from self.groups(node.children, (*prefix, *node.ids), node.reads)
 
-    def _sort(self, node: Node, small: list[Node], trunks: list[Node]) -> None:
+    def _sort(self, node: Node, small: list[Node], prefixes: list[Node]) -> None:
         """Separate subtrees that fit into a lane from those whose beginning is worth a shared prefix."""
         waiting = [node]
         while waiting:
@@ -224,7 +224,7 @@ class _Cutter:
                 continue
             pieces = self._pieces(current)
             if (len(pieces) - 1) * len(current.ids) >= self._least_saving:
-                trunks.append(current)
+                prefixes.append(current)
             else:
                 waiting.extend(reversed(pieces))
 

@@ -84,7 +84,7 @@ class PackedScoring:
         loaded: LoadedModel,
         budget: Budget,
         counters: Counters,
-        trunks: SharedPrefixCache,
+        prefixes: SharedPrefixCache,
         lane_tokens: int,
         least_saving: int = LEAST_SAVING,
     ) -> None:
@@ -93,7 +93,7 @@ class PackedScoring:
         self._counters = counters
         self._lane_tokens = lane_tokens
         self._least_saving = least_saving
-        self._trunks = trunks
+        self._prefixes = prefixes
         self._plain = PlainScoring(loaded, budget, counters)
         self._pending = _PendingBatches()
         # A GPU gets the next batch before the results of this one are read, so that it does not wait. It
@@ -121,23 +121,23 @@ class PackedScoring:
         lane_tokens = min(self._lane_tokens, self._budget.tokens)
         sequences, reads = [row.inputs for row in rows], [row.runs for row in rows]
         for group in plan_lanes(sequences, reads, lane_tokens=lane_tokens, least_saving=self._least_saving):
-            trunk = self._trunk(group, rows)
-            yield _select_done(rows[row] for _, _, row, _ in group.trunk_reads)
+            prefix = self._prefix(group, rows)
+            yield _select_done(rows[row] for _, _, row, _ in group.prefix_reads)
             for batch in self._budget.batches(group.lanes, lambda lane: len(lane.ids), even=True):
-                self._budget.run(batch, partial(self._send, trunk, rows), partial(self._give_up, rows))
+                self._budget.run(batch, partial(self._send, prefix, rows), partial(self._give_up, rows))
                 yield self._pending.settle_batches(leave=self._n_ahead)
 
-    def _trunk(self, group: Group, rows: Sequence[Row]) -> SharedPrefix:
-        began, known = time.perf_counter(), self._trunks.n_read
-        trunk = self._trunks.get(self._loaded, group.trunk, group.trunk_reads, rows)
-        self._counters.forward_tokens += self._trunks.n_read - known
-        for _, _, row, _ in group.trunk_reads:
-            rows[row].seconds += (time.perf_counter() - began) / len(group.trunk_reads)
-        return trunk
+    def _prefix(self, group: Group, rows: Sequence[Row]) -> SharedPrefix:
+        began, known = time.perf_counter(), self._prefixes.n_read
+        prefix = self._prefixes.get(self._loaded, group.prefix, group.prefix_reads, rows)
+        self._counters.forward_tokens += self._prefixes.n_read - known
+        for _, _, row, _ in group.prefix_reads:
+            rows[row].seconds += (time.perf_counter() - began) / len(group.prefix_reads)
+        return prefix
 
-    def _send(self, trunk: SharedPrefix, rows: Sequence[Row], lanes: list[Lane]) -> None:
+    def _send(self, prefix: SharedPrefix, rows: Sequence[Row], lanes: list[Lane]) -> None:
         began = time.perf_counter()
-        answers = compute_lanes(self._loaded, trunk, lanes, rows)
+        answers = compute_lanes(self._loaded, prefix, lanes, rows)
         self._counters.count_batch(
             sum(len(lane.ids) for lane in lanes), count_lane_padding(self._loaded, lanes)
         )
@@ -291,10 +291,10 @@ def _canary(vocab_size: int) -> list[Row]:
 
     # As few as show every kind of sharing, because every model start waits for them: two lanes after a shared
     # prefix, options that begin alike in each, and a row that is read inside the prefix.
-    trunk = ids(1, 20)
-    rows.continuation((*trunk, *ids(9, 3)), 12)
+    prefix = ids(1, 20)
+    rows.continuation((*prefix, *ids(9, 3)), 12)
     for question in range(2):
-        context = (*trunk, *ids(2 + question, 6))
+        context = (*prefix, *ids(2 + question, 6))
         for option in range(3):
             rows.continuation((*context, *ids(20, option), *ids(30 + option, 4)), len(context))
     return list(rows)

@@ -37,7 +37,7 @@ class Block:
 class View(NamedTuple):
     """What attention reads besides its arguments."""
 
-    trunk: Sequence[tuple[Any, Any]] = ()
+    prefix: Sequence[tuple[Any, Any]] = ()
     """Keys and values that every token sees, one pair for each layer."""
     blocks: Sequence[Block] = ()
     """Stretches of the one row that do not see each other; empty: the given mask applies."""
@@ -83,7 +83,7 @@ def attend(
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     view = _view.get()
-    if not view.trunk and not view.blocks:
+    if not view.prefix and not view.blocks:
         plain: tuple[Any, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, scaling=scaling, **more
         )
@@ -94,9 +94,9 @@ def attend(
     # Heads that share keys are adjacent: [batch, group, head of the group, token, size].
     query = query.reshape(batch, n_groups, n_heads // n_groups, width, size)
     out, total = _attend_own(query, key, value, attention_mask, view.blocks, scale)
-    if view.trunk:
-        trunk_keys, trunk_values = view.trunk[module.layer_idx]
-        far, far_total = _attend_prefix(query, trunk_keys, trunk_values, scale)
+    if view.prefix:
+        prefix_keys, prefix_values = view.prefix[module.layer_idx]
+        far, far_total = _attend_prefix(query, prefix_keys, prefix_values, scale)
         # exp(far_total) and exp(total) are the weights of the two parts.
         out = out + (far - out) * (far_total - total).sigmoid()[..., None].to(out.dtype)
     return out.reshape(batch, n_heads, width, -1).transpose(1, 2), None

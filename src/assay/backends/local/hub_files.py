@@ -102,7 +102,7 @@ class HubCommit:
             if self._pinned is not None:
                 repository = Repository(self.repository, self._pinned)
             if is_commit(repository.revision):
-                cached = repository.held()
+                cached = repository.find_cached()
                 if cached is not None and self._is_complete(cached):
                     return cached
             return repository.resolve()
