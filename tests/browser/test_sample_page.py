@@ -481,7 +481,7 @@ def test_a_failed_sample_says_why(browser_page: Page, letters: Path) -> None:
     assert "failed" in verdict.inner_text()
     assert "Why it failed" in verdict.inner_text()
     verdict.get_by_text("without an answer").click()
-    assert "the mock was told to fail one ask in 25" in (verdict.locator(".failure").last.inner_text())
+    assert "fail_every=25 makes the mock fail this request" in (verdict.locator(".failure").last.inner_text())
 
 
 def test_an_answer_that_was_not_found_is_told(browser_page: Page, tmp_path: Path) -> None:

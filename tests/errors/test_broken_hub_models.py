@@ -91,7 +91,9 @@ def test_a_private_model_looks_like_none_and_a_token_opens_it(
 ) -> None:
     hub.add_model("org/secret", WITHOUT_WEIGHTS, is_private=True)
     assert_error(
-        run("hf:org/secret"), "MODEL-011", "for a private model, put a token that may read it into HF_TOKEN"
+        run("hf:org/secret"),
+        "MODEL-011",
+        "for a private model, put a token that has access to it into HF_TOKEN",
     )
     hub.users[TOKEN] = User("reader", ("org/secret",))
     here.setenv("HF_TOKEN", TOKEN)
@@ -114,7 +116,7 @@ def test_a_gated_model_says_how_to_get_access(hub: HubServer, here: pytest.Monke
     )
     here.setenv("HF_TOKEN", TOKEN)
     result = run("hf:org/closed")
-    assert_error(result, "MODEL-013", page, "the account that the token in use belongs to")
+    assert_error(result, "MODEL-013", page, "with the account of the token in use")
     here.setenv("HF_TOKEN", "hf_forgedforgedforged")
     forged = run("hf:org/closed")
     assert_error(forged, "MODEL-013", "Invalid credentials", "correct or unset HF_TOKEN")
@@ -131,7 +133,7 @@ def test_a_hub_that_fails_or_is_gone_is_named(
     hub.faults["/api/models/org/name"] = [rate_limited(300)]
     assert_error(run("hf:org/name"), "MODEL-015", "HTTP status 429", "wait 300 seconds", "HF_TOKEN")
     hub.faults["/api/models/org/name"] = times(3, status(503))
-    assert_error(run("hf:org/name"), "MODEL-014", "does not answer as it should", "HTTP status 503")
+    assert_error(run("hf:org/name"), "MODEL-014", "does not answer correctly", "HTTP status 503")
     hub.faults["/resolve/"] = times(20, rate_limited(300))
     assert_error(run("hf:org/name"), "MODEL-015", "it resumes the download")
     hub.faults["/resolve/"] = times(99, status(500))
@@ -176,7 +178,7 @@ def test_another_server_at_the_endpoint_is_not_taken_for_a_hub(
 
     for text in ("<html>a router</html>", "[1, 2]", '{"no": "id"}'):
         hub.faults["/api/models/org/name"] = [answering(text)]
-        assert_error(run("hf:org/name"), "MODEL-014", "its answer is not that of a hub")
+        assert_error(run("hf:org/name"), "MODEL-014", "the answer is not a hub's")
 
 
 # --- the disk ---
@@ -188,7 +190,7 @@ def test_a_disk_that_is_too_small_is_found_before_the_first_byte(
     hub.add_model("org/name", model_files())
     usage = shutil.disk_usage(os.curdir)
     here.setattr(shutil, "disk_usage", lambda _: usage._replace(free=5000))
-    assert_error(run("hf:org/name"), "MODEL-017", "needs 8.03 kB", "the disk has 5 kB left", "HF_HOME")
+    assert_error(run("hf:org/name"), "MODEL-017", "needs 8.03 kB", "the disk has only 5 kB left", "HF_HOME")
     assert hub.asked("/resolve/") == []
 
 
@@ -205,7 +207,7 @@ def test_a_disk_that_fills_up_ends_the_download(hub: HubServer, here: pytest.Mon
 # --- what is in it ---
 
 NOTHING_TO_LOAD: list[tuple[dict[str, Content], tuple[str, ...]]] = [
-    ({"README.md": "soon"}, ("no weights that transformers loads", "it has 'README.md'")),
+    ({"README.md": "soon"}, ("no weights that transformers can load", "it has 'README.md'")),
     (
         {
             **WITHOUT_WEIGHTS,
@@ -233,7 +235,7 @@ NOTHING_TO_LOAD: list[tuple[dict[str, Content], tuple[str, ...]]] = [
     ),
     (
         {"m-Q8_0.gguf": b"q" * 3000, "m-Q4_0.gguf": b"q" * 2000, "mmproj-m.gguf": b"v"},
-        ("'m-Q4_0.gguf' (2 kB), 'm-Q8_0.gguf' (3 kB)", "fix: name one of them: hf:org/name/m-Q4_0.gguf"),
+        ("'m-Q4_0.gguf' (2 kB), 'm-Q8_0.gguf' (3 kB)", "fix: choose one of them: hf:org/name/m-Q4_0.gguf"),
     ),
     ({"model.safetensors": b"w", "tokenizer.json": "{}"}, ("no config.json",)),
     ({"model.safetensors": b"w", "config.json": "{}"}, ("no tokenizer",)),
@@ -260,7 +262,7 @@ def test_a_gguf_file_that_is_not_there_or_a_part_gets_what_to_write(
     assert_error(
         run("hf:org/name/m-Q5_0.gguf"), "MODEL-018", "no file 'm-Q5_0.gguf'", "write hf:org/name/m-Q4_0.gguf"
     )
-    assert_error(run("hf:org/name/big-00001-of-00002.gguf"), "MODEL-005", "one part of a GGUF file")
+    assert_error(run("hf:org/name/big-00001-of-00002.gguf"), "MODEL-005", "one part of a split GGUF file")
     assert_error(run("hf:org/name/m-Q4_0.gguf"), "MODEL-005", "not a GGUF file")
 
 

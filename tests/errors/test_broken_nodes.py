@@ -63,7 +63,7 @@ def rewritten(path: Path, old: str, new: str) -> None:
         (folder, lambda at: (at / "model-2.safetensors").write_bytes(b"more"), "model-2.safetensors is "),
         (folder, lambda at: (at / "generation_config.json").write_text("{}"), "generation_config.json is "),
         (folder, lambda at: (at / "chat_template.jinja").write_text("other"), "the chat template is "),
-        (folder, lambda at: (at / "chat_template.jinja").unlink(), "the chat template is not there"),
+        (folder, lambda at: (at / "chat_template.jinja").unlink(), "the chat template is missing"),
         (gguf, lambda at: rewritten(at, "weights", "Weights"), "x.gguf is "),
     ],
     ids=["weights", "tokenizer", "config", "shard", "generation", "template", "no template", "gguf"],
@@ -82,7 +82,7 @@ def test_another_model_under_the_same_name(
         backend.close()
     (problem,) = caught.value.problems
     assert problem.code == "WORKER-009"
-    begins = f"a worker on {platform.node()} finds another model than the run under hf:{path}: {said}"
+    begins = f"a worker on {platform.node()} has another model under hf:{path} than the run: {said}"
     assert problem.what.startswith(begins)
     assert ", in the run " in problem.what
     assert "storage that all nodes share" in problem.fix

@@ -26,21 +26,21 @@ PROMPTS = ["What is the capital of France?", "hello", LONG, "日本語", "Questi
 FAMILIES: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "rotary": ("llama", {}, None),
     "learnt positions": ("opt", {"ffn_dim": 64, "word_embed_proj_dim": 32}, None),
-    "ALiBi": ("bloom", {"n_layer": 2, "n_head": 4}, "takes no positions"),
-    "ALiBi by choice": ("falcon", {"alibi": True}, "does not take a mask"),
+    "ALiBi": ("bloom", {"n_layer": 2, "n_head": 4}, "no argument position_ids"),
+    "ALiBi by choice": ("falcon", {"alibi": True}, "does not support a custom mask"),
     "sliding window": (
         "gemma3_text",
         {
             "head_dim": 8, "sliding_window": 24, "query_pre_attn_scalar": 8,
             "layer_types": ["sliding_attention", "full_attention"],
         },
-        "looks back 24 tokens",
+        "looks back only 24 tokens",
     ),
     "sliding window longer than the trial": ("mistral", {"sliding_window": 80, "head_dim": 8}, None),
     "local layers": (
         "gpt_neo",
         {"attention_types": [[["global", "local"], 1]], "window_size": 24, "num_layers": 2, "num_heads": 4},
-        "looks back 24 tokens",
+        "looks back only 24 tokens",
     ),
     "local layers longer than the trial": (
         "gpt_neo",
@@ -58,10 +58,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], str | None]] = {
             "attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2,
             "expert_layer_offset": 1, "num_experts": 2, "mamba_d_state": 8, "use_mamba_kernels": False,
         },
-        "does not take a mask",
+        "does not support a custom mask",
     ),
     "convolution and attention": (
-        "lfm2", {"layer_types": ["conv", "full_attention"], "block_ff_dim": 64}, "does not take a mask"
+        "lfm2", {"layer_types": ["conv", "full_attention"], "block_ff_dim": 64}, "not support a custom mask"
     ),
     "linear attention with a cache of its own": (
         "minimax",
@@ -69,7 +69,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], str | None]] = {
             "num_local_experts": 2, "num_experts_per_tok": 1, "head_dim": 8,
             "layer_types": ["linear_attention", "full_attention"],
         },
-        "does not take a mask",
+        "does not support a custom mask",
     ),
     "scaled logits": ("granite", {"logits_scaling": 3.0, "embedding_multiplier": 2.0}, None),
 }  # fmt: skip
@@ -97,7 +97,7 @@ def test_every_family_scores_and_writes_as_brute_force_does(
         assert backend.notes() == ()
     else:
         (note,) = backend.notes()
-        assert "every sequence was computed by itself" in note
+        assert "every sequence was computed separately" in note
         assert why in note
     # Texts of different lengths, so that some leave the batch while others are still written.
     written = [
@@ -115,9 +115,9 @@ def test_every_family_scores_and_writes_as_brute_force_does(
 @pytest.mark.parametrize(
     ("family", "config", "why"),
     [
-        ("bert", {}, "reads what comes later"),
-        ("mamba", {"state_size": 8}, "keeps no key-value cache"),
-        ("rwkv", {"attention_hidden_size": 32, "context_length": 512}, "keeps no key-value cache"),
+        ("bert", {}, "reads later tokens"),
+        ("mamba", {"state_size": 8}, "has no key-value cache"),
+        ("rwkv", {"attention_hidden_size": 32, "context_length": 512}, "has no key-value cache"),
     ],
     ids=["reads both ways", "state space", "recurrent"],
 )

@@ -27,11 +27,11 @@ from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Out
 from fakes.families import EOS, MakeModel, MakeOracle, Oracle, make_tokenizer
 
 WAYS = ("plain", "joined", "shared")
-"""Each row by itself; packed, a lane's keys joined to the trunk's; packed, the attention sees the trunk."""
+"""Each row by itself; packed, a lane's keys joined to the prefix's; packed, the attention sees the prefix."""
 
 QUESTION = "Question: which of these is a fruit?\nA. apple\nB. stone\nC. chair\nD. river\nAnswer:"
 SHOTS = "".join(f"{QUESTION} {letter}\n\n" for letter in "ABCD")
-"""A beginning long enough to be read once, as a trunk."""
+"""A beginning long enough to be read once, as a prefix."""
 
 
 def requests(asks: Sequence[Ask]) -> list[Request]:
@@ -49,7 +49,7 @@ def open_way(folder: Path, way: str, patch: pytest.MonkeyPatch, **args: str) -> 
         patch.setattr(shared_attention, "enable_shared_attention", lambda model: False)
     backend: Any = open_backend(f"hf:{folder}", {**args, **({"plain": "true"} if way == "plain" else {})})
     list(backend.run(requests([Span("hello world", 5)])))
-    assert (backend._trunks is not None) == (way != "plain")
+    assert (backend._prefixes is not None) == (way != "plain")
     assert backend._loaded.shares == (way == "shared")
     return backend
 
@@ -98,7 +98,7 @@ def test_options_of_every_shape_equal_brute_force(
     same = [outcome for ask, outcome in zip(asks, found, strict=True) if ask == apple]
     assert len(same) == 3
     assert all(one == same[0] for one in same)
-    assert way == "plain" or backend._trunks.n_read > len(SHOTS) / 6
+    assert way == "plain" or backend._prefixes.n_read > len(SHOTS) / 6
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -139,7 +139,7 @@ def test_random_trees_of_requests_equal_brute_force(
     lane_tokens = data.draw(st.sampled_from(["1", "8", "40", "400"]))
     least_saving = data.draw(st.sampled_from([0, 8, 128]))
     with pytest.MonkeyPatch.context() as patch:
-        # Trees this small are worth a trunk only when little is asked of one.
+        # Trees this small are worth a prefix only when little is asked of one.
         patch.setattr(row_scoring, "plan_lanes", partial(plan_lanes, least_saving=least_saving))
         backend = _kept(folder, way, lane_tokens, patch)
         for ask, outcome in zip(asks, outcomes(backend, asks), strict=True):
@@ -167,20 +167,20 @@ def test_batches_order_and_company_change_no_number(make_model: MakeModel) -> No
     ]
     expected = [outcomes(open_backend(f"hf:{folder}", {"plain": "true"}), [ask])[0] for ask in asks]
     order = list(range(len(asks)))
-    warm: Any = open_backend(f"hf:{folder}", {"lane_tokens": "24"})  # Short lanes make long trunks.
+    warm: Any = open_backend(f"hf:{folder}", {"lane_tokens": "24"})  # Short lanes make long prefixes.
     for seed, backend in enumerate(
         [
             open_backend(f"hf:{folder}", {"max_batch": "1"}),
             open_backend(f"hf:{folder}", {"max_batch": "7", "lane_tokens": "64"}),
             open_backend(f"hf:{folder}", {"batch_tokens": "200"}),
             warm,
-            warm,  # Its trunks are there already: what was kept must serve as well as what is read anew.
+            warm,  # Its prefixes are there already: what was kept must serve as well as what is read anew.
         ]
     ):
         make_random(seed, "order").shuffle(order)
         for n, outcome in zip(order, outcomes(backend, [asks[n] for n in order]), strict=True):
             close(outcome, expected[n])
-    assert warm._trunks.n_read > 0
+    assert warm._prefixes.n_read > 0
 
 
 def close(one: Outcome, other: Outcome) -> None:

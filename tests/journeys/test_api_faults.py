@@ -107,7 +107,7 @@ def test_every_sample_is_scored_or_counted_and_what_failed_can_be_asked_again(
         assert (summary(workdir / "run")["n"], summary(workdir / "run")["n_failed"]) == (60, 5)
         assert "55/60" in done.stdout
         assert "failed rows, not part of the score: 5" in plain(done.stdout)
-        assert "calls were repeated after" in plain(done.stdout)
+        assert "calls were retried after" in plain(done.stdout)
         for why in ("HTTP status 429 (2)", "HTTP status 500", "HTTP status 503 (1)", "not_json", "timeout"):
             assert why in plain(done.stdout)
         for name, faults in passing.items():
@@ -178,8 +178,8 @@ def test_a_server_that_restarts_loses_nothing(workdir: Path) -> None:
             process.kill()
         assert process.returncode == 0, err
         assert "60/60" in out
-        assert "calls were repeated after" in plain(out)
-        assert "pushed back" in plain(out)
+        assert "calls were retried after" in plain(out)
+        assert "was overloaded" in plain(out)
         assert server.finished.total() >= len(server.finished) == N_ROWS
     assert summary(workdir / "run")["n_failed"] == 0
     assert [one["outcome"]["type"] for one in journaled(workdir / "run")] == ["completion"] * N_ROWS
@@ -237,4 +237,4 @@ def test_concurrency_is_what_the_flag_says_and_no_part_of_the_run(workdir: Path)
         check=False,
     )
     assert (local.returncode, "MODEL-002" in local.stderr) == (2, True)
-    assert "mock makes no calls to a server" in local.stderr
+    assert "mock does not send requests to a server" in local.stderr

@@ -254,7 +254,7 @@ def test_flags_without_effect_are_told(workdir: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "part"),
     [
-        (("--mode", "perf"), "no server whose speed can be measured"),
+        (("--mode", "perf"), "only servers can be benchmarked"),
         (("--response-anomaly",), "--response-anomaly"),
         (("--mode", "eval"), "add --reuse"),
         (("--mode", "eval", "--reuse", "20200101_000000"), "there is no earlier run"),

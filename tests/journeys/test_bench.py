@@ -369,4 +369,4 @@ def test_ctrl_c_keeps_what_is_complete_and_never_promises_to_go_on(is_warming_up
 def test_only_servers_are_measured() -> None:
     result = assay("bench", "mock")
     assert result.status == 2
-    assert "no server whose speed can be measured" in result.err
+    assert "only servers can be benchmarked" in result.err

@@ -471,8 +471,8 @@ def test_a_gguf_repository_lists_its_files_and_one_of_them_runs(
     commit = hub.add_model("org/tiny-gguf", {packed.name: packed, **others}).head.sha
     several = run("hf:org/tiny-gguf")
     assert (several.status, "MODEL-018" in several.err) == (2, True), several.err
-    assert f"has GGUF files: '{packed.name}' (" in words(several.err)
-    assert f"name one of them: hf:org/tiny-gguf/{packed.name}" in words(several.err)
+    assert f"has only GGUF files: '{packed.name}' (" in words(several.err)
+    assert f"choose one of them: hf:org/tiny-gguf/{packed.name}" in words(several.err)
     done = run(f"hf:org/tiny-gguf/{packed.name}@main", "--limit", "1")
     assert done.status == 0, done.err
     model = manifests(folder)[0]["model"]

@@ -48,7 +48,7 @@ def test_a_run_its_explanation_and_its_journal(workdir: Path) -> None:
         assert "does not report which model it runs" in said
     shown = assay("explain", "run", "row:1")
     assert shown.status == 0, shown.err
-    assert "puts no special token before a text" in shown.out
+    assert "adds no special token before a text" in shown.out
     assert "ended by" in shown.out
     assert "0 tokens" not in shown.out
 

@@ -87,7 +87,7 @@ def test_what_a_list_leaves_open_is_shown_as_a_bound(folder: Path) -> None:
     every = scores("run")
     bounded = [one for one in every.values() if "prob_at_most" in one["options"][0]]
     assert bounded
-    assert "had labels that were not among the likeliest tokens" in result.out + result.err
+    assert "had labels outside the list of likeliest tokens" in result.out + result.err
     for one in bounded:
         assert one["verdict"] == "unanswered" or one["answer"] is not None
     sample_id = next(id_ for (id_, _), one in every.items() if one is bounded[0])
@@ -98,7 +98,7 @@ def test_what_a_list_leaves_open_is_shown_as_a_bound(folder: Path) -> None:
     ("powers", "chat", "said"),
     [
         (LISTING, "off", ("'ppl': /completions gives no log-probabilities of a prompt", "--method prob")),
-        (ECHOING, "on", ("of plain texts it does, by echo: --chat off", "--method prob")),
+        (ECHOING, "on", ("for plain texts it does, with echo: use --chat off", "--method prob")),
         (Powers(max_logprobs=0), "off", ("Unrecognized request argument", "--method gen")),
     ],
 )

@@ -170,7 +170,7 @@ def test_one_failing_row_is_failed_and_the_others_are_scored(workdir: Path) -> N
         )
         result = assay(*command)
         assert result.status == 3
-        assert "1 calls were repeated after HTTP status 500 (1)" in " ".join(result.out.split())
+        assert "1 calls were retried after HTTP status 500 (1)" in " ".join(result.out.split())
         (failed,) = [one for one in scores(workdir / "run").values() if one["verdict"] == "failed"]
         assert "HTTP status 500: it burns" in json.dumps(failed)
         (outcome,) = [one for one in outputs(workdir / "run").values() if one["type"] == "failure"]

@@ -212,7 +212,7 @@ def test_what_kills_or_stalls_its_worker_fails_and_the_rest_is_answered(cluster:
     assert {one["kind"] for one in failed} == {"worker_died"}
     assert all(one["attempts"] <= 3 for one in failed)
     assert sorted("SIGKILL" in one["message"] for one in failed) == [False, True]
-    assert sorted("gave no answer for" in one["message"] for one in failed) == [False, True]
+    assert sorted("did not answer for" in one["message"] for one in failed) == [False, True]
     assert stats("broken")["model_workers_lost"] >= 6
     # Without the faults it is the same model: its answers count, and what failed is asked again.
     with Run("--retry-failed", out="broken") as run:
@@ -273,7 +273,7 @@ def test_a_node_that_has_other_weights_at_the_same_path_is_given_nothing(
                     os.kill(worker, signal.SIGCONT)
             said = run.said()
         assert "WORKER-009" in said
-        assert "finds another model than the run under hf:~/model: model.safetensors is " in said
+        assert "has another model under hf:~/model than the run: model.safetensors is " in said
         assert platform.node() in said
         assert_nobody_is_left(workdir)
         n_before = len(ids("mixed"))

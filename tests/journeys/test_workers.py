@@ -128,7 +128,7 @@ def test_a_worker_that_hangs_is_replaced(questions: Path) -> None:
     output = run(*more, out="hung", status=3, method="gen")
     assert "1 worker_died" in output
     (failed,) = [one for one in journal("hung") if one["outcome"]["type"] == "failure"]
-    assert "gave no answer for" in failed["outcome"]["message"]
+    assert "did not answer for" in failed["outcome"]["message"]
     assert len(ids("hung")) == N_ROWS
 
 
@@ -236,7 +236,7 @@ def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_r
             wake(worker)
     assert process.returncode == 2, said.decode()
     assert "WORKER-009" in said.decode()
-    assert f"a worker on {platform.node()} finds another model than the run under hf:model" in said.decode()
+    assert f"a worker on {platform.node()} has another model under hf:model" in said.decode()
     assert "model.safetensors is " in said.decode()
     n_before = len(ids("mixed"))
     assert 0 < n_before < N_ROWS

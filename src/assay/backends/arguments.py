@@ -1,4 +1,4 @@
-"""Model arguments: strings from the command line become the typed struct that a backend declares."""
+"""Model arguments: `key=value` strings from the command line, converted to a backend's typed struct."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ def read_arguments(backend: str, declared: type[T], given: Mapping[str, str]) ->
     fields = {field.name: field for field in msgspec.structs.fields(declared)}
     for key in given:
         if key not in fields:
-            known = listing(sorted(fields)) or "none"
+            known = listing(sorted(fields)) or "no arguments"
             raise argument_error(
                 f"{backend} has no argument {key!r}{suggest_name(key, fields)}", f"use one of: {known}"
             )
     for key, value in given.items():
-        # Field by field first, so that the message can name the key rather than a path into a struct.
+        # One field at a time, so that the message names the argument and not a path inside a struct.
         try:
             msgspec.convert(value, fields[key].type, strict=False)
         except msgspec.ValidationError as trouble:
-            raise argument_error(
-                f"{backend} argument {key}={value!r}: {_format_validation_error(trouble)}{format_allowed_values(fields[key].type)}",
-                f"give {key} a value of that kind",
-            ) from None
+            why = f"{_format_validation_error(trouble)}{format_allowed_values(fields[key].type)}"
+            what = f"{backend} argument {key}={value!r}: {why}"
+            raise argument_error(what, f"give {key} a value of that type") from None
     return msgspec.convert(dict(given), declared, strict=False)
 
 
 def _format_validation_error(trouble: msgspec.ValidationError) -> str:
-    """Return msgspec's message as half a sentence."""
+    """Return msgspec's message with a lowercase first letter, to follow a colon."""
     text = str(trouble)
     return text[:1].lower() + text[1:]

@@ -1,4 +1,4 @@
-"""Where this machine keeps what is worth keeping between runs: converted weights, hashes of files."""
+"""The folder that keeps converted weights and file hashes between runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A model without a model: answers follow from a hash of the ask.
+"""A deterministic backend without a model: each answer is derived from a hash of the request.
 
-It measures the engine and stands in for a model in tests, so it must be quick, stream one request at a
-time, and answer the same ask alike in any order and on any machine.
+Tests use it instead of a model, and benchmarks use it to measure the engine. It must be fast, stream one
+request at a time, and give the same answer to the same request in any order and on any machine.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ _OPTION = re.compile(r"^([A-Z])[.):]", re.MULTILINE)
 
 
 class MockArgs(msgspec.Struct, frozen=True):
-    """What can be set on the mock."""
+    """Arguments of the mock."""
 
     delay_ms: float = 0.0
     """How long each request takes."""
     fail_every: int = 0
-    """Fail about one in so many asks; which ones depends on the ask alone. 0: none."""
+    """Fail about one in this many requests; the request alone decides which. 0: no failures."""
     chat: bool = False
     """Whether it claims to have a chat template."""
     answer: str | None = None
-    """What it always replies; without it the reply follows from the ask."""
+    """The reply to every request. None: the reply depends on the request."""
     kinds: str = "span,labels,generate"
-    """The asks it can answer, with commas between."""
+    """The kinds of request it can answer, separated by commas."""
     context_length: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """How many of its tokens it reads at most; without it, any number."""
+    """Context length in its own tokens. None: unlimited."""
     media: str = "image,audio,video"
-    """What it claims to take beside text, with commas between."""
+    """The media it claims to accept, separated by commas."""
     describe: bool = False
-    """Whether it replies with what it was shown: every medium in its order, with its type and its bytes."""
+    """Whether to reply with a description of the media it received: type and number of bytes, in order."""
     die_on: str | None = None
-    """A text; an ask that shows it ends the process at once, as a fault of an engine does."""
+    """A request that contains this text kills the process at once, like a crash in an engine."""
     hang_on: str | None = None
-    """A text; an ask that shows it is never answered."""
+    """A request that contains this text is never answered."""
 
 
 class MockBackend:
-    """A deterministic stand-in for a model; needs nothing."""
+    """A deterministic replacement for a model; needs no files and no packages."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         self._args = read_arguments("mock", MockArgs, args)
@@ -85,11 +85,11 @@ class MockBackend:
 
     @property
     def card(self) -> ModelCard:
-        """Return what it claims to do."""
+        """Return its declared abilities."""
         return self._card
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return the card: it is known without asking."""
+        """Return the card: nothing needs to be probed."""
         return self.card
 
     def identity(self) -> ModelIdentity:
@@ -103,7 +103,7 @@ class MockBackend:
         return ModelIdentity("mock", self._name, args={key: value for key, value in changed.items() if value})
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Pull one, answer one."""
+        """Answer one request at a time."""
         delay_s = self._args.delay_ms / 1000
         fail_every = self._args.fail_every
         for request in requests:
@@ -115,13 +115,13 @@ class MockBackend:
             seed = int(key[:16], 16)
             outcome: Outcome
             if fail_every and int(key, 16) % fail_every == 0:
-                outcome = Failure("injected", f"the mock was told to fail one ask in {fail_every}")
+                outcome = Failure("injected", f"fail_every={fail_every} makes the mock fail this request")
             else:
                 outcome = self._answer(request.ask, seed)
             yield Response(request.id, key, outcome, delay_s)
 
     def _break_down(self, ask: Ask) -> None:
-        """Break down as told, if this ask is the one to do so on."""
+        """Kill the process or hang if `die_on` or `hang_on` selects this request."""
         die_on, hang_on = self._args.die_on, self._args.hang_on
         if die_on is None and hang_on is None:
             return
@@ -133,7 +133,7 @@ class MockBackend:
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Return False: it answers one by one."""
+        """Return False: it answers one request at a time."""
         return False
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
@@ -151,20 +151,20 @@ class MockBackend:
         ]
 
     def n_tokens(self, ask: Ask) -> int:
-        """Return how many pieces an ask needs room for."""
+        """Return the number of pieces a request needs, including those it may generate."""
         more = ask.sampling.max_tokens if isinstance(ask, Generate) else 0
         return _n_pieces(ask, self._args.context_length) + more
 
     def stats(self) -> Mapping[str, float]:
-        """Return how many requests it saw."""
+        """Return the number of requests received."""
         return {"requests": float(self._requests)}
 
     def notes(self) -> Sequence[str]:
-        """Return nothing: there is no other way."""
+        """Return no notes."""
         return ()
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no resources to release."""
 
     def _answer(self, ask: Ask, seed: int) -> Outcome:
         room: int | None = None
@@ -207,19 +207,19 @@ def _media(text: str) -> frozenset[Medium]:
 
 
 def _parse_names(text: str, argument: str, noun: str, known: Sequence[str]) -> list[str]:
-    """Read several of the names that an argument may have."""
+    """Parse a comma-separated list of names; raise MODEL-002 for an unknown one."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
             raise argument_error(
-                f"mock argument {argument}: there is no {noun} {name!r}{suggest_name(name, known)}",
+                f"mock argument {argument}: unknown {noun} {name!r}{suggest_name(name, known)}",
                 f"use some of: {listing(known)}",
             )
     return names
 
 
 def _describe_media(prompt: Prompt) -> list[str]:
-    """Return what a prompt shows beside text, each read as it would be sent; raise MediaTrouble."""
+    """Return a description of each medium in a prompt, read as it would be sent; raise MediaTrouble."""
     if isinstance(prompt, str):
         return []
     parts = [part for message in prompt for part in message.media]
@@ -227,31 +227,31 @@ def _describe_media(prompt: Prompt) -> list[str]:
 
 
 def _text(prompt: Prompt) -> str:
-    """Return a prompt as one text, without what it shows beside text."""
+    """Return a prompt as one text, without its media."""
     if isinstance(prompt, str):
         return prompt
     return "\n".join(message.text for message in prompt)
 
 
 def _n_pieces(ask: Ask, context: int | None) -> int:
-    """Return the number of pieces read at once: the prompt's, with its longest spelling if labels follow."""
+    """Return the number of pieces read at once: the prompt's, plus the longest spelling for labels."""
     text = _text(ask.prompt)
     if isinstance(ask, Span) and ask.windows is not None:
         windows = _windows(ask, text, list(_PIECE.finditer(text)), context)
         # A window's last piece is predicted, not read.
-        return 0 if isinstance(windows, Failure) else max(one.end - one.begin - 1 for one in windows)
+        return 0 if isinstance(windows, Failure) else max(window.end - window.begin - 1 for window in windows)
     endings = [spelling for label in ask.labels for spelling in label] if isinstance(ask, Labels) else []
     return max(len(_PIECE.findall(text + ending)) for ending in endings or [""])
 
 
 def _start(ask: Span, text: str) -> int:
-    """Return where in the whole text the scored part begins."""
+    """Return the position in the whole text at which the scored part begins."""
     return len(text) - len(final_text(ask.prompt)) + ask.start
 
 
 def _reply(text: str, seed: int) -> str:
     """Return a letter among the options of the last question, or a number when there are none."""
-    # Searched from the end: what stands before the last option A is shots, and may be long.
+    # Search from the end: everything before the last option A is few-shot examples, and may be long.
     last = max(text.rfind("\nA."), text.rfind("\nA)"), text.rfind("\nA:"))
     options = _OPTION.findall(text, last + 1)
     return options[seed % len(options)] if options else str(seed % 100)
@@ -269,7 +269,7 @@ def _cut(text: str, max_tokens: int, stops: Sequence[str]) -> Output:
 
 
 def _windows(ask: Span, text: str, pieces: Sequence[Piece], context: int | None) -> list[Window] | Failure:
-    """Return which pieces are scored, and after what: the whole text is one window unless more are asked."""
+    """Return the windows of pieces to score: one window for the whole text unless it sets windows."""
     if ask.windows is None:
         start = _start(ask, text)
         first = next((at for at, piece in enumerate(pieces) if piece.end() > start), len(pieces))
@@ -277,7 +277,7 @@ def _windows(ask: Span, text: str, pieces: Sequence[Piece], context: int | None)
         if first >= len(pieces):
             return Failure("empty", f"there is nothing to score from character {ask.start} on")
         return [Window(0, len(pieces), first)]
-    # Where a token would lead the text, the first window begins one place before it.
+    # A leading token would shift the first window to one position before the text.
     leads = ask.windows.scheme == "classic"
     try:
         windows = cut_windows(ask.windows, len(pieces) + leads, 1, context)
@@ -287,7 +287,7 @@ def _windows(ask: Span, text: str, pieces: Sequence[Piece], context: int | None)
 
 
 def _likelihood(ask: Span, context: int | None) -> Likelihood | Failure:
-    """Return log-probabilities that depend on each piece and on what its window shows before the first."""
+    """Return log-probabilities that depend on each piece and on its window's text before the scored part."""
     text = _text(ask.prompt)
     pieces = list(_PIECE.finditer(text))
     windows = _windows(ask, text, pieces, context)
@@ -325,13 +325,13 @@ def _likelihood(ask: Span, context: int | None) -> Likelihood | Failure:
 def _starts(
     windows: Sequence[Window], scored: Sequence[Piece], pieces: Sequence[Piece], start: int
 ) -> tuple[int, ...]:
-    """Return where scored pieces begin, unless windows leave out some between them or at the end."""
+    """Return the start of each scored piece; empty if windows skip pieces between them or at the end."""
     n_following = len(pieces) - windows[0].first_scored
     return find_token_starts([piece.span() for piece in scored], start) if len(scored) == n_following else ()
 
 
 def _label_probs(ask: Labels, seed: int) -> LabelProbs:
-    """Return shares of a mass below one."""
+    """Return pseudo-random label probabilities whose sum is below one."""
     weights = [1 + _number(f"{seed}:{'|'.join(spellings)}") % 1000 for spellings in ask.labels]
     mass = 0.5 + seed % 1000 / 2001
     probs = tuple(mass * weight / sum(weights) for weight in weights)
@@ -339,5 +339,5 @@ def _label_probs(ask: Labels, seed: int) -> LabelProbs:
 
 
 def _number(text: str) -> int:
-    """Return a number that depends on a text alone."""
+    """Return a number that depends only on a text."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest())

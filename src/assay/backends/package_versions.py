@@ -1,4 +1,4 @@
-"""The versions of what decides numbers, on the machine that is asked."""
+"""Versions of the packages that can change results."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from importlib import metadata
 
 
 def read_package_versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of Python and of packages, as far as they are installed."""
-    found = {"python": platform.python_version()}
+    """Return the versions of Python and of those packages that are installed."""
+    versions = {"python": platform.python_version()}
     for package in packages:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -1,9 +1,10 @@
-"""The problems a model can have, each with its code and its mending.
+"""Errors about models: one function per code, each with its fix.
 
-MODEL-001 unknown backend · 002 wrong model argument · 003 files missing · 004 extra not installed ·
-005 does not load · 006 does not fit into memory · 007 server not reached · 008 address not served ·
-009 key missing or refused · 011 chat template unusable. (010, every request refused alike, is the engine's.)
-`docs/reference/errors.md` explains them to people.
+MODEL-001 unknown backend or address · 002 invalid model argument · 003 files missing ·
+004 package not installed · 005 model does not load · 006 not enough memory · 007 server not reachable ·
+008 endpoint not served · 009 API key missing or rejected · 020 chat template unusable.
+Other packages raise the remaining MODEL codes.
+`docs/reference/errors.md` explains all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ VLLM_EXTRA = "pip install 'assay-eval[vllm]'"
 
 
 def unknown_model_error(what: str, fix: str) -> BackendError:
-    """Return MODEL-001: the name before the colon is no backend."""
+    """Return MODEL-001: the model names no known backend, or its address is invalid."""
     return BackendError(Problem("MODEL-001", what, fix))
 
 
@@ -28,7 +29,7 @@ def argument_error(what: str, fix: str) -> BackendError:
 
 
 def missing_files_error(what: str, fix: str) -> BackendError:
-    """Return MODEL-003: the folder, file or repository is not there, or lacks something."""
+    """Return MODEL-003: the folder, file or repository does not exist or is incomplete."""
     return BackendError(Problem("MODEL-003", what, fix))
 
 
@@ -38,43 +39,43 @@ def not_installed_error(what: str, fix: str) -> BackendError:
 
 
 def load_error(what: str, fix: str) -> BackendError:
-    """Return MODEL-005: the files are there but no working model comes out of them."""
+    """Return MODEL-005: the files exist but do not load as a working model."""
     return BackendError(Problem("MODEL-005", what, fix))
 
 
 def out_of_memory_error(what: str, fix: str) -> BackendError:
-    """Return MODEL-006: the machine's memory is too small for the model."""
+    """Return MODEL-006: the machine does not have enough memory for the model."""
     return BackendError(Problem("MODEL-006", what, fix))
 
 
 def unreachable_error(what: str) -> BackendError:
-    """Return MODEL-007: no server answers at the address, or no longer."""
-    fix = "start the server, or correct the address; what was answered is kept, the same command goes on"
+    """Return MODEL-007: no server answers at the address, or it stopped answering."""
+    fix = "start the server or correct the address, then repeat the command: finished requests are kept"
     return BackendError(Problem("MODEL-007", what, fix))
 
 
 def endpoint_error(what: str, fix: str) -> BackendError:
-    """Return MODEL-008: something answers at the address, but does not take what is sent."""
+    """Return MODEL-008: a server answers at the address, but does not accept the request."""
     return BackendError(Problem("MODEL-008", what, fix))
 
 
 def rejected_key_error(what: str) -> BackendError:
-    """Return MODEL-009: the server wants a key, or another one than it was shown."""
-    fix = "put the key into OPENAI_API_KEY, or into a variable that --model-arg key_env=NAME names"
+    """Return MODEL-009: the server requires an API key, or rejects the one it got."""
+    fix = "put the key into OPENAI_API_KEY, or into another variable and add --model-arg key_env=NAME"
     return BackendError(Problem("MODEL-009", what, fix))
 
 
 def template_error(what: str) -> BackendError:
-    """Return MODEL-020: the model's chat template shows no conversation."""
+    """Return MODEL-020: the model's chat template cannot render a conversation."""
     fix = (
-        "correct the template, name another one with --model-arg chat_template=FILE, or send prompts as "
+        "correct the template, use another one with --model-arg chat_template=FILE, or send prompts as "
         "plain text with --chat off"
     )
     return BackendError(Problem("MODEL-020", what, fix))
 
 
 def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:
-    """Raise MODEL-004 unless every package can be imported. Imports none of them."""
+    """Raise MODEL-004 unless all packages are installed. Does not import them."""
     absent = [name for name in names if importlib.util.find_spec(name) is None]
     if absent:
         raise not_installed_error(f"{needed_by} needs {', '.join(absent)}, which is not installed", fix)

@@ -1,11 +1,11 @@
-"""Names of backends, and how a model named on the command line becomes one.
+"""Names of backends, and the functions that open a model named on the command line.
 
     MODEL = backend[:where[@url]]      smollm2 · mock · hf:/folder · hf:org/name@revision · hf:/path/x.gguf
                                        vllm:/folder · vllm:org/name@revision
                                        openai:model@http://host:port/v1 · ultraeval:http://host:port/infer
                                        tgi:@http://host:port · triton:model@http://host:port
 
-The table holds strings, so that naming a backend imports nothing of it.
+The table contains strings, so that naming a backend does not import it.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ TIMED_CLIENTS: dict[str, str] = {
 
 
 SERVERS = ("openai", "tgi", "triton", "ultraeval")
-"""Backends that make calls; they have an argument `concurrency`."""
+"""Backends that send requests to a server; they accept the argument `concurrency`."""
 
 
 def open_backend(model: str, args: Mapping[str, str], *, concurrency: int | None = None) -> Backend:
-    """Return the backend that a person named. Checks that files and packages are there; loads nothing.
+    """Return the backend for a model name. Checks that files and packages exist, but loads nothing.
 
-    `concurrency`: calls under way at a server, as `--concurrency` says.
+    `concurrency`: the maximum number of concurrent requests to a server, from `--concurrency`.
     """
     name, _, where = model.partition(":")
     if name not in BACKENDS:
@@ -57,35 +57,35 @@ def open_backend(model: str, args: Mapping[str, str], *, concurrency: int | None
 
 
 def open_pinned(model: str, args: Mapping[str, str], commit: str | None) -> Backend:
-    """Return the backend that a person named, with the commit of its hub repository that a run resolved."""
+    """Return the backend for a model name, pinned to the hub commit that the run resolved."""
     backend = open_backend(model, args)
     if commit is not None:
         from assay.backends.local.local_model import LocalModel
 
-        assert isinstance(backend, LocalModel)  # No other is from the hub.
+        assert isinstance(backend, LocalModel)  # Only local models come from the hub.
         backend.pin(commit)
     return backend
 
 
 def _add_concurrency(name: str, args: Mapping[str, str], number: int) -> dict[str, str]:
-    """Return the arguments with the number of calls; raise MODEL-002 where that is none."""
+    """Return the arguments with the concurrency added; raise MODEL-002 if the backend does not accept it."""
     if name not in SERVERS:
-        what = f"--concurrency {number}: {name} makes no calls to a server"
-        raise argument_error(what, "leave --concurrency away; `assay run` batches what fits by itself")
+        what = f"--concurrency {number}: {name} does not send requests to a server"
+        raise argument_error(what, "omit --concurrency; `assay run` chooses the batch size")
     if args.get("concurrency", str(number)) != str(number):
         what = f"--concurrency {number} and the model argument concurrency={args['concurrency']} differ"
-        raise argument_error(what, "give one of them")
+        raise argument_error(what, "use only one of them")
     return {**args, "concurrency": str(number)}
 
 
 def open_timed_client(model: str, args: Mapping[str, str]) -> TimedClient:
-    """Return the client that measures the server of a model; only servers can be measured."""
+    """Return the client that measures a model's server; only servers can be measured."""
     name, _, where = model.partition(":")
     if name not in TIMED_CLIENTS:
         if name not in BACKENDS:
             raise unknown_model_error(*_advice(model, name))
         raise unknown_model_error(
-            f"{mask_user_info(model)!r} is no server whose speed can be measured",
+            f"{mask_user_info(model)!r} is not a server: only servers can be benchmarked",
             "write openai:MODEL@http://127.0.0.1:8000/v1",
         )
     module, _, cls = TIMED_CLIENTS[name].partition(":")
@@ -96,15 +96,15 @@ def open_timed_client(model: str, args: Mapping[str, str]) -> TimedClient:
 def _is_path(model: str) -> bool:
     try:
         return bool(model) and Path(model).expanduser().exists()
-    except (OSError, ValueError, RuntimeError):  # Too long, a NUL, or the home of nobody.
+    except (OSError, ValueError, RuntimeError):  # Too long, contains NUL, or `~name` of an unknown user.
         return False
 
 
 def _advice(model: str, name: str) -> tuple[str, str]:
-    """Return what is wrong with a model that names no backend, and what to write instead."""
+    """Return what is wrong with a model name without a backend, and what to write instead."""
     known, model, name = listing(sorted(BACKENDS)), mask_user_info(model), mask_user_info(name)
     if _is_path(model):
-        return f"{model!r} is a path, not a model: the backend is missing", f"write hf:{model}"
+        return f"{model!r} is a path: the backend in front of it is missing", f"write hf:{model}"
     if "/" in model and ":" not in model:
-        return f"{model!r} names no backend", f"write hf:{model} for a folder or a hub repository"
-    return f"there is no backend {name!r}{suggest_name(name, BACKENDS)}", f"use one of: {known}"
+        return f"{model!r} does not name a backend", f"write hf:{model} for a folder or a hub repository"
+    return f"unknown backend {name!r}{suggest_name(name, BACKENDS)}", f"use one of: {known}"

@@ -1,4 +1,4 @@
-"""Seeds of the texts that are drawn for one prompt: one seed gives one text, so each has its own."""
+"""Seeds for sampled texts: each text drawn for a prompt gets its own seed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from assay.core.request import Sampling
 
 
 def count_drawn_texts(sampling: Sampling) -> int:
-    """Return how many texts are to be written: greedy ones are equal, and written once."""
+    """Return how many texts to generate: greedy texts are identical, so one is enough."""
     return sampling.n if sampling.temperature > 0 else 1
 
 
 def draw_repeat_seed(sampling: Sampling, index: int, number: int) -> int | None:
-    """Return the seed of a request's text, by which repeat the request is and which of its texts it is."""
+    """Return the seed of text `number` in repeat `index` of a request; None if nothing is sampled."""
     if sampling.temperature <= 0 or sampling.seed is None:
         return None
     if not (index or number):

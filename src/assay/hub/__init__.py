@@ -1,6 +1,11 @@
-"""The Hugging Face hub: repositories by name, downloads into its cache, and what goes wrong with them.
+"""The Hugging Face hub: repositories by name, downloads into its cache, and their errors.
 
-The one package that talks to the hub. It knows repositories and files, not what a model or a dataset is made
-of: `backends` and `sources` decide which files they need and word the errors. huggingface_hub is imported
-inside the functions that need it.
+The only package that talks to the hub. It knows repositories and files, not models or datasets: `backends`
+and `sources` choose the files they need and write the error messages. huggingface_hub is imported inside the
+functions that need it.
+
+- `client`: huggingface_hub's own client and its settings
+- `repository`: repositories at a revision, and the cache
+- `downloads`, `download_listeners`: resumable downloads, and who is informed of them
+- `errors`: one exception with a kind
 """

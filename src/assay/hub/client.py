@@ -1,4 +1,4 @@
-"""The hub's own client, quiet: its settings decide where the hub is, who asks, and where files are kept."""
+"""The hub's own client without its console output; its settings define address, token and cache folder."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from typing import Any
 from assay.core.secrets import mask_user_info
 
 _BARS_VARIABLE = "HF_HUB_DISABLE_PROGRESS_BARS"
-"""Set by a person, it cannot be overridden."""
+"""If the user has set it, the client does not allow to override it."""
 
 
 def hub_client() -> Any:
-    """Return the package huggingface_hub; ModuleNotFoundError when it is not installed."""
+    """Return the package huggingface_hub; raise ModuleNotFoundError if it is not installed."""
     client = import_module("huggingface_hub")
-    # Its parts are attributes once they are imported.
+    # Submodules become attributes once they are imported.
     for part in ("constants", "errors", "utils"):
         import_module(f"huggingface_hub.{part}")
     return client
 
 
 def is_offline() -> bool:
-    """Whether HF_HUB_OFFLINE, or a run that is kept offline, forbids any request to the hub."""
+    """Return whether HF_HUB_OFFLINE, or an offline run, forbids requests to the hub."""
     return bool(hub_client().constants.HF_HUB_OFFLINE)
 
 
 def endpoint() -> str:
-    """Return the hub's address, as HF_ENDPOINT sets it, without a password."""
+    """Return the hub's address, as set by HF_ENDPOINT, without a password."""
     return mask_user_info(str(hub_client().constants.ENDPOINT))
 
 
 def cache_folder() -> Path:
-    """Return the folder of the hub's cache, as HF_HUB_CACHE and HF_HOME set it."""
+    """Return the folder of the hub's cache, as set by HF_HUB_CACHE and HF_HOME."""
     return Path(hub_client().constants.HF_HUB_CACHE).expanduser()
 
 
 def has_token() -> bool:
-    """Whether a token is sent: HF_TOKEN, or one that `hf auth login` stored."""
+    """Return whether a token is sent: HF_TOKEN, or one stored by `hf auth login`."""
     return bool(hub_client().get_token())
 
 
 @contextmanager
 def quiet_client(*, shows_bars: bool = False) -> Iterator[Any]:
-    """Yield the client without its warnings, which are raised as well, and without its progress bars."""
+    """Yield the client without its warnings, which it raises as well, and without its progress bars."""
     client = hub_client()
     tools = client.utils
     level, hid_bars = tools.logging.get_verbosity(), tools.are_progress_bars_disabled()
@@ -65,6 +65,6 @@ def _switch_bars(tools: Any, *, on: bool) -> None:
 
 
 def format_folder(folder: Path) -> str:
-    """Return a folder as people write it, with ~ for their home."""
+    """Return a folder for display, with ~ for the home folder."""
     home = Path.home()
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

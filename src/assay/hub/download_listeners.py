@@ -1,4 +1,4 @@
-"""Listeners that downloads report to. Imports nothing, so that every command can listen."""
+"""Listeners that downloads report to. Imports nothing heavy, so that every command can listen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def reporting_downloads(listener: Listener) -> Iterator[None]:
-    """Report every download inside the block to a listener, and to none outside of the block."""
+    """Report every download inside the block to a listener."""
     _listeners.append(listener)
     try:
         yield
@@ -24,6 +24,6 @@ def reporting_downloads(listener: Listener) -> Iterator[None]:
 
 
 def report_download(download: Download) -> None:
-    """Tell the innermost listener how far a download is."""
+    """Report a download's progress to the innermost listener."""
     if _listeners:
         _listeners[-1](download)

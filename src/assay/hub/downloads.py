@@ -1,7 +1,7 @@
-"""Downloads from the hub into its cache: sizes first, several files at a time, resumed after an interruption.
+"""Downloads from the hub into its cache: checks sizes first, loads several files at a time, can resume.
 
-Files land where the hub's own client looks for them: `blobs/CONTENT`, and a link to it under
-`snapshots/COMMIT`. That client drops what it has of a file when it is interrupted; here the part stays as
+Files are stored where the hub's own client expects them: `blobs/CONTENT`, with a link under
+`snapshots/COMMIT`. That client discards a partial file when it is interrupted. Here the part is kept as
 `blobs/CONTENT.incomplete`, and the next download continues it. Every file is compared with the hash that the
 hub lists.
 """
@@ -30,14 +30,14 @@ _FILES_AT_ONCE = 4
 _CHUNK = 1 << 18
 _REPORT_EVERY_S = 0.25
 _RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
-"""Waits before the next attempts of a file that got no further."""
+"""Waits before the next attempts for a file without progress."""
 _LONGEST_WAIT_S = 20
-"""A server that wants a longer wait than this is reported instead."""
+"""A longer wait requested by the server is reported as an error."""
 _STOP_WITHIN_S = 3.0
 
 
 class Download(msgspec.Struct, frozen=True):
-    """How far the download of some files of a repository is."""
+    """Progress of a download of files from a repository."""
 
     repository: str
     commit: str
@@ -45,17 +45,17 @@ class Download(msgspec.Struct, frozen=True):
     """The repository's folder in the cache."""
     n_files: int
     n_bytes: int
-    """Of all files that are downloaded, including what an interrupted download left."""
+    """Of all files to download, including parts that an interrupted download left."""
     n_done: int
-    """Bytes that are there."""
+    """Bytes already on disk."""
     seconds: float
     bytes_per_s: float | None
-    """Since the download began; None at its beginning."""
+    """Since the download began; None at the beginning."""
     state: Literal["begun", "running", "finished", "stopped"]
     what: str = ""
-    """Which part of the repository it is, in words; empty: the main part."""
+    """The part of the repository, in words; empty: the main part."""
     later: int = 0
-    """Bytes of the files that are downloaded later, when they are needed."""
+    """Bytes of files that are downloaded later, when they are needed."""
 
 
 def find_missing_files(
@@ -67,7 +67,7 @@ def find_missing_files(
 
 
 def check_disk_space(repository: Repository, files: Sequence[RepositoryFile]) -> None:
-    """Raise where the disk has no room for files that are to be downloaded."""
+    """Raise if the disk does not have enough space for the files."""
     place = repository.folder
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -76,7 +76,7 @@ def check_disk_space(repository: Repository, files: Sequence[RepositoryFile]) ->
     if needed > free:
         what = (
             f"{repository.name} needs {format_size(needed)} in {format_folder(repository.folder.parent)}, "
-            f"and the disk has {format_size(free)} left"
+            f"but the disk has only {format_size(free)} left"
         )
         raise HubTrouble(TroubleKind.DISK_FULL, what)
 
@@ -89,9 +89,9 @@ def download_files(
     what: str = "",
     later: int = 0,
 ) -> Path:
-    """Download what the cache does not have; return the folder of the commit. Nothing is reported if all is.
+    """Download the files that are not in the cache; return the folder of the commit.
 
-    Ctrl-C keeps what has arrived. `what`, `later`: as in `Download`.
+    Reports nothing if all files are cached. Ctrl-C keeps what has arrived. `what`, `later`: see `Download`.
     """
     folder = repository.snapshot_folder(commit)
     for file in find_missing_files(repository, commit, files):
@@ -119,7 +119,7 @@ class _Transfer:
         self._commit = commit
         self._files = files
         self._what, self._later = what, later
-        # Large files first: they decide when all is done.
+        # Largest file last in the list, so it is taken first: it decides when the download ends.
         self._waiting = sorted(files, key=lambda file: file.size)
         self._lock = Lock()
         self._n_done = 0
@@ -129,13 +129,13 @@ class _Transfer:
         self._errors: list[BaseException] = []
 
     def run(self) -> None:
-        """Download all files; raise the first trouble after the threads have stopped."""
+        """Download all files; raise the first error after the threads have stopped."""
         self._n_done = self._n_kept = sum(
             _count_downloaded_bytes(self._repository, file) for file in self._files
         )
         self._report("begun")
         n = min(_FILES_AT_ONCE, len(self._files))
-        # Daemons: a connection that does not answer must not keep an interrupted command alive.
+        # Daemon threads: a connection that does not answer must not keep an interrupted command alive.
         threads = [Thread(target=self._work, name=f"assay download {i}", daemon=True) for i in range(n)]
         state: Literal["finished", "stopped"] = "stopped"
         with quiet_client():
@@ -158,11 +158,11 @@ class _Transfer:
             raise self._find_error(self._errors[0])
 
     def _find_error(self, error: BaseException) -> BaseException:
-        found = error if isinstance(error, HubTrouble) else find_trouble(error)
-        if found is None:
+        trouble = error if isinstance(error, HubTrouble) else find_trouble(error)
+        if trouble is None:
             return error
-        found.__cause__ = None if found is error else error
-        return found
+        trouble.__cause__ = None if trouble is error else error
+        return trouble
 
     def _report(self, state: Literal["begun", "running", "finished", "stopped"]) -> None:
         seconds = time.monotonic() - self._began
@@ -202,7 +202,7 @@ class _Transfer:
         place = self._repository.snapshot_folder(self._commit) / file.path
         blob = _blob(self._repository, file)
         if blob is None or file.size > client.constants.MAX_HTTP_DOWNLOAD_SIZE:
-            # No content id to resume by, or larger than the hub sends by plain HTTP: the client's own way.
+            # No content id for resuming, or too large for plain HTTP: use the client's own download.
             client.hf_hub_download(
                 self._repository.name, file.path, repo_type=self._repository.kind, revision=self._commit
             )
@@ -219,7 +219,7 @@ class _Transfer:
             _link(blob, place)
 
     def _stream(self, client: Any, file: RepositoryFile, part: Path) -> None:
-        """Append to a part until it has the whole file."""
+        """Append to a partial file until it is complete."""
         waits = iter(_RETRY_WAITS_S)
         while (have := part.stat().st_size if part.exists() else 0) < file.size:
             try:
@@ -261,7 +261,7 @@ class _Transfer:
 
 
 def _retry_wait_s(error: BaseException, waits: Iterator[float]) -> float | None:
-    """Return how long to wait before the next attempt; None: another attempt is of no use."""
+    """Return how long to wait before the next attempt; None if another attempt is useless."""
     trouble = find_trouble(error)
     if trouble is None or not trouble.may_pass:
         return None
@@ -290,7 +290,7 @@ def _count_downloaded_bytes(repository: Repository, file: RepositoryFile) -> int
 
 
 def _check_content(file: RepositoryFile, part: Path) -> None:
-    """Compare a file with the hash that the hub lists; what differs is removed."""
+    """Compare a file with the hash that the hub lists; remove it if it differs."""
     size = part.stat().st_size
     digest = hashlib.sha256() if file.is_large else hashlib.sha1(b"blob %d\0" % size)
     with part.open("rb") as content:
@@ -300,12 +300,12 @@ def _check_content(file: RepositoryFile, part: Path) -> None:
         return
     with suppress(OSError):
         part.unlink()
-    what = f"{file.path} arrived damaged: {size:,} of {file.size:,} bytes, or other bytes than the hub lists"
+    what = f"{file.path} is damaged: {size:,} of {file.size:,} bytes arrived, or their hash differs"
     raise HubTrouble(TroubleKind.DAMAGED, what)
 
 
 def _link(blob: Path, place: Path) -> None:
-    """Let a path of the snapshot lead to the content; where links are not possible, move it there."""
+    """Link a path of the snapshot to its content; if links are not possible, move the content there."""
     if place.exists():
         return
     place.parent.mkdir(parents=True, exist_ok=True)

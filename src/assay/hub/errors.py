@@ -1,4 +1,4 @@
-"""What can go wrong with the hub, as one exception with a kind, whatever the client raises for it."""
+"""Errors of the hub: one exception with a kind, whatever the client raises."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from assay.hub.client import hub_client
 
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 _DISK_FULL_WORDS = ("not enough disk space", "not enough free disk space")
-"""How the hub's libraries say it without a number."""
+"""Messages of the hub's libraries for a full disk, which have no error number."""
 _BROKEN = {"NetworkError", "TimeoutException", "RemoteProtocolError"}
 _CONNECT_ERRORS = {"ConnectError", "ConnectTimeout", "ProxyError"}
-"""Names of exceptions of the HTTP library, which is another one in other versions of the client."""
+"""Exception names of the HTTP library, which differs between versions of the client."""
 
 
 class TroubleKind(StrEnum):
-    """Kinds of trouble, as far as they need different fixes."""
+    """Kinds of errors that need different fixes."""
 
     NO_REPOSITORY = "no repository"
-    """There is none of that name, or it is private."""
+    """There is no repository with that name, or it is private."""
     NO_ACCESS = "no access"
-    """It is gated, and access was not granted to whoever asks."""
+    """It is gated, and the user has no access."""
     DISABLED = "disabled"
-    """The hub gives it to nobody."""
+    """The hub has disabled it for everybody."""
     TOKEN = "token"
-    """The hub rejects the token, or the token may not do this."""
+    """The hub rejects the token, or the token lacks a permission."""
     NO_REVISION = "no revision"
     NO_FILE = "no file"
     RATE_LIMIT = "rate limit"
     SERVER = "server"
-    """Something answers, with an error or not as a hub does."""
+    """The server answers with an error, or not as a hub does."""
     UNREACHABLE = "unreachable"
     INTERRUPTED = "interrupted"
-    """The connection broke, or nothing more came."""
+    """The connection broke or stalled."""
     OFFLINE = "offline"
-    """Requests are forbidden, and the cache does not have what is needed."""
+    """Requests are forbidden, and the cache does not have the required files."""
     DISK_FULL = "no room"
     DAMAGED = "damaged"
     """A file arrived with other bytes than the hub lists."""
 
 
 class HubTrouble(Exception):
-    """The hub, the network or the disk did not give what was asked for."""
+    """The hub, the network or the disk failed."""
 
     def __init__(
         self,
@@ -62,16 +62,16 @@ class HubTrouble(Exception):
         self.may_pass = may_pass
         """Whether the same request may succeed a little later."""
         self.detail = detail
-        """What happened, as a part of a sentence."""
+        """What happened, as part of a sentence."""
         self.status = status
-        """Of the answer, where one came."""
+        """HTTP status of the answer, if there was one."""
         self.wait_s = wait_s
-        """Seconds after which the hub answers again, where it said so."""
+        """Seconds until the hub answers again, if it said so."""
 
 
 @contextmanager
 def hub_calls() -> Iterator[None]:
-    """Turn what the client raises into HubTrouble; other exceptions pass."""
+    """Turn the client's exceptions into HubTrouble; other exceptions pass."""
     try:
         yield
     except (HubTrouble, AssayError, ModuleNotFoundError):
@@ -84,19 +84,19 @@ def hub_calls() -> Iterator[None]:
 
 
 def find_trouble(error: BaseException) -> HubTrouble | None:
-    """Return the trouble that an exception, or one that caused it, is about; None: none of the hub's."""
+    """Return the hub error behind an exception or one of its causes; None if the hub is not involved."""
     chain: list[BaseException] = []
-    seen: BaseException | None = error
-    while seen is not None and seen not in chain:
-        chain.append(seen)
-        seen = seen.__cause__ or seen.__context__
-    for one in chain:
-        if (found := _classify_error(one)) is not None:
-            return found
-    # Libraries raise a bare ConnectionError for whatever went wrong: the one inside says more.
-    for one in reversed(chain):
-        if isinstance(one, ConnectionError):
-            return HubTrouble(TroubleKind.UNREACHABLE, first_line(one), may_pass=True)
+    current: BaseException | None = error
+    while current is not None and current not in chain:
+        chain.append(current)
+        current = current.__cause__ or current.__context__
+    for link in chain:
+        if (trouble := _classify_error(link)) is not None:
+            return trouble
+    # Libraries raise a bare ConnectionError for any failure: the innermost one says most.
+    for link in reversed(chain):
+        if isinstance(link, ConnectionError):
+            return HubTrouble(TroubleKind.UNREACHABLE, first_line(link), may_pass=True)
     return None
 
 
@@ -114,7 +114,7 @@ def _classify_error(error: BaseException) -> HubTrouble | None:
 
 
 def _classify_connection_error(error: BaseException) -> HubTrouble:
-    """Return the trouble where no answer came, or not all of it."""
+    """Return the error of a request without a complete answer."""
     names = {kind.__name__ for kind in type(error).__mro__}
     is_broken = names & _BROKEN and not names & _CONNECT_ERRORS
     kind = TroubleKind.INTERRUPTED if is_broken else TroubleKind.UNREACHABLE
@@ -122,17 +122,17 @@ def _classify_connection_error(error: BaseException) -> HubTrouble:
 
 
 def _classify_file_error(error: OSError) -> HubTrouble | None:
-    said = first_line(error)
-    if error.errno in _DISK_FULL_ERRNOS or said.lower().startswith(_DISK_FULL_WORDS):
-        return HubTrouble(TroubleKind.DISK_FULL, f"the disk is full: {error.strerror or said}")
-    if said.startswith("Consistency check failed"):
-        return HubTrouble(TroubleKind.DAMAGED, said)
+    message = first_line(error)
+    if error.errno in _DISK_FULL_ERRNOS or message.lower().startswith(_DISK_FULL_WORDS):
+        return HubTrouble(TroubleKind.DISK_FULL, f"the disk is full: {error.strerror or message}")
+    if message.startswith("Consistency check failed"):
+        return HubTrouble(TroubleKind.DAMAGED, message)
     return None
 
 
 def _classify_http_error(error: BaseException, errors: object) -> HubTrouble | None:
     answer = getattr(error, "response", None)
-    if answer is None:  # Of the cache: what caused it says why the hub did not answer.
+    if answer is None:  # Raised by the cache: its cause says why the hub did not answer.
         return None
     status = int(answer.status_code)
     for name, kind in (
@@ -152,9 +152,9 @@ def _classify_http_error(error: BaseException, errors: object) -> HubTrouble | N
 
 
 def _reason(error: BaseException, status: int) -> str:
-    """Return the status and what the server said about it."""
-    said = str(getattr(error, "server_message", None) or "").strip().partition("\n")[0].rstrip(".")
-    return f"HTTP status {status}" + (f": {mask_user_info(said)}" if said else "")
+    """Return the status and the server's message."""
+    message = str(getattr(error, "server_message", None) or "").strip().partition("\n")[0].rstrip(".")
+    return f"HTTP status {status}" + (f": {mask_user_info(message)}" if message else "")
 
 
 def _wait_s(error: BaseException) -> int | None:
@@ -168,6 +168,6 @@ def _wait_s(error: BaseException) -> int | None:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an exception says, without passwords of addresses."""
+    """Return the first line of an exception's message, without passwords in URLs."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return mask_user_info(text)

@@ -1,4 +1,4 @@
-"""A repository of the hub: its files at a commit, its branches and tags, and what the cache holds of it."""
+"""A repository on the hub: its files at a commit, its branches and tags, and its files in the cache."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
 _ANSWER_WITHIN_S = 30.0
 _RETRY_WAITS_S = (0.5, 2.0)
-"""Waits before the next attempts to look a repository up, when the hub fails."""
+"""Waits between attempts to look up a repository if the hub fails."""
 _PATHS_AT_ONCE = 500
 _MOST_SIMILAR = 3
 _LOOKED_AT = 50
 _LIKE = 75
-"""Percent of likeness from which on another name is suggested."""
+"""Minimum similarity, in percent, of a suggested name."""
 
 
 def is_commit(revision: str) -> bool:
-    """Whether a revision is a whole commit, which never changes, and no branch or tag."""
+    """Return whether a revision is a whole commit, which never changes, and not a branch or tag."""
     return _COMMIT.fullmatch(revision) is not None
 
 
 class RepositoryFile(NamedTuple):
-    """One file at a commit, as the hub lists it."""
+    """A file at a commit, as listed by the hub."""
 
     path: str
     size: int
     blob: str | None = None
-    """The name of its content in the cache: its SHA-256 where it is stored outside git, else git's own id."""
+    """The name of its content in the cache: its SHA-256 if it is stored outside git, else its git id."""
     is_large: bool = False
     """Whether it is stored outside git, so that `blob` is a SHA-256."""
 
@@ -53,13 +53,13 @@ class Snapshot(NamedTuple):
     commit: str
     files: dict[str, RepositoryFile]
     is_cached: bool = False
-    """Whether the cache alone was read: `files` are those it holds."""
+    """Whether only the cache was read: `files` are those in the cache."""
     unreached: str | None = None
-    """Why the cache was read although the hub was asked; None: the hub answered, or nobody asked it."""
+    """Why the cache was read instead of the hub; None: the hub answered, or was not contacted."""
     name: str = ""
-    """What the hub calls the repository today; empty where it was not asked."""
+    """The repository's current name on the hub; empty if the hub was not contacted."""
     is_gated: bool = False
-    """Whether files may be read only by those who were granted access."""
+    """Whether files are available only to users with access."""
 
 
 class Repository:
@@ -69,14 +69,14 @@ class Repository:
         self.name = name
         self.kind: RepositoryKind = kind
         self.revision = revision or DEFAULT_REVISION
-        """The branch, tag or commit that was asked for."""
+        """The requested branch, tag or commit."""
 
-    # --- asked of the hub ---
+    # --- from the hub ---
 
     def resolve(self) -> Snapshot:
-        """Return the commit that the revision names now, with its files; from the cache when offline.
+        """Return the revision's current commit with its files; from the cache if offline.
 
-        A branch whose commit is cached is used when the hub cannot be reached: `unreached` says why.
+        If the hub cannot be reached, a cached commit of a branch is used: `unreached` says why.
         """
         if is_offline():
             return self._cached_snapshot()
@@ -88,12 +88,12 @@ class Repository:
             return self._read_cache(commit)._replace(unreached=trouble.detail)
 
     def listed(self, *, with_sizes: bool = True) -> Snapshot:
-        """Return the commit that the revision names now, with its files, as the hub lists them."""
+        """Return the revision's current commit with its files, as listed by the hub."""
         for wait_s in (*_RETRY_WAITS_S, None):
             try:
                 return self._ask(with_sizes)
             except HubTrouble as trouble:
-                # A server that fails once in a while answers the next time; no server does not.
+                # A server error may be temporary; a missing server usually is not.
                 if wait_s is None or trouble.kind is not TroubleKind.SERVER or not trouble.may_pass:
                     raise
                 time.sleep(wait_s)
@@ -102,66 +102,66 @@ class Repository:
     def _ask(self, with_sizes: bool) -> Snapshot:
         with quiet_client() as client, hub_calls():
             try:
-                found = client.HfApi().repo_info(
+                info = client.HfApi().repo_info(
                     self.name,
                     repo_type=self.kind,
                     revision=self.revision,
                     files_metadata=with_sizes,
                     timeout=_ANSWER_WITHIN_S,
                 )
-                files = [_read_file(one.rfilename, one) for one in found.siblings or ()]
+                files = [_read_file(sibling.rfilename, sibling) for sibling in info.siblings or ()]
             except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-                what = f"its answer is not that of a hub: {first_line(error)}"
+                what = f"the answer is not a hub's: {first_line(error)}"
                 raise HubTrouble(TroubleKind.SERVER, what) from error
         listed = {file.path: file for file in files}
-        return Snapshot(found.sha, listed, name=found.id, is_gated=bool(found.gated))
+        return Snapshot(info.sha, listed, name=info.id, is_gated=bool(info.gated))
 
     def check_access(self) -> None:
-        """Raise where its files may not be read; what a gated repository lists is public."""
+        """Raise if the files may not be read; the file list of a gated repository is public."""
         with quiet_client() as client, hub_calls():
             client.HfApi().auth_check(self.name, repo_type=self.kind)
 
     def find_files(self, paths: Sequence[str]) -> list[RepositoryFile]:
-        """Return files with their sizes, where a list of all files would be long."""
-        found: list[RepositoryFile] = []
+        """Return the named files with their sizes, for repositories whose full list would be long."""
+        files: list[RepositoryFile] = []
         with quiet_client() as client, hub_calls():
             for begin in range(0, len(paths), _PATHS_AT_ONCE):
-                some = list(paths[begin : begin + _PATHS_AT_ONCE])
-                found += [
-                    _read_file(one.path, one)
-                    for one in client.HfApi().get_paths_info(
-                        self.name, some, revision=self.revision, repo_type=self.kind
+                batch = list(paths[begin : begin + _PATHS_AT_ONCE])
+                files += [
+                    _read_file(info.path, info)
+                    for info in client.HfApi().get_paths_info(
+                        self.name, batch, revision=self.revision, repo_type=self.kind
                     )
                 ]
-        return found
+        return files
 
     def revisions(self) -> list[str]:
-        """Return the names of its branches and tags; empty where the hub does not list them."""
+        """Return the names of its branches and tags; empty if the hub does not list them."""
         with suppress(HubTrouble), quiet_client() as client, hub_calls():
             refs = client.HfApi().list_repo_refs(self.name, repo_type=self.kind)
             return [ref.name for ref in (*refs.branches, *refs.tags)]
         return []
 
     def find_similar_names(self) -> list[str]:
-        """Return names that the hub's search finds for this one, the most similar first; empty: it fails."""
+        """Return similar names from the hub's search, most similar first; empty if the search fails."""
         from rapidfuzz import fuzz
 
         organization, _, alone = self.name.rpartition("/")
         begin = alone[: max(3, len(alone) * 2 // 3)]
         searches: list[dict[str, str]] = [{"search": alone}, {"search": begin}]
         searches += [{"author": organization}] if organization else []
-        found: dict[str, float] = {}
+        scores: dict[str, float] = {}
         for words in searches:
             with suppress(HubTrouble), quiet_client() as client, hub_calls():
                 api = client.HfApi()
                 search = api.list_models if self.kind == "model" else api.list_datasets
-                for one in search(**words, limit=_LOOKED_AT):
-                    is_like = fuzz.ratio(one.id.rpartition("/")[2].lower(), alone.lower())
-                    found[one.id] = max(is_like, fuzz.ratio(one.id.lower(), self.name.lower()))
-        ranked = sorted(found, key=lambda name: (-found[name], name))
-        return [name for name in ranked if found[name] >= _LIKE][:_MOST_SIMILAR]
+                for match in search(**words, limit=_LOOKED_AT):
+                    similarity = fuzz.ratio(match.id.rpartition("/")[2].lower(), alone.lower())
+                    scores[match.id] = max(similarity, fuzz.ratio(match.id.lower(), self.name.lower()))
+        ranked = sorted(scores, key=lambda name: (-scores[name], name))
+        return [name for name in ranked if scores[name] >= _LIKE][:_MOST_SIMILAR]
 
-    # --- read from the cache ---
+    # --- from the cache ---
 
     @property
     def folder(self) -> Path:
@@ -169,15 +169,15 @@ class Repository:
         return cache_folder() / "--".join((f"{self.kind}s", *self.name.split("/")))
 
     def snapshot_folder(self, commit: str) -> Path:
-        """Return the folder in which the files of a commit are found by their paths."""
+        """Return the folder with the files of a commit, by their paths."""
         return self.folder / "snapshots" / commit
 
     def cached_commits(self) -> list[str]:
-        """Return the commits of which the cache holds something."""
+        """Return the commits with files in the cache."""
         return _names(self.folder / "snapshots")
 
     def cached_commit(self) -> str | None:
-        """Return the commit that the revision named when the cache was filled; None: not known there."""
+        """Return the revision's commit when the cache was filled; None if the cache does not know it."""
         commits = self.cached_commits()
         if is_commit(self.revision):
             return self.revision if self.revision in commits else None
@@ -185,16 +185,16 @@ class Repository:
         if ref.is_file() and (commit := ref.read_text("utf-8").strip()) in commits:
             return commit
         if _SHORT_COMMIT.fullmatch(self.revision):
-            return next((one for one in commits if one.startswith(self.revision)), None)
+            return next((commit for commit in commits if commit.startswith(self.revision)), None)
         return None
 
-    def held(self) -> Snapshot | None:
-        """Return what the cache has of the revision; None: nothing. Asks nobody."""
+    def find_cached(self) -> Snapshot | None:
+        """Return the cached files of the revision; None if there are none. Does not contact the hub."""
         commit = self.cached_commit()
         return None if commit is None else self._read_cache(commit)
 
     def cached_revisions(self) -> list[str]:
-        """Return the branches, tags and commits under which the cache holds something."""
+        """Return the branches, tags and commits with files in the cache."""
         refs = self.folder / "refs"
         named = [ref for ref in sorted(refs.rglob("*")) if ref.is_file()] if refs.is_dir() else []
         known = {ref.read_text("utf-8").strip(): str(ref.relative_to(refs)) for ref in named}
@@ -203,10 +203,10 @@ class Repository:
     def _cached_snapshot(self) -> Snapshot:
         commit = self.cached_commit()
         if commit is None:
-            held = self.cached_revisions()
+            cached = self.cached_revisions()
             what = (
-                f"the cache has {self.name} at {listing(held)}, not at {self.revision!r}"
-                if held
+                f"the cache has {self.name} at {listing(cached)}, not at {self.revision!r}"
+                if cached
                 else f"{self.name} is not in the cache {format_folder(cache_folder())}"
             )
             raise HubTrouble(TroubleKind.OFFLINE, what)
@@ -219,9 +219,9 @@ class Repository:
         return Snapshot(commit, {path: RepositoryFile(path, files[path]) for path in files}, is_cached=True)
 
     def remember(self, commit: str, *, is_complete: bool) -> None:
-        """Keep which commit the revision names, for a later run offline; a cache may be read-only.
+        """Store the revision's commit for a later offline run; the cache may be read-only.
 
-        A commit that is not completely here does not replace another one.
+        An incompletely downloaded commit does not replace another one.
         """
         ref = self.folder / "refs" / self.revision
         is_known = ref.is_file() and (not is_complete or ref.read_text("utf-8") == commit)
@@ -236,18 +236,18 @@ class Repository:
 
 
 def list_cached_names(kind: RepositoryKind = "model") -> list[str]:
-    """Return the names of all repositories that the cache holds files of."""
+    """Return the names of all repositories with files in the cache."""
     prefix = f"{kind}s--"
     folders = [name for name in _names(cache_folder()) if name.startswith(prefix)]
-    held = [name for name in folders if _names(cache_folder() / name / "snapshots")]
-    return [name.removeprefix(prefix).replace("--", "/", 1) for name in held]
+    cached = [name for name in folders if _names(cache_folder() / name / "snapshots")]
+    return [name.removeprefix(prefix).replace("--", "/", 1) for name in cached]
 
 
-def _read_file(path: str, said: Any) -> RepositoryFile:
-    size = int(said.size or 0)
-    if said.lfs is not None:
-        return RepositoryFile(path, size, said.lfs.sha256, is_large=True)
-    return RepositoryFile(path, size, said.blob_id)
+def _read_file(path: str, info: Any) -> RepositoryFile:
+    size = int(info.size or 0)
+    if info.lfs is not None:
+        return RepositoryFile(path, size, info.lfs.sha256, is_large=True)
+    return RepositoryFile(path, size, info.blob_id)
 
 
 def _names(folder: Path) -> list[str]:

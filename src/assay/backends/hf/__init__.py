@@ -1,16 +1,16 @@
 """Local models through transformers: `hf:FOLDER`, `hf:ORG/NAME`, `hf:FILE.gguf` and the embedded model.
 
 The backend itself:
-- `backend`: the `Backend` that ties the files below together; `arguments`: its model arguments
+- `backend`: the `Backend` that combines the files below; `arguments`: its model arguments
 - `loading`, `loaded_model`, `device_placement`, `gguf_header`, `embedded_model`: weights into memory
 Likelihoods:
 - `likelihood`, `row_scoring`: log-probabilities of chosen tokens, each row alone or packed
-- `prefix_tree`, `packed_forward`, `flex_attention`: compute a shared prefix once, pack sequences behind it
+- `prefix_tree`, `packed_forward`, `flex_attention`: compute a shared prefix once, pack sequences after it
 Generation:
 - `generation`, `batch_generation`: the decode loop over a batch that stays full
 - `growing_cache`, `cache_readers`, `shared_attention`: key-value caches, with a prefix that all rows share
 Others:
-- `batching`: batches under a token budget; `work_counters`: what the model counts; `piece_names`: token names
-- `media_prompts`, `media_decoding`, `media_generation`: prompts with images and sounds
-- `sentence_encoder`, `sentence_pairs`: small models that compare texts
+- `batching`: batches under a token budget; `work_counters`: counts of tokens; `piece_names`: token names
+- `media_prompts`, `media_generation`: prompts with images and audio
+- `sentence_encoder`: small models that compare texts
 """

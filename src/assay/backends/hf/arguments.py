@@ -1,4 +1,4 @@
-"""What can be set on a local model, and the checks of it that need no model."""
+"""Arguments of a local model, and the checks that need no model."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class HfArgs(msgspec.Struct, frozen=True):
-    """What can be set on a local model."""
+    """Arguments of a local model."""
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device: Annotated[str, msgspec.Meta(pattern=r"^(auto|cpu|cuda(:\d+)?|mps)$")] = "auto"
     batch_tokens: Count | None = None
     """Padded tokens in one batch."""
     max_batch: Count | None = None
-    """Rows, or packed lanes, in one batch, at most."""
+    """Maximum rows, or packed lanes, in one batch."""
     lane_tokens: Count | None = None
     """Length of a packed lane."""
     plain: bool = False
-    """Compute every sequence by itself, sharing nothing."""
+    """Compute every sequence separately, without shared prefixes."""
     revision: str | None = None
     trust_remote_code: bool = False
     chat_template: str | None = None
@@ -32,30 +32,30 @@ class HfArgs(msgspec.Struct, frozen=True):
     attn: str | None = None
     """Attention implementation, by transformers' name."""
     context_length: Count | None = None
-    """Tokens it is given at most, where that should be fewer than it can read."""
+    """Maximum number of tokens to give the model, if it should be less than the model's own."""
 
 
 def check_revision(where: str, revision: str | None, *, backend: str = "hf") -> None:
-    """Raise MODEL-002 when a revision is named twice and not alike."""
+    """Raise MODEL-002 if two different revisions are given."""
     written = where.rpartition("@")[2] if "@" in where else ""
     if revision and written and revision != written and not Path(where).expanduser().exists():
         raise argument_error(
-            f"{backend}:{where} names revision {written!r}, and revision={revision!r} another", "name it once"
+            f"{backend}:{where} and revision={revision!r} name different revisions", "give only one of them"
         )
 
 
-def settle_context_length(asked: int | None, known: int | None) -> int | None:
-    """Return how many tokens the model is given at most; raise MODEL-002 when it cannot read so many."""
-    if asked is not None and known is not None and asked > known:
+def settle_context_length(given: int | None, known: int | None) -> int | None:
+    """Return the context length to use; raise MODEL-002 if it exceeds the model's own."""
+    if given is not None and known is not None and given > known:
         raise argument_error(
-            f"context_length={asked}: the model reads at most {known:,} tokens",
-            f"give a number up to {known}, or leave the argument away",
+            f"context_length={given}: the model's own context length is {known:,} tokens",
+            f"set a number up to {known}, or omit the argument",
         )
-    return asked or known
+    return given or known
 
 
 def read_template(path: str | None) -> str | None:
-    """Return the text of a chat template file that was named, or raise MODEL-003."""
+    """Return the text of a chat template file, or raise MODEL-003."""
     if path is None:
         return None
     file = Path(path).expanduser()

@@ -1,7 +1,7 @@
-"""A model in this process: transformers' weights, Assay's own tokenisation, scoring and decode loop.
+"""Backend for a model in this process: transformers' weights, Assay's own tokenization and decode loop.
 
-This file deals requests out to the parts (tokenization, likelihood, generation) and gathers their answers.
-Making the backend checks files and arguments; weights are read when the first request is pulled.
+This module distributes requests to the parts (tokenization, likelihood, generation) and collects the answers.
+The constructor checks files and arguments; weights are read when the first request is pulled.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ WINDOW_REQUESTS = 2048
 WINDOW_CHARS = 2_000_000
 """How much is pulled and sorted at once: enough for even batches, little enough for flat memory."""
 CPU_WRITES = 256
-"""Texts that are written from one window on a CPU. Samples land in order, and their texts in any: with more,
-a person would wait an hour for the first score."""
+"""Texts generated from one window on a CPU. Samples are written in order, but texts finish in any order: with
+more texts, the user would wait an hour for the first score."""
 
-_WITH_WEIGHTS = ("_scoring", "_writing", "_media_writing", "_trunks", "_ending")
-"""Parts that hold the weights, or what was computed with them."""
+_WITH_WEIGHTS = ("_scoring", "_writing", "_media_writing", "_prefixes", "_ending")
+"""Parts that keep the weights in memory, or what was computed with them."""
 
 
 class HfBackend(LocalModel):
-    """A causal language model read by transformers."""
+    """A causal language model loaded by transformers."""
 
     def __init__(self, where: str, args: Mapping[str, str], *, files: ModelFiles | None = None) -> None:
         """Check arguments, packages and files; load nothing."""
@@ -71,7 +71,7 @@ class HfBackend(LocalModel):
     # --- the port ---
 
     def identity(self) -> ModelIdentity:
-        """Return who the model is: the hash of its files, its number type, its template."""
+        """Return the model's identity: the hash of its files, its number type, its template."""
         deciding = {"attn": self._args.attn, "context_length": self._args.context_length}
         return self._identity(self._dtype, {name: value for name, value in deciding.items() if value})
 
@@ -83,7 +83,7 @@ class HfBackend(LocalModel):
         ):
             shows = [r for r in window if self._shows_media(r.ask)]
             if shows:
-                self._media_prompts  # noqa: B018 - what is missing for media shows before gigabytes are read
+                self._media_prompts  # noqa: B018 - missing packages for media fail before gigabytes are read
             self._load()
             writes = [r for r in window if isinstance(r.ask, Generate) and not self._shows_media(r.ask)]
             yield from self._score([r for r in window if not isinstance(r.ask, Generate)], waiting)
@@ -95,58 +95,59 @@ class HfBackend(LocalModel):
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Return False: what a batch brought is worth writing down before the next."""
+        """Return False: the answers of a batch are stored before the next batch."""
         return False
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
-        """Return how the model reads an ask; reads the tokenizer, not the weights."""
+        """Return the tokens of a request; reads the tokenizer, not the weights."""
         if not self._shows_media(ask):
             return super().tokens(ask)
         prompt = self._media_prompts.ready(ask.prompt)
         return () if isinstance(prompt, Failure) else self._tokenization.named(prompt.ids)
 
     def n_tokens(self, ask: Ask) -> int | None:
-        """Return how much of the context an ask needs; reads the tokenizer, not the weights."""
+        """Return how much of the context a request needs; reads the tokenizer, not the weights."""
         if not self._shows_media(ask):
             return super().n_tokens(ask)
-        assert isinstance(ask, Generate)  # As all that shows media.
+        assert isinstance(ask, Generate)  # As all requests with media.
         prompt = self._media_prompts.ready(ask.prompt)
         return None if isinstance(prompt, Failure) else len(prompt.ids) + ask.sampling.max_tokens
 
     def stats(self) -> Mapping[str, float]:
-        """Return tokens asked, written, computed and computed for nothing, batches, and the time of loading.
+        """Return the counts of prompt, generated, computed and padding tokens, batches, and the load time.
 
         `forward_tokens` are all tokens computed; `padding_tokens`, a part of them, belong to no request.
         """
         return self._counters.as_dict()
 
     def notes(self) -> Sequence[str]:
-        """Say how prompts were changed, and why sequences could not be computed together in the best way."""
+        """Return notes about changed prompts, and why sequences could not be computed in the fastest way."""
         notes = self._prompt_notes()
         if self._trial is None or not self._trial.troubles:
             return notes
-        how = "through a dense mask" if self._trial.packs else "by itself"
+        how = "with a dense mask" if self._trial.packs else "separately"
         return (
             *notes,
             f"{self._name}: every sequence was computed {how}, because {self._trial.troubles[-1]}",
         )
 
     def close(self) -> None:
-        """Let go of the weights."""
+        """Release the weights."""
         if self._loaded is None:
             return
         on_gpu = self._loaded.device.type == "cuda"
         self._loaded = None
         for part in _WITH_WEIGHTS:
             self.__dict__.pop(part, None)
-        # A model's modules know each other in circles: without looking for those, the weights would stay.
+        # A model's modules refer to each other: without a garbage collection, the weights would stay in
+        # memory.
         gc.collect()
         if on_gpu:
             import torch
 
             torch.cuda.empty_cache()
 
-    # --- parts, made when they are first needed ---
+    # --- parts, created when they are first needed ---
 
     def _check_config(self) -> None:
         if isinstance(self._files, HubFiles):
@@ -158,7 +159,7 @@ class HfBackend(LocalModel):
 
     @cached_property
     def _dtype(self) -> str:
-        # A CPU build of torch, or a dtype that was named, needs no torch to answer this.
+        # A CPU build of torch, or an explicit dtype, decides this without importing torch.
         if self._args.dtype != "auto":
             return self._args.dtype
         return resolve_dtype("auto", self._device, self._files.dtype)
@@ -182,14 +183,14 @@ class HfBackend(LocalModel):
 
     @cached_property
     def _scoring(self) -> RowScoring:
-        if self._trunks is None:
+        if self._prefixes is None:
             return PlainScoring(self._load(), self._budget, self._counters)
         lane_tokens = self._args.lane_tokens or self._sizes.lane_tokens
-        return PackedScoring(self._load(), self._budget, self._counters, self._trunks, lane_tokens)
+        return PackedScoring(self._load(), self._budget, self._counters, self._prefixes, lane_tokens)
 
     @cached_property
     def _writing(self) -> BatchGenerator:
-        return BatchGenerator(self._load(), self._budget, self._counters, self._ending, self._trunks)
+        return BatchGenerator(self._load(), self._budget, self._counters, self._ending, self._prefixes)
 
     @cached_property
     def _media_writing(self) -> MediaGenerator:
@@ -203,13 +204,13 @@ class HfBackend(LocalModel):
         return count_ask_chars(request.ask) + (WINDOW_CHARS // CPU_WRITES if is_slow else 0)
 
     def _shows_media(self, ask: Ask) -> bool:
-        """Whether the model is shown something beside text, of the kinds that it takes."""
+        """Return whether a request contains media that the model accepts."""
         media = find_media(ask.prompt)
         return bool(media) and isinstance(ask, Generate) and media <= self._files.media
 
     @cached_property
-    def _trunks(self) -> SharedPrefixCache | None:
-        """Beginnings that are computed once; None when the model cannot share them, as a trial tells."""
+    def _prefixes(self) -> SharedPrefixCache | None:
+        """Return the cache of shared prefixes; None if a trial shows that the model cannot share them."""
         if self._args.plain:
             return None
         self._trial = prepare_packing(self._load())
@@ -219,16 +220,16 @@ class HfBackend(LocalModel):
     def _ending(self) -> EndDetector:
         assert self._loaded is not None
         model = self._loaded.model
-        found = [model.config.eos_token_id]
+        values = [model.config.eos_token_id]
         if getattr(model, "generation_config", None) is not None:
-            found.append(model.generation_config.eos_token_id)
-        lists = [ids if isinstance(ids, list) else [ids] for ids in found]
+            values.append(model.generation_config.eos_token_id)
+        lists = [ids if isinstance(ids, list) else [ids] for ids in values]
         return EndDetector(self._tokenizer, [id_ for ids in lists for id_ in ids if id_ is not None])
 
     def _load(self) -> LoadedModel:
         if self._loaded is None:
             began = time.perf_counter()
-            self._tokenization  # noqa: B018 - a tokenizer that fails should do so before gigabytes are read
+            self._tokenization  # noqa: B018 - a broken tokenizer should fail before gigabytes are read
             self._loaded = load_model(
                 self._source,
                 dtype=self._dtype,

@@ -1,4 +1,4 @@
-"""Writing texts in a batch that is kept full; prompts that begin alike are read once."""
+"""Generates texts in a batch that is kept full; shared prefixes of prompts are read once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from assay.backends.hf.prefix_tree import count_shared_prefix
 from assay.backends.hf.work_counters import Counters
 
 GENERATE_FACTOR = 4
-"""Generation holds key-value caches, not activations, so its batches may be larger."""
+"""Generation keeps key-value caches in memory, not activations, so its batches may be larger."""
 LEAST_SHARED = 16
-"""Beginnings shorter than this are not worth a trunk."""
+"""Shorter shared prefixes are not worth a separate pass."""
 MANY_SAMPLES = 16
-"""So many samples of one prompt fill a batch and share the prompt as their trunk; fewer are written together
-with other prompts, each on a copy of it."""
+"""This many samples of one prompt fill a batch and share the prompt as their prefix; fewer are generated
+together with other prompts, each with its own copy."""
 
 
 class BatchGenerator:
-    """Writes drafts to their ends."""
+    """Completes drafts."""
 
     def __init__(
         self,
@@ -31,71 +31,71 @@ class BatchGenerator:
         budget: Budget,
         counters: Counters,
         ending: EndDetector,
-        trunks: SharedPrefixCache | None,
+        prefixes: SharedPrefixCache | None,
     ) -> None:
-        """Without trunks, every prompt is read whole by the model's own cache."""
+        """Without a prefix cache, the model's own cache reads every prompt whole."""
         self._loaded = loaded
         self._budget = budget
         self._counters = counters
         self._ending = ending
-        self._trunks = trunks
+        self._prefixes = prefixes
 
     def run(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
-        """Write drafts; yield them as they are done."""
-        for trunk, alike in self._groups(drafts):
-            yield from self._written(alike, trunk)
+        """Complete drafts; yield them as they finish."""
+        for prefix, alike in self._groups(drafts):
+            yield from self._written(alike, prefix)
 
     def _groups(self, drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...] | None, list[Draft]]]:
-        """Group drafts by what their prompts share; None: for the model's own cache."""
-        reach = self._loaded.window if self._trunks is not None else 0
-        # Beyond the window of a sliding attention only the model itself knows what it sees.
+        """Group drafts by their shared prefix; None: use the model's own cache."""
+        reach = self._loaded.window if self._prefixes is not None else 0
+        # Beyond the window of sliding attention, only the model itself knows what it sees.
         far = [draft for draft in drafts if reach is not None and len(draft.prompt) + draft.max_new > reach]
         if far:
             yield None, far
         left = set(far)
         yield from share_prompts([draft for draft in drafts if draft not in left])
 
-    def _written(self, drafts: Sequence[Draft], trunk: tuple[int, ...] | None) -> Iterator[list[Draft]]:
-        n_trunk = len(trunk or ())
+    def _written(self, drafts: Sequence[Draft], prefix: tuple[int, ...] | None) -> Iterator[list[Draft]]:
+        n_prefix = len(prefix or ())
 
         def length(draft: Draft) -> int:
-            return len(draft.prompt) - n_trunk + draft.max_new
+            return len(draft.prompt) - n_prefix + draft.max_new
 
-        # Equal prompts stand together, so that they are read together.
+        # Equal prompts are adjacent, so that they are read together.
         ordered = sorted(drafts, key=lambda draft: draft.prompt)
-        # Where a state is carried along, padding in front of a shorter prompt would become part of it.
+        # In a stateful model, padding before a shorter prompt would become part of its state.
         budget = Budget(self._budget.tokens, 1) if self._loaded.is_stateful else self._budget
         batch = RunningBatch(budget, ordered, length, factor=GENERATE_FACTOR)
         while batch.waiting:
-            for done in self._write_until_out_of_memory(batch, trunk):
+            for done in self._write_until_out_of_memory(batch, prefix):
                 self._counters.generated_tokens += sum(len(draft.ids) for draft in done)
                 yield done
 
     def _write_until_out_of_memory(
-        self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None
+        self, batch: RunningBatch[Draft], prefix: tuple[int, ...] | None
     ) -> Iterator[list[Draft]]:
-        """Write until all is done; if memory runs out, leave the rest waiting for a smaller batch."""
+        """Generate until all are finished; if memory runs out, leave the rest waiting for a smaller batch."""
         try:
-            yield from generate_drafts(self._feeder(batch, trunk), self._ending, batch)
+            yield from generate_drafts(self._feeder(batch, prefix), self._ending, batch)
         except (RuntimeError, MemoryError) as trouble:
             if not is_out_of_memory(trouble):
                 raise
         else:
             return
-        # Out of the handler: the error holds the frames, and they the tensors, until it is let go.
+        # Outside the handler: the error keeps its frames and their tensors in memory until it is released.
         if hopeless := batch.shrink():
             for draft in hopeless:
                 _mark_out_of_memory(draft)
             yield hopeless
 
-    def _feeder(self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None) -> Feeder:
-        if trunk is None or self._trunks is None:
+    def _feeder(self, batch: RunningBatch[Draft], prefix: tuple[int, ...] | None) -> Feeder:
+        if prefix is None or self._prefixes is None:
             return PlainFeeder(self._loaded, self._counters)
-        began, known = time.perf_counter(), self._trunks.n_read
+        began, known = time.perf_counter(), self._prefixes.n_read
         feeder = SharedPrefixFeeder(
-            self._loaded, self._trunks.get(self._loaded, trunk, (), ()), self._counters
+            self._loaded, self._prefixes.get(self._loaded, prefix, (), ()), self._counters
         )
-        self._counters.forward_tokens += self._trunks.n_read - known
+        self._counters.forward_tokens += self._prefixes.n_read - known
         seconds = time.perf_counter() - began
         for draft in batch.waiting:
             draft.seconds += seconds / len(batch.waiting)
@@ -103,9 +103,9 @@ class BatchGenerator:
 
 
 def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], list[Draft]]]:
-    """Group drafts whose prompts begin alike; yield what each group shares, and its drafts.
+    """Group drafts whose prompts share a prefix; yield the prefix and the drafts of each group.
 
-    At least one token of every prompt is its own, since something must be read to go on from.
+    At least one token of every prompt is its own, because something must be read to continue from.
     """
     samples: dict[tuple[int, ...], list[Draft]] = {}
     for draft in sorted(drafts, key=lambda draft: draft.prompt):
@@ -128,12 +128,12 @@ def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], li
 
 
 def _find_shared_group(ordered: Sequence[tuple[int, ...]], at: int) -> tuple[int, int]:
-    """Return how much the prompts from `at` on share, and where those end that share it."""
+    """Return the length of the prefix that the prompts from `at` on share, and the end of their group."""
     length, end = len(ordered[at]) - 1, at + 1
     while end < len(ordered):
         shared = min(length, len(ordered[end]) - 1, count_shared_prefix(ordered[at], ordered[end]))
-        # A neighbour that would give up most of what is shared begins a group of its own; the first
-        # neighbour only shows how much of the first prompt is shared at all.
+        # A neighbour that would give up most of the shared prefix begins its own group; the first neighbour
+        # only shows how much of the first prompt is shared at all.
         if shared < LEAST_SHARED or (end - at > 1 and 2 * shared < length):
             break
         length, end = shared, end + 1
@@ -141,7 +141,7 @@ def _find_shared_group(ordered: Sequence[tuple[int, ...]], at: int) -> tuple[int
 
 
 def _mark_out_of_memory(draft: Draft) -> None:
-    """Note that a text does not fit into memory even alone."""
+    """Mark a text that does not fit into memory even alone as failed."""
     draft.ids.clear()
     total = len(draft.prompt) + draft.max_new
-    draft.failure = ("memory", f"memory ran out on one text of up to {total:,} tokens alone")
+    draft.failure = ("memory", f"memory ran out on a single text of up to {total:,} tokens")

@@ -1,4 +1,4 @@
-"""Batches under a token budget, and smaller ones when memory runs out. Knows neither texts nor models."""
+"""Batches within a token budget, made smaller when memory runs out. Knows neither texts nor models."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ T = TypeVar("T")
 
 
 class Sizes(NamedTuple):
-    """How much is computed at once on a kind of device."""
+    """How much is computed at once on a type of device."""
 
     batch_tokens: int
     lane_tokens: int
 
 
 CPU_SIZES = Sizes(4096, 256)
-"""Attention is the price of length, so lanes are short."""
+"""Attention dominates the cost of long sequences, so lanes are short."""
 GPU_SIZES = Sizes(16_896, 4224)
-"""Length fills the machine: 128 tokens, or 32, for each of the 132 processors of the current large ones."""
+"""Long lanes use the GPU fully: 128 tokens, or 32, for each of the 132 processors of current large GPUs."""
 
 
 class Budget:
-    """How much goes into one batch. Shrinks for good when memory runs out, so that it runs out once."""
+    """The maximum size of a batch. Shrinks permanently when memory runs out, so that this happens once."""
 
     def __init__(self, tokens: int, max_rows: int | None = None) -> None:
         self.tokens = tokens
@@ -35,10 +35,10 @@ class Budget:
     ) -> Iterator[list[T]]:
         """Yield batches of similar length, longest first, each within the budget of padded tokens.
 
-        One item alone may exceed it. The budget is read anew for each batch. With `even`, for items of about
-        one length, no small batch is left over at the end.
+        A single item may exceed it. The budget is read again for each batch. With `even`, for items of about
+        the same length, no small batch remains at the end.
         """
-        # Longest first: if memory is too small, that shows at once and not after an hour.
+        # Longest first: if memory is too small, this fails at once and not after an hour.
         queue = sorted(items, key=length, reverse=True)
         at = 0
         while at < len(queue):
@@ -51,7 +51,7 @@ class Budget:
             at += rows
 
     def run(self, batch: list[T], work: Callable[[list[T]], None], give_up: Callable[[T], None]) -> None:
-        """Do the work on a batch; when memory runs out do it in halves, down to single items."""
+        """Process a batch; if memory runs out, process its halves, down to single items."""
         if self._fits(batch, work):
             return
         if len(batch) == 1:
@@ -64,7 +64,7 @@ class Budget:
 
     @staticmethod
     def _fits(batch: list[T], work: Callable[[list[T]], None]) -> bool:
-        # A function of its own: the error holds the frames, and they the tensors, until it is let go.
+        # A separate function: the error keeps its frames and their tensors in memory until it is released.
         try:
             work(batch)
         except (RuntimeError, MemoryError) as trouble:
@@ -75,25 +75,25 @@ class Budget:
 
 
 class RunningBatch(Generic[T]):
-    """A batch whose items come and go: those that wait take the places of those that have left."""
+    """A batch whose items come and go: waiting items replace finished ones."""
 
     def __init__(
         self, budget: Budget, items: Iterable[T], length: Callable[[T], int], *, factor: int = 1
     ) -> None:
-        """Let items wait, the longest first; among equals the order is kept."""
+        """Queue items, longest first; equal items keep their order."""
         self._budget = budget
         self._length = length
         self._factor = factor
         self._max_rows: int | None = None
-        # Longest first: if memory is too small, that shows at once, and what comes later takes less room.
+        # Longest first: if memory is too small, this fails at once, and later items need less memory.
         self.waiting = deque(sorted(items, key=length, reverse=True))
         self.running: list[T] = []
 
     def admit(self) -> list[T]:
-        """Return the items that run from now on too, if any.
+        """Return the waiting items that join the batch now, if any.
 
-        The room they may fill is counted at the greatest length that any item in the batch can reach. They
-        come in groups, of a quarter of the batch at least, since one by one they would cost more.
+        Their number is limited by the maximum length that any item in the batch can reach. They join in
+        groups of at least a quarter of the batch, because joining one by one would cost more.
         """
         if not self.waiting:
             return []
@@ -106,14 +106,14 @@ class RunningBatch(Generic[T]):
         return fresh
 
     def dismiss(self, items: Iterable[T]) -> None:
-        """Let items go that are done."""
+        """Remove finished items."""
         gone = {id(item) for item in items}
         self.running = [item for item in self.running if id(item) not in gone]
 
     def shrink(self) -> list[T]:
-        """After memory ran out: let all that ran wait again, with half the room.
+        """After memory ran out: return all running items to the queue, and halve the budget.
 
-        Returns the items that there is no hope for: the one that ran alone, or all if none could begin.
+        Return the items that cannot be processed: the one that ran alone, or all if none could begin.
         """
         if len(self.running) > 1:
             self._budget.tokens = max(1, self._budget.tokens // 2)
@@ -134,12 +134,12 @@ class RunningBatch(Generic[T]):
 
 
 def is_out_of_memory(trouble: BaseException) -> bool:
-    """Whether an error says that memory ran out: torch's own type, or the words of its CPU allocator."""
+    """Return whether an error means that memory ran out: torch's own type, or its CPU allocator's message."""
     if isinstance(trouble, MemoryError) or type(trouble).__name__ == "OutOfMemoryError":
         return True
-    said = str(trouble).lower()
+    message = str(trouble).lower()
     return isinstance(trouble, RuntimeError) and (
-        "not enough memory" in said or "can't allocate memory" in said or "out of memory" in said
+        "not enough memory" in message or "can't allocate memory" in message or "out of memory" in message
     )
 
 

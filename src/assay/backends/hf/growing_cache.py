@@ -1,8 +1,8 @@
-"""Keys and values of rows that are being written: a column more each step; rows leave, and others join.
+"""Keys and values of rows that are being generated: one more column each step; rows leave, and others join.
 
-The rows' ends are aligned, so that all go on at the same column; before a shorter row stands padding that
-nobody sees. Columns are set aside in advance: a step writes into its column and copies nothing. Knows
-tensors and their columns; neither tokens nor what the rows are for.
+The ends of the rows are aligned, so that all continue at the same column. Masked padding precedes shorter
+rows. Columns are allocated in advance, so a step writes into its column and copies nothing. Knows tensors
+and their columns, but neither tokens nor the purpose of the rows.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Any
 from assay.backends.hf.packed_forward import ReadRow, SharedPrefix
 
 SPARE_COLUMNS = 64
-"""How many columns are set aside at a time."""
+"""How many columns are allocated at a time."""
 
 
 class GrowingRows:
-    """What a model is handed as its cache while rows are written behind a trunk.
+    """The cache that a model gets while rows are generated after a shared prefix.
 
-    With `joins`, the trunk's keys and values stand before each row's own, as any attention expects.
+    With `joins`, the prefix's keys and values precede each row's own, as any attention expects.
     """
 
     is_compileable = False
 
-    def __init__(self, trunk: SharedPrefix, *, joins: bool, dtype: Any) -> None:
-        self._trunk = trunk
-        self._n_before = len(trunk.ids) if joins else 0
+    def __init__(self, prefix: SharedPrefix, *, joins: bool, dtype: Any) -> None:
+        self._prefix = prefix
+        self._n_before = len(prefix.ids) if joins else 0
         self._dtype = dtype
         self._layers: list[tuple[Any, Any]] = []
-        """For every layer a pair of [rows, heads, trunk where it joins + columns, size]."""
+        """For every layer a pair of [rows, heads, prefix if it joins + columns, size]."""
         self._begins: list[int] = []
         """The column of each row's first own token."""
         self._width = 0
@@ -38,32 +38,32 @@ class GrowingRows:
 
     @property
     def n_rows(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return len(self._begins)
 
     def join(self, rows: Sequence[ReadRow]) -> None:
-        """Put rows behind those that are there."""
+        """Add rows after the existing ones."""
         self._rebuild(range(self.n_rows), rows)
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with some of the rows; columns that no other row used are gone."""
+        """Continue with some of the rows; columns that only other rows used are removed."""
         self._rebuild(rows, ())
 
     def next_column(self) -> tuple[Any, Any]:
-        """Begin a step: return the position of each row's next token, and the mask of what it sees."""
+        """Begin a step: return the position of each row's next token, and its attention mask."""
         import torch
 
         if self._width == self._n_columns:
             self._rebuild(range(self.n_rows), ())
-        places = [len(self._trunk.ids) + self._width - begin for begin in self._begins]
+        places = [len(self._prefix.ids) + self._width - begin for begin in self._begins]
         self._width += 1
         positions = torch.tensor(places, device=self._mask.device)[:, None]
         return positions, self._mask[..., : self._n_before + self._width]
 
-    # --- what the model calls ---
+    # --- called by the model ---
 
     def update(self, keys: Any, values: Any, layer_idx: int, *_: Any, **__: Any) -> tuple[Any, Any]:
-        """Take a layer's keys and values of the newest column; return all that its attention looks at."""
+        """Store a layer's keys and values of the newest column; return all that its attention reads."""
         all_keys, all_values = self._layers[layer_idx]
         end = self._n_before + self._width
         all_keys[:, :, end - 1 : end] = keys
@@ -71,13 +71,13 @@ class GrowingRows:
         return all_keys[:, :, :end], all_values[:, :, :end]
 
     def get_seq_length(self, *_: Any, **__: Any) -> int:
-        """Return how many tokens stand before the ones that come next."""
-        return len(self._trunk.ids) + max(self._width - 1, 0)
+        """Return how many tokens precede the next ones."""
+        return len(self._prefix.ids) + max(self._width - 1, 0)
 
     # --- moving rows ---
 
     def _rebuild(self, kept: Sequence[int], joining: Sequence[ReadRow]) -> None:
-        """Move rows to new columns: as many as the longest row needs, and some to spare."""
+        """Move rows to new columns: as many as the longest row needs, and some spare ones."""
         old_width = self._width
         lengths = [old_width - self._begins[row] for row in kept]
         lengths += [row.layers[0][0].shape[-2] for row in joining]
@@ -88,7 +88,7 @@ class GrowingRows:
             self._layers = []
             return
         for layer in range(len(joining[0].layers if joining else self._layers)):
-            # One layer at a time, so that no more than one is there twice.
+            # One layer at a time, so that only one is in memory twice.
             old = self._layers[layer] if layer < len(self._layers) else (None, None)
             own = [row.layers[layer] for row in joining]
             self._layers[layer : layer + 1] = [
@@ -108,7 +108,7 @@ class GrowingRows:
         end = self._n_before + self._width
         new = like.new_zeros((self.n_rows, heads, self._n_before + self._n_columns, size))
         if self._n_before:
-            new[:, :, : self._n_before] = self._trunk.layers[layer][part]
+            new[:, :, : self._n_before] = self._prefix.layers[layer][part]
         if len(kept):
             width, old_end = min(old_width, self._width), self._n_before + old_width
             new[: len(kept), :, end - width : end] = old[list(kept), :, old_end - width : old_end]
@@ -117,7 +117,7 @@ class GrowingRows:
         return new
 
     def _new_mask(self, device: Any) -> Any:
-        """Return [rows, 1, 1, columns]: 0 where a row's tokens stand or will, the lowest number before."""
+        """Return [rows, 1, 1, columns]: 0 for a row's present and future tokens, the minimum for padding."""
         import torch
 
         columns = torch.arange(-self._n_before, self._n_columns, device=device)

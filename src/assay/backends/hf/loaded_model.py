@@ -1,4 +1,4 @@
-"""A model in memory, as scoring and writing see it. Needs nothing but torch and transformers around it."""
+"""A loaded model, as scoring and generation use it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ class LoadedModel:
     model: Any
     device: Any
     body: Any
-    """The part that makes hidden states; None when head(body(x)) is not what the whole model computes."""
+    """The part that computes hidden states; None if head(body(x)) differs from the whole model."""
     head: Any
     takes: frozenset[str]
-    """Names of the arguments that the model's forward knows."""
+    """Names of the arguments of the model's forward."""
     vocab_size: int
     window: int | None = None
-    """How far back its attention looks; None: to the beginning."""
+    """How many tokens back its attention looks; None: to the beginning."""
     makes_cache: bool = False
-    """Whether its family has a kind of cache that only the model itself can make."""
+    """Whether its family has a cache class that only the model itself can create."""
     is_stateful: bool = False
-    """Whether it carries a state from token to token that padding in front of a row would get into."""
+    """Whether it has a state from token to token that padding before a row would change."""
     shares: bool = False
-    """Whether its attention looks at a shared trunk by itself (see shared_attention)."""
+    """Whether its attention reads a shared prefix itself (see shared_attention)."""
     flex: Any = None
-    """How it computes lanes on a GPU (see flex_lanes); None: it does not."""
+    """How it computes lanes on a GPU (see flex_attention); None: it does not."""

@@ -1,7 +1,7 @@
-"""Reading a model and its tokenizer into memory, quietly, and finding out how to get logits from it.
+"""Loads a model and its tokenizer without console output, and finds out how to get logits from it.
 
-The only file that calls transformers' loaders. What comes out is checked: weights that were missing, or
-logits that are not numbers or that look ahead, are an error and never a score.
+The only file that calls transformers' loaders. The result is checked: missing weights, logits that are not
+finite and models that look ahead are an error and never a score.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from assay.core.media import Medium
 _CANARY_TOKENS = 8
 _FP32_TOLERANCE = 1e-3
 _HALF_TOLERANCE = 0.05
-"""How far logits may move, as a share of their size, when a later token changes: rounding, and no more."""
+"""How much logits may change, relative to their size, when a later token changes: only by rounding."""
 
 _DIGITS_APART = frozenset({"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"})
-"""GGUF pre-tokenizers that split every digit off. transformers reads such files without that step, and then
-a blank line or two spaces before a digit become other tokens than the model was trained on."""
+"""GGUF pre-tokenizers that split off every digit. transformers reads such files without that step. Then a
+blank line or two spaces before a digit become other tokens than those the model was trained on."""
 
 
 def check_model_type(config: Mapping[str, Any], name: str, *, trust_remote_code: bool) -> None:
-    """Raise where transformers has no code of its own for a model, before weights are fetched."""
+    """Raise if transformers does not support a model, before weights are downloaded."""
     kind, own = config.get("model_type"), config.get("auto_map") or {}
     if not isinstance(kind, str) or (own and trust_remote_code):
         return
@@ -44,14 +44,14 @@ def check_model_type(config: Mapping[str, Any], name: str, *, trust_remote_code:
         return
     if own:
         raise remote_code_error(
-            f"{name} needs code that comes with it ({listing(sorted(set(map(str, own.values()))))}): "
-            f"transformers {__version__} has none for the model type {kind!r}",
-            "read that code, and if you trust it add --model-arg trust_remote_code=true; name a commit, "
+            f"{name} needs its own code ({listing(sorted(set(map(str, own.values()))))}): "
+            f"transformers {__version__} does not support the model type {kind!r}",
+            "read that code, and if you trust it, add --model-arg trust_remote_code=true; pin a commit, "
             "so that the code cannot change",
         )
     raise load_error(
-        f"{name} is of the model type {kind!r}, which transformers {__version__} does not know",
-        "upgrade transformers, or use the version that the model's page names",
+        f"{name} has the model type {kind!r}, which transformers {__version__} does not support",
+        "upgrade transformers, or use the version named on the model's page",
     )
 
 
@@ -67,7 +67,7 @@ def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remo
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
     if not getattr(tokenizer, "is_fast", False):
         raise load_error(
-            f"the tokenizer of {source} cannot say where in the text its tokens lie: it is not a fast one",
+            f"the tokenizer of {source} is not a fast one: it cannot report the positions of its tokens",
             "add its tokenizer.json to the folder",
         )
     if chat_template is not None:
@@ -76,10 +76,10 @@ def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remo
 
 
 def load_processor(source: Path, *, trust_remote_code: bool = False) -> Any:
-    """Return what makes media ready for the model of a folder.
+    """Return the processor that prepares media for the model in a folder.
 
-    Pictures go through Pillow where the family allows it, whatever else is installed: another way to scale
-    them gives other pixels, and those other answers.
+    Images are processed with Pillow if the family allows it, whatever else is installed: another library
+    would scale them to other pixels, which changes answers.
     """
     with _silencing_loaders(), _wrapping_errors(f"the processor of {source} does not load"):
         from transformers import AutoProcessor
@@ -96,7 +96,7 @@ def load_model(
     trust_remote_code: bool = False,
     media: frozenset[Medium] = frozenset(),
 ) -> LoadedModel:
-    """Return the model of a folder or a GGUF file, in memory and checked; `media` is what it takes."""
+    """Return the model in a folder or a GGUF file, loaded and checked; `media` are those it accepts."""
     import torch
 
     check_device(device)
@@ -113,13 +113,13 @@ def load_model(
 
 
 def load_encoder(folder: Path) -> Any:
-    """Return the model of a folder that turns tokens into vectors, in float32 on the CPU."""
+    """Return the model in a folder that turns tokens into vectors, in float32 on the CPU."""
     with _silencing_loaders(), _wrapping_errors(f"{folder} does not load"):
         import torch
         from transformers import AutoModel
 
         model, report = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-        # A head of its own for whole texts, which many checkpoints leave out; vectors come from tokens.
+        # Many checkpoints omit the pooler head for whole texts; vectors come from the tokens.
         _check_complete(name for name in report["missing_keys"] if "pooler" not in name)
         return model.eval()
 
@@ -157,9 +157,9 @@ def _load_folder(
 
 
 def _check_complete(missing: Iterable[str]) -> None:
-    """Raise when weights were not found: transformers fills them with random numbers and only warns."""
+    """Raise if weights are missing: transformers fills them with random numbers and only warns."""
     if names := sorted(missing):
-        raise ValueError(f"the weight files lack {listing(names, at_most=4)}")
+        raise ValueError(f"the weight files do not contain {listing(names, at_most=4)}")
 
 
 def _load_gguf(path: Path, dtype: Any, more: dict[str, str]) -> Any:
@@ -173,9 +173,9 @@ def _load_gguf(path: Path, dtype: Any, more: dict[str, str]) -> Any:
 
 
 def _unpack_gguf(gguf: Path) -> tuple[Any, Any, dict[str, Any]]:
-    """Return a GGUF file's configuration, a model without memory, and every weight in full precision.
+    """Return a GGUF file's configuration, a model without memory, and all weights in full precision.
 
-    transformers' own way to the same would need accelerate, and nothing else here does.
+    transformers' own function would need accelerate, which nothing else here needs.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -187,12 +187,12 @@ def _unpack_gguf(gguf: Path) -> tuple[Any, Any, dict[str, Any]]:
     tensors = load_gguf_checkpoint(str(gguf), return_tensors=True, model_to_load=empty)["tensors"]
     tied = set(getattr(empty, "_tied_weights_keys", None) or ()) if config.tie_word_embeddings else set()
     if missing := sorted(set(empty.state_dict()) - set(tensors) - tied):
-        raise ValueError(f"the file lacks {listing(missing, at_most=4)}")
+        raise ValueError(f"the file does not contain {listing(missing, at_most=4)}")
     return config, empty, tensors
 
 
 def _split_digits(tokenizer: Any, gguf: Path) -> None:
-    """Put back the step that splits digits, where the file says that the model was trained with it."""
+    """Restore the step that splits digits, if the file says that the model was trained with it."""
     if read_header(gguf).get("tokenizer.ggml.pre") not in _DIGITS_APART:
         return
     from tokenizers import pre_tokenizers
@@ -206,26 +206,24 @@ def _split_digits(tokenizer: Any, gguf: Path) -> None:
 
 
 def _inspect_model(model: Any, device: Any) -> LoadedModel:
-    """Find the way to logits: some families scale or cap them after the head, and must not lose that."""
+    """Find the way to logits: some families scale or cap them after the head, which must be kept."""
     import torch
 
     takes = frozenset(signature(model.forward).parameters)
     if "past_key_values" not in takes:
-        raise ValueError(
-            f"{type(model).__name__} keeps no key-value cache; such models are not supported yet"
-        )
+        raise ValueError(f"{type(model).__name__} has no key-value cache; such models are not supported yet")
     body, head = getattr(model, "base_model", None), model.get_output_embeddings()
     vocab_size = int(model.get_input_embeddings().weight.shape[0])
-    # Two rows that differ in their last token alone.
+    # Two rows that differ only in their last token.
     ids = torch.arange(_CANARY_TOKENS, device=device).repeat(2, 1) % vocab_size
     ids[1, -1] = (ids[1, -1] + vocab_size // 2) % vocab_size
     with torch.inference_mode():
         whole = model(input_ids=ids, use_cache=False).logits.float()
         if not torch.isfinite(whole).all():
-            raise ValueError("its logits are not finite numbers; try dtype=bfloat16 or dtype=float32")
+            raise ValueError("its logits are not finite; try dtype=bfloat16 or dtype=float32")
         if _looks_ahead(whole, model.dtype):
             raise ValueError(
-                f"{type(model).__name__} reads what comes later, so it cannot score or write text"
+                f"{type(model).__name__} is not causal: it reads later tokens, so it cannot score or generate"
             )
         is_plain = body is not None and body is not model and head is not None
         if is_plain:
@@ -247,22 +245,22 @@ def _inspect_model(model: Any, device: Any) -> LoadedModel:
 
 
 def _has_own_cache(model: Any) -> bool:
-    """Whether the model refuses any cache but one of its family's own class, as its signature says."""
+    """Return whether the model accepts only its family's own cache class, by its signature."""
     parameter = signature(model.base_model.forward).parameters.get("past_key_values")
     return parameter is not None and f"{model.config.model_type}cache" in str(parameter.annotation).lower()
 
 
 def _is_stateful(model: Any) -> bool:
-    """Whether some layer remembers something else than keys and values: a recurrence, a convolution."""
+    """Return whether a layer stores anything other than keys and values: a recurrence, a convolution."""
     from transformers import DynamicCache
 
     layers = DynamicCache(config=model.config).layers
-    # What holds no keys and values cannot be cut down to some of the rows either.
+    # A layer without keys and values cannot be reduced to some of the rows either.
     return bool(model._is_stateful) or any(not hasattr(layer, "batch_select_indices") for layer in layers)
 
 
 def _looks_ahead(logits: Any, dtype: Any) -> bool:
-    """Whether the logits before the last token know which one it is: the model is no causal one."""
+    """Return whether the logits before the last token depend on it: the model is not causal."""
     import torch
 
     one, other = logits[0, :-1], logits[1, :-1]
@@ -271,18 +269,18 @@ def _looks_ahead(logits: Any, dtype: Any) -> bool:
 
 
 def _window(config: Any) -> int | None:
-    """Return the shortest stretch that any layer's attention is limited to."""
+    """Return the shortest window to which any layer's attention is limited."""
     text = config.get_text_config()
-    found = [getattr(text, "attention_chunk_size", None)]
+    lengths = [getattr(text, "attention_chunk_size", None)]
     if getattr(text, "use_sliding_window", True):
-        found.append(getattr(text, "sliding_window", None))
-    if "local" in getattr(text, "attention_layers", ()):  # GPT-Neo's word for it.
-        found.append(text.window_size)
-    return min((length for length in found if length), default=None)
+        lengths.append(getattr(text, "sliding_window", None))
+    if "local" in getattr(text, "attention_layers", ()):  # GPT-Neo's name for it.
+        lengths.append(text.window_size)
+    return min((length for length in lengths if length), default=None)
 
 
 def _compute_separately(body: Any, head: Any, ids: Any) -> Any:
-    """Return head(body(x)) where the body gives hidden states at all."""
+    """Return head(body(x)); None if the body returns no hidden states."""
     hidden = getattr(body(input_ids=ids, use_cache=False), "last_hidden_state", None)
     if hidden is None or hidden.shape[-1] != head.weight.shape[-1]:
         return None
@@ -291,7 +289,7 @@ def _compute_separately(body: Any, head: Any, ids: Any) -> Any:
 
 @contextmanager
 def _silencing_loaders() -> Iterator[None]:
-    """Keep loaders from writing bars and advice on the person's screen; errors still come through."""
+    """Suppress progress bars and advice of loaders; errors are still raised."""
     from transformers import modeling_gguf_pytorch_utils as gguf_loader
     from transformers.utils import logging
 
@@ -316,7 +314,7 @@ def _skip_bar(items: Any, **_: Any) -> Any:
 
 @contextmanager
 def _wrapping_errors(what: str) -> Iterator[None]:
-    """Turn whatever a loader raises into MODEL-005 or MODEL-006, with its own words kept."""
+    """Turn any error of a loader into MODEL-005 or MODEL-006, with its own message."""
     try:
         yield
     except BackendError:
@@ -324,15 +322,16 @@ def _wrapping_errors(what: str) -> Iterator[None]:
     except Exception as trouble:  # Loaders and a checkpoint's own code may raise anything.
         if is_out_of_memory(trouble):
             raise out_of_memory_error(
-                f"{what}: memory ran out while reading the weights", "use a smaller model, or dtype=bfloat16"
+                f"{what}: memory ran out while reading the weights",
+                "use a smaller model, or --model-arg dtype=bfloat16",
             ) from trouble
-        said = (str(trouble).strip() or type(trouble).__name__).splitlines()[0]
-        raise load_error(f"{what}: {type(trouble).__name__}: {said}", _advice(trouble)) from trouble
+        message = (str(trouble).strip() or type(trouble).__name__).splitlines()[0]
+        raise load_error(f"{what}: {type(trouble).__name__}: {message}", _advice(trouble)) from trouble
 
 
 def _advice(trouble: Exception) -> str:
     if "trust_remote_code" in str(trouble):
-        return "the model brings its own code: read it, and if you trust it write trust_remote_code=true"
+        return "the model needs its own code; if you trust it, add --model-arg trust_remote_code=true"
     if isinstance(trouble, ImportError):
-        return "install the package that is named"
-    return "check that the files are whole and that the installed transformers knows this model"
+        return "install the named package"
+    return "check that the files are complete and that the installed transformers supports this model"

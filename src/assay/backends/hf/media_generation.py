@@ -1,8 +1,8 @@
-"""Writing after prompts with media, one text at a time.
+"""Generation for prompts with media, one text at a time.
 
-transformers' own loop feeds the model, since each family has its own way to count positions behind an image;
-every token is chosen, and every end found, by the same code as for texts. One at a time, so that no answer
-depends on the company it is computed in.
+transformers' own loop feeds the model, because each family counts positions after an image in its own way.
+Every token is chosen, and every end detected, by the same code as for plain texts. One at a time, so that no
+answer depends on the batch in which it is computed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from assay.core.response import Failure, Response
 
 
 class MediaGenerator:
-    """Answers GENERATE requests whose prompts show media."""
+    """Answers GENERATE requests whose prompts contain media."""
 
     def __init__(
         self,
@@ -70,19 +70,19 @@ class MediaGenerator:
         yield from GenerationJob(drafts, [request]).responses()
 
     def _write(self, draft: Draft, prompt: MediaPrompt) -> None:
-        """Write one draft; trouble with it is its failure."""
+        """Generate one draft; an error becomes its failure."""
         began = time.perf_counter()
         reset_draft(draft)
         try:
             self._generate(draft, prompt)
         except (RuntimeError, MemoryError, ValueError, IndexError) as trouble:
-            # A model refuses media that do not match the tokens, each family in its own words.
+            # Models reject media that do not match the tokens, each family with its own exception.
             draft.ids.clear()
             draft.output = None
             draft.failure = (
-                ("memory", f"memory ran out on one text of {len(draft.prompt):,} tokens with its media")
+                ("memory", f"memory ran out on a single text of {len(draft.prompt):,} tokens with its media")
                 if is_out_of_memory(trouble)
-                else ("media", f"the model refuses the prompt: {trouble}")
+                else ("media", f"the model rejects the prompt: {trouble}")
             )
         self._counters.batches += 1
         self._counters.forward_tokens += len(draft.prompt) + max(0, len(draft.ids) - 1)
@@ -96,7 +96,7 @@ class MediaGenerator:
         model = self._loaded.model
 
         def next_token(_: Any, logits: Any) -> Any:
-            """Choose a token as everywhere else, and leave the loop no other."""
+            """Choose a token by the common rules, and leave the loop no other choice."""
             token = choose_tokens(logits.float(), [draft])[0]
             forced = torch.full_like(logits, -torch.inf)
             if token is None:
@@ -124,7 +124,7 @@ class MediaGenerator:
 
 @contextmanager
 def _own_settings(model: Any, settings: Any) -> Iterator[None]:
-    """Let nothing of the checkpoint's generation_config be heard, such as penalties."""
+    """Disable the checkpoint's generation_config, such as penalties."""
     before, model.generation_config = model.generation_config, settings
     try:
         yield

@@ -1,8 +1,8 @@
-"""Prompts with media, made ready by the model's own processor.
+"""Prompts with media, prepared by the model's own processor.
 
-The chat template writes a mark for each medium, the processor turns the marks into as many tokens as the
-medium takes, and the pixels or samples go to the model beside them. One prompt at a time: what a processor
-pads in a batch may change what the model sees.
+The chat template writes a placeholder for each medium, the processor expands it to the medium's tokens, and
+the model gets the pixels or samples as well. One prompt at a time: padding in a batch could change what the
+model sees.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 _PCM_BYTES = {1: "u1", 2: "<i2", 4: "<i4"}
-"""Bytes of a sample, and how they are read; a sample of one byte is counted from 0."""
+"""Bytes per sample, and their numpy type; samples of one byte are unsigned."""
 
 
 def decode_image(part: Image) -> Any:
-    """Return a picture in RGB, turned as its camera was held."""
+    """Return an image in RGB, rotated as its metadata says."""
     from PIL import Image as Pictures
     from PIL import ImageOps
 
@@ -41,7 +41,7 @@ def decode_image(part: Image) -> Any:
 
 
 def decode_audio(part: Audio, rate: int) -> NDArray[np.float32]:
-    """Return a sound as one channel of samples between -1 and 1, so many in a second."""
+    """Return audio as one channel of samples between -1 and 1, at `rate` samples per second."""
     import numpy as np
 
     try:
@@ -49,9 +49,9 @@ def decode_audio(part: Audio, rate: int) -> NDArray[np.float32]:
             own_rate, n_channels, width = sound.getframerate(), sound.getnchannels(), sound.getsampwidth()
             raw = sound.readframes(sound.getnframes())
     except (wave.Error, EOFError) as trouble:
-        raise MediaTrouble(f"{part}: read here is PCM in WAV alone: {trouble}") from trouble
+        raise MediaTrouble(f"{part}: only PCM in WAV files is supported: {trouble}") from trouble
     if width not in _PCM_BYTES:
-        raise MediaTrouble(f"{part}: samples of {width} bytes are not read here; write 16-bit PCM")
+        raise MediaTrouble(f"{part}: samples of {width} bytes are not supported; use 16-bit PCM")
     samples = np.frombuffer(raw, _PCM_BYTES[width]).astype(np.float64)
     samples = samples / 128 - 1 if width == 1 else samples / float(1 << 8 * width - 1)
     mono = samples.reshape(-1, n_channels).mean(axis=1)
@@ -59,14 +59,14 @@ def decode_audio(part: Audio, rate: int) -> NDArray[np.float32]:
 
 
 def resample_audio(samples: NDArray[np.float64], own_rate: int, rate: int) -> NDArray[np.float64]:
-    """Return a sound at another rate: the same frequencies, as far as the new rate holds them."""
+    """Return audio at another sample rate, with the same frequencies as far as the new rate allows."""
     import numpy as np
 
     if own_rate == rate or not len(samples):
         return samples
     n = max(1, round(len(samples) * rate / own_rate))
-    # Silence behind it: a spectrum takes the end of a sound for what stands before its beginning. So much of
-    # it that both lengths are whole numbers; else the sound would be stretched a little.
+    # Silence at the end: in a spectrum, the end of a signal continues at its beginning. The length of the
+    # silence makes both lengths whole numbers; otherwise the signal would be stretched slightly.
     step = own_rate // math.gcd(own_rate, rate)
     n_steps = -(-(len(samples) + len(samples) // 8 + 1) // step)
     padded = np.concatenate([samples, np.zeros(n_steps * step - len(samples))])
@@ -83,20 +83,20 @@ class MediaPrompt:
     """A prompt as the model reads it."""
 
     ids: tuple[int, ...]
-    """Its tokens, those that media became among them."""
+    """Its tokens, including those of its media."""
     inputs: Any
-    """All that the model is called with, on the CPU."""
+    """All arguments of the model's forward, on the CPU."""
 
 
 class MediaPrompts:
-    """Makes prompts ready with one processor of transformers."""
+    """Prepares prompts with a processor of transformers."""
 
     def __init__(self, processor: Any, tokenizer: Any) -> None:
         self._processor = processor
         self._renderer = Renderer(tokenizer, in_parts=True, with_media=True)
 
     def ready(self, prompt: Prompt) -> MediaPrompt | Failure:
-        """Return a prompt made ready; a Failure when its media or the template do not let it be."""
+        """Return a prepared prompt; a Failure if its media or the template do not allow it."""
         try:
             text = self._renderer.render(strip_media_data(prompt)).text
             return self._run_processor(text, prompt)
@@ -115,10 +115,10 @@ class MediaPrompts:
             rate = int(self._processor.feature_extractor.sampling_rate)
             media["audio"] = [decode_audio(part, rate) for part in sounds]
             media["sampling_rate"] = rate
-        shown = ", ".join(map(str, parts))
+        names = ", ".join(map(str, parts))
         try:
             # The template writes the special tokens itself.
             inputs = self._processor(text=[text], return_tensors="pt", add_special_tokens=False, **media)
         except Exception as trouble:  # A processor may be a checkpoint's own code and raise anything.
-            raise MediaTrouble(f"{shown}: the model's processor refuses the prompt: {trouble}") from trouble
+            raise MediaTrouble(f"{names}: the model's processor rejects the prompt: {trouble}") from trouble
         return MediaPrompt(tuple(inputs["input_ids"][0].tolist()), inputs)

@@ -1,8 +1,9 @@
-"""Computing packed lanes on a transformers model: trunks kept as keys and values, lanes behind them.
+"""Computes packed lanes on a transformers model: a shared prefix kept as keys and values, lanes after it.
 
-A lane's tokens carry their own positions, and a mask lets each see the trunk and its own ancestors alone,
-so an option costs its own tokens and nothing is read twice. What comes out equals computing every sequence
-by itself, to the last digits of fp32.
+A *lane* is a packed sequence: several sequences that share tokens, written as one (see `prefix_tree`). Its
+tokens have their own positions, and a mask lets each see only the shared prefix and its own ancestors. So an
+option costs only its own tokens, and nothing is read twice. The results equal those of separate sequences,
+to the last digits of fp32.
 """
 
 from __future__ import annotations
@@ -32,183 +33,185 @@ from assay.backends.hf.shared_attention import Block, View, using_view
 
 PREFIX_CHUNK = 1024
 GPU_PREFIX_CHUNK = 4096
-"""A trunk is read in pieces of this many tokens, so that its mask stays small."""
+"""A prefix is read in pieces of this many tokens, so that its mask stays small."""
 LEAST_BLOCK = 96
 """Subtrees are attended to together up to this many tokens."""
 
 
 class SharedPrefix:
-    """The keys and values of a beginning, for every layer: a pair of [1, heads, tokens, size]."""
+    """The keys and values of a shared prefix, for every layer: a pair of [1, heads, tokens, size]."""
 
     def __init__(self, ids: tuple[int, ...] = (), layers: Sequence[tuple[Any, Any]] = ()) -> None:
         self.ids = ids
         self.layers = tuple(layers)
 
     def cut(self, length: int) -> SharedPrefix:
-        """Return the trunk's own beginning; shares memory with it."""
+        """Return the beginning of the prefix; shares memory with it."""
         layers = [(keys[:, :, :length], values[:, :, :length]) for keys, values in self.layers]
         return SharedPrefix(self.ids[:length], layers)
 
     def extend_to(
         self, loaded: LoadedModel, ids: tuple[int, ...], reads: Sequence[RowReadRange], rows: Sequence[Row]
     ) -> SharedPrefix:
-        """Return a longer trunk, after reading the tokens that are new and what was wanted inside them."""
+        """Return a longer prefix, after reading the new tokens and the requested results inside them."""
         import torch
 
-        trunk = self
+        prefix = self
         at_once = GPU_PREFIX_CHUNK if loaded.device.type == "cuda" else PREFIX_CHUNK
-        while len(trunk.ids) < len(ids):
-            start = len(trunk.ids)
+        while len(prefix.ids) < len(ids):
+            start = len(prefix.ids)
             part = ids[start : start + at_once]
             end = start + len(part)
             lane = make_chain_lane(part, start)
             lane.reads = [(b - start, e - start, row, n) for b, e, row, n in clip_reads(reads, start, end)]
-            cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
+            cache = RowCache(prefix, keeps=True, joins=not loaded.shares)
             _compute(loaded, cache, [lane], rows).settle()
             layers = cache.own
-            if loaded.shares and trunk.layers:
+            if loaded.shares and prefix.layers:
                 layers = [
                     (torch.cat([k, own_k], dim=-2), torch.cat([v, own_v], dim=-2))
-                    for (k, v), (own_k, own_v) in zip(trunk.layers, cache.own, strict=True)
+                    for (k, v), (own_k, own_v) in zip(prefix.layers, cache.own, strict=True)
                 ]
-            trunk = SharedPrefix(ids[:end], layers)
-        return trunk
+            prefix = SharedPrefix(ids[:end], layers)
+        return prefix
 
     @property
     def n_bytes(self) -> int:
-        """Return the memory it holds."""
+        """Return its size in memory."""
         return sum(part.numel() * part.element_size() for layer in self.layers for part in layer)
 
 
 class RowCache:
-    """What a model is handed as its cache while it reads rows of their own behind one trunk.
+    """The cache that a model gets while it reads rows after a shared prefix.
 
-    With `joins`, a layer is given the trunk's keys and values together with its own, as any attention
-    expects; without, only its own, and the attention itself looks at the trunk (see shared_attention).
+    With `joins`, a layer gets the prefix's keys and values together with its own, as any attention expects;
+    without, only its own, and the attention itself reads the prefix (see shared_attention).
     """
 
     is_compileable = False
 
-    def __init__(self, trunk: SharedPrefix, *, keeps: bool, joins: bool) -> None:
-        self.trunk = trunk
+    def __init__(self, prefix: SharedPrefix, *, keeps: bool, joins: bool) -> None:
+        self.prefix = prefix
         self.own: list[tuple[Any, Any]] = []
-        """Keys and values that were read (with the trunk's, where it joins), when they are kept."""
+        """Keys and values that were read (with the prefix's, if it joins), if they are kept."""
         self._keeps = keeps
         self._joins = joins
 
     def update(self, keys: Any, values: Any, layer_idx: int, *_: Any, **__: Any) -> tuple[Any, Any]:
-        """Take a layer's new keys and values; return all that its attention looks at."""
+        """Take a layer's new keys and values; return all that its attention reads."""
         import torch
 
-        if self._joins and self.trunk.layers:
+        if self._joins and self.prefix.layers:
             n = keys.shape[0]
-            trunk_keys, trunk_values = self.trunk.layers[layer_idx]
-            keys = torch.cat([trunk_keys.expand(n, -1, -1, -1), keys], dim=-2)
-            values = torch.cat([trunk_values.expand(n, -1, -1, -1), values], dim=-2)
+            prefix_keys, prefix_values = self.prefix.layers[layer_idx]
+            keys = torch.cat([prefix_keys.expand(n, -1, -1, -1), keys], dim=-2)
+            values = torch.cat([prefix_values.expand(n, -1, -1, -1), values], dim=-2)
         if self._keeps:
             self.own.append((keys, values))
         return keys, values
 
     def get_seq_length(self, *_: Any, **__: Any) -> int:
-        """Return how many tokens stand before the ones that come next."""
-        return len(self.trunk.ids)
+        """Return how many tokens precede the next ones."""
+        return len(self.prefix.ids)
 
 
 class SharedPrefixCache:
-    """Trunks read lately, so that a beginning is read once in a run and not once in a window."""
+    """Recently read prefixes, so that a prefix is read once per run and not once per window."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._kept: list[SharedPrefix] = []
+        self._cached: list[SharedPrefix] = []
         self.n_read = 0
-        """Tokens read into trunks so far."""
+        """Tokens read into prefixes so far."""
 
     def get(
         self, loaded: LoadedModel, ids: tuple[int, ...], reads: Sequence[RowReadRange], rows: Sequence[Row]
     ) -> SharedPrefix:
-        """Return the trunk of these tokens, read as far as it is not known yet."""
-        # What is wanted inside the trunk needs hidden states, which are not kept.
+        """Return the prefix of these tokens; reads only the part that is not cached."""
+        # Results requested inside the prefix need hidden states, which are not kept.
         known = min((begin for begin, _, _, _ in reads), default=len(ids))
         best, length = SharedPrefix(), 0
-        for trunk in self._kept:
-            shared = count_shared_prefix(trunk.ids, ids)
+        for prefix in self._cached:
+            shared = count_shared_prefix(prefix.ids, ids)
             if min(shared, known) > length:
-                best, length = trunk, min(shared, known)
-        trunk = best if length == len(best.ids) else best.cut(length)
+                best, length = prefix, min(shared, known)
+        prefix = best if length == len(best.ids) else best.cut(length)
         if length < len(ids):
-            trunk = trunk.extend_to(loaded, ids, reads, rows)
+            prefix = prefix.extend_to(loaded, ids, reads, rows)
             self.n_read += len(ids) - length
-        self._keep(trunk)
-        return trunk
+        self._keep(prefix)
+        return prefix
 
     def clear(self) -> None:
-        """Let go of all trunks."""
-        self._kept.clear()
+        """Release all prefixes."""
+        self._cached.clear()
 
-    def _keep(self, trunk: SharedPrefix) -> None:
-        # A kept trunk that is a beginning of this one says nothing that this one does not.
-        self._kept = [
-            other for other in self._kept if other is not trunk and other.ids != trunk.ids[: len(other.ids)]
+    def _keep(self, prefix: SharedPrefix) -> None:
+        # A cached prefix of this prefix adds nothing.
+        self._cached = [
+            other
+            for other in self._cached
+            if other is not prefix and other.ids != prefix.ids[: len(other.ids)]
         ]
-        self._kept.append(trunk)
-        while len(self._kept) > 1 and sum(one.n_bytes for one in self._kept) > self._max_bytes:
-            self._kept.pop(0)
+        self._cached.append(prefix)
+        while len(self._cached) > 1 and sum(entry.n_bytes for entry in self._cached) > self._max_bytes:
+            self._cached.pop(0)
 
 
 def compute_lanes(
-    loaded: LoadedModel, trunk: SharedPrefix, lanes: Sequence[Lane], rows: Sequence[Row]
+    loaded: LoadedModel, prefix: SharedPrefix, lanes: Sequence[Lane], rows: Sequence[Row]
 ) -> PendingLogprobs:
-    """Compute a batch of lanes behind a trunk; return what was read for the rows."""
+    """Compute a batch of lanes after a shared prefix; return the results for the rows."""
     if loaded.flex is None:
-        return _compute(loaded, RowCache(trunk, keeps=False, joins=not loaded.shares), lanes, rows)
-    with loaded.flex.using_prefix(trunk.layers):
+        return _compute(loaded, RowCache(prefix, keeps=False, joins=not loaded.shares), lanes, rows)
+    with loaded.flex.using_prefix(prefix.layers):
         return compute_logprobs(
-            loaded, loaded.flex.feed(lanes, len(trunk.ids)), _collect_reads(lanes, rows, _starts(lanes))
+            loaded, loaded.flex.feed(lanes, len(prefix.ids)), _collect_reads(lanes, rows, _starts(lanes))
         )
 
 
 class ReadRow(NamedTuple):
-    """A row that was read behind a trunk."""
+    """A row that was read after a shared prefix."""
 
     layers: Sequence[tuple[Any, Any]]
-    """Its own keys and values for every layer, without the trunk's: a pair of [heads, tokens, size]."""
+    """Its own keys and values for every layer, without the prefix's: a pair of [heads, tokens, size]."""
     logits: Any
-    """What follows it: [vocabulary], in fp32."""
+    """The next-token logits: [vocabulary], in fp32."""
 
     def kept(self) -> ReadRow:
-        """Return the same in memory of its own; as it was read it holds on to the whole batch."""
+        """Return a copy in its own memory; the original keeps the whole batch in memory."""
         return ReadRow([(keys.clone(), values.clone()) for keys, values in self.layers], self.logits.clone())
 
 
-def read_rows(loaded: LoadedModel, trunk: SharedPrefix, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
-    """Read rows of tokens behind a trunk, to be gone on with."""
+def read_rows(loaded: LoadedModel, prefix: SharedPrefix, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
+    """Read rows of tokens after a shared prefix, to continue from them."""
     import torch
 
-    n = len(trunk.ids)
+    n = len(prefix.ids)
     lanes = [make_chain_lane(row, n) for row in rows]
-    cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
+    cache = RowCache(prefix, keeps=True, joins=not loaded.shares)
     batch = _lay_out_lanes(loaded, cache, lanes)
     ends = torch.tensor([start + len(row) - 1 for start, row in zip(batch.starts, rows, strict=True)])
     with using_view(batch.view), torch.inference_mode():
         picked, head = gather_outputs(loaded, batch.feed, ends)
         logits = (picked if head is None else head(picked)).float()
-    # Where the trunk joins, its keys and values stand before those of every row.
+    # If the prefix joins, its keys and values precede those of every row.
     skipped = 0 if loaded.shares else n
-    found = []
+    read = []
     for number, (start, row) in enumerate(zip(batch.starts, rows, strict=True)):
         index, at = divmod(start, batch.feed["input_ids"].shape[1])
         own = slice(skipped + at, skipped + at + len(row))
-        found.append(ReadRow([(k[index, :, own], v[index, :, own]) for k, v in cache.own], logits[number]))
-    return found
+        read.append(ReadRow([(k[index, :, own], v[index, :, own]) for k, v in cache.own], logits[number]))
+    return read
 
 
 def count_padding(loaded: LoadedModel, lengths: Sequence[int]) -> int:
-    """Return how many tokens are computed for nothing when rows of these lengths are fed together."""
+    """Return how many padding tokens are computed when rows of these lengths are fed together."""
     return 0 if loaded.shares else len(lengths) * max(lengths, default=0) - sum(lengths)
 
 
 def count_lane_padding(loaded: LoadedModel, lanes: Sequence[Lane]) -> int:
-    """Return how many tokens are computed for nothing when these lanes are."""
+    """Return how many padding tokens are computed with these lanes."""
     lengths = [len(lane.ids) for lane in lanes]
     if loaded.flex is None:
         return count_padding(loaded, lengths)
@@ -234,17 +237,17 @@ class _Batch(NamedTuple):
 
     feed: dict[str, Any]
     starts: list[int]
-    """The place at which each lane begins, counted through the batch row after row."""
+    """The position at which each lane begins, counted through the batch row by row."""
     view: View
 
 
 def _lay_out_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
-    """Lay lanes out without padding, where the attention can keep them apart; else side by side."""
+    """Lay out lanes without padding if the attention can separate them; otherwise as padded rows."""
     if loaded.shares:
         feed, starts = _build_packed_feed(lanes), _starts(lanes)
-        view = View(cache.trunk.layers, _blocks(lanes, loaded))
+        view = View(cache.prefix.layers, _blocks(lanes, loaded))
     else:
-        feed = _build_padded_feed(lanes, len(cache.trunk.ids), loaded)
+        feed = _build_padded_feed(lanes, len(cache.prefix.ids), loaded)
         starts, view = [n * feed["input_ids"].shape[1] for n in range(len(lanes))], View()
     feed = {name: send_to_device(part, loaded.device) for name, part in feed.items()}
     feed |= {"past_key_values": cache, "use_cache": False}
@@ -252,7 +255,7 @@ def _lay_out_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) 
 
 
 def _collect_reads(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[int]) -> list[BatchReads]:
-    """Return every read of the lanes, given at which place of the batch each lane begins."""
+    """Return every read of the lanes, given the position of each lane in the batch."""
     return [
         BatchReads(rows[row], number, end - begin, start + begin)
         for start, lane in zip(starts, lanes, strict=True)
@@ -265,35 +268,37 @@ def _starts(lanes: Sequence[Lane]) -> list[int]:
 
 
 def _build_packed_feed(lanes: Sequence[Lane]) -> dict[str, Any]:
-    """Feed all lanes as one row, without padding; the attention keeps them apart."""
+    """Feed all lanes as one row, without padding; the attention separates them."""
     import torch
 
     return {
         "input_ids": torch.tensor([[id_ for lane in lanes for id_ in lane.ids]]),
         "position_ids": torch.tensor([[at for lane in lanes for at in lane.positions]]),
-        # Models take a mask of four dimensions as it is; the attention has its own.
+        # Models use a mask of four dimensions unchanged; the attention has its own.
         "attention_mask": torch.zeros((1, 1, 1, 1)),
     }
 
 
 def _blocks(lanes: Sequence[Lane], loaded: LoadedModel) -> list[Block]:
-    """Return the stretches of the row whose tokens see each other, and who sees whom in each."""
+    """Return the stretches of the row whose tokens see each other, with the mask of each."""
     import torch
 
     blocks = []
     for start, lane in zip(_starts(lanes), lanes, strict=True):
         for begin, end in _split_subtrees(lane.ends):
-            ends = torch.tensor([[one - begin for one in lane.ends[begin:end]]], device=loaded.device)
+            ends = torch.tensor(
+                [[subtree_end - begin for subtree_end in lane.ends[begin:end]]], device=loaded.device
+            )
             blocks.append(Block(start + begin, start + end, _mask(ends, 0, loaded.model.dtype)))
     return blocks
 
 
 def _split_subtrees(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield stretches of a lane that do not see each other: whole subtrees, small ones put together."""
+    """Yield stretches of a lane that do not see each other: whole subtrees, small ones combined."""
     begin = end = 0
     while end < len(ends):
         following = ends[end]
-        # A call costs more than the pairs that a few tokens too many make.
+        # A call costs more than the pairs of a few additional tokens.
         if end > begin and following - begin > LEAST_BLOCK:
             yield begin, end
             begin = end
@@ -301,31 +306,31 @@ def _split_subtrees(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield begin, end
 
 
-def _build_padded_feed(lanes: Sequence[Lane], n_trunk: int, loaded: LoadedModel) -> dict[str, Any]:
-    """Feed lanes as a padded batch with a mask that any attention understands."""
+def _build_padded_feed(lanes: Sequence[Lane], n_prefix: int, loaded: LoadedModel) -> dict[str, Any]:
+    """Feed lanes as a padded batch with a mask that any attention supports."""
     import torch
 
     width = max(len(lane.ids) for lane in lanes)
     ids = torch.zeros((len(lanes), width), dtype=torch.long)
     positions = torch.zeros_like(ids)
-    # Padding sees itself alone: a token that sees nothing would turn into no number at all.
+    # Padding sees only itself: a token that sees nothing would become NaN.
     ends = torch.arange(1, width + 1).repeat(len(lanes), 1)
     for index, lane in enumerate(lanes):
         n = len(lane.ids)
         ids[index, :n] = torch.tensor(lane.ids)
         positions[index, :n] = torch.tensor(lane.positions)
         ends[index, :n] = torch.tensor(lane.ends)
-    mask = _mask(ends.to(loaded.device), n_trunk, loaded.model.dtype)
+    mask = _mask(ends.to(loaded.device), n_prefix, loaded.model.dtype)
     return {"input_ids": ids, "position_ids": positions, "attention_mask": mask}
 
 
-def _mask(ends: Any, n_trunk: int, dtype: Any) -> Any:
-    """Return [batch, 1, lane, trunk + lane]: 0 where a token may look, the lowest number where not."""
+def _mask(ends: Any, n_prefix: int, dtype: Any) -> Any:
+    """Return [batch, 1, lane, prefix + lane]: 0 where a token may look, else the lowest number."""
     import torch
 
     width = ends.shape[1]
     at = torch.arange(width, device=ends.device)
     seen = (at[None, :] <= at[:, None]) & (at[None, :, None] < ends[:, None, :])
-    mask = torch.zeros((len(ends), 1, width, n_trunk + width), dtype=dtype, device=ends.device)
-    mask[:, 0, :, n_trunk:].masked_fill_(~seen, torch.finfo(dtype).min)
+    mask = torch.zeros((len(ends), 1, width, n_prefix + width), dtype=dtype, device=ends.device)
+    mask[:, 0, :, n_prefix:].masked_fill_(~seen, torch.finfo(dtype).min)
     return mask

@@ -1,7 +1,7 @@
-"""The names of vocabulary pieces that hold part of a character, made readable.
+"""Readable names of vocabulary pieces that contain parts of characters.
 
-Vocabularies over bytes name each byte by a letter that can be printed: `ìĿ` is the first two of the three
-bytes of 음. Vocabularies that fall back on bytes write them as `<0xEC>`; that form is shown for both.
+Byte-level vocabularies represent each byte by a printable letter: `ìĿ` is the first two of the three bytes
+of 음. Vocabularies with byte fallback write them as `<0xEC>`; Assay shows this form for both.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(0x100) if byte not in _PRINTABLE]
 _BYTES = {chr(byte): byte for byte in _PRINTABLE} | {chr(0x100 + n): byte for n, byte in enumerate(_OTHERS)}
-"""The letter of each byte, as GPT-2's vocabulary has it and those after it."""
+"""The byte of each letter, as in GPT-2's vocabulary and its successors."""
 
 
 def format_piece_name(name: str) -> str:
-    """Return whole characters as they are and the bytes of parted ones as `<0xEC>`."""
+    """Return complete characters unchanged and the bytes of incomplete ones as `<0xEC>`."""
     if name.startswith("<0x") or not all(letter in _BYTES for letter in name):
         return name
     spelled = bytes(_BYTES[letter] for letter in name).decode("utf-8", errors="surrogateescape")

@@ -1,11 +1,11 @@
-"""Token sequences as a tree, cut into packed lanes: what sequences share is computed once.
+"""Token sequences as a tree, split into packed lanes: what sequences share is computed once.
 
 Sequences that begin alike share a node for as long as they do: first the few-shot examples, then the
-question, then whatever the options have in common. A *lane* is a part of the tree written in preorder, so
-that a token's descendants stand right behind it and one number per token, where its subtree ends, says who
-may see it. A *trunk* is a beginning that several lanes share; its keys and values are kept while they run.
+question, then what the options have in common. A *lane* is a part of the tree in preorder, so that a token's
+descendants follow it directly, and one number per token, the end of its subtree, says which tokens may see
+it. A *shared prefix* precedes several lanes; its keys and values are kept while they are computed.
 
-Knows token ids and lengths; neither texts nor models.
+Knows token ids and lengths, but neither texts nor models.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from dataclasses import dataclass, field
 
 ID_BYTES = array("I").itemsize
 ReadRange = tuple[int, int, int]
-"""(begin, end, number): reads after each of the tokens from `begin` to `end`, the first of them `number`."""
+"""(begin, end, number): reads after each of the tokens from `begin` to `end`; the first is read `number`."""
 RowReadRange = tuple[int, int, int, int]
 """(begin, end, row, number): a run of reads of row `row`."""
 
 
 @dataclass(slots=True)
 class Node:
-    """Tokens that the same sequences pass through, without a branch."""
+    """Tokens that the same sequences contain, without a branch."""
 
     start: int
-    """Position of its first token in every sequence that passes."""
+    """Position of its first token in every sequence that contains it."""
     ids: Sequence[int]
     reads: list[RowReadRange] = field(default_factory=list)
     children: list[Node] = field(default_factory=list)
@@ -36,56 +36,56 @@ class Node:
 
 @dataclass(slots=True)
 class Lane:
-    """A part of the tree to compute in one go, in preorder."""
+    """A part of the tree to compute at once, in preorder."""
 
     ids: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    """For each token, where its subtree ends: token i sees token j when j <= i < ends[j]."""
+    """For each token, the end of its subtree: token i sees token j if j <= i < ends[j]."""
     reads: list[RowReadRange] = field(default_factory=list)
     """Runs by index in the lane."""
 
     def add(self, node: Node) -> None:
-        """Write a subtree behind what is there."""
-        # A stack of its own: a tree may be deeper than Python allows functions to call themselves.
+        """Append a subtree."""
+        # An explicit stack: a tree may be deeper than Python's recursion limit.
         waiting: list[tuple[Node, int]] = [(node, 0)]
         begins: list[tuple[Node, int]] = []
         while waiting:
-            one, stage = waiting.pop()
+            current, stage = waiting.pop()
             if stage == 0:
                 begin = len(self.ids)
-                begins.append((one, begin))
-                self.ids.extend(one.ids)
-                self.positions.extend(range(one.start, one.start + len(one.ids)))
-                self.ends.extend([0] * len(one.ids))
-                shift = begin - one.start
-                self.reads.extend((b + shift, e + shift, row, number) for b, e, row, number in one.reads)
-                waiting.append((one, 1))
-                waiting.extend((child, 0) for child in reversed(one.children))
+                begins.append((current, begin))
+                self.ids.extend(current.ids)
+                self.positions.extend(range(current.start, current.start + len(current.ids)))
+                self.ends.extend([0] * len(current.ids))
+                shift = begin - current.start
+                self.reads.extend((b + shift, e + shift, row, number) for b, e, row, number in current.reads)
+                waiting.append((current, 1))
+                waiting.extend((child, 0) for child in reversed(current.children))
             else:
                 last, begin = begins.pop()
-                assert last is one
-                self.ends[begin : begin + len(one.ids)] = [len(self.ids)] * len(one.ids)
+                assert last is current
+                self.ends[begin : begin + len(current.ids)] = [len(self.ids)] * len(current.ids)
 
 
 def make_chain_lane(ids: Sequence[int], start: int) -> Lane:
-    """Return a lane of tokens that stand one behind the other, from a position on."""
+    """Return a lane of consecutive tokens, from a position on."""
     n = len(ids)
     return Lane(list(ids), list(range(start, start + n)), [n] * n)
 
 
 @dataclass(slots=True)
 class Group:
-    """Lanes behind one trunk."""
+    """Lanes after one shared prefix."""
 
-    trunk: tuple[int, ...]
-    trunk_reads: list[RowReadRange]
-    """Reads inside the part of the trunk that no other group has answered."""
+    prefix: tuple[int, ...]
+    prefix_reads: list[RowReadRange]
+    """Reads inside the part of the prefix that no other group has answered."""
     lanes: list[Lane]
 
 
 LEAST_SAVING = 128
-"""Tokens that a trunk must save to be worth a pass of its own."""
+"""Tokens that a shared prefix must save to be worth a separate pass."""
 
 
 def plan_lanes(
@@ -95,10 +95,10 @@ def plan_lanes(
     lane_tokens: int,
     least_saving: int = LEAST_SAVING,
 ) -> Iterator[Group]:
-    """Cut sequences into groups of lanes of at most `lane_tokens` tokens (one sequence alone may exceed it).
+    """Split sequences into groups of lanes of at most `lane_tokens` tokens (a single sequence may exceed it).
 
-    `reads[r]` says after which tokens of sequence r something is to be read. A beginning becomes a trunk when
-    that saves at least `least_saving` tokens over writing it into each lane again.
+    `reads[r]`: the tokens of sequence r after which something is read. A prefix is computed separately if
+    that saves at least `least_saving` tokens compared to repeating it in each lane.
     """
     root = build_tree(sequences, reads)
     if root is not None:
@@ -106,10 +106,10 @@ def plan_lanes(
 
 
 def build_tree(sequences: Sequence[tuple[int, ...]], reads: Sequence[Sequence[ReadRange]]) -> Node | None:
-    """Return the tree of some sequences; None when there are none."""
+    """Return the tree of some sequences; None if there are none."""
     if not sequences:
         return None
-    # Big-endian bytes sort like the ids they hold, and compare at memory speed.
+    # Big-endian bytes sort like the ids they contain, and compare at memory speed.
     packed = [_pack_ids(ids) for ids in sequences]
     order = sorted(range(len(sequences)), key=packed.__getitem__)
     root = Node(0, ())
@@ -137,7 +137,7 @@ def _pack_ids(ids: Sequence[int]) -> bytes:
 
 
 def count_shared_prefix(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return how many items two sequences share at their beginning, comparing slices at memory speed."""
+    """Return the length of the common prefix of two sequences, comparing slices at memory speed."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -149,7 +149,7 @@ def count_shared_prefix(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def _descend(path: list[Node], depth: int) -> None:
-    """Leave on the path what reaches to `depth`, splitting the node in which it lies."""
+    """Reduce the path to `depth` tokens, splitting the node that contains this position."""
     while path[-1].start >= depth and len(path) > 1:
         path.pop()
     node = path[-1]
@@ -164,7 +164,7 @@ def _descend(path: list[Node], depth: int) -> None:
 
 
 def clip_reads(reads: Sequence[RowReadRange], begin: int, end: int) -> list[RowReadRange]:
-    """Return the parts of some runs that lie between two positions."""
+    """Return the parts of some runs between two positions."""
     return [
         (max(b, begin), min(e, end), row, number + max(0, begin - b))
         for b, e, row, number in reads
@@ -173,7 +173,7 @@ def clip_reads(reads: Sequence[RowReadRange], begin: int, end: int) -> list[RowR
 
 
 def _record_reads(path: Sequence[Node], row: int, runs: Sequence[ReadRange]) -> None:
-    """Note a row's reads at the nodes of its path."""
+    """Record a row's reads at the nodes of its path."""
     for begin, end, number in runs:
         level = len(path) - 1
         while begin < end:
@@ -201,35 +201,35 @@ class _Cutter:
         self._least_saving = least_saving
 
     def groups(
-        self, nodes: Sequence[Node], trunk: tuple[int, ...], reads: list[RowReadRange]
+        self, nodes: Sequence[Node], prefix: tuple[int, ...], reads: list[RowReadRange]
     ) -> Iterator[Group]:
-        """Yield the groups of subtrees that hang on one trunk: first its own lanes, then longer trunks."""
+        """Yield the groups of subtrees after one shared prefix: first its own lanes, then longer prefixes."""
         small: list[Node] = []
-        trunks: list[Node] = []
+        prefixes: list[Node] = []
         for node in nodes:
-            self._sort(node, small, trunks)
-        # The trunk's own reads are answered even when everything behind it has trunks of its own.
+            self._sort(node, small, prefixes)
+        # The prefix's own reads are answered even if everything after it has longer prefixes.
         if small or reads:
-            yield Group(trunk, reads, self._packed(small))
-        for node in trunks:
-            yield from self.groups(node.children, (*trunk, *node.ids), node.reads)
+            yield Group(prefix, reads, self._packed(small))
+        for node in prefixes:
+            yield from self.groups(node.children, (*prefix, *node.ids), node.reads)
 
-    def _sort(self, node: Node, small: list[Node], trunks: list[Node]) -> None:
-        """Tell subtrees that fit into a lane from those whose beginning is worth a trunk."""
+    def _sort(self, node: Node, small: list[Node], prefixes: list[Node]) -> None:
+        """Separate subtrees that fit into a lane from those whose beginning is worth a shared prefix."""
         waiting = [node]
         while waiting:
-            one = _merge_only_children(waiting.pop())
-            if one.size <= self._lane_tokens or not one.children:
-                small.append(one)
+            current = _merge_only_children(waiting.pop())
+            if current.size <= self._lane_tokens or not current.children:
+                small.append(current)
                 continue
-            pieces = self._pieces(one)
-            if (len(pieces) - 1) * len(one.ids) >= self._least_saving:
-                trunks.append(one)
+            pieces = self._pieces(current)
+            if (len(pieces) - 1) * len(current.ids) >= self._least_saving:
+                prefixes.append(current)
             else:
                 waiting.extend(reversed(pieces))
 
     def _pieces(self, node: Node) -> list[Node]:
-        """Return the subtree as several, each with the node's own tokens before some of its children."""
+        """Split the subtree into several, each with the node's own tokens before some of its children."""
         pieces: list[Node] = []
         reads = node.reads
         for bundle in _bundles(node.children, self._lane_tokens - len(node.ids)):
@@ -249,7 +249,7 @@ class _Cutter:
 
 
 def _merge_only_children(node: Node) -> Node:
-    """Return a node together with its only children, down to where it branches."""
+    """Return a node merged with its only children, down to the first branch."""
     while len(node.children) == 1:
         (child,) = node.children
         reads = [*node.reads, *child.reads]
@@ -258,10 +258,10 @@ def _merge_only_children(node: Node) -> Node:
 
 
 def _bundles(nodes: Sequence[Node], room: int) -> list[list[Node]]:
-    """Put subtrees together, first fit by decreasing size, so that each bundle has at most `room` tokens."""
+    """Combine subtrees, first fit by decreasing size, so that each bundle has at most `room` tokens."""
     bundles: list[list[Node]] = []
     left: list[int] = []
-    for node in sorted(nodes, key=lambda one: -one.size):
+    for node in sorted(nodes, key=lambda node: -node.size):
         for index, free in enumerate(left):
             if node.size <= free:
                 bundles[index].append(node)

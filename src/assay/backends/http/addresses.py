@@ -1,4 +1,4 @@
-"""Addresses of servers as people write them. Every run writes them down, so they may hold no secret."""
+"""Checks the addresses of servers. Every run stores them, so they must not contain secrets."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _SENDABLE = re.compile(r"[!-~]+")
 
 
 def check_address(url: str, example: str) -> str:
-    """Return an address that can be called, or raise MODEL-001."""
+    """Return an address that can be used, or raise MODEL-001."""
     try:
         parts = urlsplit(url)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        (parts.hostname or "").encode("idna")  # Raises where no name of a host can be such.
+        (parts.hostname or "").encode("idna")  # Raises ValueError if this cannot be a host name.
     except ValueError:
         is_whole = False
-    shown = mask_user_info(url)
+    masked = mask_user_info(url)
     if not is_whole:
-        raise unknown_model_error(f"{shown!r} is not the address of a server", example)
+        raise unknown_model_error(f"{masked!r} is not the address of a server", example)
     if not _SENDABLE.fullmatch(url):
         raise unknown_model_error(
-            f"the address {shown!r} holds a character that none can have: a space or a letter beyond ASCII",
-            "write it as browsers send it: %20 for a space, xn--... for the name of a host",
+            f"the address {masked!r} contains a character that is not allowed: a space or a non-ASCII letter",
+            "encode it as browsers do: %20 for a space, xn--... for a host name",
         )
     if parts.username is not None or parts.password is not None:
         raise unknown_model_error(
-            f"the address of {parts.hostname!r} holds a name or a password, which every run would write down",
-            "leave them out of the address",
+            f"the address of {parts.hostname!r} contains a user name or password, and every run stores it",
+            "remove them from the address",
         )
     return url

@@ -1,11 +1,11 @@
-"""HTTP/1.1 to one server: connections that stay open, many calls at a time, replies as their bytes come.
+"""HTTP/1.1 client for one server: persistent connections, concurrent calls, replies as their bytes arrive.
 
-A call costs an eighth of what it costs through a general client, and a byte is seen when it comes, not when a
-task wakes up: both the fastest evaluation and the truest clock need that (decision 009). What is not here on
-purpose: redirects, cookies, compression, proxies. One document is sent, one reply is read.
+A call costs an eighth of what it costs through a general client, and bytes are seen when they arrive, not
+when a task wakes up. Both fast evaluation and exact timing need this (decision 009). Deliberately missing:
+redirects, cookies, compression, proxies. A call sends one document and reads one reply.
 
-Used on one event loop. Knows no protocol above HTTP and never tries again, but for one case: a connection
-that the server closed while it lay idle is replaced, since nothing was heard on it.
+Used on one event loop. Knows no protocol above HTTP and never retries, with one exception: it replaces a
+connection that the server closed while it was idle, because no byte of a reply arrived on it.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from assay.backends.http.exchange import (
 )
 
 CONNECT_S = 10.0
-"""A server that takes longer to accept a connection is not there."""
+"""A server that takes longer to accept a connection counts as not reachable."""
 _LONGEST_CHECK_S = 1.0
 _CHECKS_IN_A_TIMEOUT = 10
 _WITHOUT_BODY = {204, 304}
 _OPENED_TOGETHER = 64
-"""Connections that are opened at the same time: servers drop those that they cannot queue."""
+"""Connections opened at the same time: servers drop those that they cannot queue."""
 
 
 class HttpClient:
     """A server's connections. `async with` closes them all."""
 
     def __init__(self, url: str) -> None:
-        """Take an address; its path is left to each call. Opens nothing."""
+        """Take an address; each call has its own path. Opens no connection."""
         parts = urlsplit(url)
         self._is_secure = parts.scheme == "https"
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if self._is_secure else 80)
         self._authority = parts.netloc.rpartition("@")[2]
         self._heads: dict[tuple[str, str, str], bytes] = {}
-        """What requests begin with: an evaluation's are nearly all alike."""
+        """Cached first lines of requests: nearly all requests of an evaluation share them."""
         self._idle: list[_Connection] = []
         self._open: set[_Connection] = set()
-        self._under_way: set[_Connection] = set()
+        self._busy: set[_Connection] = set()
         self._shortest_s = float("inf")
         self._check: asyncio.TimerHandle | None = None
         self._context: ssl.SSLContext | None = None
@@ -73,7 +73,7 @@ class HttpClient:
             await connection.closed
 
     async def connect(self, n: int, limits: TimeLimits) -> None:
-        """Open connections until so many lie idle; raise Unreachable when the server takes no more."""
+        """Open connections until `n` are idle; raise ServerUnreachable if the server accepts no more."""
         missing = n - len(self._idle)
         for begin in range(0, missing, _OPENED_TOGETHER):
             opening = (self._open_connection(limits) for _ in range(min(_OPENED_TOGETHER, missing - begin)))
@@ -89,9 +89,9 @@ class HttpClient:
         headers: str = "",
         on_head: OnHead | None = None,
     ) -> HttpReply:
-        """Send a document and return the whole reply, or raise HttpTrouble.
+        """Send a document and return the complete reply, or raise HttpTrouble.
 
-        `headers`: further lines, each with its line end.
+        `headers`: further header lines, each with its line end.
         """
         sent = self._request(method, path, body, headers)
         while True:
@@ -107,16 +107,16 @@ class HttpClient:
         self, connection: _Connection, sent: bytes, limits: TimeLimits, on_head: OnHead | None
     ) -> HttpReply:
         waiting = connection.begin(sent, limits, on_head)
-        self._under_way.add(connection)
+        self._busy.add(connection)
         self._watch(limits)
         try:
             reply = await waiting
         except BaseException:
-            # Also when cancelled: what is left of the reply must not be read as the next one's.
+            # Also if cancelled: the rest of this reply must not be read as the next one.
             connection.close()
             raise
         finally:
-            self._under_way.discard(connection)
+            self._busy.discard(connection)
         if connection.is_reusable:
             self._idle.append(connection)
         else:
@@ -149,7 +149,7 @@ class HttpClient:
             raise ServerUnreachable(f"no connection to {self._authority} within {patience_s:g} s") from None
         except ssl.SSLCertVerificationError as trouble:
             raise ServerUnreachable(
-                f"the certificate of {self._authority} does not hold: {trouble.verify_message}"
+                f"the certificate of {self._authority} is not valid: {trouble.verify_message}"
             ) from None
         except OSError as trouble:
             raise ServerUnreachable(
@@ -163,7 +163,7 @@ class HttpClient:
         with suppress(ValueError):
             self._idle.remove(connection)
 
-    # --- one look at all calls now and then is cheaper than a timer for each of them ---
+    # --- timeouts: checking all calls now and then is cheaper than one timer per call ---
 
     def _watch(self, limits: TimeLimits) -> None:
         self._shortest_s = min(self._shortest_s, limits.total_s, limits.idle_s or limits.total_s)
@@ -176,9 +176,9 @@ class HttpClient:
 
     def _look(self) -> None:
         now = time.perf_counter()
-        for connection in list(self._under_way):
+        for connection in list(self._busy):
             connection.end_if_late(now)
-        if self._under_way:
+        if self._busy:
             self._look_again()
         else:
             self._check = None
@@ -190,7 +190,7 @@ def _header_name(name: bytes) -> str:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, and the call that is under way on it."""
+    """One connection, and the call in progress on it."""
 
     def __init__(self, on_lost: Callable[[_Connection], None]) -> None:
         self._on_lost = on_lost
@@ -198,11 +198,11 @@ class _Connection(asyncio.Protocol):
         self._waiting: asyncio.Future[HttpReply] | None = None
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_reusable = False
-        """Whether the last reply left the connection fit for another call."""
+        """Whether the connection can be used for another call after the last reply."""
         self.n_received = 0
-        """Bytes of the reply to the call under way."""
+        """Bytes received in reply to the current call."""
         self._has_begun = False
-        """Whether any of them were of its body: a busy server may send the head long before."""
+        """Whether any of them belong to the body: a busy server may send the headers long before."""
         self._headers: dict[str, str] = {}
         self._content: list[bytes] = []
         self._taker: ChunkConsumer | None = None
@@ -211,7 +211,7 @@ class _Connection(asyncio.Protocol):
     # --- for the client ---
 
     def begin(self, sent: bytes, limits: TimeLimits, on_head: OnHead | None) -> asyncio.Future[HttpReply]:
-        """Send a request; the future has the reply, or the trouble."""
+        """Send a request; the future receives the reply or the error."""
         waiting = self._waiting = asyncio.get_running_loop().create_future()
         self._limits = limits
         self._on_head = on_head
@@ -226,27 +226,27 @@ class _Connection(asyncio.Protocol):
         return waiting
 
     def end_if_late(self, now: float) -> None:
-        """End the call if its time is over."""
+        """End the call if it exceeds a time limit."""
         total_s, idle_s = self._limits
         if now - self._began > total_s:
             self._fail(ReplyTimeout(f"no reply within {total_s:g} s"))
         elif idle_s is not None and self._has_begun and now - self._heard > idle_s:
-            self._fail(ReplyStalled(f"the reply stopped: nothing came for {idle_s:g} s"))
+            self._fail(ReplyStalled(f"the reply stopped: no data for {idle_s:g} s"))
 
     def close(self) -> None:
-        """Let go of it at once: what is still to be sent matters to nobody."""
+        """Close at once, without sending what is still buffered."""
         self._transport.abort()
 
     # --- from the event loop ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport."""
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods alone.
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's class only has the same methods.
 
     def data_received(self, data: bytes) -> None:
-        """Read what came."""
+        """Parse the received bytes."""
         if self._waiting is None:
-            self.close()  # Nobody asked.
+            self.close()  # No call is in progress.
             return
         self.n_received += len(data)
         self._heard = time.perf_counter()
@@ -256,19 +256,19 @@ class _Connection(asyncio.Protocol):
             cause = trouble.__context__
             self._fail(cause if isinstance(cause, Exception) else trouble)
         except httptools.HttpParserError as trouble:
-            self._fail(ConnectionBroken(f"what came is no HTTP reply: {trouble}"))
+            self._fail(ConnectionBroken(f"the reply is not HTTP: {trouble}"))
         except httptools.HttpParserUpgrade:
-            self._fail(ConnectionBroken("the server wants to speak another protocol than HTTP"))
+            self._fail(ConnectionBroken("the server wants to switch to another protocol"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Note the end; a reply of no stated length is whole by it."""
+        """Record the end; it completes a reply without a content length."""
         if self._waiting is not None:
             if error is None and self._is_until_close:
                 self._complete()
             else:
-                said = f": {error}" if error is not None and str(error) else ""
+                why = f": {error}" if error is not None and str(error) else ""
                 self._fail(
-                    ConnectionBroken(f"the server closed the connection before its reply was whole{said}")
+                    ConnectionBroken(f"the server closed the connection before the reply was complete{why}")
                 )
         if not self.closed.done():
             self.closed.set_result(None)
@@ -277,11 +277,11 @@ class _Connection(asyncio.Protocol):
     # --- from the parser ---
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header."""
+        """Store a header."""
         self._headers[_header_name(name)] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """Decide who takes the bytes."""
+        """Choose the consumer of the body."""
         status = self._parser.get_status_code()
         if status < 200:
             return
@@ -290,7 +290,7 @@ class _Connection(asyncio.Protocol):
         self._taker = None if self._on_head is None else self._on_head(status, self._headers)
 
     def on_body(self, body: bytes) -> None:
-        """Pass on, or gather, some bytes."""
+        """Pass on or collect some bytes."""
         self._has_begun = True
         if self._taker is not None:
             self._taker(body, self._heard)
@@ -298,7 +298,7 @@ class _Connection(asyncio.Protocol):
             self._content.append(body)
 
     def on_message_complete(self) -> None:
-        """Hand over the reply; what only announces one is skipped."""
+        """Complete the reply; skip informational responses (1xx)."""
         if self._parser.get_status_code() < 200:
             self._headers = {}
             return

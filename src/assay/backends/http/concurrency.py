@@ -1,11 +1,11 @@
-"""How many calls may be under way at a server: as many as a person says, or as many as turn out to pay.
+"""The number of concurrent requests to a server: a fixed number, or one found automatically.
 
-The level is found by trying. Throughput at a level is the level times what one call brings in a second
-(Little's law), so it is measured over calls and no span of time has to be guessed. More calls pay where they
-bring more throughput; where they only wait longer, fewer do as well. A server that says no is believed at
-once, and the level that it refused is remembered for a while.
+The level is found by experiment. Throughput at a level is the level times what one call delivers per second
+(Little's law), so it is measured over calls and needs no fixed time span. A higher level is kept if it brings
+more throughput. If calls only wait longer, a lower level is as good. When a server rejects a call, the level
+falls at once, and the rejected level is remembered for a while.
 
-Pure: the clock is the caller's. Knows no sockets and no requests.
+Pure: the caller passes the time. Knows no sockets and no requests.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ from collections import deque
 from typing import NamedTuple
 
 START = 16
-"""Calls under way while nothing is known of a server."""
+"""Concurrent calls at the start, before anything is known about the server."""
 MOST = 1024
 
 _DOUBLING_PAYS = 0.2
-"""Of the calls added, the share that must show as throughput: twice the calls, a fifth more."""
+"""The part of the added calls that must show as throughput: twice the calls, a fifth more throughput."""
 _DOUBLINGS = 2
-"""So many doublings in a row that do not pay are the last: among few calls one long answer hides a gain."""
+"""Doubling ends after this many in a row without a gain: one long answer among few calls can hide a gain."""
 _STEP_PAYS = 0.08
-"""The same for a small step; of a server that slows down gently as much of its power is left unused."""
+"""The same for a small step; this much of the capacity of a server that slows down gently remains unused."""
 _STEP_UP = 4
-"""A small step adds one call in so many, and at least one; the step back takes as many away.
+"""A small step adds one call for every four, and at least one; the step back removes as many.
 
-Of a few calls none is taken away: too little could be saved."""
+A low level is not reduced further: this would save too little."""
 _FALL = 0.7
-"""Share of the level that is left when the server says no."""
+"""Factor by which the level falls when the server rejects a call."""
 _BELOW_CEILING = 0.95
-"""Share of a refused level up to which it rises again."""
+"""Fraction of a rejected level up to which the level rises again."""
 _LOOSER = 1.1
-"""What a ceiling is multiplied by when it has held: enough to try once what was refused."""
+"""Factor by which a ceiling rises when it expires: enough to try the rejected level once."""
 _CEILING_HOLDS_S = 30.0
 _CEILING_HOLDS_LATENCIES = 30
-"""A ceiling holds for these seconds, or for so many times a call's if that is longer."""
+"""A ceiling applies for this many seconds, or this many latencies of a call if that is longer."""
 _CEILING_HOLDS_AT_MOST = 20
-"""So many times as long, where it proved right again and again."""
+"""Maximum factor of this time, for a ceiling that was confirmed repeatedly."""
 _USED = 0.25
-"""Share of the level that is seen under way, at least, where calls wait for a place: long ones show late."""
+"""Minimum fraction of the level in use if calls wait for a free slot: long calls are counted late."""
 _FEWEST = 32
-"""Calls in a measurement, at least."""
+"""Minimum number of calls in a measurement."""
 _LONGER = 2
-"""So many times as long are the measurements of small steps."""
+"""Factor by which the measurements of small steps are longer."""
 _LONGEST_REST = 8
-"""Measurements between two tries, once no try pays."""
+"""Maximum number of measurements between two attempts, once attempts bring no gain."""
 _EXCUSED_AT_MOST = 6.0
-"""All attempts at one bad input."""
+"""All attempts of one bad input."""
 _CALLS_TO_EXCUSE_ONE = 50
-"""One failure in so many calls may be the input's; it says nothing about the level."""
+"""One failure in this many calls may be caused by the input; it says nothing about the level."""
 
 
 class LevelChange(NamedTuple):
-    """A level that was taken, when and why."""
+    """A change of the level: when, to what, and why."""
 
     now: float
     limit: int
@@ -63,9 +63,9 @@ class LevelChange(NamedTuple):
 
 
 class Level:
-    """How many calls may be under way now, told what becomes of each.
+    """The maximum number of concurrent calls, updated with the result of each call.
 
-    Told on one thread; `limit` may be read on another.
+    Updated on one thread; another thread may read `limit`.
     """
 
     def __init__(self, start: int) -> None:
@@ -73,36 +73,36 @@ class Level:
         self.highest = start
         """The highest level so far."""
         self.n_refused = 0
-        """How often the server said no, or nothing."""
+        """How often the server rejected a call or did not answer."""
         self.n_falls = 0
-        """How often the level fell for it."""
+        """How often the level fell for this reason."""
 
     @property
     def limit(self) -> int:
-        """Return how many calls may be under way now."""
+        """Return the maximum number of concurrent calls."""
         return self._limit
 
     def done(self, now: float, seconds: float, n_tokens: int) -> None:
-        """Take a call that was answered: how long its last attempt took, and what it wrote; 0 if not told."""
+        """Record an answered call: duration of its last attempt, and its tokens (0 if unknown)."""
 
     def refused(self, now: float, *, may_be_the_input: bool = False) -> None:
-        """Take a call that was not: 429 or 503, or a trouble that a single input may have caused."""
+        """Record an unanswered call: 429, 503, or an error that a single input may have caused."""
         self.n_refused += 1
 
 
 class FixedLevel(Level):
-    """As many as a person says, whatever comes."""
+    """A fixed number of concurrent calls."""
 
 
 class _Throughput(NamedTuple):
-    """What a level brings."""
+    """Throughput at a level."""
 
     limit: int
     calls_per_s: float
     tokens_per_s: float
 
     def pays_over(self, fewer: _Throughput, share: float) -> bool:
-        """Whether more calls bring this share of what they should, had they nothing to wait for."""
+        """Return whether more calls bring at least this part of their ideal gain."""
         more_calls = self.limit / fewer.limit - 1
         return self._rate(fewer) >= fewer._rate(self) * (1 + share * more_calls)
 
@@ -115,12 +115,12 @@ class _Throughput(NamedTuple):
         )
 
     def _rate(self, other: _Throughput) -> float:
-        """Return tokens rather than calls where both are told: long answers take long at any level."""
+        """Return tokens rather than calls if both are known: long answers take long at any level."""
         return self.tokens_per_s if self.tokens_per_s and other.tokens_per_s else self.calls_per_s
 
 
 class AdaptiveLevel(Level):
-    """Finds the level: doubles while that pays, then takes small steps; falls when the server says no."""
+    """Finds the level: doubles while that helps, then takes small steps; falls after a rejected call."""
 
     def __init__(self, start: int = START, most: int = MOST) -> None:
         super().__init__(min(start, most))
@@ -130,34 +130,34 @@ class AdaptiveLevel(Level):
         self._latencies: deque[float] = deque(maxlen=101)
         self._n_doublings = _DOUBLINGS
         self._is_rising = True
-        """Where the next small step goes."""
+        """Direction of the next small step."""
         self._base: _Throughput | None = None
-        """The level that is held to be right; the present one may be a try."""
+        """The best level so far; the current one may be an attempt."""
         self._n_resting = 0
-        """Measurements to make before the next try."""
+        """Measurements before the next attempt."""
         self._n_to_rest = 1
-        # What the server said no to, and until when that counts.
+        # The level that the server rejected, and how long this counts.
         self._ceiling = math.inf
         self._loosened = math.inf
         self._ceiling_until = 0.0
         self._n_holds = 1
         self._deaf_until = -math.inf
         self._n_left_over = 0
-        """Calls under way that were begun before the last fall."""
+        """Calls in progress that began before the last fall."""
         self._n_excused = _EXCUSED_AT_MOST
-        # The measurement under way.
+        # The current measurement.
         self._n_skipped = self._limit
-        self._measure_anew(-math.inf)
+        self._restart_measurement(-math.inf)
 
     def done(self, now: float, seconds: float, n_tokens: int) -> None:
-        """Take a call that was answered."""
+        """Record an answered call."""
         self._latencies.append(seconds)
         self._n_left_over = max(0, self._n_left_over - 1)
         self._n_excused = min(_EXCUSED_AT_MOST, self._n_excused + 1 / _CALLS_TO_EXCUSE_ONE)
         if self._n_skipped:
-            # As many as are under way may have been begun at another level.
+            # This many calls in progress may have begun at another level.
             self._n_skipped -= 1
-            self._measure_anew(now)
+            self._restart_measurement(now)
             return
         self._n += 1
         self._n_tokens += n_tokens
@@ -167,7 +167,7 @@ class AdaptiveLevel(Level):
             self._take(now)
 
     def refused(self, now: float, *, may_be_the_input: bool = False) -> None:
-        """Take a call that was not answered. Many at once are one sign: calls made before it tell no more."""
+        """Record an unanswered call. Several at once count as one: calls made before add no information."""
         super().refused(now)
         if may_be_the_input and self._n_excused >= 1:
             self._n_excused -= 1
@@ -189,11 +189,11 @@ class AdaptiveLevel(Level):
         return self._n_doublings > 0
 
     def _take(self, now: float) -> None:
-        """Make what was measured the base, or go back to that."""
+        """Make the measured level the base, or return to the base."""
         measured = self._measure_throughput()
-        # Else fewer calls are there to make than may be made, and the level decides nothing.
+        # Otherwise fewer calls are available than allowed, and the level decides nothing.
         is_used = self._busy_s >= _USED * self._limit * (now - self._began)
-        self._measure_anew(now)
+        self._restart_measurement(now)
         base = self._base
         if base is None or measured.limit == base.limit:
             self._base = measured if base is None else measured.with_earlier(base)
@@ -206,7 +206,7 @@ class AdaptiveLevel(Level):
             if is_used and measured.pays_over(base, share):
                 self._keep(now, measured)
             else:
-                # Between a level that paid and twice that lies the best one: small steps go on up.
+                # The best level is between one that helped and its double: continue with small steps up.
                 self._is_rising = self._is_doubling
                 self._n_doublings = max(0, self._n_doublings - 1)
                 self._go_back(now, base, "more calls only waited longer")
@@ -221,29 +221,29 @@ class AdaptiveLevel(Level):
         return _Throughput(self._limit, per_s * self._n, per_s * self._n_tokens)
 
     def _keep(self, now: float, measured: _Throughput) -> None:
-        """Hold a level that was tried, and try on."""
+        """Make a level the base, and try the next."""
         self._base = measured
         self._n_to_rest = 1
         self._n_doublings = _DOUBLINGS if self._is_doubling else 0
         if measured.limit >= self._ceiling:
-            self._ceiling = self._loosened = math.inf  # What was refused once no longer is.
+            self._ceiling = self._loosened = math.inf  # The server accepts this level again.
         self._try(now)
 
     def _go_back(self, now: float, base: _Throughput, why: str) -> None:
-        """Leave a level that was tried."""
+        """Return to the base after an attempt."""
         self._rest()
         self._move(now, base.limit, why)
 
     def _rest(self) -> None:
-        """Put off the next try, the longer the more tries did not pay."""
+        """Postpone the next attempt, for longer after each attempt without a gain."""
         self._n_resting = self._n_to_rest
         self._n_to_rest = min(2 * self._n_to_rest, _LONGEST_REST)
 
     def _try(self, now: float) -> None:
-        """Take the next step; where there is none, turn."""
+        """Take the next step; if there is none, change direction."""
         limit = self._limit
         if not self._is_rising:
-            # A server that refuses nobody is not spared by less than that, and the client has its own waits.
+            # A lower level would not help a server that rejects nothing, and the client has its own delays.
             target = max(limit - limit // (_STEP_UP + 1), min(limit, START))
             why = "whether fewer do as well"
         else:
@@ -264,22 +264,22 @@ class AdaptiveLevel(Level):
         self.highest = max(self.highest, limit)
         self.history.append(LevelChange(now, limit, why))
         self._n_skipped = limit
-        self._measure_anew(now)
+        self._restart_measurement(now)
 
-    def _measure_anew(self, now: float) -> None:
+    def _restart_measurement(self, now: float) -> None:
         self._began = now
         self._n = self._n_tokens = 0
         self._busy_s = 0.0
 
     def _lower_ceiling(self, now: float) -> None:
-        """Remember that this level was too high; for longer where it was known and forgotten."""
+        """Remember that this level was too high; for longer if it was known and had expired."""
         is_known = abs(self._limit - self._ceiling) <= 0.2 * self._limit
         self._n_holds = min(2 * self._n_holds, _CEILING_HOLDS_AT_MOST) if is_known else 1
         self._ceiling = self._loosened = self._limit
         self._hold_ceiling(now)
 
     def _loosen_ceiling(self, now: float) -> float:
-        """Return the ceiling, which loosens with time: a server may have fewer guests later."""
+        """Return the ceiling, which rises over time: a server may have fewer clients later."""
         if now >= self._ceiling_until:
             self._loosened *= _LOOSER
             self._hold_ceiling(now)
@@ -290,5 +290,5 @@ class AdaptiveLevel(Level):
         self._ceiling_until = now + self._n_holds * once_s
 
     def _latency(self) -> float:
-        """Return how long a call takes of late."""
+        """Return the recent duration of a call."""
         return statistics.median(self._latencies) if self._latencies else 1.0

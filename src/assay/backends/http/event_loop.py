@@ -1,4 +1,4 @@
-"""The event loop that network work runs on: uvloop, which is several times faster, where there is one."""
+"""The event loop for network work: uvloop, which is several times faster, if it is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-sent events: bytes as they come in, the data of whole events out. Knows nothing of what they say."""
+"""Parser of server-sent events: takes bytes as they arrive and returns the data of complete events."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class EventStream:
-    """Puts events together, wherever the network cut them: inside a line, a line end or a character."""
+    """Assembles events wherever the network splits them: inside a line, a line end or a character."""
 
     def __init__(self) -> None:
         self._begun: list[bytes] = []
-        """Pieces of the line that is not whole yet."""
+        """Pieces of the line that is not complete yet."""
         self._is_half_end = False
-        """Whether a carriage return came last: it may be half of a line end."""
+        """Whether a carriage return came last: it may be the first half of a line end."""
         self._data: list[bytes] = []
         self._is_first_line = True
 
@@ -35,7 +35,7 @@ class EventStream:
         return events
 
     def _plain(self, chunk: bytes) -> list[bytes] | None:
-        """Return the events of bytes as nearly all come: whole, each one line of data; of others None."""
+        """Return the events of the usual form: complete, one line of data each. None for any other form."""
         if self._begun or self._is_half_end or self._data or not chunk.endswith(b"\n\n") or b"\r" in chunk:
             return None
         blocks = chunk[:-2].split(b"\n\n")
@@ -45,7 +45,7 @@ class EventStream:
         return [block[len(_DATA) :] for block in blocks]
 
     def _lines(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the lines that are whole. Each byte is looked at once, however long a line is."""
+        """Yield the complete lines. Each byte is inspected once, however long a line is."""
         text = b"\r" + chunk if self._is_half_end else chunk
         self._is_half_end = False
         begin = 0
@@ -60,7 +60,7 @@ class EventStream:
             self._begun.append(text[begin:])
 
     def _line(self, last: bytes) -> bytes:
-        """Return a line by its last piece. Before the first one, a mark of the byte order may stand."""
+        """Return a line by its last piece. A byte order mark may precede the first line."""
         line = b"".join((*self._begun, last))
         self._begun.clear()
         if self._is_first_line:
@@ -69,7 +69,7 @@ class EventStream:
         return line
 
     def _take(self, line: bytes) -> None:
-        """Keep a line of data. Comments, names and numbers of events mean nothing to whoever reads here."""
+        """Add a line of data. Comments, event names and event ids are ignored."""
         name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))

@@ -1,6 +1,6 @@
-"""One call over HTTP: what comes back, who takes it, how long it may take, what goes wrong.
+"""Types of one HTTP call: its reply, the consumer of its bytes, its time limits and its errors.
 
-Apart from the client that makes it, so that nothing of the network is loaded before a server is asked.
+Separate from the client, so that no network code is loaded before a call is made.
 """
 
 from __future__ import annotations
@@ -10,51 +10,51 @@ from typing import NamedTuple, Protocol
 
 
 class HttpTrouble(Exception):
-    """A call that brought no whole reply."""
+    """A call that got no complete reply."""
 
 
 class ServerUnreachable(HttpTrouble):
-    """No connection could be made."""
+    """No connection could be opened."""
 
 
 class ConnectionBroken(HttpTrouble):
-    """The connection ended before the reply did, or what came over it is no HTTP."""
+    """The connection ended before the reply did, or the reply is not HTTP."""
 
 
 class ReplyTimeout(HttpTrouble):
-    """The reply was not whole when the time for it was over."""
+    """The reply was not complete within its time limit."""
 
 
 class ReplyStalled(HttpTrouble):
-    """A reply had begun, and then nothing came for too long."""
+    """A reply had begun, and then no data arrived for too long."""
 
 
 class HttpReply(NamedTuple):
-    """What came back."""
+    """A reply."""
 
     status: int
     headers: Mapping[str, str]
-    """By their names in small letters; of several with one name the last."""
+    """By lowercase name; if a name occurs several times, the last value."""
     content: bytes
-    """Empty where the pieces were taken as they came."""
+    """Empty if a consumer took the pieces as they arrived."""
     ended: float
-    """When its last byte was read, as `time.perf_counter` tells it."""
+    """When its last byte was read (`time.perf_counter`)."""
 
 
 ChunkConsumer = Callable[[bytes, float], None]
-"""Takes the next bytes of a reply, and when they were read (`time.perf_counter`). What it raises ends the
-call, and the connection with it."""
+"""Takes the next bytes of a reply, and when they were read (`time.perf_counter`). An exception that it raises
+ends the call and closes the connection."""
 
 
 class OnHead(Protocol):
-    """Decides, once status and headers are there, who takes the reply's bytes; None: they are gathered."""
+    """Chooses the consumer of a reply's bytes by its status and headers; None: collect them."""
 
     def __call__(self, status: int, headers: Mapping[str, str]) -> ChunkConsumer | None:
-        """Return who takes the bytes."""
+        """Return the consumer."""
 
 
 class TimeLimits(NamedTuple):
-    """How long a call may take."""
+    """Time limits of a call."""
 
     total_s: float
     idle_s: float | None = None

@@ -3,7 +3,7 @@
     POST .../generate | /generate_stream                     {"inputs", "parameters": {...}}
     POST .../v2/models/NAME/generate | /generate_stream      {"text_input", "parameters": {...}}
 
-Both take one plain text and write one. Their replies are read into the form of an OpenAI-compatible reply.
+Both continue one plain text. Their replies are converted to the form of an OpenAI-compatible reply.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from assay.core.request import Generate, Sampling
 _CALLS = ("/generate", "/generate_stream")
 _CHAT_ARGUMENTS = ("api", "n_per_call", "tools", "tool_choice")
 _UNKNOWN_FINISH = "unsaid"
-"""Finish reason of a text whose server gave none."""
+"""Finish reason of a text whose server reported none."""
 _STATUS_OF_TYPE = {"validation": 422, "overloaded": 429}
-"""TGI names the kind of an error in a stream, where there is no HTTP status."""
+"""TGI names the type of an error inside a stream, where there is no HTTP status."""
 _TGI_LENGTH = "max_new_tokens"
 _TGI_EXAMPLE = "write tgi:@http://127.0.0.1:8080"
 _TRITON_EXAMPLE = "write triton:MODEL@http://127.0.0.1:8000"
 
 
 class TgiProtocol:
-    """TGI's own protocol. A server serves one model, so that a name is a label alone."""
+    """TGI's own protocol. A server serves one model, so the model's name is only a label."""
 
     name = "tgi"
     lists_models = False
 
     def read_address(self, where: str) -> Address:
-        """Return where the server is, or raise MODEL-001."""
+        """Return the server's address, or raise MODEL-001."""
         fix = "give the address without a path; for a server's /v1, write openai:MODEL@URL/v1"
         return parse_address(where, self.name, _TGI_EXAMPLE, calls=_CALLS, fix=fix)
 
@@ -58,22 +58,22 @@ class TgiProtocol:
         """Return the model arguments, or raise MODEL-002."""
         return _read_generate_settings(self.name, {"max_tokens_name": _TGI_LENGTH, **args})
 
-    def collect_identity_args(self, asked: OpenAISettings) -> Arguments:
-        """Return the arguments that change answers; the protocol's own name of a length is none of them."""
-        changed = asked.collect_identity_args()
+    def collect_identity_args(self, settings: OpenAISettings) -> Arguments:
+        """Return the arguments that change answers, without the protocol's default name for the length."""
+        changed = settings.collect_identity_args()
         if changed.get("max_tokens_name") == _TGI_LENGTH:
             del changed["max_tokens_name"]
         return changed
 
-    def path(self, ask: Generate, model: str, asked: OpenAISettings, *, is_stream: bool) -> str:
-        """Return where a call goes."""
+    def path(self, ask: Generate, model: str, settings: OpenAISettings, *, is_stream: bool) -> str:
+        """Return the path of a call."""
         return _CALLS[is_stream]
 
     def body(
         self,
         ask: Generate,
         model: str,
-        asked: OpenAISettings,
+        settings: OpenAISettings,
         *,
         is_stream: bool,
         seed: int | None = None,
@@ -82,27 +82,27 @@ class TgiProtocol:
         """Return the body of a call."""
         prompt = _plain_text(ask, self.name)
         own: dict[str, Any] = {}
-        if asked.decoding is None:
+        if settings.decoding is None:
             own = {**_tgi_decoding(ask.sampling, seed), "details": True}
-        return {"inputs": prompt, "parameters": _parameters(ask.sampling, own, asked)}
+        return {"inputs": prompt, "parameters": _parameters(ask.sampling, own, settings)}
 
     def reading(self, ask: Generate) -> OpenAIReplyReader:
-        """Return who reads the reply to one attempt."""
+        """Return the reader of the reply to one attempt."""
         return OpenAIReplyReader(_TgiStream, _read_tgi)
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:
         """Return the model's name and revision, from `GET /info`."""
         info = fetch_json(url, "/info", key)
-        found = (
+        report = (
             select_plain_fields(info, ("model_id", "model_sha", "model_dtype"))
             if isinstance(info, dict)
             else {}
         )
-        return found or None
+        return report or None
 
 
 class TritonProtocol:
-    """Triton's generate extension. Which parameters a model takes is the model's own matter."""
+    """Triton's generate extension. Each model defines its own parameters."""
 
     name = "triton"
     lists_models = False
@@ -111,7 +111,7 @@ class TritonProtocol:
         self._is_flat = False
 
     def read_address(self, where: str) -> Address:
-        """Return where the model is, or raise MODEL-001."""
+        """Return the model's address, or raise MODEL-001."""
         fix = "give the address without a path, and a model that the server has loaded"
         address = parse_address(where, self.name, _TRITON_EXAMPLE, calls=_CALLS, fix=fix)
         if not address.model:
@@ -130,19 +130,19 @@ class TritonProtocol:
             self.name, {name: value for name, value in args.items() if name != "fields"}
         )
 
-    def collect_identity_args(self, asked: OpenAISettings) -> Arguments:
+    def collect_identity_args(self, settings: OpenAISettings) -> Arguments:
         """Return the arguments that change answers: a model ignores a parameter in another place."""
-        return {**asked.collect_identity_args(), **({"fields": "top"} if self._is_flat else {})}
+        return {**settings.collect_identity_args(), **({"fields": "top"} if self._is_flat else {})}
 
-    def path(self, ask: Generate, model: str, asked: OpenAISettings, *, is_stream: bool) -> str:
-        """Return where a call goes."""
+    def path(self, ask: Generate, model: str, settings: OpenAISettings, *, is_stream: bool) -> str:
+        """Return the path of a call."""
         return f"/v2/models/{quote(model)}{_CALLS[is_stream]}"
 
     def body(
         self,
         ask: Generate,
         model: str,
-        asked: OpenAISettings,
+        settings: OpenAISettings,
         *,
         is_stream: bool,
         seed: int | None = None,
@@ -150,45 +150,45 @@ class TritonProtocol:
     ) -> dict[str, Any]:
         """Return the body of a call.
 
-        Parameters are texts, numbers and booleans: there is no place for a list of stop texts. Texts are cut
-        at them when they are read.
+        Parameters are texts, numbers and booleans, so a list of stop texts cannot be sent. The reader cuts
+        texts at them instead.
         """
         text = {"text_input": _plain_text(ask, self.name)}
         own: dict[str, Any] = {}
-        if asked.decoding is None:
+        if settings.decoding is None:
             own = {"temperature": ask.sampling.temperature, "stream": is_stream}
             if ask.sampling.temperature > 0:
                 own["top_p"] = ask.sampling.top_p
             if seed is not None:
                 own["seed"] = seed
-        parameters = _parameters(ask.sampling, own, asked, sends_stop=False)
+        parameters = _parameters(ask.sampling, own, settings, sends_stop=False)
         return {**text, **parameters} if self._is_flat else {**text, "parameters": parameters}
 
     def reading(self, ask: Generate) -> OpenAIReplyReader:
-        """Return who reads the reply to one attempt."""
+        """Return the reader of the reply to one attempt."""
         return _TritonReplyReader(_plain_text(ask, self.name))
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:
-        """Return what the model runs on, from `GET /v2/models/NAME`."""
+        """Return the model's name, platform and versions, from `GET /v2/models/NAME`."""
         entry = fetch_json(url, f"/v2/models/{quote(model)}", key)
         if not isinstance(entry, dict):
             return None
-        found = select_plain_fields(entry, ("name", "platform"))
+        report = select_plain_fields(entry, ("name", "platform"))
         versions = entry.get("versions")
         if isinstance(versions, list):
-            found["versions"] = ",".join(map(str, versions))
-        return found or None
+            report["versions"] = ",".join(map(str, versions))
+        return report or None
 
 
-# --- what is sent ---
+# --- request ---
 
 
 def _read_generate_settings(backend: str, args: Mapping[str, str]) -> OpenAISettings:
     for name in _CHAT_ARGUMENTS:
         if name in args:
-            what = f"{backend} argument {name}: the protocol takes one plain text and writes one"
+            what = f"{backend} argument {name}: the protocol only continues one plain text"
             raise argument_error(
-                what, f"remove {name}, or use the server's OpenAI-compatible address: openai:"
+                what, f"remove {name}, or use the server's OpenAI-compatible address: openai:MODEL@URL/v1"
             )
     return read_openai_settings(args, backend)
 
@@ -196,20 +196,20 @@ def _read_generate_settings(backend: str, args: Mapping[str, str]) -> OpenAISett
 def _plain_text(ask: Generate, backend: str) -> str:
     if isinstance(ask.prompt, str):
         return ask.prompt
-    what = f"{backend} takes plain texts, and the prompt is a conversation"
+    what = f"{backend} accepts only plain text, but the prompt is a conversation"
     raise argument_error(
         what, "add --text, or use the server's OpenAI-compatible address: openai:MODEL@URL/v1"
     )
 
 
 def _parameters(
-    sampling: Sampling, own: Mapping[str, Any], asked: OpenAISettings, *, sends_stop: bool = True
+    sampling: Sampling, own: Mapping[str, Any], settings: OpenAISettings, *, sends_stop: bool = True
 ) -> dict[str, Any]:
-    """Return the parameters of a call: the run's own, and what a person set by model arguments."""
-    fields = {"max_tokens": sampling.max_tokens, **own, **asked.fields}
-    if sends_stop and set(sampling.stop) > set(get_stop_texts(asked)):
+    """Return the parameters of a call: the run's own, and those set by model arguments."""
+    fields = {"max_tokens": sampling.max_tokens, **own, **settings.fields}
+    if sends_stop and set(sampling.stop) > set(get_stop_texts(settings)):
         fields["stop"] = list(sampling.stop)
-    return adapt_fields(fields, asked)
+    return adapt_fields(fields, settings)
 
 
 def _tgi_decoding(sampling: Sampling, seed: int | None) -> dict[str, Any]:
@@ -224,11 +224,11 @@ def _tgi_decoding(sampling: Sampling, seed: int | None) -> dict[str, Any]:
     return fields
 
 
-# --- what comes back ---
+# --- reply ---
 
 
 def _document(content: bytes) -> dict[str, Any]:
-    """Return the object of a reply or an event; raise CallTrouble when it is none, or holds an error."""
+    """Return the object in a reply or an event; raise CallTrouble if there is none or it reports an error."""
     try:
         document = json.loads(content)
     except ValueError:
@@ -237,7 +237,7 @@ def _document(content: bytes) -> dict[str, Any]:
         document = document[0]  # Some gateways answer with a list of one.
     if not isinstance(document, dict):
         kind = type(document).__name__
-        raise CallTrouble("wrong_reply", f"expected a JSON object, the server sent a {kind}")
+        raise CallTrouble("wrong_reply", f"expected a JSON object, but the server sent a {kind}")
     if document.get("error"):
         status = _STATUS_OF_TYPE.get(str(document.get("error_type")))
         raise read_server_error({"message": document["error"], "code": status})
@@ -252,7 +252,7 @@ def _text(document: Mapping[str, Any], name: str) -> str:
 
 
 def _tgi_reply(text: str | None, details: Any) -> OpenAIReply:
-    """Return a reply, or a piece of one, by its text and what the server says of the whole."""
+    """Return a reply, or a piece of one, from its text and the server's details."""
     if not isinstance(details, dict):
         return OpenAIReply([Choice(0, text=text)])
     usage = Usage(details.get("input_length"), details.get("generated_tokens"))
@@ -265,7 +265,7 @@ def _read_tgi(content: bytes) -> OpenAIReply:
 
 
 class _TgiStream(StreamedReply):
-    """Tokens one by one; the last event has the whole text, too, without special tokens."""
+    """Tokens one by one; the last event contains the whole text as well, without special tokens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -288,7 +288,7 @@ class _TgiStream(StreamedReply):
 
 
 class _TritonStream(StreamedReply):
-    """Pieces of a text. There is no last event: the end of the reply is the end of the text."""
+    """Pieces of a text. There is no last event: the text ends with the reply."""
 
     def decode(self, data: bytes) -> OpenAIReply:
         return _triton_reply(_document(data))
@@ -310,14 +310,14 @@ def _read_triton(content: bytes) -> OpenAIReply:
 
 
 class _TritonReplyReader(OpenAIReplyReader):
-    """Reads a text without the prompt: some models of Triton repeat it first."""
+    """Removes the prompt from a text: some models on Triton repeat it first."""
 
     def __init__(self, prompt: str) -> None:
         super().__init__(_TritonStream, _read_triton)
         self._prompt = prompt
 
     def whole(self, reply: HttpReply) -> OpenAIReply:
-        said = super().whole(reply)
-        for choice in said.choices:
+        whole = super().whole(reply)
+        for choice in whole.choices:
             choice.text = (choice.text or "").removeprefix(self._prompt)
-        return said
+        return whole

@@ -1,6 +1,6 @@
-"""Models behind TGI's own protocol and Triton's generate extension: `tgi:@URL`, `triton:MODEL@URL`.
+"""Backends for TGI's own protocol and Triton's generate extension: `tgi:@URL`, `triton:MODEL@URL`.
 
-The client is that of OpenAI-compatible servers: the same retries, streams, times and keys.
+They use the client for OpenAI-compatible servers: the same retries, streams, timing and keys.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from assay.core.response import Failure, Response
 
 
 class _GenerateBackend(OpenAIBackend):
-    """A server that continues plain texts, and does nothing else."""
+    """A server that only continues plain texts."""
 
     def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol) -> None:
         super().__init__(where, args, protocol)
 
     @property
     def card(self) -> ModelCard:
-        """Return what such a server can do."""
+        """Return the server's abilities."""
         kinds = frozenset({Kind.GENERATE})
         return ModelCard(name=self._name, kinds=kinds, is_chat=False, has_windows=False)
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return the card: it is known without a call."""
+        """Return the card: nothing needs to be probed."""
         return self.card
 
     def _parts(self, request: Request, ask: Generate) -> list[GenerationPart] | Failure:
         if not isinstance(ask.prompt, str):
-            return Failure("chat", f"{self._protocol.name} takes plain text; the prompt is a conversation")
+            what = f"{self._protocol.name} accepts only plain text, but the prompt is a conversation"
+            return Failure("chat", what)
         return super()._parts(request, ask)
 
     def _scoring_job(self, request: Request, ask: Span | Labels) -> Request | Response:
-        what = f"the protocol of {self._protocol.name} has no likelihoods: use --method gen"
+        what = f"{self._protocol.name} does not support likelihoods: use --method gen"
         return Response(request.id, request.key, Failure("kind", what))
 
 
@@ -47,7 +48,7 @@ class TgiBackend(_GenerateBackend):
     """A model behind TGI."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
-        """Check the address and the arguments; connects to nothing."""
+        """Check the address and the arguments; opens no connection."""
         super().__init__(where, args, TgiProtocol())
 
 
@@ -55,21 +56,21 @@ class TritonBackend(_GenerateBackend):
     """A model behind Triton."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
-        """Check the address and the arguments; connects to nothing."""
+        """Check the address and the arguments; opens no connection."""
         super().__init__(where, args, TritonProtocol())
 
 
 class TgiTimedClient(OpenAITimedClient):
-    """A model behind TGI, timed."""
+    """Timed client of a model behind TGI."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
-        """Check the address and the arguments; connects to nothing."""
+        """Check the address and the arguments; opens no connection."""
         super().__init__(where, args, TgiProtocol())
 
 
 class TritonTimedClient(OpenAITimedClient):
-    """A model behind Triton, timed."""
+    """Timed client of a model behind Triton."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
-        """Check the address and the arguments; connects to nothing."""
+        """Check the address and the arguments; opens no connection."""
         super().__init__(where, args, TritonProtocol())

@@ -1,10 +1,10 @@
-"""The protocol of UltraEval's model servers: what is sent for an ask, and what a reply says about it.
+"""The protocol of UltraEval's model servers: request bodies, and the answers in a reply.
 
     POST {"params": {...}, "instances": [text, ...]}
 
-With `prompt_logprobs` in the params the reply holds, for each instance, the log-probabilities of its tokens
-from position 1 on; else it holds the completion of each. The server says nothing else: no tokens, no counts,
-no reason why a text ended, not even which model it is. What follows from that is decided here.
+With `prompt_logprobs` in the params, the reply contains for each instance the log-probabilities of its tokens
+from position 1 on; otherwise the completion of each. The server reports nothing else: no tokens, no counts,
+no finish reason, not even the name of its model. This module decides what follows from that.
 
 Pure functions: no sockets, no batches.
 """
@@ -24,17 +24,17 @@ from assay.core.request import Generate, Request, Sampling, Span
 from assay.core.response import Failure, Finish, Likelihood, Output
 
 PROBE = "a"
-"""A text of one token in every tokenizer; what the server scores of it tells what stands before a text."""
+"""A text of one token in every tokenizer; its scores show which special tokens precede a text."""
 RECUT_TOKENS = 16
-"""How many tokens before a join may read otherwise once the text goes on."""
+"""How many tokens before the prompt/answer boundary may change when text follows."""
 _MORE_THAN_HALF = math.log(0.5)
 
 
 class Params(msgspec.Struct, frozen=True, dict=True):
-    """The settings of one call, by the names of vLLM's server.
+    """The settings of one call, with the names of vLLM's server.
 
-    All of them are always sent, also those that are not set: the original's servers keep what one call sets
-    for all calls after it, whoever makes them.
+    Unset settings are sent as well: the original's servers apply what one call sets to all later calls, from
+    any client.
     """
 
     max_tokens: int
@@ -44,21 +44,21 @@ class Params(msgspec.Struct, frozen=True, dict=True):
     seed: int | None
     prompt_logprobs: int | None
     written: str = "{}"
-    """Further parameters as their author wrote them, in JSON."""
+    """Further parameters as their author wrote them, as JSON."""
 
     @cached_property
     def further(self) -> dict[str, Any]:
-        """The further parameters, by name."""
+        """Return the further parameters, by name."""
         return msgspec.json.decode(self.written, type=dict[str, Any])
 
     @property
     def batch_size(self) -> int | None:
-        """How many texts a call may have, where the parameters say it."""
+        """Return the maximum number of texts per call, if the parameters set it."""
         size = self.further.get("batch_size")
         return size if isinstance(size, int) and size > 0 else None
 
     def fields(self) -> dict[str, Any]:
-        """Return all of it by the names that are sent."""
+        """Return all settings by the names that are sent."""
         named = {name: getattr(self, name) for name in self.__struct_fields__ if name != "written"}
         return {**named, **self.further}
 
@@ -77,37 +77,37 @@ NEUTRAL: Mapping[str, Any] = {
     "n": 1,
     "skip_special_tokens": True,
 }
-"""The further parameters that the original's servers know, and their values there while nobody sets them."""
+"""Further parameters of the original's servers, with their initial values there."""
 
 SCORING = Params(max_tokens=1, temperature=0.0, top_p=1.0, stop=None, seed=None, prompt_logprobs=0)
-"""Likelihoods: 0 asks for the token that is there and no others; one token must be written all the same."""
+"""Likelihoods: 0 requests only the prompt's own tokens, no alternatives; one token must be generated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InferPart:
-    """What one request needs of one call: a likelihood, or one of its texts."""
+    """What one request needs from one call: a likelihood, or one of its texts."""
 
     request: Request
     params: Params
     instances: tuple[str, ...]
-    """They belong together: their replies are compared, so they go into one call."""
+    """Sent in one call, because their replies are compared."""
     number: int = 0
-    """Which of the request's texts it is."""
+    """The number of its text within the request."""
 
 
 def split_infer_request(request: Request) -> list[InferPart] | Failure:
-    """Return what to send for a request, or why it cannot be answered."""
+    """Return the parts of a request to send, or why it cannot be answered."""
     ask = request.ask
     if not isinstance(ask.prompt, str):
-        return Failure("chat", "the server reads plain text; it was asked with a conversation")
+        return Failure("chat", "the server accepts only plain text, but the prompt is a conversation")
     if isinstance(ask, Span):
         instances = _texts_to_score(ask, ask.prompt)
         return instances if isinstance(instances, Failure) else [InferPart(request, SCORING, instances)]
     if not isinstance(ask, Generate):
-        return Failure("labels", "the server gives no probabilities of next tokens")
+        return Failure("labels", "the server does not report probabilities of next tokens")
     sampling = ask.sampling
     if sampling.max_tokens < 1:
-        return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
+        return Failure("max_tokens", "max_tokens is below 1, so nothing can be generated")
     return [
         InferPart(request, _build_generation_params(sampling, request.index, n), (ask.prompt,), n)
         for n in range(count_drawn_texts(sampling))
@@ -116,7 +116,7 @@ def split_infer_request(request: Request) -> list[InferPart] | Failure:
 
 def _texts_to_score(ask: Span, text: str) -> tuple[str, ...] | Failure:
     if ask.windows is not None:
-        return Failure("windows", "the server cannot score window by window: it does not show its tokens")
+        return Failure("windows", "the server cannot score windows: it does not report its tokens")
     if ask.start >= len(text):
         return Failure("empty", f"there is nothing to score from character {ask.start} on")
     if ask.start > 0:
@@ -130,7 +130,7 @@ def _build_generation_params(sampling: Sampling, index: int, number: int) -> Par
         temperature=sampling.temperature,
         top_p=sampling.top_p if sampling.temperature > 0 else 1.0,
         stop=sampling.stop or None,
-        # The same for all requests of one index: they still share calls.
+        # Equal for all requests of one index, so that they can share calls.
         seed=draw_repeat_seed(sampling, index, number),
         prompt_logprobs=None,
         written=msgspec.json.encode(sampling.server or {}, order="sorted").decode(),
@@ -138,12 +138,12 @@ def _build_generation_params(sampling: Sampling, index: int, number: int) -> Par
 
 
 def read_infer_replies(part: InferPart, replies: Sequence[object]) -> Output | Likelihood | Failure:
-    """Return what the replies to a part's instances say. What is no such reply is a failure."""
+    """Return the answer in the replies to a part's instances; an invalid reply is a failure."""
     ask = part.request.ask
     if isinstance(ask, Generate):
         (reply,) = replies
         if not isinstance(reply, str):
-            return Failure("wrong_reply", f"expected a text, the server sent {_preview_reply(reply)}")
+            return Failure("wrong_reply", f"expected a text, but the server sent {_preview_reply(reply)}")
         return detect_infer_finish(reply, ask.sampling)
     assert isinstance(ask, Span)
     lists: list[list[float]] = []
@@ -162,10 +162,10 @@ def read_infer_replies(part: InferPart, replies: Sequence[object]) -> Output | L
 def detect_infer_finish(text: str, sampling: Sampling) -> Output:
     """Return a text with the reason why it ended, as far as that can be known.
 
-    A stop string in it: the server does not know stop strings, and the text is cut before the earliest. A
-    token has at least one byte, so a text of fewer bytes than `max_tokens` was not cut off: END, also when a
-    stop string that the server cut away ended it. A longer one may have been cut off, and counts as LENGTH.
-    The number of tokens is not known: 0.
+    STOP: the text contains a stop string, so the server does not know stop strings; the text is cut before
+    the first one. END: the text has fewer bytes than `max_tokens`. A token has at least one byte, so it was
+    not truncated. This includes texts that ended at a stop string that the server removed. LENGTH: a longer
+    text, which may have been truncated. The number of tokens is unknown: 0.
     """
     cuts = [at for stop in sampling.stop if (at := text.find(stop)) >= 0]
     if cuts:
@@ -177,12 +177,13 @@ def detect_infer_finish(text: str, sampling: Sampling) -> Output:
 def _score_after_context(ask: Span, context: list[float], whole: list[float]) -> Likelihood | Failure:
     """Return the likelihood of what follows the context.
 
-    The server scores whole texts. Where a text goes on after its context, its tokens up to the join are the
-    context's, and so are their log-probabilities, as far as a machine computes alike. All after them are
-    scored: with n numbers for the context, those from n on. A token that reaches over the join belongs to
-    the text alone: there the numbers differ, from the token on to the end of the context's list. So the list
-    is compared from its end, back to where both agree, and scoring begins there. From the beginning would
-    be the same if numbers were exact, but one that is off by chance would then let the whole context in.
+    The server scores whole texts. If a text continues its context, its tokens up to the boundary are the
+    context's, and so are their log-probabilities, up to numerical noise. All tokens after them are scored:
+    with n numbers for the context, those from n on. A token that straddles the boundary belongs only to the
+    whole text: there the numbers differ, from this token to the end of the context's list. So both lists are
+    compared from the end of the context backwards, and scoring begins where they agree. A comparison from
+    the beginning would be equivalent with exact numbers, but one noisy number would then include the whole
+    context.
     """
     n = min(len(context), len(whole) - 1)
     if n < 0:
@@ -193,23 +194,23 @@ def _score_after_context(ask: Span, context: list[float], whole: list[float]) ->
     if n == furthest > 0:
         return Failure(
             "unequal",
-            f"the last {RECUT_TOKENS} tokens before the join have other likelihoods without what follows",
+            f"the last {RECUT_TOKENS} tokens before the answer have other likelihoods without the answer",
         )
     return _likelihood(ask, whole, n, straddles=n < len(context))
 
 
 def _is_close(one: float, other: float) -> bool:
-    """Whether two numbers may be the same token's. Wide, since half precision differs with the batch."""
+    """Return whether two numbers may be the same token's. Tolerant: half precision varies with the batch."""
     return math.isclose(one, other, rel_tol=0.02, abs_tol=0.05)
 
 
 def _score_after_lead(ask: Span, probe: list[float], whole: list[float]) -> Likelihood | Failure:
-    """Return the likelihood of a whole text after the special tokens that the server puts in front.
+    """Return the likelihood of a whole text after the special tokens that the server adds before it.
 
-    Of k such tokens the first has no number: a text of one token then has k of them, the last its own.
+    The first of k special tokens has no number. So a text of one token has k numbers, the last one its own.
     """
     if not probe:
-        why = "the server puts no special token before a text, so the first token has no likelihood"
+        why = "the server adds no special token before a text, so the first token has no likelihood"
         return Failure("unscored", why)
     return _likelihood(ask, whole, len(probe) - 1)
 
@@ -227,7 +228,7 @@ def _likelihood(
         n_tokens=len(scored),
         n_chars=len(counted),
         n_bytes=len(counted.encode("utf-8", "surrogatepass")),
-        # Other tokens are not shown; one that has more than half of the probability is the first choice.
+        # Other tokens are not reported; a token with more than half of the probability is the first choice.
         is_greedy=True if min(scored) > _MORE_THAN_HALF else None,
         n_prompt_tokens=first + 1,
         token_logprobs=scored,
@@ -239,18 +240,19 @@ def _logprobs(reply: object) -> list[float] | Failure:
     """Return a list of log-probabilities, or what is wrong with it."""
     if not isinstance(reply, list):
         return Failure(
-            "wrong_reply", f"expected a list of log-probabilities, the server sent {_preview_reply(reply)}"
+            "wrong_reply",
+            f"expected a list of log-probabilities, but the server sent {_preview_reply(reply)}",
         )
     for value in reply:
         if type(value) not in (float, int):
             return Failure(
                 "wrong_reply",
-                f"expected log-probabilities, the server sent {_preview_reply(value)} among them",
+                f"expected log-probabilities, but the server sent {_preview_reply(value)} among them",
             )
         if not math.isfinite(value):
-            return Failure("not_finite", "the server gave a probability that is no finite number")
+            return Failure("not_finite", "the server sent a log-probability that is not a finite number")
         if value > 0:
-            return Failure("wrong_reply", f"a log-probability is at most 0, the server sent {value}")
+            return Failure("wrong_reply", f"a log-probability is at most 0, but the server sent {value}")
     return reply
 
 

@@ -1,7 +1,7 @@
-"""A model behind one of UltraEval's servers: `ultraeval:http://127.0.0.1:5002/infer`.
+"""Backend for a model behind one of UltraEval's servers: `ultraeval:http://127.0.0.1:5002/infer`.
 
-This file gathers parts of requests into calls, sends them, and puts the answers together; what they mean is
-in `infer_protocol`, how they travel in `http_post` and `http_pull`.
+This module batches parts of requests into calls, sends them, and assembles the answers. `infer_protocol`
+builds and reads them, `post` and `pull` send the calls.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 MAX_WAITING_CALLS = 8
-"""Parts wait until a call is full, but no more of them than make so many calls."""
+"""Parts wait until a call is full, but at most as many as fill this many calls."""
 
 
 class InferCall:
-    """Parts with equal params, and the texts to send for them. Texts to score are sent once."""
+    """Parts with equal params, and the texts to send for them. Equal texts to score are sent once."""
 
     def __init__(self, parts: Iterable[InferPart] = ()) -> None:
         self.parts: list[InferPart] = []
@@ -54,7 +54,7 @@ class InferCall:
             self.add(part)
 
     def add(self, part: InferPart) -> None:
-        """Take one more part. Options of a question share their context, which is sent once for all."""
+        """Add a part. The options of a question share their context, which is sent once."""
         self.parts.append(part)
         self._places.append([self._place(text, part.params) for text in part.instances])
 
@@ -77,44 +77,44 @@ class InferCall:
             yield part, [replies[place] for place in places]
 
     def halves(self) -> tuple[InferCall, InferCall]:
-        """Return the same parts in two calls."""
+        """Split the parts into two calls."""
         middle = len(self.parts) // 2
         return InferCall(self.parts[:middle]), InferCall(self.parts[middle:])
 
 
 class Batches:
-    """Gathers parts until they fill a call of so many texts; a part that has more goes alone.
+    """Collects parts until they fill a call of `n_texts` texts; a larger part is sent alone.
 
-    Parameters that name a `batch_size` have their own number.
+    Parameters with a `batch_size` have their own number.
     """
 
     def __init__(self, n_texts: int) -> None:
         self._n_texts = n_texts
-        self._held: dict[Params, InferCall] = {}
-        self._n_held = 0
+        self._waiting: dict[Params, InferCall] = {}
+        self._n_waiting = 0
 
     def add(self, part: InferPart) -> Iterator[InferCall]:
-        """Take a part; yield what is to be sent now."""
-        held = self._held.get(part.params)
+        """Add a part; yield the calls to send now."""
+        waiting = self._waiting.get(part.params)
         n_texts = part.params.batch_size or self._n_texts
-        if held is not None and len(held.instances) + held.n_more(part) > n_texts:
+        if waiting is not None and len(waiting.instances) + waiting.n_more(part) > n_texts:
             yield self._taken(part.params)
-        call = self._held.setdefault(part.params, InferCall())
+        call = self._waiting.setdefault(part.params, InferCall())
         call.add(part)
-        self._n_held += 1
+        self._n_waiting += 1
         if len(call.instances) >= n_texts:
             yield self._taken(part.params)
-        elif self._n_held >= MAX_WAITING_CALLS * max(self._n_texts, n_texts):
-            yield self._taken(max(self._held, key=lambda params: len(self._held[params].parts)))
+        elif self._n_waiting >= MAX_WAITING_CALLS * max(self._n_texts, n_texts):
+            yield self._taken(max(self._waiting, key=lambda params: len(self._waiting[params].parts)))
 
     def rest(self) -> Iterator[InferCall]:
-        """Yield what is still held."""
-        while self._held:
-            yield self._taken(next(iter(self._held)))
+        """Yield the calls that are still waiting."""
+        while self._waiting:
+            yield self._taken(next(iter(self._waiting)))
 
     def _taken(self, params: Params) -> InferCall:
-        call = self._held.pop(params)
-        self._n_held -= len(call.parts)
+        call = self._waiting.pop(params)
+        self._n_waiting -= len(call.parts)
         return call
 
 
@@ -122,28 +122,28 @@ Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class InferArgs(msgspec.Struct, frozen=True):
-    """What can be set on a server's client."""
+    """Arguments of the client."""
 
     model: str | None = None
-    """The name of the model that the server runs, which the original's servers do not report. Without it a
-    finished run is not reused, and answers are not cached."""
+    """The name of the server's model, which the original's servers do not report. Without it, Assay does not
+    reuse a finished run or cache answers."""
     batch_size: Positive = 16
     """Texts in one call."""
     concurrency: Positive = 8
-    """Calls under way at the same time."""
+    """Maximum concurrent calls."""
     timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
-    """How long one attempt may take."""
+    """Timeout of one attempt."""
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
-    """Attempts after the first, when the trouble may pass."""
+    """Attempts after the first, if the error may be temporary."""
     retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    """Wait before the first of them, from half of it on; each later one is twice as long, 60 at most."""
+    """Wait before the first retry, reduced by up to half at random; doubles each time, at most 60 s."""
 
 
 class InferServerBackend:
-    """The client of a server that takes params and instances."""
+    """Client of a server that accepts params and instances."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
-        """Check the address and the arguments; connects to nothing."""
+        """Check the address and the arguments; opens no connection."""
         self._args = read_arguments("ultraeval", InferArgs, args)
         self._url = _check_url(where)
         self._name = f"ultraeval:{where}"
@@ -153,12 +153,12 @@ class InferServerBackend:
         self._n_texts = 0
         self._ended = CompletionState()
         self._n_maybe_cut = 0
-        self._kept_there: set[str] = set()
-        """The further parameters that calls have set, which the server keeps."""
+        self._server_keeps: set[str] = set()
+        """Further parameters that earlier calls have set, which the server keeps."""
 
     @property
     def card(self) -> ModelCard:
-        """Return what such a server can do: plain texts, scored or continued."""
+        """Return the server's abilities: scoring and continuing plain texts."""
         return ModelCard(
             name=self._name,
             kinds=frozenset({Kind.SPAN, Kind.GENERATE}),
@@ -168,15 +168,15 @@ class InferServerBackend:
         )
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return the card: it is known without asking."""
+        """Return the card: nothing needs to be probed."""
         return self.card
 
     def identity(self) -> ModelIdentity:
-        """Return the address, the model's name if the person gave one, and what the server reports."""
+        """Return the address, the model's name if one was given, and the server's report."""
         name = self._args.model or ""
         named: dict[str, str | int | float | bool] = {"model": name} if name else {}
         server: Literal["reports", "named", "unknown"] = "named" if name else "unknown"
-        # The original's servers have no list of models, but others that speak its protocol may.
+        # The original's servers have no list of models, but other servers with this protocol may.
         report = self._report
         if report is not None:
             server = "reports"
@@ -188,9 +188,9 @@ class InferServerBackend:
         return fetch_model_report(f"{address.scheme}://{address.netloc}/v1", self._args.model or "")
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Keep some calls under way; pull requests as places become free."""
-        under_way = PendingRequests()
-        jobs = self._jobs(requests, under_way)
+        """Send concurrent calls; pull the next request when a call ends."""
+        pending = PendingRequests()
+        jobs = self._jobs(requests, pending)
         for answers in run_concurrently(
             jobs, self._work, url=self._url, level=self._level, ended=self._ended
         ):
@@ -198,24 +198,24 @@ class InferServerBackend:
                 yield answers
                 continue
             for answer in answers:
-                if (response := under_way.complete(answer)) is not None:
+                if (response := pending.complete(answer)) is not None:
                     yield self._counted(response)
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Whether another call has ended already."""
+        """Return whether another call has already ended."""
         return self._ended.has_more
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
-        """Return nothing: the server does not show its tokens."""
+        """Return no tokens: the server does not report them."""
         return ()
 
     def n_tokens(self, ask: Ask) -> int | None:
-        """Return None: the server does not count."""
+        """Return None: the server does not count tokens."""
         return None
 
     def stats(self) -> Mapping[str, float]:
-        """Return calls made, texts sent in them, and how often a call was repeated."""
+        """Return the number of calls, of texts in them, and of retries."""
         return {
             "calls": float(self._endpoint.n_calls),
             "texts": float(self._n_texts),
@@ -223,37 +223,35 @@ class InferServerBackend:
         }
 
     def notes(self) -> Sequence[str]:
-        """Say what the server left open."""
+        """Return a note about texts that may be truncated."""
         if not self._n_maybe_cut:
             return ()
         return (
-            f"{self._name} does not say why a text ended: {self._n_maybe_cut:,} texts that are long enough "
-            "to have been cut off at max_tokens count as truncated",
+            f"{self._name} does not report why a text ended: {self._n_maybe_cut:,} texts that are long "
+            "enough to have reached max_tokens count as truncated",
         )
 
     def close(self) -> None:
-        """Nothing to let go of: connections end with each run."""
+        """Do nothing: connections close at the end of each run."""
 
-    # --- gathering ---
+    # --- collecting requests ---
 
-    def _jobs(
-        self, requests: Iterable[Request], under_way: PendingRequests
-    ) -> Iterator[InferCall | Response]:
-        """Yield calls as they become full, and the responses to what no server needs to be asked."""
+    def _jobs(self, requests: Iterable[Request], pending: PendingRequests) -> Iterator[InferCall | Response]:
+        """Yield calls as they become full, and the responses to requests that need no call."""
         batches = Batches(self._args.batch_size)
         for request in requests:
             parts = split_infer_request(request)
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
                 continue
-            under_way.expect(request, len(parts))
+            pending.expect(request, len(parts))
             for part in parts:
                 yield from batches.add(part)
         yield from batches.rest()
 
     def _counted(self, response: Response) -> Response:
         if isinstance(response.outcome, Completion):
-            self._n_maybe_cut += sum(one.finish is Finish.LENGTH for one in response.outcome.outputs)
+            self._n_maybe_cut += sum(output.finish is Finish.LENGTH for output in response.outcome.outputs)
         return response
 
     # --- sending: on the loop's thread ---
@@ -262,17 +260,17 @@ class InferServerBackend:
         return job if isinstance(job, Response) else await self._answered(client, job)
 
     def _params(self, params: Params) -> dict[str, Any]:
-        """Return what a call sets, and what an earlier call set and this one does not."""
-        self._kept_there |= params.further.keys() & NEUTRAL.keys()
-        reset = {name: NEUTRAL[name] for name in sorted(self._kept_there)}
+        """Return the params of a call, with the initial values of those that only an earlier call set."""
+        self._server_keeps |= params.further.keys() & NEUTRAL.keys()
+        reset = {name: NEUTRAL[name] for name in sorted(self._server_keeps)}
         return {**reset, **params.fields()}
 
     async def _answered(
         self, client: HttpClient, call: InferCall, *, is_half: bool = False
     ) -> list[PartAnswer]:
-        """Return what comes of a call. If it fails for ever, its halves are tried, down to the part at fault.
+        """Return the answers to a call. If it keeps failing, its halves are tried, down to the faulty part.
 
-        All attempts are spent on the whole and on a single part; halves between them get one each.
+        The whole call and single parts get all attempts; the halves between them get one each.
         """
         began = time.perf_counter()
         self._n_texts += len(call.instances)
@@ -303,9 +301,10 @@ def _answer(part: InferPart, outcome: Output | Likelihood | Failure, seconds: fl
 def _check_reply(reply: object, n_expected: int) -> list[object]:
     if not isinstance(reply, list):
         kind = type(reply).__name__
-        raise CallTrouble("wrong_reply", f"expected a list of {n_expected} replies, the server sent a {kind}")
+        what = f"expected a list of {n_expected} replies, but the server sent a {kind}"
+        raise CallTrouble("wrong_reply", what)
     if len(reply) != n_expected:
-        raise CallTrouble("wrong_reply", f"expected {n_expected} replies, the server sent {len(reply)}")
+        raise CallTrouble("wrong_reply", f"expected {n_expected} replies, but the server sent {len(reply)}")
     return reply
 
 

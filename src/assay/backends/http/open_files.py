@@ -1,16 +1,16 @@
-"""How many connections a process may hold: the system's limit on open files, raised as far as it allows."""
+"""The number of connections that a process may open: raises the system's limit on open files."""
 
 from __future__ import annotations
 
 import sys
 
 _SPARE = 128
-"""Files that are open anyway: the program's own, and a run's."""
+"""Other open files: the program's own, and a run's."""
 
 
 def raise_connection_limit(wanted: int) -> int:
-    """Make room for so many connections; return for how many there is room."""
-    if sys.platform == "win32":  # It has no such limit.
+    """Raise the limit for this many connections; return how many are possible."""
+    if sys.platform == "win32":  # Windows has no such limit.
         return wanted
     import resource
 

@@ -1,10 +1,10 @@
-"""One JSON document posted, one reply received, with patience: what fails for a while is asked again.
+"""Sends JSON documents and receives replies; retries calls that fail temporarily.
 
-Trouble has three grades. What may pass (a broken connection, a timeout, 429, 5xx, a reply that is no JSON) is
-tried again after growing waits, and not before the server wants to be asked. What does not, or does not pass
-in time, is a `CallTrouble` of this call. A server that is not there, that answers nobody any more, that
-refuses the key, or an address that it does not serve, is an error that ends the run. The level of
-concurrency hears of every attempt.
+Errors have three grades. A temporary one (a broken connection, a timeout, 429, 5xx, a reply that is not
+JSON) is retried after growing waits, and not before the server's Retry-After. A permanent one, or one that
+persists, is a `CallTrouble` of this call. An error that affects all calls ends the run: a server that is not
+reachable or has stopped answering, a rejected key, an address that is not served. The level of concurrency
+is informed of every attempt.
 
 Knows no protocol: the caller writes the body and reads the reply.
 """
@@ -45,39 +45,39 @@ T_co = TypeVar("T_co", covariant=True)
 
 LONGEST_WAIT_S = 60.0
 MAX_RETRY_AFTER_S = 600.0
-"""A server that asks to be left alone for longer, as when a day's quota is spent, is not waited for."""
+"""A server that asks for a longer wait, such as one whose daily quota is exhausted, is not waited for."""
 FEWEST_LOST = 32
-"""Calls lost in a row before a server that still takes connections counts as gone; or two rounds of calls."""
+"""Failed calls in a row, or two rounds of calls, until a server that accepts connections counts as gone."""
 _TIMED_OUT = 408
 _TOO_MANY = 429
 _OVERLOADED = 503
 _WRONG_KEY = 401
 _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
-"""Nothing is sent on to where a server points: the address would no longer be the one that was named."""
+"""Redirects are not followed: the address would no longer be the one that was given."""
 _MAX_PREVIEW_CHARS = 200
 _MAX_MESSAGE_CHARS = 500
 _encoder = msgspec.json.Encoder()
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How long to wait, and how often."""
+    """Timeouts and retries."""
 
     timeout_s: float
-    """For one attempt."""
+    """Of one attempt."""
     retries: int
     """Attempts after the first."""
     wait_s: float
-    """Before the first retry, at most; each later wait is twice as long."""
+    """Maximum wait before the first retry; each later wait is twice as long."""
     idle_s: float | None = None
-    """How long a reply may stand still once there was a byte of its body."""
+    """How long a reply may pause once a byte of its body has arrived."""
     retries_statuses: bool = True
-    """Whether HTTP 429 and 5xx are retried, as lost connections are."""
+    """Whether to retry HTTP 429 and 5xx, in addition to lost connections."""
     gives_up: bool = False
-    """Whether a server that lost many calls one after the other, with no reply of use between, is gone."""
+    """Whether a server counts as gone after many failed calls in a row."""
 
 
 class CallTrouble(Exception):
-    """A call brought no reply; the message says why."""
+    """A call that got no reply; the message says why."""
 
     def __init__(
         self,
@@ -93,27 +93,27 @@ class CallTrouble(Exception):
         self.may_pass = may_pass
         """Whether the same call may succeed later."""
         self.wait_s = wait_s
-        """How long the server asks to be left alone."""
+        """How long the server asks to wait."""
         self.is_too_much = is_too_much
-        """Whether it is for the number of calls, and not for anything in this one."""
+        """Whether the number of calls caused it, and not this call."""
         self.attempts = 1
 
 
 class ReplyReader(Protocol[T_co]):
-    """Reads the reply to one attempt. Raises CallTrouble when it is none."""
+    """Reads the reply to one attempt. Raises CallTrouble if it cannot be read."""
 
     def taker(self, headers: Mapping[str, str]) -> ChunkConsumer | None:
-        """Return who takes the bytes of a reply of status 200 as they come; None: they are gathered."""
+        """Return the consumer of the bytes of a reply of status 200 as they arrive; None: collect them."""
 
     def read(self, reply: HttpReply) -> T_co:
-        """Return what a whole reply of status 200 says."""
+        """Return the content of a complete reply of status 200."""
 
 
 class WholeJson:
     """Reads a reply as one JSON document."""
 
     def taker(self, headers: Mapping[str, str]) -> ChunkConsumer | None:
-        """Have the bytes gathered."""
+        """Return None: the bytes are collected."""
         return None
 
     def read(self, reply: HttpReply) -> Any:
@@ -125,12 +125,12 @@ class WholeJson:
 
 
 def not_json_error(content: bytes) -> CallTrouble:
-    """Return the trouble of a reply that cannot be read; a server that is just starting sends such."""
-    return CallTrouble("not_json", f"the reply is no JSON: {_preview_content(content)}", may_pass=True)
+    """Return the error of a reply that is not JSON; a server that is just starting may send one."""
+    return CallTrouble("not_json", f"the reply is not JSON: {_preview_content(content)}", may_pass=True)
 
 
 class Endpoint:
-    """An address that takes JSON documents. Used on one event loop; counts what it does."""
+    """An address that accepts JSON documents. Used on one event loop; counts its calls."""
 
     def __init__(
         self,
@@ -141,19 +141,19 @@ class Endpoint:
         fix: str = "give the whole address, with its path, such as http://127.0.0.1:5002/infer",
         level: Level | None = None,
     ) -> None:
-        """Take the address, the key to show there, and what a person can do about an address not served.
+        """Take the address, the API key, and the fix to show if the address is not served.
 
-        `level` hears how calls with patience go.
+        `level` is informed of the result of each attempt.
         """
         self.url = url
         self.n_calls = 0
         self.retries: Counter[str] = Counter()
-        """How often an attempt followed another, by what was wrong with that."""
+        """How often an attempt was repeated, by the reason."""
         self._path = urlsplit(url).path
         self._patience = patience
         self._limits = TimeLimits(patience.timeout_s, patience.idle_s)
         self._key = key
-        self._shown_key = "" if key is None else f"Authorization: Bearer {key}\r\n"
+        self._key_header = "" if key is None else f"Authorization: Bearer {key}\r\n"
         self._fix = fix
         self._level = FixedLevel(1) if level is None else level
         self._was_reached = False
@@ -170,23 +170,23 @@ class Endpoint:
         n_tokens: Callable[[T], int] = lambda reply: 0,
         is_patient: bool = True,
     ) -> T:
-        """Return what the reply to a document says; raise CallTrouble when there is none.
+        """Return the content of the reply to a document; raise CallTrouble if there is none.
 
-        `reading` is made anew for each attempt: nothing of a reply that broke gets into the next. `n_tokens`
-        tells how much a reply brought. Without patience there is one attempt, but a server that was there is
-        waited for all the same.
+        `reading` creates a reader for each attempt, so that no part of a broken reply gets into the next.
+        `n_tokens` returns the number of tokens in a reply. With `is_patient` false there is one attempt, but
+        a server that was reachable before is still waited for.
         """
-        # Written anew for each call and never changed: nothing of one call can get into another.
+        # Encoded once per call and never changed: no part of one call can get into another.
         body = encode_json(document)
         return await self._call(client, "POST", path, body, reading, n_tokens, is_patient=is_patient)
 
     async def get(self, client: HttpClient, reading: Callable[[], ReplyReader[T]], *, path: str = "") -> T:
-        """Return what lies at a path, as `post` returns a reply."""
+        """Return the document at a path, as `post` returns a reply."""
         return await self._call(client, "GET", path, None, reading, lambda reply: 0, is_patient=True)
 
     @property
     def n_retries(self) -> int:
-        """Return how many attempts followed another."""
+        """Return the number of retries."""
         return self.retries.total()
 
     async def _call(
@@ -231,32 +231,32 @@ class Endpoint:
         raise AssertionError("the loop has no end")
 
     def _rest(self, seconds: float) -> None:
-        """Leave the server alone for a while: who asks one call to wait means all."""
+        """Pause all calls for a while: a server that asks one call to wait means all of them."""
         self._resting_until = max(self._resting_until, time.monotonic() + seconds)
 
     async def _wait_for_rest(self, body: bytes | None) -> None:
-        """Wait until the server may be asked. Another call may have made the rest longer meanwhile."""
+        """Wait until calls may be sent. Another call may have extended the pause meanwhile."""
         while (left_s := self._resting_until - time.monotonic()) > 0:
-            # Up to a tenth longer: not all calls come back at once.
+            # Up to a tenth longer, so that not all calls return at once.
             await asyncio.sleep(left_s * (1 + _spread(body, 0) / 10))
 
     def _make_final_error(self, trouble: CallTrouble) -> Exception:
-        """Return what a call that brought nothing ends with: its own trouble, or the end of the run."""
+        """Return the error of a call that failed for good: its own, or the one that ends the run."""
         if trouble.kind == "unreachable":
             return unreachable_error(
                 f"the server at {self.url} is gone: {trouble}, {trouble.attempts} times in a row"
             )
-        # Trouble that does not pass is a reply to this call: the server is there.
+        # A permanent error is a reply to this call, so the server is still there.
         self._n_lost = self._n_lost + 1 if trouble.may_pass else 0
         if self._patience.gives_up and self._n_lost >= max(FEWEST_LOST, 2 * self._level.limit):
             return unreachable_error(
-                f"the server at {self.url} answers no more: {self._n_lost} calls in a row were lost, "
-                f"the last after {trouble.attempts} attempts with {trouble}"
+                f"the server at {self.url} has stopped answering: {self._n_lost} calls in a row failed, "
+                f"the last one after {trouble.attempts} attempts with {trouble}"
             )
         return trouble
 
     async def once(self, client: HttpClient, body: bytes, reading: ReplyReader[T], *, path: str = "") -> T:
-        """Return what the reply to a document says, after one attempt, or raise CallTrouble."""
+        """Return the content of the reply to a document, after one attempt, or raise CallTrouble."""
         self.n_calls += 1
         try:
             return await self._attempt(client, "POST", path, body, reading)
@@ -271,12 +271,14 @@ class Endpoint:
             if status != 200:
                 return None
             if (packed := headers.get("content-encoding", "identity").lower()) != "identity":
-                raise CallTrouble("wrong_reply", f"the reply is packed ({packed}), which nobody asked for")
+                raise CallTrouble(
+                    "wrong_reply", f"the reply is compressed ({packed}), which was not requested"
+                )
             return reading.taker(headers)
 
         try:
             reply = await client.call(
-                method, self._path + path, body, self._limits, headers=self._shown_key, on_head=on_head
+                method, self._path + path, body, self._limits, headers=self._key_header, on_head=on_head
             )
         except ServerUnreachable as trouble:
             raise CallTrouble("unreachable", str(trouble), may_pass=True, is_too_much=True) from None
@@ -292,7 +294,7 @@ class Endpoint:
         return reading.read(reply)
 
     def _refused(self, url: str, reply: HttpReply) -> Exception:
-        """Return the trouble of a reply that says no."""
+        """Return the error of a reply with an error status."""
         status = reply.status
         what = self._mask_key(f"HTTP status {status}: {find_error_message(reply.content)}")
         if status in _WRONG_ADDRESS:
@@ -306,12 +308,12 @@ class Endpoint:
         return CallTrouble("http", what, may_pass=True, wait_s=wait_s, is_too_much=is_too_much)
 
     def _mask_key(self, text: str) -> str:
-        """Return what a server said; some repeat the key that they were shown."""
+        """Return a server's message without the API key, which some servers repeat."""
         return text if self._key is None else text.replace(self._key, "(the key)")
 
 
 def encode_json(document: object) -> bytes:
-    """Return a document as JSON. Half of a surrogate pair, which UTF-8 does not have, goes as an escape."""
+    """Return a document as JSON. A lone surrogate, which UTF-8 does not have, becomes an escape."""
     try:
         return _encoder.encode(document)
     except UnicodeEncodeError:
@@ -319,7 +321,7 @@ def encode_json(document: object) -> bytes:
 
 
 def parse_retry_after(header: str | None, now: datetime) -> float | None:
-    """Return for how long a Retry-After asks: seconds, or the time from now to a date; None without one."""
+    """Return the wait of a Retry-After header: seconds, or the time from now to a date; None without one."""
     if header is None:
         return None
     try:
@@ -334,15 +336,15 @@ def parse_retry_after(header: str | None, now: datetime) -> float | None:
 
 
 def find_error_message(content: bytes) -> str:
-    """Return the message in a reply that says no: in the usual places of a JSON document, or all of it."""
+    """Return the message in an error reply: from the usual places in a JSON document, else all of it."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
         return _preview_content(content)
-    found = document.get("error", document) if isinstance(document, dict) else None
-    if isinstance(found, dict):
-        found = found.get("message") or found.get("detail")
-    return found[:_MAX_MESSAGE_CHARS] if isinstance(found, str) and found else _preview_content(content)
+    message = document.get("error", document) if isinstance(document, dict) else None
+    if isinstance(message, dict):
+        message = message.get("message") or message.get("detail")
+    return message[:_MAX_MESSAGE_CHARS] if isinstance(message, str) and message else _preview_content(content)
 
 
 def _is_retried(trouble: CallTrouble, *, is_patient: bool) -> bool:
@@ -352,7 +354,7 @@ def _is_retried(trouble: CallTrouble, *, is_patient: bool) -> bool:
 
 
 def _spread(body: bytes | None, attempt: int) -> float:
-    """Return a number from 0 to 1 that is another for each call, so that many calls do not wait alike."""
+    """Return a number from 0 to 1 that differs between calls, so that calls do not all wait equally long."""
     return make_random(attempt, (body or b"").decode("utf-8", "replace"), "wait").random()
 
 

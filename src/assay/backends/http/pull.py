@@ -1,10 +1,10 @@
-"""Keeps a number of calls under way over jobs that are pulled one by one.
+"""Runs a number of concurrent calls over jobs that are pulled one by one.
 
-The port of a backend is synchronous and pulls; sockets are best served by one event loop. The loop lives in a
-thread of its own, so that it works on while the caller scores and writes, and so that it also works where
-the caller's thread has a loop already, as in a notebook. Jobs are pulled in the caller's thread alone.
+A backend's port is synchronous and pulls requests; sockets are best served by one event loop. The loop has
+its own thread. So it continues while the caller scores and writes, and it also works if the caller's thread
+already has a loop, as in a notebook. Jobs are pulled only in the caller's thread.
 
-Knows neither prompts nor protocols: what is done with a job is the caller's.
+Knows neither prompts nor protocols: the caller defines the work on a job.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ T = TypeVar("T")
 
 LOOK_AHEAD = 10_000
 LOOK_AHEAD_ROUNDS = 64
-"""Jobs pulled since the oldest one under way: so many, or so many times those that may be under way."""
+"""Limits on the jobs pulled since the oldest unfinished one: this many, or this many times the level."""
 
 
 class CompletionState:
-    """What `in_flight` has at hand, for who wants to know while it goes on."""
+    """State of `run_concurrently`, for callers that read it while it runs."""
 
     has_more = False
-    """Whether another job is done already."""
+    """Whether another job has already finished."""
 
 
 def run_concurrently(
@@ -49,63 +49,63 @@ def run_concurrently(
     level: Level,
     ended: CompletionState | None = None,
 ) -> Iterator[R]:
-    """Yield what comes of each job, as they are done; the work is done on the loop's thread.
+    """Yield the result of each job as it finishes; the work runs on the loop's thread.
 
-    A job is pulled only while fewer are under way than the level says, and while the oldest of those is not
-    far behind: who puts results in order holds all that came after it. An error of the work is raised here;
-    it ends all others, and so does closing the iterator. Without jobs nothing is started.
+    Pulls a job only while fewer jobs than the level are in progress and the oldest of them is not far
+    behind: a caller that orders results must keep all later ones in memory. Raises an error of the work,
+    which cancels all other jobs, as does closing the iterator. Without jobs, nothing is started.
     """
     ended = ended or CompletionState()
     source = iter(jobs)
     if not (first := list(islice(source, 1))):
         return
     jobs_by_number = enumerate(chain(first, source))
-    under_way = _PendingNumbers()
+    pending = _PendingNumbers()
     with _LoopThread(work, url) as crew:
         while True:
-            # All that are done at once are given away before more is pulled: each hand-over between the
-            # threads costs as much as a call.
-            begun = list(islice(jobs_by_number, _count_free_places(under_way, level.limit)))
-            under_way.begin(len(begun))
-            if not len(under_way):
+            # Yield all finished jobs before pulling more: each hand-over between the threads costs as much
+            # as a call.
+            begun = list(islice(jobs_by_number, _count_free_slots(pending, level.limit)))
+            pending.begin(len(begun))
+            if not len(pending):
                 return
             crew.begin(begun)
             together = crew.wait_for_done()
             for place, (number, done) in enumerate(together, 1):
-                under_way.end(number)
+                pending.end(number)
                 ended.has_more = place < len(together)
                 yield done.result()
 
 
-def _count_free_places(under_way: _PendingNumbers, limit: int) -> int:
+def _count_free_slots(pending: _PendingNumbers, limit: int) -> int:
     """Return how many jobs may be pulled."""
     ahead = max(LOOK_AHEAD, LOOK_AHEAD_ROUNDS * limit)
-    return max(0, min(limit - len(under_way), ahead - under_way.reach))
+    return max(0, min(limit - len(pending), ahead - pending.reach))
 
 
 class _PendingNumbers:
-    """The numbers of the jobs under way; they begin in order and end in any."""
+    """The numbers of the jobs in progress; they begin in order and end in any order."""
 
     def __init__(self) -> None:
         self._n_begun = 0
         self._oldest = 0
         self._ended: set[int] = set()
-        """Those after the oldest under way."""
+        """Finished numbers after the oldest one in progress."""
 
     def __len__(self) -> int:
         return self._n_begun - self._oldest - len(self._ended)
 
     @property
     def reach(self) -> int:
-        """Return how many have begun since the oldest under way, itself with them."""
+        """Return how many jobs have begun since the oldest one in progress, including it."""
         return self._n_begun - self._oldest
 
     def begin(self, n_jobs: int) -> None:
-        """Take the next numbers."""
+        """Add the next numbers."""
         self._n_begun += n_jobs
 
     def end(self, number: int) -> None:
-        """Let a number go."""
+        """Remove a number."""
         self._ended.add(number)
         while self._oldest in self._ended:
             self._ended.remove(self._oldest)
@@ -113,17 +113,17 @@ class _PendingNumbers:
 
 
 class _LoopThread(Generic[J, R]):
-    """A thread with an event loop, an HTTP client, and the work that goes on there."""
+    """A thread with an event loop, an HTTP client, and the work that runs there."""
 
     def __init__(self, work: Callable[[HttpClient, J], Coroutine[Any, Any, R]], url: str) -> None:
         self._work = work
         self._url = url
         self._loop = new_event_loop()
         self._tasks: dict[asyncio.Future[R], int] = {}
-        """What is under way, with the number of its job."""
+        """Tasks in progress, with the numbers of their jobs."""
         self._done: list[tuple[int, asyncio.Future[R]]] = []
         self._handed_over: SimpleQueue[list[tuple[int, asyncio.Future[R]]]] = SimpleQueue()
-        # A daemon: a process that is told to end does not wait for a server.
+        # A daemon thread: a process that is asked to end does not wait for a server.
         self._thread = threading.Thread(target=self._loop.run_forever, name="assay-http", daemon=True)
 
     def __enter__(self) -> _LoopThread[J, R]:
@@ -137,7 +137,7 @@ class _LoopThread(Generic[J, R]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if sys.is_finalizing():
-            # The error that ends the process kept the calls alive, and their thread stands still by now.
+            # The error that ends the process kept the calls alive, and their thread has stopped by now.
             return
         self._run_on_loop(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -150,20 +150,20 @@ class _LoopThread(Generic[J, R]):
             self._loop.call_soon_threadsafe(self._start, jobs)
 
     def wait_for_done(self) -> list[tuple[int, asyncio.Future[R]]]:
-        """Wait until something is done, and return all that is, by the numbers of the jobs."""
+        """Wait until a job finishes, and return all finished ones with their numbers."""
         return self._handed_over.get()
 
     def _run_on_loop(self, doing: Coroutine[Any, Any, T]) -> T:
-        """Do something on the loop's thread and wait for it."""
+        """Run a coroutine on the loop's thread and wait for it."""
         return asyncio.run_coroutine_threadsafe(doing, self._loop).result()
 
     async def _close(self) -> None:
-        # What calls that end here leave behind, as the look-up of a name, nobody needs to hear of.
+        # Errors that cancelled calls leave behind, such as in a name lookup, concern nobody.
         self._loop.set_exception_handler(lambda loop, context: None)
-        under_way = list(self._tasks)
-        for task in under_way:
+        pending = list(self._tasks)
+        for task in pending:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*pending, return_exceptions=True)
         await self._client.__aexit__()
 
     def _start(self, jobs: list[tuple[int, J]]) -> None:
@@ -176,9 +176,9 @@ class _LoopThread(Generic[J, R]):
         number = self._tasks.pop(task)
         if task.cancelled():
             return
-        task.exception()  # Looked at here: of several errors one is raised, the others are not logged.
+        task.exception()  # Retrieved here: one of several errors is raised, the others are not logged.
         if not self._done:
-            # Behind what else this round of the loop completes.
+            # After everything else that this iteration of the loop completes.
             self._loop.call_soon(self._hand_over)
         self._done.append((number, task))
 

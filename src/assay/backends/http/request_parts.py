@@ -1,4 +1,4 @@
-"""Requests that take several calls: what came of each part, put together when the last one is there."""
+"""Requests that need several calls: collects the answers to their parts and builds the response."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Out
 
 
 class PartAnswer(NamedTuple):
-    """What came of one part."""
+    """The answer to one part of a request."""
 
     request: Request
     number: int
-    """Which of the request's texts is the first of this part."""
+    """The number of this part's first text within the request."""
     outcome: tuple[Output, ...] | Likelihood | LabelProbs | Failure
     seconds: float
     n_prompt_tokens: int = 0
     first_s: float = 0.0
-    """Until the first text came, where the server streams."""
+    """Seconds until the first text, if the server streams."""
 
 
 class PendingRequests:
-    """The requests of which parts are owed."""
+    """Requests with unanswered parts."""
 
     def __init__(self) -> None:
         self._n_owed: dict[str, int] = {}
@@ -31,32 +31,32 @@ class PendingRequests:
         self._last = time.perf_counter()
 
     def expect(self, request: Request, n_parts: int) -> None:
-        """Note that a request has so many parts."""
+        """Register a request with this many parts."""
         self._n_owed[request.id] = n_parts
         self._answers[request.id] = []
 
     def complete(self, answer: PartAnswer) -> Response | None:
-        """Take an answer; return the response to its request, if it was the last one owed."""
+        """Take an answer; return the response to its request if it was the last part."""
         request = answer.request
         answers = self._answers[request.id]
         answers.append(answer)
         if len(answers) < self._n_owed[request.id]:
             return None
         del self._n_owed[request.id], self._answers[request.id]
-        latency_s = max(one.seconds for one in answers)
-        first_s = min((one.first_s for one in answers if one.first_s), default=0.0)
+        latency_s = max(part.seconds for part in answers)
+        first_s = min((part.first_s for part in answers if part.first_s), default=0.0)
         outcome = _outcome(request, answers)
         return Response(request.id, request.key, outcome, self._share(), latency_s=latency_s, first_s=first_s)
 
     def _share(self) -> float:
-        """Return the time since the response before: calls run side by side, their times do not add up."""
+        """Return the time since the previous response: times of concurrent calls do not add up."""
         now = time.perf_counter()
         share, self._last = now - self._last, now
         return share
 
 
 def _outcome(request: Request, answers: list[PartAnswer]) -> Outcome:
-    """Return what all parts together answer: all texts in their order, or the first that is none."""
+    """Return the answer of all parts: their texts in order, or the first outcome that is not a text."""
     outputs: list[Output] = []
     answers.sort(key=lambda answer: answer.number)
     for answer in answers:
@@ -65,5 +65,5 @@ def _outcome(request: Request, answers: list[PartAnswer]) -> Outcome:
         outputs += answer.outcome
     assert isinstance(request.ask, Generate)
     if len(outputs) == 1:
-        outputs *= request.ask.sampling.n  # Greedy texts are equal: one was written.
+        outputs *= request.ask.sampling.n  # Greedy texts are identical, so only one was generated.
     return Completion(tuple(outputs), answers[0].n_prompt_tokens)

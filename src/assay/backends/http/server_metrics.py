@@ -1,4 +1,4 @@
-"""What a server of models shows of itself at /metrics, beside the address that models are asked at."""
+"""Reads the /metrics page of a model server."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PATIENCE = RetryPolicy(10.0, retries=0, wait_s=0.0)
 
 
 def find_server_root(model: str) -> str:
-    """Return the root of the server of a model that is named `openai:NAME@URL`."""
+    """Return the root address of the server of a model `openai:NAME@URL`."""
     parts = urlsplit(parse_address(model.partition(":")[2]).url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 async def read_metrics(server: str) -> str:
-    """Return a server's metrics as it writes them."""
-    endpoint = Endpoint(server, _PATIENCE, fix="look whether the server has metrics")
+    """Return a server's metrics as text."""
+    endpoint = Endpoint(server, _PATIENCE, fix="check that the server offers /metrics")
     async with HttpClient(server) as client:
         try:
             return await endpoint.get(client, _TextReader, path="/metrics")

@@ -1,8 +1,8 @@
-"""What a protocol for texts says of itself, so that one client speaks all of them.
+"""The interface of a protocol for generation, so that one client can use all of them.
 
-The client (`openai_server`, `openai_timed`) keeps calls concurrent, retries them and times them. A protocol
-says where a call goes, what its body holds and how its reply is read: as the reply of an OpenAI-compatible
-server, whatever the server wrote.
+The client (`openai.backend`, `openai.timed_client`) sends concurrent calls, retries and times them. A
+protocol defines the path of a call, its body, and how to read its reply. Whatever the server sends, the
+result has the form of an OpenAI-compatible reply.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ Arguments: TypeAlias = dict[str, str | int | float | bool]
 
 
 class TextProtocol(Protocol):
-    """A protocol that asks for texts."""
+    """A protocol for generation."""
 
     name: str
     """The backend's name on the command line."""
     lists_models: bool
-    """Whether a server can be asked which models it has, where a person names none."""
+    """Whether the server can list its models, to choose one if none is named."""
 
     def read_address(self, where: str) -> Address:
-        """Return where the model is, or raise MODEL-001."""
+        """Return the model's address, or raise MODEL-001."""
 
     def read_settings(self, args: Mapping[str, str]) -> OpenAISettings:
         """Return the model arguments, or raise MODEL-002."""
 
-    def collect_identity_args(self, asked: OpenAISettings) -> Arguments:
-        """Return the arguments another value of which would be another model, as far as answers go."""
+    def collect_identity_args(self, settings: OpenAISettings) -> Arguments:
+        """Return the arguments that change answers, as part of the model's identity."""
 
-    def path(self, ask: Generate, model: str, asked: OpenAISettings, *, is_stream: bool) -> str:
-        """Return where a call goes, below the server's address."""
+    def path(self, ask: Generate, model: str, settings: OpenAISettings, *, is_stream: bool) -> str:
+        """Return the path of a call, below the server's address."""
 
     def body(
         self,
         ask: Generate,
         model: str,
-        asked: OpenAISettings,
+        settings: OpenAISettings,
         *,
         is_stream: bool,
         seed: int | None = None,
@@ -53,49 +53,49 @@ class TextProtocol(Protocol):
         """Return the body of a call; may raise MediaTrouble."""
 
     def reading(self, ask: Generate) -> OpenAIReplyReader:
-        """Return who reads the reply to one attempt."""
+        """Return the reader of the reply to one attempt."""
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:
-        """Return what the server says about its model; None where it says nothing."""
+        """Return what the server reports about its model; None if it reports nothing."""
 
 
 class OpenAIProtocol:
-    """Chats and completions."""
+    """OpenAI's chat and completions API."""
 
     name = "openai"
     lists_models = True
 
     def read_address(self, where: str) -> Address:
-        """Return where the model is, or raise MODEL-001."""
+        """Return the model's address, or raise MODEL-001."""
         return parse_address(where)
 
     def read_settings(self, args: Mapping[str, str]) -> OpenAISettings:
         """Return the model arguments, or raise MODEL-002."""
         return read_openai_settings(args)
 
-    def collect_identity_args(self, asked: OpenAISettings) -> Arguments:
+    def collect_identity_args(self, settings: OpenAISettings) -> Arguments:
         """Return the arguments that change answers."""
-        return asked.collect_identity_args()
+        return settings.collect_identity_args()
 
-    def path(self, ask: Generate, model: str, asked: OpenAISettings, *, is_stream: bool) -> str:
-        """Return where a call goes: it depends on the prompt alone."""
-        return PATHS[select_api(ask.prompt, asked)]
+    def path(self, ask: Generate, model: str, settings: OpenAISettings, *, is_stream: bool) -> str:
+        """Return the path of a call, which depends only on the prompt."""
+        return PATHS[select_api(ask.prompt, settings)]
 
     def body(
         self,
         ask: Generate,
         model: str,
-        asked: OpenAISettings,
+        settings: OpenAISettings,
         *,
         is_stream: bool,
         seed: int | None = None,
         n_texts: int = 1,
     ) -> dict[str, Any]:
         """Return the body of a call; may raise MediaTrouble."""
-        return build_body(ask, model, asked, is_stream=is_stream, seed=seed, n_texts=n_texts)
+        return build_body(ask, model, settings, is_stream=is_stream, seed=seed, n_texts=n_texts)
 
     def reading(self, ask: Generate) -> OpenAIReplyReader:
-        """Return who reads the reply to one attempt."""
+        """Return the reader of the reply to one attempt."""
         return OpenAIReplyReader()
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:

@@ -1,4 +1,4 @@
-"""The files of an adapter (LoRA): its hash, its rank, and the layers that it changes. Imports no torch."""
+"""The files of an adapter (LoRA): its hash, its rank, and the layers it changes. Does not import torch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 
 @dataclass(frozen=True)
 class Adapter:
-    """A folder as peft saves it."""
+    """An adapter folder as saved by peft."""
 
     folder: Path
     weights: Path
@@ -34,22 +34,23 @@ class Adapter:
 
     @property
     def rank(self) -> int:
-        """Return the rank that it needs room for: the highest of all its layers."""
+        """Return the maximum rank of its layers."""
         ranks = [self._config.get("r"), *(self._config.get("rank_pattern") or {}).values()]
-        found = [rank for rank in ranks if isinstance(rank, int) and rank > 0]
-        if not found:
-            raise missing_files_error(f"{self.folder / _CONFIG} names no rank r", "save the adapter again")
-        return max(found)
+        valid = [rank for rank in ranks if isinstance(rank, int) and rank > 0]
+        if not valid:
+            what = f"{self.folder / _CONFIG} does not contain the rank r"
+            raise missing_files_error(what, "save the adapter again")
+        return max(valid)
 
     @property
     def modules(self) -> list[str] | None:
-        """Return the last names of the layers that it changes, such as q_proj; None: not known."""
+        """Return the last names of the layers it changes, such as q_proj; None if unknown."""
         if self.weights.suffix == ".safetensors":
             parts = [name.split(".") for name in _tensor_names(self.weights)]
-            found = {
+            names = {
                 part[part.index(word) - 1] for part in parts for word in part if word.startswith("lora_")
             }
-            return sorted(found)
+            return sorted(names)
         named = self._config.get("target_modules")
         return sorted(named) if isinstance(named, list) else None
 
@@ -66,15 +67,15 @@ def find_adapter(path: str) -> Adapter:
     weights = [folder / name for name in _WEIGHTS if (folder / name).is_file()]
     if not (folder / _CONFIG).is_file() or not weights:
         raise missing_files_error(
-            f"lora={path}: there is no adapter: looked for {_CONFIG} and {listing(_WEIGHTS)}",
-            "give the folder that the adapter was saved into",
+            f"lora={path}: no adapter found: expected {_CONFIG} and one of {listing(_WEIGHTS)}",
+            "give the folder into which the adapter was saved",
         )
     return Adapter(folder, weights[0])
 
 
 @cache
 def _download(name: HubName, cache_folder: Path) -> Path:
-    """Return the folder of an adapter on the hub: one commit, whenever it is asked for."""
+    """Return the folder of an adapter on the hub: the same commit for the whole process."""
     return HubAdapterFiles(name).ready()
 
 

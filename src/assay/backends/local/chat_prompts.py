@@ -1,11 +1,11 @@
-"""From a prompt to the one text that is encoded: plain text as it is, messages through the model's template.
+"""Renders a prompt to the text that is encoded: plain text unchanged, messages through the chat template.
 
-The template is the model's own, with all it adds. SmolLM2's, for example, puts a default system message in
-front when the conversation has none; that is how the model was trained, so it stays.
+The template is the model's own, with everything it adds. SmolLM2's, for example, adds a default system
+message to conversations without one. The model was trained this way, so it is kept.
 
-A reply that is begun or scored follows what the template itself writes before a reply, not what it writes to
-ask for one: Mistral's templates set a reply off by a space, and those of reasoning models open a block of
-reasoning for the model to fill, inside which no answer belongs.
+A reply that is begun or scored follows what the template writes before a given reply, not what it writes to
+request one. Mistral's templates separate a reply with a space, and those of reasoning models open a reasoning
+block for the model to fill, in which no answer belongs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from assay.core.media import Part, Text
 from assay.core.prompt import Message, Prompt, find_media
 
 CACHED_RENDERINGS = 4096
-"""Options of one question share their conversation: it is rendered once."""
+"""The options of a question share their conversation, which is rendered once."""
 
 
 _SYSTEM, _QUESTION, _REPLY = "assaysystem", "assayquestion", "assayreply"
-"""Texts of messages that show what a template writes around them."""
+"""Message texts that show what a template writes around them."""
 _PROBES = (
     (Message("user", _QUESTION),),
     (Message("system", _SYSTEM), Message("user", _QUESTION)),
@@ -36,12 +36,12 @@ _PROBES = (
 )
 
 _WITHOUT_REASONING = {"enable_thinking": False, "thinking": False}
-"""What templates call the switch that has them close the block of reasoning."""
+"""Names of the template variable that closes the reasoning block."""
 
 _INSIDE_REASONING = (
-    "the model's chat template opens a block of reasoning ({}) before the reply and cannot close it, so that "
-    "an answer would be scored inside the reasoning; use --method gen or --chat off, or give a template that "
-    "closes the block: --model-arg chat_template=FILE"
+    "the model's chat template opens a reasoning block ({}) before the reply and cannot close it, so an "
+    "answer would be scored inside the reasoning; use --method gen or --chat off, or a template that closes "
+    "the block: --model-arg chat_template=FILE"
 )
 
 _REASONING = r"think(?:ing)?|thought|reasoning"
@@ -52,7 +52,7 @@ _CLOSES = re.compile(
 
 
 class TemplateTrouble(Exception):
-    """A conversation cannot be shown to this model; the message says why."""
+    """The template cannot render a conversation; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,39 +61,39 @@ class RenderedPrompt:
 
     text: str
     final_at: int
-    """Where the prompt's final text begins: 0 in plain text, the beginning of the reply in a conversation."""
+    """Start of the prompt's final text: 0 in plain text, the start of the reply in a conversation."""
     is_templated: bool
-    """Whether the text comes from a chat template, and so holds its special tokens already."""
+    """Whether the text comes from a chat template, and so already contains its special tokens."""
 
 
 class _ReplyOpening(NamedTuple):
-    """What a template writes between a question and the reply to it."""
+    """What a template writes between a question and its reply."""
 
     asked: str
-    """Where it asks the model for a reply."""
+    """When it requests a reply from the model."""
     given: str
-    """Where it shows a reply that is given."""
+    """When it renders a given reply."""
 
     @property
     def for_labels(self) -> str:
-        """Return what the first token of a reply follows: a space that sets the reply off is part of it."""
+        """Return the text before the first token of a reply, including a space that separates the reply."""
         return self.asked if self.asked.rstrip(" ") == self.given.rstrip(" ") else self.given
 
 
 def find_template_failure(source: str, *, in_parts: bool = False) -> JinjaFailure | None:
-    """Return why a template can show no conversation, found without its tokenizer; None where it can.
+    """Return why a template can render no conversation, without its tokenizer; None if it can.
 
-    It does not parse, or runs away on a conversation such as any dataset has. What a template raises is left
-    to the conversations themselves: many templates take some roles and reject others.
+    The template does not parse, or does not end for a usual conversation. Other errors that it raises are
+    left to the conversations: many templates accept some roles and reject others.
     """
     try:
         template = BoundedTemplate(source)
     except JinjaFailure as failure:
         return failure
     for messages in _PROBES:
-        shown = _to_part_messages(messages) if in_parts else _to_text_messages(messages)
+        converted = _to_part_messages(messages) if in_parts else _to_text_messages(messages)
         try:
-            template.render(shown, {"add_generation_prompt": True}, {})
+            template.render(converted, {"add_generation_prompt": True}, {})
         except JinjaFailure as failure:
             if failure.is_limit:
                 return failure
@@ -104,31 +104,31 @@ class Renderer:
     """Renders prompts for one tokenizer."""
 
     def __init__(self, tokenizer: Any, *, in_parts: bool = False, with_media: bool = False) -> None:
-        """Say how the template takes messages, as texts or as lists of parts, and whether media may be there.
+        """Set the form of messages, as texts or as lists of parts, and whether media are allowed.
 
-        Templates of models that take media look for parts, and lose a plain text.
+        Templates of models that accept media expect parts, and lose a plain text.
         """
         self._tokenizer = tokenizer
         self._template = ChatTemplate(tokenizer)
         self._in_parts = in_parts
         self._with_media = with_media
-        self._opened = lru_cache(CACHED_RENDERINGS)(self._open)
+        self._open_cached = lru_cache(CACHED_RENDERINGS)(self._open)
         self.has_moved_system = False
-        """Whether a system message was put before the user's, as the template has no system role."""
+        """Whether a system message was merged into the user's, because the template has no system role."""
 
     def render(self, prompt: Prompt, *, is_scored: bool = False) -> RenderedPrompt:
-        """Return a prompt as text; raise TemplateTrouble when the template refuses it.
+        """Return a prompt as text; raise TemplateTrouble if the template rejects it.
 
-        `is_scored`: whether the reply, or what follows it, is scored rather than written by the model.
+        `is_scored`: whether the reply, or what follows it, is scored instead of generated.
         """
         if isinstance(prompt, str):
             return RenderedPrompt(prompt, 0, is_templated=False)
         if not self._with_media and (media := find_media(prompt)):
-            raise TemplateTrouble(f"the model cannot be shown {', '.join(sorted(media))} here")
+            raise TemplateTrouble(f"the model does not accept {', '.join(sorted(media))} here")
         if not prompt:
             raise TemplateTrouble("the conversation has no messages")
         is_begun = prompt[-1].role == "assistant"
-        opened = self._opened(prompt[:-1] if is_begun else prompt)
+        opened = self._open_cached(prompt[:-1] if is_begun else prompt)
         if is_begun or is_scored:
             reply = self._reply
             tail = reply.given if is_begun else reply.for_labels
@@ -141,24 +141,24 @@ class Renderer:
 
     @cached_property
     def _reply(self) -> _ReplyOpening:
-        """Return what the template writes before a reply, found by showing it one."""
+        """Return what the template writes before a reply, found by rendering one."""
         question, reply = Message("user", _QUESTION), Message("assistant", _REPLY)
-        asked = self._opened((question,)).rpartition(_QUESTION)[2]
+        asked = self._open_cached((question,)).rpartition(_QUESTION)[2]
         candidates = []
         try:
-            shown = self._apply_template((question, reply), add_generation_prompt=False)
+            rendered = self._apply_template((question, reply), add_generation_prompt=False)
         except TemplateTrouble:
-            shown = ""  # The template takes no conversation that ends with a reply.
-        before, found, _ = shown.rpartition(_REPLY)
-        if found and _QUESTION in before:
+            rendered = ""  # The template rejects conversations that end with a reply.
+        before, separator, _ = rendered.rpartition(_REPLY)
+        if separator and _QUESTION in before:
             candidates.append(before.rpartition(_QUESTION)[2])
         without = self._apply_template((question,), add_generation_prompt=True, **_WITHOUT_REASONING)
         candidates += [without.rpartition(_QUESTION)[2], asked]
-        given = next((one for one in candidates if _find_open_reasoning(one) is None), asked)
+        given = next((opening for opening in candidates if _find_open_reasoning(opening) is None), asked)
         return _ReplyOpening(asked, given)
 
     def _open(self, messages: tuple[Message, ...]) -> str:
-        """Return the conversation up to where the model begins to speak."""
+        """Return the conversation up to the start of the model's reply."""
         if any(message.role == "system" for message in messages) and not self._takes_system:
             messages = _merge_system_messages(messages)
             self.has_moved_system = True
@@ -169,49 +169,49 @@ class Renderer:
 
     @cached_property
     def _takes_system(self) -> bool:
-        """Whether the template shows a system message, rather than refuse or drop it."""
+        """Return whether the template renders a system message, instead of rejecting or dropping it."""
         try:
-            shown = self._apply_template(
+            rendered = self._apply_template(
                 (Message("system", _SYSTEM), Message("user", _QUESTION)), add_generation_prompt=True
             )
         except TemplateTrouble:
             return False
-        return _SYSTEM in shown
+        return _SYSTEM in rendered
 
-    def _apply_template(self, messages: Sequence[Message], **asked: bool) -> str:
+    def _apply_template(self, messages: Sequence[Message], **switches: bool) -> str:
         if not self._tokenizer.chat_template:
-            raise TemplateTrouble("the model has no chat template; ask it with plain text")
+            raise TemplateTrouble("the model has no chat template; use plain text: --chat off")
         try:
             text = self._template.render(
-                _to_part_messages(messages) if self._in_parts else _to_text_messages(messages), **asked
+                _to_part_messages(messages) if self._in_parts else _to_text_messages(messages), **switches
             )
         except ChatTemplateLimit as limit:
-            raise TemplateTrouble(f"the model's chat template runs away: {limit}") from limit
-        except Exception as trouble:  # A template is a program of its own and may raise anything.
+            raise TemplateTrouble(f"the model's chat template exceeds its limits: {limit}") from limit
+        except Exception as trouble:  # A template is a program and may raise anything.
             raise TemplateTrouble(
-                f"the model's chat template refuses roles {[m.role for m in messages]}: {trouble}"
+                f"the model's chat template rejects roles {[m.role for m in messages]}: {trouble}"
             ) from trouble
         return text
 
 
 def _find_open_reasoning(text: str) -> str | None:
-    """Return the tag of a block of reasoning that a text leaves open."""
+    """Return the tag of a reasoning block that a text leaves open."""
     opened = list(_OPENS.finditer(text))
     closed = [match.end() for match in _CLOSES.finditer(text)]
     return opened[-1][0] if opened and (not closed or closed[-1] <= opened[-1].start()) else None
 
 
 def _merge_system_messages(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return a conversation in which the user says what the system would, before anything else."""
-    made: list[Message] = []
+    """Return a conversation whose system messages are merged into the user's messages."""
+    merged: list[Message] = []
     for message in messages:
         if message.role == "system":
             message = msgspec.structs.replace(message, role="user")
-        if made and made[-1].role == message.role == "user":
-            made[-1] = Message("user", _join_content(made[-1].content, message.content))
+        if merged and merged[-1].role == message.role == "user":
+            merged[-1] = Message("user", _join_content(merged[-1].content, message.content))
         else:
-            made.append(message)
-    return tuple(made)
+            merged.append(message)
+    return tuple(merged)
 
 
 def _join_content(first: str | tuple[Part, ...], second: str | tuple[Part, ...]) -> str | tuple[Part, ...]:
@@ -222,15 +222,15 @@ def _join_content(first: str | tuple[Part, ...], second: str | tuple[Part, ...])
 
 
 def _check_whole(messages: Sequence[Message], text: str) -> None:
-    """Raise when a template lost what the user says: it looks for another form of message."""
+    """Raise if a template lost a user's text because it expects another form of message."""
     for message in messages:
         texts = [part.text.strip() for part in _content(message) if isinstance(part, Text)]
-        if message.role == "user" and any(said not in text for said in texts):
-            raise TemplateTrouble("the model's chat template leaves out text of the user")
+        if message.role == "user" and any(part not in text for part in texts):
+            raise TemplateTrouble("the model's chat template omits text of the user")
 
 
 def _to_part_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return messages as templates of models that take media expect them."""
+    """Return messages in the form that templates of models with media expect."""
     return [
         {"role": message.role, "content": [_part(part) for part in _content(message)]} for message in messages
     ]

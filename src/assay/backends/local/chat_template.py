@@ -1,9 +1,9 @@
-"""A model's chat template, rendered within bounds.
+"""Renders a model's chat template within limits.
 
-The template comes with the model's files, and transformers renders it in a sandbox that lets it run forever.
-So it is rendered here, in the same environment with bounds. The first conversation is rendered both ways.
-Where transformers writes another text, as for a tokenizer with a method of its own, its text counts from then
-on, and the bounded rendering before it only makes sure that it will end.
+The template comes with the model's files, and transformers renders it in a sandbox without a time limit. So
+it is rendered here, in the same environment with limits. The first conversation is rendered both ways. If
+transformers writes another text, as for a tokenizer with its own method, its text is used from then on, and
+the bounded rendering before it only makes sure that the template ends.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from assay.core.bounded_jinja import BoundedImmutableEnvironment, JinjaFailure, 
 
 
 class ChatTemplateLimit(Exception):
-    """A chat template does more than one conversation may need."""
+    """A chat template exceeds the limits for one conversation."""
 
 
 class BoundedTemplate:
-    """The text of a chat template, compiled and rendered within bounds."""
+    """A chat template, compiled and rendered within limits."""
 
     def __init__(self, source: str) -> None:
-        """Compile it; raise JinjaFailure where it does not parse."""
+        """Compile it; raise JinjaFailure if it does not parse."""
         self.source = source
         self._template = compile_jinja(_environment(), source)
 
@@ -47,19 +47,19 @@ class ChatTemplate:
         self._tokenizer = tokenizer
         self._template: BoundedTemplate | None = None
         self._is_same: bool | None = None
-        """Whether transformers writes the same text; None: not seen yet."""
+        """Whether transformers writes the same text; None: unknown yet."""
 
     def render(self, messages: Sequence[dict[str, Any]], **switches: bool) -> str:
-        """Return a conversation as text; raise what the template raises.
+        """Return a conversation as text; raise the template's exceptions.
 
-        `switches`: what the template may ask for beside the messages, such as `add_generation_prompt`.
+        `switches`: variables of the template besides the messages, such as `add_generation_prompt`.
         """
         try:
             text = self._bounded(messages, switches)
         except JinjaFailure as failure:
             if failure.is_limit:
                 raise ChatTemplateLimit(str(failure)) from failure
-            # It ended by itself, so transformers comes to the same end, in words of its own.
+            # The template ended by itself, so transformers fails as well, with its own message.
             text = None
         if text is not None and self._is_same:
             return text
@@ -79,7 +79,7 @@ class ChatTemplate:
 
 
 class _Generation(Extension):
-    """`{% generation %}`, which marks what the model wrote and changes no text."""
+    """`{% generation %}`, which marks the model's text and does not change it."""
 
     tags = {"generation"}  # noqa: RUF012  # Jinja's own form
 
@@ -90,15 +90,15 @@ class _Generation(Extension):
 
 
 def _environment() -> BoundedImmutableEnvironment:
-    """Return an environment with what chat templates may use, as transformers documents it."""
-    made = BoundedImmutableEnvironment(
+    """Return an environment with the functions that transformers documents for chat templates."""
+    environment = BoundedImmutableEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
-    made.filters["tojson"] = _to_json
-    made.globals["raise_exception"] = _raise
-    made.globals["strftime_now"] = _now
-    made.bound()
-    return made
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _raise
+    environment.globals["strftime_now"] = _now
+    environment.bound()
+    return environment
 
 
 def _to_json(

@@ -1,4 +1,4 @@
-"""What does not fit into a model's context is a failure; no backend cuts a prompt."""
+"""Context length check: a request that does not fit is a failure. No backend truncates a prompt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from assay.core.response import Failure
 
 
 def check_context_length(n_tokens: int, context_length: int | None) -> Failure | None:
-    """Return the failure of an ask that needs more than the model reads, or None when it fits."""
+    """Return the failure of a request that exceeds the context length; None if it fits."""
     if context_length is None or n_tokens <= context_length:
         return None
-    return Failure("too_long", f"needs {n_tokens:,} tokens; the model reads at most {context_length:,}")
+    message = f"the request needs {n_tokens:,} tokens, but the model's context length is {context_length:,}"
+    return Failure("too_long", message)

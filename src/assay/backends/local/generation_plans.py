@@ -1,4 +1,4 @@
-"""What a GENERATE request waits for, and its answer once that is there."""
+"""The texts that a GENERATE request waits for, and its response once they are finished."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from assay.core.response import Completion, Failure, Outcome, Response
 
 @dataclass(slots=True, frozen=True)
 class GenerationJob:
-    """Texts to write, and the requests they answer."""
+    """Texts to generate, and the requests they answer."""
 
     drafts: list[Draft]
     requests: list[Request]
 
     def responses(self) -> Iterator[Response]:
-        """Yield the answer for each request that asked for it."""
+        """Yield the response to each request."""
         seconds = sum(draft.seconds for draft in self.drafts) / len(self.requests)
         for request in self.requests:
             yield Response(request.id, request.key, self._outcome(request), seconds)

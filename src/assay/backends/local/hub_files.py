@@ -1,6 +1,6 @@
-"""The files of a model on the Hugging Face hub: one commit, resolved once, downloaded as far as needed.
+"""The files of a model on the Hugging Face hub: one commit, resolved once, downloaded as needed.
 
-Small files come first: they say what a plan needs to know, and whether the model can be loaded at all. The
+Small files come first: they contain what a plan needs, and show whether the model can be loaded at all. The
 weights follow when the first request is computed.
 """
 
@@ -33,7 +33,7 @@ from assay.hub.repository import Repository, RepositoryFile, Snapshot, is_commit
 
 _NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:/(?P<file>[^@]+\.gguf))?(?:@(?P<revision>.+))?")
 _PAGES = re.compile(r"(?:hf://|https?://(?:huggingface\.co|hf\.co)/)(?:models/)?")
-"""Addresses of a repository that people copy from a browser or from code."""
+"""Addresses of a repository, as copied from a browser or from code."""
 
 
 class HubName(NamedTuple):
@@ -45,7 +45,7 @@ class HubName(NamedTuple):
 
 
 def read_hub_name(where: str) -> HubName | None:
-    """Return the repository that a text names; None where it is no name of one."""
+    """Return the repository that a text names; None if it is not such a name."""
     match = _NAME.fullmatch(_PAGES.sub("", where).rstrip("/"))
     if match is None or where.startswith((".", "~", "/")):
         return None
@@ -53,11 +53,11 @@ def read_hub_name(where: str) -> HubName | None:
 
 
 class HubCommit:
-    """A model's repository at the commit that its revision named when it was first needed."""
+    """A model's repository at the commit to which its revision pointed when it was first needed."""
 
     def __init__(self, name: HubName, backend: str) -> None:
         require_packages("huggingface_hub", needed_by=f"{backend}:{name.repository}", fix=HF_EXTRA)
-        self._asked = name
+        self._hub_name = name
         self._backend = backend
         self._pinned: str | None = None
         self._repository = Repository(name.repository, name.revision)
@@ -65,30 +65,30 @@ class HubCommit:
     @property
     def repository(self) -> str:
         """Return the repository's name."""
-        return self._asked.repository
+        return self._hub_name.repository
 
     @property
     def revision(self) -> str:
-        """Return the branch, tag or commit that was asked for."""
+        """Return the requested branch, tag or commit."""
         return self._repository.revision
 
     def pin(self, commit: str) -> None:
-        """Use this commit instead of the one that the revision names now."""
+        """Use this commit instead of the revision's current one."""
         self._pinned = commit
 
     @property
     def commit(self) -> str:
-        """Return the commit that is used."""
+        """Return the commit in use."""
         return self._snapshot.commit
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return what to know about where the files came from; nothing before they were needed."""
+        """Return a note if the hub was not reachable; empty before the files are needed."""
         if "_snapshot" not in self.__dict__ or self._snapshot.unreached is None:
             return ()
         return (
-            f"{self._label}: the hub could not be reached ({self._snapshot.unreached}); the cached commit "
-            f"{self.commit} was used for {self.revision!r}",
+            f"{self._label}: the hub could not be reached ({self._snapshot.unreached}); Assay used the "
+            f"cached commit {self.commit} for {self.revision!r}",
         )
 
     @property
@@ -102,13 +102,13 @@ class HubCommit:
             if self._pinned is not None:
                 repository = Repository(self.repository, self._pinned)
             if is_commit(repository.revision):
-                held = repository.held()
-                if held is not None and self._is_complete(held):
-                    return held
+                cached = repository.find_cached()
+                if cached is not None and self._is_complete(cached):
+                    return cached
             return repository.resolve()
 
-    def _is_complete(self, held: Snapshot) -> bool:
-        """Whether the cache has all that is needed of a commit, so that nobody has to be asked."""
+    def _is_complete(self, cached: Snapshot) -> bool:
+        """Return whether the cache has all required files of a commit, so that the hub is not needed."""
         raise NotImplementedError
 
     def _explaining_errors(self) -> Any:
@@ -117,7 +117,7 @@ class HubCommit:
     def _download(
         self, files: Sequence[RepositoryFile], *, what: str = "", later: int = 0, is_all: bool = True
     ) -> Path:
-        """Download files; return the folder of the commit. `is_all`: no others are needed."""
+        """Download files; return the folder of the commit. `is_all`: no other files are needed."""
         with self._explaining_errors():
             if self._snapshot.is_cached:
                 return self._repository.snapshot_folder(self.commit)
@@ -141,12 +141,12 @@ class HubFiles(HubCommit):
         if "config.json" not in files:
             raise nothing_to_load_error(
                 f"the repository {self.repository} has no config.json; {describe_contents(files)}",
-                "name a repository of a causal language model, with config.json and weights in it",
+                "use a repository of a causal language model, with config.json and weights",
             )
         if not has_tokenizer(files):
             raise nothing_to_load_error(
                 f"the repository {self.repository} has no tokenizer: no tokenizer.json, no tokenizer.model",
-                "download it, save the tokenizer of its base model beside it, and give the folder",
+                "download it, save the tokenizer of its base model into the folder, and give the folder",
             )
         small = select_small(files, with_code=self._with_code)
         with self._explaining_errors():
@@ -157,7 +157,7 @@ class HubFiles(HubCommit):
         what = "configuration and tokenizer"
         folder = self._download(small, what=what, later=sum(file.size for file in later), is_all=False)
         FolderFiles(folder).check_architecture()
-        self._weight_files(folder)  # What the index names is there.
+        self._weight_files(folder)  # Raises if the index names a missing file.
         return folder
 
     @property
@@ -172,7 +172,7 @@ class HubFiles(HubCommit):
 
     @property
     def context_length(self) -> int | None:
-        """Return how many tokens the model can read."""
+        """Return the model's maximum number of tokens."""
         return self._small.context_length
 
     @property
@@ -182,31 +182,31 @@ class HubFiles(HubCommit):
 
     @property
     def media(self) -> frozenset[Medium]:
-        """Return what the model takes beside text."""
+        """Return the media that the model accepts."""
         return self._small.media
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return what to know about where the files came from, and about pickle files."""
+        """Return notes about where the files came from, and about pickle files."""
         if "_snapshot" not in self.__dict__ or not self._weights.is_pickle:
             return super().notes
         return (
             *super().notes,
             f"{self._label}: the repository has no .safetensors files; its .bin files are pickles, which "
-            "torch reads with weights_only=True, so that no code in them runs",
+            "torch reads with weights_only=True, so no code in them runs",
         )
 
     def weights(self) -> str:
-        """Return the commit: it names every byte of the repository."""
+        """Return the commit: it identifies every byte of the repository."""
         return f"{self.repository}@{self.commit}"
 
     @property
     def hashes(self) -> Mapping[str, str]:
-        """Return nothing: the commit names them all."""
+        """Return no hashes: the commit identifies all files."""
         return {}
 
     def tokenizer_source(self) -> Path:
-        """Return the folder of the small files; downloads no weights."""
+        """Return the folder of the small files; does not download weights."""
         return self.snapshot
 
     def ready(self) -> Path:
@@ -217,25 +217,25 @@ class HubFiles(HubCommit):
 
     @cached_property
     def _small(self) -> FolderFiles:
-        """Return a reader of the small files; weights are not there yet."""
+        """Return a reader of the small files; the weights may not exist yet."""
         return FolderFiles(self.snapshot)
 
     @property
     def _weights(self) -> Weights:
-        found = select_weights(self._snapshot.files)
-        if found is None:
+        weights = select_weights(self._snapshot.files)
+        if weights is None:
             raise self._no_weights()
-        return found
+        return weights
 
     def _weight_files(self, folder: Path) -> list[RepositoryFile]:
-        """Return the weight files; where there is an index, exactly those that it names."""
+        """Return the weight files; with an index, exactly those that it names."""
         files, weights = self._snapshot.files, self._weights
         if weights.index_file is None:
             return weights.files
         named = sorted(set((read_json(folder / weights.index_file).get("weight_map") or {}).values()))
         absent = [path for path in named if path not in files]
         if absent and self._snapshot.is_cached:
-            what = f"the cache has only a part of {self.repository}: it lacks {listing(absent)}"
+            what = f"the cache has only a part of {self.repository}: {listing(absent)} is missing"
             with self._explaining_errors():
                 raise HubTrouble(TroubleKind.OFFLINE, what)
         if absent or not named:
@@ -243,40 +243,40 @@ class HubFiles(HubCommit):
                 f"names {listing(absent)}, which the repository does not have" if absent else "names no file"
             )
             raise nothing_to_load_error(
-                f"{self.repository}: {weights.index_file} {what}", "tell the model's authors"
+                f"{self.repository}: {weights.index_file} {what}", "report this to the model's authors"
             )
         return [files[path] for path in named]
 
-    def _is_complete(self, held: Snapshot) -> bool:
-        weights = select_weights(held.files)
-        if weights is None or "config.json" not in held.files or not has_tokenizer(held.files):
+    def _is_complete(self, cached: Snapshot) -> bool:
+        weights = select_weights(cached.files)
+        if weights is None or "config.json" not in cached.files or not has_tokenizer(cached.files):
             return False
         if weights.index_file is None:
             return True
-        index = read_json(self._repository.snapshot_folder(held.commit) / weights.index_file)
-        return set((index.get("weight_map") or {}).values()) <= set(held.files)
+        index = read_json(self._repository.snapshot_folder(cached.commit) / weights.index_file)
+        return set((index.get("weight_map") or {}).values()) <= set(cached.files)
 
     def _no_weights(self) -> Exception:
-        """Return the error of a repository without weights that transformers loads."""
+        """Return the error for a repository without weights that transformers can load."""
         files, name = self._snapshot.files, self.repository
         if self._snapshot.is_cached and not gguf_files(files):
-            what = f"the cache has only a part of {name}: {listing(files) or 'nothing'}"
+            what = f"the cache has only a part of {name}: {listing(files) or 'no files'}"
             with self._explaining_errors():
                 raise HubTrouble(TroubleKind.OFFLINE, what)
         if "adapter_config.json" in files:
             return self._adapter()
         if whole := gguf_files(files):
-            fix = f"name one of them: hf:{name}/{whole[0].path}"
+            fix = f"choose one of them: hf:{name}/{whole[0].path}"
             return nothing_to_load_error(
-                f"the repository {name} has GGUF files: {describe_files(whole)}", fix
+                f"the repository {name} has only GGUF files: {describe_files(whole)}", fix
             )
-        what = f"the repository {name} has no weights that transformers loads; {describe_contents(files)}"
+        what = f"the repository {name} has no weights that transformers can load; {describe_contents(files)}"
         inner = sorted(path.rpartition("/")[0] for path in files if path.endswith("/config.json"))
         if inner:
-            fix = f"`hf download {name}` and give the folder {inner[0]} in it"
+            fix = f"run `hf download {name}` and give the folder {inner[0]} in it"
         else:
             fix = (
-                "name a repository with model.safetensors, or with model.safetensors.index.json and its files"
+                "use a repository with model.safetensors, or with model.safetensors.index.json and its files"
             )
         return nothing_to_load_error(what, fix)
 
@@ -286,14 +286,14 @@ class HubFiles(HubCommit):
         base = read_json(folder / "adapter_config.json").get("base_model_name_or_path")
         of = f" of {base}" if base else ""
         what = f"the repository {self.repository} is an adapter{of}, not a whole model"
-        fix = "merge it into its base model and give the folder that you save it to"
+        fix = "merge it into its base model, save the result and give its folder"
         if base:
             fix += f", or use vLLM: vllm:{base} --model-arg lora={self.repository}"
         return nothing_to_load_error(what, fix)
 
 
 class HubGgufFiles(HubCommit):
-    """One GGUF file of a repository. What it says of itself is in it, so it is downloaded at once."""
+    """One GGUF file of a repository. It contains its own description, so it is downloaded at once."""
 
     def __init__(self, name: HubName, *, backend: str = "hf") -> None:
         super().__init__(name, backend)
@@ -301,8 +301,8 @@ class HubGgufFiles(HubCommit):
         self._file = name.file
         if is_split_gguf(self._file):
             raise load_error(
-                f"{self._file} is one part of a GGUF file that was split; such files are not supported",
-                "join the parts by llama.cpp's `llama-gguf-split --merge`, and give the path of the result",
+                f"{self._file} is one part of a split GGUF file, which is not supported",
+                "join the parts with llama.cpp's `llama-gguf-split --merge`, and give the path of the result",
             )
 
     @property
@@ -317,21 +317,21 @@ class HubGgufFiles(HubCommit):
 
     @property
     def dtype(self) -> str:
-        """Return the type that quantised weights are unpacked to on a GPU."""
+        """Return the type to which quantised weights are unpacked on a GPU."""
         return self._inner.dtype
 
     @property
     def media(self) -> frozenset[Medium]:
-        """Return nothing: the file holds no part that sees."""
+        """Return no media: the file contains no media encoder."""
         return self._inner.media
 
     def weights(self) -> str:
-        """Return the commit and the file: they name every byte."""
+        """Return the commit and the file: they identify every byte."""
         return f"{self.repository}/{self._file}@{self.commit}"
 
     @property
     def hashes(self) -> Mapping[str, str]:
-        """Return nothing: the commit names the file."""
+        """Return no hashes: the commit identifies the file."""
         return {}
 
     def tokenizer_source(self) -> Path:
@@ -344,24 +344,24 @@ class HubGgufFiles(HubCommit):
 
     @cached_property
     def _inner(self) -> GgufFiles:
-        found = self._snapshot.files.get(self._file)
-        if found is None:
-            held = gguf_files(self._snapshot.files)
-            what = f"the repository {self.repository} has no file {self._file!r}"
+        file = self._snapshot.files.get(self._file)
+        if file is None:
+            ggufs = gguf_files(self._snapshot.files)
+            what = f"the repository {self.repository} available no file {self._file!r}"
             if self._snapshot.is_cached:
                 with self._explaining_errors():
                     raise HubTrouble(TroubleKind.OFFLINE, f"{what} in the cache")
-            has = f"; it has {describe_files(held)}" if held else "; it has no GGUF files"
-            fix = f"write hf:{self.repository}/{held[0].path}" if held else f"write hf:{self.repository}"
-            raise nothing_to_load_error(f"{what}{has}", fix)
-        return GgufFiles(self._download([found]) / self._file)
+            available = f"; it available {describe_files(ggufs)}" if ggufs else "; it available no GGUF files"
+            fix = f"write hf:{self.repository}/{ggufs[0].path}" if ggufs else f"write hf:{self.repository}"
+            raise nothing_to_load_error(f"{what}{available}", fix)
+        return GgufFiles(self._download([file]) / self._file)
 
-    def _is_complete(self, held: Snapshot) -> bool:
-        return self._file in held.files
+    def _is_complete(self, cached: Snapshot) -> bool:
+        return self._file in cached.files
 
 
 class HubTokenizerFile(HubCommit):
-    """The tokenizer.json of a repository, where nothing else of the model is needed."""
+    """The tokenizer.json of a repository, if nothing else of the model is needed."""
 
     _FILE = "tokenizer.json"
 
@@ -369,26 +369,26 @@ class HubTokenizerFile(HubCommit):
         super().__init__(name, "hf")
 
     def weights(self) -> str:
-        """Return the commit: it names the file."""
+        """Return the commit: it identifies the file."""
         return f"{self.repository}@{self.commit}"
 
     def tokenizer_source(self) -> Path:
-        """Return the file, downloaded if it has to be."""
-        found = self._snapshot.files.get(self._FILE)
-        if found is None:
+        """Return the file, downloaded if necessary."""
+        file = self._snapshot.files.get(self._FILE)
+        if file is None:
             has = f"it has {listing(self._snapshot.files)}"
             what = f"the repository {self.repository} has no {self._FILE}; {has}"
             raise nothing_to_load_error(
-                what, "name a repository that has one, or give the path of a tokenizer.json"
+                what, "use a repository that has one, or give the path of a tokenizer.json"
             )
-        return self._download([found], what="tokenizer", is_all=False) / self._FILE
+        return self._download([file], what="tokenizer", is_all=False) / self._FILE
 
-    def _is_complete(self, held: Snapshot) -> bool:
-        return self._FILE in held.files
+    def _is_complete(self, cached: Snapshot) -> bool:
+        return self._FILE in cached.files
 
 
 class HubAdapterFiles(HubCommit):
-    """An adapter (LoRA) of a repository: its configuration and its weights."""
+    """An adapter (LoRA) in a repository: its configuration and its weights."""
 
     _FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
 
@@ -396,13 +396,15 @@ class HubAdapterFiles(HubCommit):
         super().__init__(name, "vllm")
 
     def ready(self) -> Path:
-        """Download the files, .safetensors rather than .bin, and return the folder."""
-        found = [self._snapshot.files[path] for path in self._FILES if path in self._snapshot.files]
-        if len(found) < 2 or found[0].path != self._FILES[0]:
-            what = f"the repository {self.repository} is no adapter: it has no {self._FILES[0]} with weights"
-            fix = "name the repository of an adapter, or the folder that one was saved into"
+        """Download the files, .safetensors in preference to .bin, and return the folder."""
+        files = [self._snapshot.files[path] for path in self._FILES if path in self._snapshot.files]
+        if len(files) < 2 or files[0].path != self._FILES[0]:
+            what = (
+                f"the repository {self.repository} is not an adapter: it has no {self._FILES[0]} with weights"
+            )
+            fix = "use the repository of an adapter, or the folder into which one was saved"
             raise nothing_to_load_error(f"{what}; {describe_contents(self._snapshot.files)}", fix)
-        return self._download(found[:2])
+        return self._download(files[:2])
 
-    def _is_complete(self, held: Snapshot) -> bool:
-        return self._FILES[0] in held.files and not held.files.keys().isdisjoint(self._FILES[1:])
+    def _is_complete(self, cached: Snapshot) -> bool:
+        return self._FILES[0] in cached.files and not cached.files.keys().isdisjoint(self._FILES[1:])

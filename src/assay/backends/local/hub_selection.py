@@ -1,7 +1,7 @@
-"""Which files of a hub repository a model is loaded from: those that transformers reads, each once.
+"""Selects the files of a hub repository that transformers reads, without duplicates.
 
-Repositories often hold the same weights several times: as .safetensors and .bin, for other frameworks, in an
-original format. Knows names and sizes; reads and downloads nothing.
+Repositories often contain the same weights several times: as .safetensors and .bin, for other frameworks, in
+an original format. Works on names and sizes; reads and downloads nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _CODE_SUFFIXES = (".py", ".txt")
 _TEMPLATES = "additional_chat_templates/"
 _NOT_READ = ("trainer_state.json", ".index.json")
 _LARGEST_UNKNOWN = 20_000_000
-"""A JSON file that is larger and has no known name is data, not a setting."""
+"""A larger JSON file with an unknown name is data, not configuration."""
 _WEIGHTS = (("model", ".safetensors"), ("pytorch_model", ".bin"))
-"""What transformers looks for, in its order."""
+"""The names that transformers looks for, in its order."""
 _OTHER_WEIGHTS = (
     *(".safetensors", ".bin", ".pth", ".pt", ".ckpt", ".h5", ".msgpack", ".onnx", ".ot", ".npz", ".gguf"),
     *(".mlmodel", ".tflite", ".keras", ".params", ".ggml"),
@@ -38,14 +38,14 @@ class Weights(NamedTuple):
     """The weight files of a repository."""
 
     files: list[RepositoryFile]
-    """Where there is an index, those whose names say that they belong to it."""
+    """With an index: the files whose names match it."""
     index_file: str | None
-    """The file that says which tensor is in which file; None: there is one file."""
+    """The file that maps tensors to files; None: there is only one file."""
     is_pickle: bool
 
 
 def select_small(files: Files, *, with_code: bool) -> list[RepositoryFile]:
-    """Return the files beside the weights: configuration, tokenizer, templates, and code if that may run."""
+    """Return the files besides the weights: configuration, tokenizer, templates, and code if it may run."""
     suffixes = (*_SMALL_SUFFIXES, *_CODE_SUFFIXES) if with_code else _SMALL_SUFFIXES
     weights = select_weights(files)
     index = weights.index_file if weights is not None else None
@@ -63,7 +63,7 @@ def _is_small(path: str, size: int, suffixes: tuple[str, ...]) -> bool:
 
 
 def select_weights(files: Files) -> Weights | None:
-    """Return the weight files that transformers would load; None where it would find none."""
+    """Return the weight files that transformers would load; None if there are none."""
     for stem, suffix in _WEIGHTS:
         is_pickle = suffix == ".bin"
         if (alone := files.get(f"{stem}{suffix}")) is not None:
@@ -76,31 +76,31 @@ def select_weights(files: Files) -> Weights | None:
 
 
 def has_tokenizer(paths: Iterable[str]) -> bool:
-    """Whether some file of a tokenizer is among the paths."""
+    """Return whether the paths include a tokenizer file."""
     return any(path in TOKENIZER_FILES or path.endswith(".tiktoken") for path in paths)
 
 
 def gguf_files(files: Files) -> list[RepositoryFile]:
-    """Return the GGUF files that hold a whole model, the smallest first."""
-    found = [file for path, file in files.items() if path.endswith(".gguf")]
-    whole = [file for file in found if not is_split_gguf(file.path) and "mmproj" not in file.path.lower()]
+    """Return the GGUF files that contain a whole model, smallest first."""
+    ggufs = [file for path, file in files.items() if path.endswith(".gguf")]
+    whole = [file for file in ggufs if not is_split_gguf(file.path) and "mmproj" not in file.path.lower()]
     return sorted(whole, key=lambda file: file.size)
 
 
 def is_split_gguf(path: str) -> bool:
-    """Whether a GGUF file is one of several parts."""
+    """Return whether a GGUF file is one of several parts."""
     return _SPLIT_GGUF.search(path) is not None
 
 
 def describe_files(files: Iterable[RepositoryFile]) -> str:
-    """Return names with sizes, for use inside an error."""
+    """Return names with sizes, for an error message."""
     every = list(files)
-    shown = ", ".join(f"{file.path!r} ({format_size(file.size)})" for file in every[:12])
-    return f"{shown} and {len(every) - 12} more" if len(every) > 12 else shown
+    names = ", ".join(f"{file.path!r} ({format_size(file.size)})" for file in every[:12])
+    return f"{names} and {len(every) - 12} more" if len(every) > 12 else names
 
 
 def describe_contents(files: Files) -> str:
-    """Return what a repository holds instead of weights that can be loaded."""
+    """Return what a repository contains instead of weights that can be loaded."""
     others = [
         file
         for path, file in files.items()

@@ -1,7 +1,7 @@
-"""A model whose files lie on this machine, whatever computes it: what its small files and its tokenizer tell.
+"""A model with local files, whatever engine runs it: everything known from its small files and its tokenizer.
 
-Card, identity, template, tokens and the plans of what is scored are the same for every engine that reads the
-same files. Loads no weights.
+Card, identity, template, tokens and scoring plans are the same for every engine that reads the same files.
+Loads no weights.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from assay.core.response import Failure, Response
 
 
 class FileArguments(Protocol):
-    """What can be set on any model that is read from files."""
+    """Arguments of any model that is read from files."""
 
     @property
     def revision(self) -> str | None:
@@ -46,7 +46,7 @@ class FileArguments(Protocol):
 
     @property
     def trust_remote_code(self) -> bool:
-        """Return whether code that comes with the files may run."""
+        """Return whether code that comes with the model's files may run."""
 
     @property
     def chat_template(self) -> str | None:
@@ -54,20 +54,20 @@ class FileArguments(Protocol):
 
     @property
     def context_length(self) -> int | None:
-        """Return how many tokens it is given at most."""
+        """Return the maximum number of tokens to give the model."""
 
 
 class LocalModel:
-    """What is known of a model without its weights."""
+    """What is known about a model without its weights."""
 
     kind = ""
     takes_media = True
-    """Whether the engine can show a model what it takes beside text."""
+    """Whether the engine supports media in prompts."""
     computed_by: tuple[str, ...] = ("torch", "transformers", "tokenizers")
-    """The packages whose versions may change a number's last digits."""
+    """Packages whose versions can change the last digits of a number."""
 
     def __init__(self, where: str, args: FileArguments, *, files: ModelFiles | None = None) -> None:
-        """Check that the files are there."""
+        """Check that the files exist."""
         self._where = where
         self._file_args = args
         if files is None:
@@ -83,7 +83,7 @@ class LocalModel:
 
     @cached_property
     def card(self) -> ModelCard:
-        """Return what the model can do, from its small files."""
+        """Return the model's abilities, from its small files."""
         self._check_config()
         return ModelCard(
             name=self._name,
@@ -95,9 +95,9 @@ class LocalModel:
         )
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return the card, which is known without asking; raise MODEL-020 for an unusable chat template.
+        """Return the card; raise MODEL-020 for an unusable chat template.
 
-        `assay run` asks for it before weights are read. In plain text the template plays no part.
+        `assay run` calls this before it reads weights. Plain text does not need the template.
         """
         if is_chat and self._template is not None:
             self._check_template(self._template)
@@ -105,7 +105,7 @@ class LocalModel:
 
     def _check_template(self, template: str) -> None:
         failure = find_template_failure(template, in_parts=bool(self._files.media))
-        # Code that comes with the files may render what is no Jinja template.
+        # Code that comes with the model may render a template that is not Jinja.
         if failure is None or (self._file_args.trust_remote_code and not failure.is_limit):
             return
         own = self._file_args.chat_template
@@ -113,35 +113,35 @@ class LocalModel:
         raise template_error(f"{whose} {'does not end' if failure.is_limit else 'does not parse'}: {failure}")
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
-        """Return how the model reads an ask; reads the tokenizer, not the weights."""
+        """Return the tokens of a request; reads the tokenizer, not the weights."""
         return self._tokenization.tokens(ask)
 
     def n_tokens(self, ask: Ask) -> int | None:
-        """Return how much of the context an ask needs; reads the tokenizer, not the weights."""
+        """Return how much of the context a request needs; reads the tokenizer, not the weights."""
         return self._tokenization.n_tokens(ask)
 
     def file_hashes(self) -> Mapping[str, str]:
-        """Return the hash of each file that the identity is made of; empty where a commit names them all."""
+        """Return the hash of each file in the identity; empty if a commit identifies all files."""
         return self._files.hashes
 
     def fetch(self) -> None:
-        """Download what is not on this machine; load nothing."""
+        """Download the files that are missing on this machine; load nothing."""
         self._source  # noqa: B018 - found once
 
     def pin(self, commit: str) -> None:
-        """Use this commit of a hub repository, whatever its branch names by now."""
+        """Use this commit of a hub repository, even if its branch has moved."""
         if isinstance(self._files, HubCommit):
             self._files.pin(commit)
 
     # --- for the engines ---
 
     def _prompt_notes(self) -> tuple[str, ...]:
-        """Say where the files came from, and what the template did to conversations that were rendered."""
+        """Return notes about where the files came from, and how the template changed conversations."""
         rendered = self._tokenization.notes() if "_tokenization" in self.__dict__ else ()
         return (*self._files.notes, *rendered)
 
     def _identity(self, dtype: str, args: Mapping[str, str | int | float | bool]) -> ModelIdentity:
-        """Return who the model is: the hash of its files, its number type, its template."""
+        """Return the model's identity: the hash of its files, its number type, its template."""
         return ModelIdentity(
             backend=self.kind,
             name=self._name,
@@ -153,7 +153,7 @@ class LocalModel:
         )
 
     def _check_config(self) -> None:
-        """Raise where the small files say that this engine cannot load the model."""
+        """Raise if the small files show that this engine cannot load the model."""
 
     @cached_property
     def _context_length(self) -> int | None:
@@ -169,7 +169,7 @@ class LocalModel:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        # A processor's template is its own; the tokenizer beside it need not have it.
+        # A processor has its own template; the tokenizer next to it may have none.
         template = self._template if self._files.media else self._own_template
         return load_tokenizer(
             self._files.tokenizer_source(),
@@ -182,7 +182,7 @@ class LocalModel:
         return Tokenization(self._tokenizer, self.card.context_length, in_parts=bool(self._files.media))
 
     def _planned(self, requests: Sequence[Request], rows: Rows, waiting: PendingPlans) -> Iterator[Response]:
-        """Book the rows that SPAN and LABELS requests need; yield the failures of those that have none."""
+        """Add the rows that SPAN and LABELS requests need; yield a failure for each that cannot be scored."""
         for request, encoded in self._encoded(requests):
             trouble = (
                 encoded
@@ -221,7 +221,7 @@ class LocalModel:
     def _plan_drafts(
         self, requests: Sequence[Request], owner: dict[Draft, GenerationJob]
     ) -> Iterator[Response]:
-        """Book the texts that GENERATE requests need; yield the failures of those that have none."""
+        """Add the texts that GENERATE requests need; yield a failure for each that cannot be answered."""
         jobs: dict[object, GenerationJob] = {}
         prompts = self._tokenization.prompts([request.ask.prompt for request in requests])
         for request, prompt in zip(requests, prompts, strict=True):
@@ -241,7 +241,7 @@ class LocalModel:
             is_sampled = sampling.temperature > 0
             same = (prompt, sampling, request.ask.stop_ids, request.key if is_sampled else "")
             if same not in jobs:
-                # Greedy repeats are equal: written once.
+                # Greedy repeats are identical, so one text is enough.
                 room = None if self._context_length is None else self._context_length - len(prompt)
                 drafts = [
                     new_draft(prompt, sampling, room, request.key, n, request.ask.stop_ids)

@@ -1,7 +1,7 @@
-"""The files of a model on this machine: a folder, or a GGUF file.
+"""The files of a local model: a folder, or a GGUF file.
 
-Says what a plan needs (chat template, context length) from small files, finds what is missing as early as
-possible, and names the bytes that make the model who it is. Imports neither torch nor transformers.
+Reads what a plan needs (chat template, context length) from small files, finds missing files as early as
+possible, and computes the hash that identifies the model. Imports neither torch nor transformers.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _BLOCK = 1 << 22
 
 
 def hash_file(path: Path) -> str:
-    """Return the hash of a file's bytes; at once when the file is as it was the last time."""
+    """Return the hash of a file; from a cache if the file is unchanged."""
     path = path.resolve()
     stat = path.stat()
-    # A copy may keep the time at which its content was changed, and nodes of a cluster may share this folder
-    # while each has a file of its own under the path. When it came to lie there nobody can set.
+    # A copied file can keep its modification time, and cluster nodes can share this cache while each has its
+    # own file under the same path. The time of the last status change cannot be set by a program.
     when = (stat.st_mtime_ns, stat.st_ctime_ns)
     note = cache_dir() / "hashes" / digest((str(path), stat.st_size, *when), size=16)
-    if note.is_file() and (kept := note.read_text()):
-        return kept
+    if note.is_file() and (cached := note.read_text()):
+        return cached
     running = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
             running.update(block)
-    found = running.hexdigest()
-    _write_note(note, found)
-    return found
+    file_hash = running.hexdigest()
+    _write_note(note, file_hash)
+    return file_hash
 
 
 def hash_each(paths: Sequence[Path]) -> dict[str, str]:
@@ -50,7 +50,7 @@ def hash_each(paths: Sequence[Path]) -> dict[str, str]:
 
 
 def hash_files(paths: Sequence[Path]) -> str:
-    """Return one hash for several files, by name and content, in whatever order they come."""
+    """Return one hash for several files, by name and content, independent of their order."""
     return combine_hashes(hash_each(paths))
 
 
@@ -60,7 +60,7 @@ def combine_hashes(hashes: Mapping[str, str]) -> str:
 
 
 def _write_note(note: Path, text: str) -> None:
-    """Write a note so that no process ever sees half of it. A cache that cannot be written is no loss."""
+    """Write a cache entry atomically. A cache that cannot be written is not an error."""
     draft = note.with_suffix(f".{os.getpid()}")
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -78,18 +78,18 @@ TOKENIZER_FILES = (
 )  # fmt: skip
 
 _BY_PATTERN = ("*.tiktoken", "*.py")
-"""Tokenizers without a name of their own, and the code of `trust_remote_code`."""
+"""Tokenizers without a fixed file name, and the code of `trust_remote_code`."""
 _PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
 _MEDIA_KEYS = {
     Medium.IMAGE: ("vision_config", {"image_processor", "image_processor_type"}),
     Medium.AUDIO: ("audio_config", {"feature_extractor", "feature_extractor_type"}),
 }
-"""For each medium: the key of config.json that says the model has a part for it, and the keys of the
-processor's files that say how it is made ready."""
+"""For each medium: the key of config.json for the model's encoder, and the keys in the processor's files that
+prepare the medium."""
 
 
 class ModelFiles(Protocol):
-    """Where a model's files are and what they say about it."""
+    """A model's files, and what they say about it."""
 
     @property
     def chat_template(self) -> str | None:
@@ -97,67 +97,67 @@ class ModelFiles(Protocol):
 
     @property
     def context_length(self) -> int | None:
-        """Return how many tokens the model can read."""
+        """Return the model's maximum number of tokens."""
 
     @property
     def dtype(self) -> str:
-        """Return the type the weights are kept in."""
+        """Return the number type of the stored weights."""
 
     @property
     def media(self) -> frozenset[Medium]:
-        """Return what the model takes beside text, as far as it is read here."""
+        """Return the media that the model accepts, among those supported here."""
 
     def weights(self) -> str:
-        """Return the hash, or the commit, of everything that decides an answer."""
+        """Return the hash or the commit that identifies everything that decides an answer."""
 
     @property
     def hashes(self) -> Mapping[str, str]:
-        """Return the hash of each file that `weights` is made of, as they were when first asked for."""
+        """Return the hash of each file behind `weights`, as computed the first time."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return what a person should know about the files."""
+        """Return notes about the files for the user."""
 
     def tokenizer_source(self) -> Path:
-        """Return the folder or GGUF file that the tokenizer is read from; fetches no weights for it."""
+        """Return the folder or GGUF file with the tokenizer; does not download weights."""
 
     def ready(self) -> Path:
-        """Return the folder or GGUF file to load, fetched or made if it has to be."""
+        """Return the folder or GGUF file to load, downloaded or created if necessary."""
 
 
 class FolderFiles:
-    """A folder as transformers writes it."""
+    """A folder as saved by transformers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def check(self, backend: str = "hf") -> FolderFiles:
-        """Raise MODEL-003 unless configuration, weights and tokenizer are there."""
+        """Raise MODEL-003 unless configuration, weights and tokenizer exist."""
         folder = self.folder
         if not folder.is_dir():
             raise absent_model_error(folder, "folder", backend)
         if not (folder / "config.json").is_file():
             raise missing_files_error(
-                f"{folder} has no config.json; it has {listing(_names(folder)) or 'nothing'}",
+                f"{folder} has no config.json; it contains {listing(_names(folder)) or 'no files'}",
                 _config_fix(folder, backend),
             )
         if not self.weight_files():
             raise missing_files_error(
-                f"{folder} has no weights: looked for *.safetensors and *.bin", "put the weight files there"
+                f"{folder} has no weights: expected *.safetensors or *.bin", "add the weight files"
             )
         if not any((folder / name).is_file() for name in TOKENIZER_FILES):
             raise missing_files_error(
-                f"{folder} has no tokenizer: looked for {listing(TOKENIZER_FILES[:3])}",
+                f"{folder} has no tokenizer: expected {listing(TOKENIZER_FILES[:3])}",
                 "save the model's tokenizer into the same folder",
             )
         self.check_architecture()
         return self
 
     def check_architecture(self) -> None:
-        """Raise MODEL-005 where config.json says that the model is no causal language model."""
+        """Raise MODEL-005 if config.json describes a model that is not a causal language model."""
         if self.config.get("is_encoder_decoder"):
             raise load_error(
-                f"{self.folder} holds an encoder-decoder model ({self.config.get('model_type')})",
+                f"{self.folder} contains an encoder-decoder model ({self.config.get('model_type')})",
                 "use a causal language model",
             )
 
@@ -172,19 +172,19 @@ class FolderFiles:
         alone = self.folder / "chat_template.jinja"
         if alone.is_file():
             return alone.read_text("utf-8")
-        # Processors of older versions keep theirs in a file of its own.
+        # Processors of older versions have their template in a separate file.
         names = ("chat_template.json", "tokenizer_config.json")
         written = [self.folder / name for name in names if (self.folder / name).is_file()]
-        found = next(
+        template = next(
             (template for path in written if (template := read_json(path).get("chat_template"))), None
         )
-        if isinstance(found, list):  # Several by name; transformers takes the one called default.
-            found = {item["name"]: item["template"] for item in found}.get("default")
-        return found if isinstance(found, str) else None
+        if isinstance(template, list):  # Several by name; transformers uses the one called default.
+            template = {item["name"]: item["template"] for item in template}.get("default")
+        return template if isinstance(template, str) else None
 
     @property
     def context_length(self) -> int | None:
-        """Return how many tokens the model can read, by whichever name its family gives it."""
+        """Return the model's maximum number of tokens, under the name that its family uses."""
         for config in (self.config, self.config.get("text_config") or {}):
             for key in _CONTEXT_KEYS:
                 if isinstance(config.get(key), int):
@@ -195,12 +195,12 @@ class FolderFiles:
     def dtype(self) -> str:
         """Return the checkpoint's own type."""
         inner = self.config.get("text_config") or {}
-        found = [c.get(k) for c in (self.config, inner) for k in ("dtype", "torch_dtype")]
-        return next((str(dtype) for dtype in found if dtype), "float32")
+        declared = [c.get(k) for c in (self.config, inner) for k in ("dtype", "torch_dtype")]
+        return next((str(dtype) for dtype in declared if dtype), "float32")
 
     @cached_property
     def media(self) -> frozenset[Medium]:
-        """Return what the model has a part for, and its processor too. Films are not read here."""
+        """Return the media for which both model and processor have a part. Video is not supported."""
         written = [self.folder / name for name in _PROCESSOR_FILES]
         processor = {key for path in written if path.is_file() for key in read_json(path)}
         return frozenset(
@@ -210,7 +210,7 @@ class FolderFiles:
         )
 
     def weight_files(self) -> list[Path]:
-        """Return the files the weights are read from."""
+        """Return the files with the weights."""
         safe = sorted(self.folder.glob("*.safetensors"))
         return safe or sorted(p for p in self.folder.glob("*.bin") if p.name != "training_args.bin")
 
@@ -220,7 +220,7 @@ class FolderFiles:
 
     @cached_property
     def hashes(self) -> Mapping[str, str]:
-        """Return the hash of each of these files, and of a model's own code beside them."""
+        """Return the hash of each of these files, and of the model's own code next to them."""
         names = ("config.json", "generation_config.json", *TOKENIZER_FILES, *_PROCESSOR_FILES)
         small = [path for path in (self.folder / name for name in names) if path.is_file()]
         others = (path for pattern in _BY_PATTERN for path in sorted(self.folder.glob(pattern)))
@@ -228,7 +228,7 @@ class FolderFiles:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return nothing."""
+        """Return no notes."""
         return ()
 
     def tokenizer_source(self) -> Path:
@@ -241,7 +241,7 @@ class FolderFiles:
 
 
 class GgufFiles:
-    """One GGUF file: weights, tokenizer and template in one."""
+    """One GGUF file with weights, tokenizer and template."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -254,28 +254,29 @@ class GgufFiles:
         try:
             return read_header(self.path)
         except NotGguf as trouble:
-            raise load_error(f"{self.path} is not a GGUF file: {trouble}", "fetch the file again") from None
+            what = f"{self.path} is not a GGUF file: {trouble}"
+            raise load_error(what, "download the file again") from None
 
     @property
     def chat_template(self) -> str | None:
         """Return the template in the metadata."""
-        found = self.header.get("tokenizer.chat_template")
-        return str(found) if found else None
+        template = self.header.get("tokenizer.chat_template")
+        return str(template) if template else None
 
     @property
     def context_length(self) -> int | None:
         """Return the context length in the metadata."""
-        found = self.header.get(f"{self.header.get('general.architecture')}.context_length")
-        return int(found) if found else None
+        length = self.header.get(f"{self.header.get('general.architecture')}.context_length")
+        return int(length) if length else None
 
     @property
     def media(self) -> frozenset[Medium]:
-        """Return nothing: the file holds no part that sees."""
+        """Return no media: the file contains no media encoder."""
         return frozenset()
 
     @property
     def dtype(self) -> str:
-        """Return the type that quantised weights are unpacked to on a GPU."""
+        """Return the type to which quantised weights are unpacked on a GPU."""
         return "float16"
 
     def weights(self) -> str:
@@ -289,7 +290,7 @@ class GgufFiles:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return nothing."""
+        """Return no notes."""
         return ()
 
     def tokenizer_source(self) -> Path:
@@ -302,30 +303,30 @@ class GgufFiles:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return a JSON object from a file of the model, or say that it is broken."""
-    found = _load_json(path)
-    if not isinstance(found, dict):
-        raise load_error(f"{path} holds no JSON object", "fetch the file again")
-    return found
+    """Return the JSON object in a file of the model; raise MODEL-005 if the file is damaged."""
+    document = _load_json(path)
+    if not isinstance(document, dict):
+        raise load_error(f"{path} does not contain a JSON object", "download the file again")
+    return document
 
 
 def read_json_objects(path: Path) -> list[dict[str, Any]]:
-    """Return a JSON list of objects from a file of the model, or say that it is broken."""
-    found = _load_json(path)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise load_error(f"{path} holds no JSON list of objects", "fetch the file again")
-    return found
+    """Return the JSON list of objects in a file of the model; raise MODEL-005 if the file is damaged."""
+    document = _load_json(path)
+    if not isinstance(document, list) or not all(isinstance(item, dict) for item in document):
+        raise load_error(f"{path} does not contain a JSON list of objects", "download the file again")
+    return document
 
 
 def _load_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8"))
     except (ValueError, OSError, RecursionError) as trouble:
-        raise load_error(f"{path} is not readable JSON: {trouble}", "fetch the file again") from None
+        raise load_error(f"{path} is not readable JSON: {trouble}", "download the file again") from None
 
 
 def absent_model_error(path: Path, kind: str, backend: str = "hf") -> Exception:
-    """Return the error for a path that is not there, with its nearest sibling."""
+    """Return the error for a path that does not exist, with the most similar name next to it."""
     parent = path.parent
     siblings = _names(parent) if parent.is_dir() else []
     hint = suggest_name(path.name, siblings) if siblings else ""
@@ -338,7 +339,7 @@ def absent_model_error(path: Path, kind: str, backend: str = "hf") -> Exception:
 
 
 def _config_fix(folder: Path, backend: str) -> str:
-    """Return what to do about a folder without config.json, by what is in it instead."""
+    """Return the fix for a folder without config.json, by what it contains instead."""
     if (folder / "adapter_config.json").is_file():
         return "this is an adapter: merge it into its base model and save the result"
     if ggufs := sorted(folder.glob("*.gguf")):
@@ -347,7 +348,7 @@ def _config_fix(folder: Path, backend: str) -> str:
     return (
         f"write {backend}:{inner[0].parent}"
         if inner
-        else "give the folder that holds config.json and weights"
+        else "give the folder that contains config.json and weights"
     )
 
 

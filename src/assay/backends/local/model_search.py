@@ -1,4 +1,4 @@
-"""From what a person wrote after `hf:` or `vllm:` to the files of the model."""
+"""Finds the files of a model by the name after `hf:` or `vllm:`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def find_files(
     try:
         path = Path(where).expanduser()
         is_folder, is_file = path.is_dir(), path.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # Too long, a NUL, or the home of nobody.
-        raise load_error(f"{where[:60]!r} is not a path: {error.__class__.__name__}", "check it") from None
+    except (OSError, ValueError, RuntimeError) as error:  # Too long, contains NUL, or `~name` of no user.
+        what = f"{where[:60]!r} is not a valid path: {error.__class__.__name__}"
+        raise load_error(what, "correct the path") from None
     if is_folder:
         return FolderFiles(path).check(backend)
     name = None if is_file else read_hub_name(where)
@@ -33,12 +34,12 @@ def find_files(
         return GgufFiles(path)
     if not is_file and _BARE_NAME.fullmatch(where):
         fix = f"give the path of a folder, or ORG/NAME of a repository on the hub: {backend}:ORG/{where}"
-        raise missing_files_error(f"there is no folder {where} here", fix)
+        raise missing_files_error(f"there is no folder {where!r}", fix)
     raise absent_model_error(path, "folder", backend)
 
 
 def find_tokenizer(where: str) -> HubTokenizerFile | None:
-    """Return the tokenizer.json of a hub repository, `[hf:]ORG/NAME[@REVISION]`; None: it names a path."""
+    """Return the tokenizer.json of a hub repository, `[hf:]ORG/NAME[@REVISION]`; None if it is a path."""
     text = where.removeprefix("hf:")
     if Path(where).expanduser().exists() or Path(text).expanduser().exists():
         return None

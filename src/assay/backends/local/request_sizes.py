@@ -1,4 +1,4 @@
-"""How large a request is before anything is made into tokens."""
+"""The size of a request, before tokenization."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from assay.core.request import Ask
 
 
 def count_ask_chars(ask: Ask) -> int:
-    """Return the characters of an ask's prompt, media in base64 included."""
+    """Return the number of characters of a request's prompt, including media as base64."""
     return prompt.count_chars(ask.prompt)

@@ -1,7 +1,7 @@
-"""Cutting a long text into windows: token counts in, windows out. Knows no texts, tokenizers or models.
+"""Splits a long text into windows by token counts. Knows no texts, tokenizers or models.
 
-Positions count the tokens of the whole sequence, with what leads it. `first` is the first token that can be
-scored at all: all before it are special tokens, or the beginning that has nothing to be conditioned on.
+Positions count the tokens of the whole sequence, including leading ones. `first` is the first token that can
+be scored: all before it are special tokens, or the beginning of the text without context.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ STRIDE = 512
 
 
 class WindowTrouble(Exception):
-    """A text cannot be cut as asked; the message says why."""
+    """A text cannot be split as requested; the message says why."""
 
 
 class Window(NamedTuple):
-    """Tokens `begin` to `end` of a sequence, of which those from `first_scored` on are scored here.
+    """Tokens `begin` to `end` of a sequence; those from `first_scored` on are scored.
 
-    The last one is only predicted, so the model is fed one token fewer.
+    The last token is only predicted, so the model reads one token fewer.
     """
 
     begin: int
@@ -32,40 +32,44 @@ class Window(NamedTuple):
     first_scored: int
 
 
-def cut_windows(asked: Windows, n_tokens: int, first: int, context: int | None) -> list[Window]:
-    """Return the windows of a sequence; a model without a known context reads the whole text as one."""
-    length = asked.length or _default_length(asked, context) or n_tokens
+def cut_windows(windows_setting: Windows, n_tokens: int, first: int, context: int | None) -> list[Window]:
+    """Return the windows of a sequence; without a known context length, the whole text is one window."""
+    length = windows_setting.length or _default_length(windows_setting, context) or n_tokens
     if context is not None and length > context:
         raise WindowTrouble(
-            f"windows of {length:,} tokens were asked for; the model reads at most {context:,}"
+            f"windows of {length:,} tokens exceed the model's context length of {context:,} tokens"
         )
-    windows = [one for one in _cut_by_scheme(asked, n_tokens, first, length) if one.first_scored < one.end]
+    windows = [
+        window
+        for window in _cut_by_scheme(windows_setting, n_tokens, first, length)
+        if window.first_scored < window.end
+    ]
     if not windows:
-        raise WindowTrouble(f"windows of {length:,} tokens leave nothing of {n_tokens:,} to score")
+        raise WindowTrouble(f"windows of {length:,} tokens leave no token of {n_tokens:,} to score")
     return windows
 
 
-def _cut_by_scheme(asked: Windows, n_tokens: int, first: int, length: int) -> list[Window]:
-    if asked.scheme == "classic":
+def _cut_by_scheme(windows_setting: Windows, n_tokens: int, first: int, length: int) -> list[Window]:
+    if windows_setting.scheme == "classic":
         return cut_classic_windows(n_tokens, first, length)
-    if asked.scheme == "gptq":
+    if windows_setting.scheme == "gptq":
         return cut_gptq_windows(n_tokens, first, length)
-    stride = asked.stride or min(STRIDE, length)
+    stride = windows_setting.stride or min(STRIDE, length)
     if stride > length:
-        raise WindowTrouble(f"a stride of {stride:,} tokens leaves out tokens between windows of {length:,}")
+        raise WindowTrouble(f"a stride of {stride:,} tokens skips tokens between windows of {length:,}")
     return cut_stride_windows(n_tokens, first, length, stride)
 
 
-def _default_length(asked: Windows, context: int | None) -> int | None:
-    if asked.scheme == "gptq":
+def _default_length(windows_setting: Windows, context: int | None) -> int | None:
+    if windows_setting.scheme == "gptq":
         return GPTQ_LENGTH if context is None else min(GPTQ_LENGTH, context)
     return context
 
 
 def cut_classic_windows(n_tokens: int, first: int, length: int) -> list[Window]:
-    """Disjoint windows that feed `length` tokens: one token of context, then those scored.
+    """Return disjoint windows that read `length` tokens: one token of context, then the scored ones.
 
-    The last is moved to the left until it is full, which gives its tokens more context.
+    The last window is extended to the left to full length, which gives its tokens more context.
     """
     windows = [Window(0, min(n_tokens, length + 1), first)]
     while (done := windows[-1].end) < n_tokens:
@@ -75,9 +79,9 @@ def cut_classic_windows(n_tokens: int, first: int, length: int) -> list[Window]:
 
 
 def cut_stride_windows(n_tokens: int, first: int, length: int, stride: int) -> list[Window]:
-    """Windows of `length` tokens begin every `stride` tokens; each scores what none before it did.
+    """Return windows of `length` tokens at every `stride` tokens; each scores the tokens not yet scored.
 
-    A window's own first token has no context there; where windows do not overlap it stays unscored.
+    A window's first token has no context; if windows do not overlap, it is not scored.
     """
     windows: list[Window] = []
     done, begin = first, 0
@@ -89,27 +93,27 @@ def cut_stride_windows(n_tokens: int, first: int, length: int, stride: int) -> l
 
 
 def cut_gptq_windows(n_tokens: int, first: int, length: int) -> list[Window]:
-    """Blocks of `length` tokens that know nothing of each other; the first token of each is not scored.
+    """Return independent blocks of `length` tokens; the first token of each is not scored.
 
-    What is left over at the end is dropped.
+    The remainder at the end is dropped.
     """
     if n_tokens < length:
         raise WindowTrouble(
             f"the text has {n_tokens:,} tokens, fewer than one block of {length:,}; "
-            "choose a smaller one with --window-tokens"
+            "set a smaller block with --window-tokens"
         )
     starts = range(0, n_tokens - length + 1, length)
     return [Window(begin, begin + length, max(begin + 1, first)) for begin in starts]
 
 
 Offset = tuple[int, int]
-"""Where a token's characters begin and end."""
+"""Start and end of a token's characters."""
 
 _WORD_BEGINS = re.compile(r"(?<!\S)\S")
 
 
 class TextLength(NamedTuple):
-    """What perplexities are divided by."""
+    """The counts by which perplexities are divided."""
 
     n_chars: int
     n_bytes: int
@@ -119,30 +123,30 @@ class TextLength(NamedTuple):
 def measure_scored_text(
     text: str, windows: Sequence[Window], offsets: Sequence[Offset], *, n_leading: int
 ) -> TextLength:
-    """Measure what the windows score; `n_leading` tokens of the sequence stand before the text's own."""
+    """Measure the scored text; the sequence begins with `n_leading` tokens that are not in the text."""
     n_chars = n_bytes = n_words = 0
     for begin, end in _stretches(windows, offsets, n_leading):
         n_chars += end - begin
         n_bytes += len(text[begin:end].encode("utf-8", "surrogatepass"))
-        # A word that began in an unscored part is not counted: its beginning was not scored.
+        # A word that began in an unscored part is not counted, because its beginning was not scored.
         n_words += sum(1 for _ in _WORD_BEGINS.finditer(text, begin, end))
     return TextLength(n_chars, n_bytes, n_words)
 
 
-def find_token_starts(offsets: Sequence[Offset], join: int) -> tuple[int, ...]:
-    """Return where tokens begin, counted from the join; empty where they do not follow each other.
+def find_token_starts(offsets: Sequence[Offset], boundary: int) -> tuple[int, ...]:
+    """Return the starts of tokens, counted from the prompt/answer boundary; empty if they are not in order.
 
-    A normaliser may turn characters around; what would be shown under such tokens is not theirs.
+    A normaliser may reorder characters; the text under such tokens would be wrong.
     """
-    starts = [begin - join for begin, _ in offsets]
+    starts = [begin - boundary for begin, _ in offsets]
     return tuple(starts) if starts == sorted(starts) else ()
 
 
 def _stretches(windows: Sequence[Window], offsets: Sequence[Offset], n_leading: int) -> Iterator[Offset]:
-    """Yield where scored characters begin and end; windows that score on where the last ended are one."""
+    """Yield start and end of scored characters; windows that continue each other form one stretch."""
     done = 0
     for first, after in _scored_runs(windows):
-        # Tokens can share a character, as when its bytes are tokens of their own: it is counted once.
+        # Tokens can share a character, if its bytes are separate tokens: it is counted once.
         begin = max(done, offsets[first - n_leading][0])
         done = max(done, offsets[after - 1 - n_leading][1])
         if begin < done:

@@ -1,4 +1,4 @@
-"""What a SPAN or LABELS request waits for, and its answer once that is there."""
+"""The rows that a SPAN or LABELS request waits for, and its response once they are computed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.core.response import Failure, LabelProbs, Likelihood, Outcome, Respon
 
 @dataclass(slots=True, frozen=True)
 class SpanPlan:
-    """A SPAN request and its one reading."""
+    """A SPAN request and its single reading."""
 
     request: Request
     encoded: EncodedSpan
@@ -22,7 +22,7 @@ class SpanPlan:
 
     @property
     def readings(self) -> Sequence[RowReading]:
-        """Return all that must be there before the answer is."""
+        """Return all readings that the answer needs."""
         return (self.reading,)
 
     def outcome(self) -> Outcome:
@@ -44,7 +44,7 @@ class SpanPlan:
 
 @dataclass(slots=True, frozen=True)
 class WindowsPlan:
-    """A SPAN request over a whole text; one reading for each window."""
+    """A SPAN request over a whole text; one reading per window."""
 
     request: Request
     encoded: EncodedWindows
@@ -72,7 +72,7 @@ class WindowsPlan:
 
 @dataclass(slots=True, frozen=True)
 class LabelsPlan:
-    """A LABELS request; each label has a reading for each of its spellings."""
+    """A LABELS request; each label has one reading per spelling."""
 
     request: Request
     n_prompt_tokens: int
@@ -80,11 +80,11 @@ class LabelsPlan:
 
     @property
     def readings(self) -> Sequence[RowReading]:
-        """Return all that must be there before the answer is."""
+        """Return all readings that the answer needs."""
         return [reading for label in self.labels for reading in label]
 
     def outcome(self) -> Outcome:
-        """Return each label's probability: that of all its spellings together."""
+        """Return each label's probability: the sum over its spellings."""
         probs = tuple(
             math.fsum(math.exp(math.fsum(reading.logprobs)) for reading in label) for label in self.labels
         )
@@ -93,16 +93,16 @@ class LabelsPlan:
 
 ScoringPlan = SpanPlan | WindowsPlan | LabelsPlan
 PendingPlans = dict[Row, list[ScoringPlan]]
-"""Rows that are not done, and what waits for each."""
+"""Unfinished rows, and the plans that wait for each."""
 
 
 def plan_span(rows: Rows, request: Request, encoded: EncodedSpan) -> SpanPlan:
-    """Book what a SPAN needs."""
+    """Add the row that a SPAN needs."""
     return SpanPlan(request, encoded, rows.continuation(encoded.ids, encoded.first_scored))
 
 
 def plan_windows(rows: Rows, request: Request, encoded: EncodedWindows) -> WindowsPlan:
-    """Book what a SPAN over windows needs."""
+    """Add the rows that a SPAN over windows needs."""
     readings = [
         rows.continuation(
             encoded.ids[window.begin : window.end], window.first_scored - window.begin, is_window=True
@@ -113,7 +113,7 @@ def plan_windows(rows: Rows, request: Request, encoded: EncodedWindows) -> Windo
 
 
 def plan_labels(rows: Rows, request: Request, encoded: EncodedLabels) -> LabelsPlan:
-    """Book what LABELS needs: one next-token distribution, and a span for each spelling that is longer."""
+    """Add the rows that LABELS needs: one next-token distribution, and a span for each longer spelling."""
     labels = []
     for spellings in encoded.labels:
         readings = []
@@ -128,23 +128,23 @@ def plan_labels(rows: Rows, request: Request, encoded: EncodedLabels) -> LabelsP
 
 
 def respond(plan: ScoringPlan) -> Response:
-    """Return the response to a plan whose rows are all done."""
+    """Return the response to a plan whose rows are all computed."""
     rows: list[Row] = list({id(reading.row): reading.row for reading in plan.readings}.values())
-    # A row's time is shared by all that read from it.
+    # A row's time is divided among all plans that read from it.
     seconds = math.fsum(reading.row.seconds / reading.row.n_users for reading in plan.readings)
     trouble = next((row.failure for row in rows if row.failure is not None), None)
     outcome: Outcome
     if trouble is not None:
         outcome = trouble
     elif not all(math.isfinite(logprob) for reading in plan.readings for logprob in reading.logprobs):
-        outcome = Failure("not_finite", "the model gave a probability that is no finite number")
+        outcome = Failure("not_finite", "the model computed a log-probability that is not a finite number")
     else:
         outcome = plan.outcome()
     return Response(plan.request.id, plan.request.key, outcome, seconds)
 
 
 def complete_requests(done: Sequence[Row], waiting: PendingPlans) -> Iterator[Response]:
-    """Yield what these rows complete. A request that reads several rows waits for the last."""
+    """Yield the responses that these rows complete. A request with several rows waits for the last one."""
     for row in done:
         for plan in waiting.pop(row, ()):
             if not any(reading.row in waiting for reading in plan.readings):

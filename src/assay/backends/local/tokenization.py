@@ -1,13 +1,14 @@
-"""The one tokenisation: every ask becomes token ids here and nowhere else.
+"""Tokenization: the only place where requests become token ids.
 
-- The whole text is encoded once, with offsets. Scored are the tokens whose characters end after the join;
-  a token that straddles it is scored whole and flagged. Context and continuation are never encoded apart.
-- A chat template writes its own special tokens, so its text gets none added. Other text gets what the
-  tokenizer itself puts in front (its BOS) exactly once, and nothing behind.
-- With nothing before the first scored token, that token is conditioned on the model's BOS, else its EOS.
-- A text that is scored in windows is encoded as a whole all the same, and then cut.
+- The whole text is encoded once, with offsets. Tokens whose characters end after the prompt/answer boundary
+  are scored. A token that straddles it is scored whole and flagged. Context and continuation are never
+  encoded separately.
+- A chat template writes its own special tokens, so none are added to its text. Other text gets what the
+  tokenizer itself adds in front (its BOS) exactly once, and nothing at the end.
+- If no token precedes the first scored token, it is conditioned on the model's BOS, else on its EOS.
+- A text that is scored in windows is also encoded as a whole, and then split.
 
-Must not know models or batches; of the model only how much it reads at once.
+Knows no models and no batches; only the model's context length.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ class EncodedSpan:
     first_scored: int
     """Index of the first scored token; all after it are scored too."""
     straddles: bool = False
-    """Whether the first scored token begins before the join."""
+    """Whether the first scored token begins before the boundary."""
     n_chars: int = 0
     n_bytes: int = 0
-    """Length of the scored text, white space around it left out."""
+    """Length of the scored text without surrounding white space."""
     starts: tuple[int, ...] = ()
-    """Where each scored token begins, in characters from the join on; empty: not known."""
+    """Start of each scored token, in characters from the boundary on; empty: unknown."""
 
     @property
     def n_tokens(self) -> int:
@@ -62,9 +63,9 @@ class EncodedWindows:
     ids: tuple[int, ...]
     windows: tuple[Window, ...]
     length: TextLength
-    """Of the scored text, its white space counted."""
+    """Of the scored text, including white space."""
     starts: tuple[int, ...] = ()
-    """Where each scored token begins; empty where windows leave out tokens between them or at the end."""
+    """Start of each scored token; empty if windows skip tokens between them or at the end."""
 
     @property
     def n_tokens(self) -> int:
@@ -88,12 +89,12 @@ class Spelling:
 
     encoded: EncodedSpan
     is_next_token: bool
-    """Whether it is one token that follows exactly the context's tokens."""
+    """Whether it is a single token that follows exactly the context's tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedLabels:
-    """A context, and for each label its distinct spellings."""
+    """A context, and the distinct spellings of each label."""
 
     context: tuple[int, ...]
     labels: tuple[tuple[Spelling, ...], ...]
@@ -105,7 +106,7 @@ class EncodedLabels:
 
 
 class _EncodingCache:
-    """Encodes texts, each once; the many texts of a window go to the tokenizer together."""
+    """Encodes each text once; the tokenizer gets the many texts of a window together."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
@@ -124,7 +125,7 @@ class _EncodingCache:
 
 
 class Tokenization:
-    """Encodes asks with one tokenizer (a fast one of transformers)."""
+    """Encodes requests with one tokenizer (a fast tokenizer of transformers)."""
 
     def __init__(self, tokenizer: Any, context_length: int | None = None, *, in_parts: bool = False) -> None:
         self._tokenizer = tokenizer
@@ -135,15 +136,15 @@ class Tokenization:
         _keep_whole_offsets(self._backend)
         self._renderer = Renderer(tokenizer, in_parts=in_parts)
         self.lead: tuple[int, ...] = _find_leading_ids(self._backend)
-        """What the tokenizer itself puts in front of a text: its BOS, or nothing."""
+        """The ids that the tokenizer itself adds before a text: its BOS, or nothing."""
         prefix = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
         self.prefix: int | None = prefix
-        """What an otherwise empty context is replaced by."""
+        """The id that replaces an empty context."""
 
-    # --- asks to ids ---
+    # --- requests to ids ---
 
     def spans(self, asks: Sequence[Span]) -> list[EncodedSpan | EncodedWindows | Failure]:
-        """Encode SPAN asks."""
+        """Encode SPAN requests."""
         rendered = [self._rendered(ask.prompt, is_scored=True) for ask in asks]
         bulk = _EncodingCache(self._backend)
         bulk.learn(r.text for r in rendered if isinstance(r, RenderedPrompt))
@@ -153,14 +154,14 @@ class Tokenization:
         ]
 
     def prompts(self, prompts: Sequence[Prompt]) -> list[tuple[int, ...] | Failure]:
-        """Encode prompts that a model is to continue."""
+        """Encode prompts for generation."""
         rendered = [self._rendered(prompt) for prompt in prompts]
         bulk = _EncodingCache(self._backend)
         bulk.learn(r.text for r in rendered if isinstance(r, RenderedPrompt))
         return [r if isinstance(r, Failure) else self._context(bulk, r) for r in rendered]
 
     def labels(self, asks: Sequence[Labels]) -> list[EncodedLabels | Failure]:
-        """Encode LABELS asks: the context, and the context with each spelling after it."""
+        """Encode LABELS requests: the context, and the context followed by each spelling."""
         rendered = [self._render_before_labels(ask.prompt) for ask in asks]
         bulk = _EncodingCache(self._backend)
         for ask, r in zip(asks, rendered, strict=True):
@@ -172,7 +173,7 @@ class Tokenization:
         ]
 
     def n_tokens(self, ask: Ask) -> int | None:
-        """Return how much of the context an ask needs; None when it cannot be encoded at all."""
+        """Return how much of the context a request needs; None if it cannot be encoded."""
         if isinstance(ask, Generate):
             prompt = self.prompts([ask.prompt])[0]
             return None if isinstance(prompt, Failure) else len(prompt) + ask.sampling.max_tokens
@@ -182,13 +183,13 @@ class Tokenization:
     # --- for people ---
 
     def notes(self) -> tuple[str, ...]:
-        """Say what the template did to conversations."""
+        """Return a note if the template has no system role."""
         if not self._renderer.has_moved_system:
             return ()
-        return ("the model's chat template has no system role: system messages begin the user's message",)
+        return ("the model's chat template has no system role: Assay merges system messages into the user's",)
 
     def tokens(self, ask: Ask) -> list[Token]:
-        """Return the tokens of an ask with their text; a special token shows its name."""
+        """Return the tokens of a request with their texts; a special token shows its name."""
         encoded: EncodedSpan | EncodedWindows | Failure
         if isinstance(ask, Span):
             encoded = self.spans([ask])[0]
@@ -204,7 +205,7 @@ class Tokenization:
         return self.named(encoded.ids, _scored_places(encoded))
 
     def named(self, ids: Sequence[int], scored: Container[int] = ()) -> list[Token]:
-        """Return tokens with their text; `scored` are places among them."""
+        """Return tokens with their texts; `scored` are positions among them."""
         names = self._tokenizer.convert_ids_to_tokens(list(ids))
         special = set(self._tokenizer.all_special_ids)
         return [
@@ -213,11 +214,11 @@ class Tokenization:
         ]
 
     def _piece(self, id_: int, name: str) -> str:
-        """Return a token's text; of a character that is parted among tokens, the bytes: `<0xEC>`."""
+        """Return a token's text; if the token is a part of a character, its bytes: `<0xEC>`."""
         text: str = self._backend.decode([id_], skip_special_tokens=False)
         if "�" in text:
             return format_piece_name(name)
-        # Decoders of the SentencePiece kind drop the space in front of a first word.
+        # SentencePiece decoders drop the space before the first word.
         return " " + text if name.startswith("▁") and not text.startswith(" ") else text
 
     # --- inside ---
@@ -232,7 +233,7 @@ class Tokenization:
         return _strip_trailing_spaces(self._rendered(prompt, is_scored=True))
 
     def _leading(self, ids: Sequence[int], rendered: RenderedPrompt) -> tuple[int, ...]:
-        """Return what must stand in front of these ids."""
+        """Return the ids to add before these ids."""
         if rendered.is_templated or tuple(ids[: len(self.lead)]) == self.lead:
             return ()
         return self.lead
@@ -252,54 +253,54 @@ class Tokenization:
         if ask.windows is not None:
             return self._windowed(bulk, rendered, ask.windows)
         if not isinstance(ask.prompt, str) and ask.prompt[-1].role != "assistant":
-            return Failure("template", "a span in a conversation needs a final assistant message to score")
+            return Failure("template", "scoring in a conversation needs a final assistant message")
         return self._scored(bulk, rendered, rendered.final_at + ask.start, leads=ask.leads)
 
     def _windowed(
-        self, bulk: _EncodingCache, rendered: RenderedPrompt, asked: Windows
+        self, bulk: _EncodingCache, rendered: RenderedPrompt, setting: Windows
     ) -> EncodedWindows | Failure:
-        # Only the classic scheme puts a token in front; the others leave the text's first one unscored.
-        whole = self._scored(bulk, rendered, 0, leads=asked.scheme == "classic")
+        # Only lm-eval's scheme adds a token in front; the others leave the first token of the text unscored.
+        whole = self._scored(bulk, rendered, 0, leads=setting.scheme == "classic")
         if isinstance(whole, Failure):
             return whole
         try:
-            windows = cut_windows(asked, len(whole.ids), whole.first_scored, self._context_length)
+            windows = cut_windows(setting, len(whole.ids), whole.first_scored, self._context_length)
         except WindowTrouble as trouble:
             return Failure("windows", str(trouble))
         offsets = bulk[rendered.text].offsets
         n_leading = len(whole.ids) - len(offsets)
         length = measure_scored_text(rendered.text, windows, offsets, n_leading=n_leading)
         encoded = EncodedWindows(whole.ids, tuple(windows), length)
-        # With a token left out, its neighbour would seem to reach over it.
+        # If a token is skipped, its neighbour would seem to extend over it.
         return replace(encoded, starts=whole.starts) if encoded.n_scored == len(whole.starts) else encoded
 
     def _scored(
-        self, bulk: _EncodingCache, rendered: RenderedPrompt, join: int, *, leads: bool
+        self, bulk: _EncodingCache, rendered: RenderedPrompt, boundary: int, *, leads: bool
     ) -> EncodedSpan | Failure:
-        """Encode a whole text and find the tokens that end after the join."""
+        """Encode a whole text and find the tokens that end after the boundary."""
         encoding = bulk[rendered.text]
         offsets = encoding.offsets
-        first = bisect_right(offsets, join, key=_end)
-        straddles = first < len(offsets) and offsets[first][0] < join
+        first = bisect_right(offsets, boundary, key=_end)
+        straddles = first < len(offsets) and offsets[first][0] < boundary
         ids = (*self._leading(encoding.ids, rendered), *encoding.ids)
         first += len(ids) - len(offsets)
         if first == 0 and ids:
             if ids[0] == self.prefix or not leads:
-                first = 1  # The text brings its own beginning, or goes without one.
+                first = 1  # The text has its own first token, or is scored without one.
             elif self.prefix is None:
                 return _make_prefix_failure()
             else:
                 ids, first = (self.prefix, *ids), 1
         if first >= len(ids):
-            return Failure("empty", "there is nothing to score: no token lies after the join")
-        counted = rendered.text[join:].strip()
+            return Failure("empty", "there is nothing to score: no token is after the prompt/answer boundary")
+        counted = rendered.text[boundary:].strip()
         n_bytes = len(counted.encode("utf-8", "surrogatepass"))
-        starts = find_token_starts(offsets[first - len(ids) :], join)
+        starts = find_token_starts(offsets[first - len(ids) :], boundary)
         return EncodedSpan(ids, first, straddles, len(counted), n_bytes, starts)
 
     def _labels(self, bulk: _EncodingCache, ask: Labels, rendered: RenderedPrompt) -> EncodedLabels | Failure:
         if not ask.labels or not all(ask.labels):
-            return Failure("labels", "there must be labels, and each needs a spelling")
+            return Failure("labels", "there must be at least one label, and each label needs a spelling")
         context = self._context(bulk, rendered)
         if isinstance(context, Failure):
             return context
@@ -311,7 +312,8 @@ class Tokenization:
                 whole = RenderedPrompt(rendered.text + text, rendered.final_at, rendered.is_templated)
                 encoded = self._scored(bulk, whole, len(rendered.text), leads=True)
                 if isinstance(encoded, Failure):
-                    return Failure("labels", f"spelling {text!r} of label {index + 1} is no token of its own")
+                    what = f"spelling {text!r} of label {index + 1} has no token of its own"
+                    return Failure("labels", what)
                 if owner.setdefault(encoded.ids, index) != index:
                     first, second = ask.labels[owner[encoded.ids]], spellings
                     return Failure("labels", f"labels {first!r} and {second!r} are the same token: {text!r}")
@@ -325,25 +327,23 @@ def _end(offset: tuple[int, int]) -> int:
 
 
 def _scored_places(encoded: EncodedSpan | EncodedWindows) -> set[int]:
-    """Return which tokens of an encoded ask are scored."""
+    """Return the positions of the scored tokens."""
     if isinstance(encoded, EncodedSpan):
         return set(range(encoded.first_scored, len(encoded.ids)))
     return {at for window in encoded.windows for at in range(window.first_scored, window.end)}
 
 
 def _is_extension(ids: tuple[int, ...], others: Iterable[tuple[int, ...]]) -> bool:
-    """Whether another spelling is the beginning of this one, and so already holds its probability."""
+    """Return whether another spelling begins this one, and so already includes its probability."""
     return any(len(other) < len(ids) and ids[: len(other)] == other for other in others)
 
 
 def _make_prefix_failure() -> Failure:
-    return Failure(
-        "no_prefix", "nothing stands before the first token, and the model has no BOS or EOS token"
-    )
+    return Failure("no_prefix", "no token precedes the first one, and the model has no BOS or EOS token")
 
 
 def _strip_trailing_spaces(rendered: RenderedPrompt | Failure) -> RenderedPrompt | Failure:
-    """Drop spaces at the end of the final text, so that ` A` can follow it as one token; newlines stay."""
+    """Remove spaces at the end of the final text, so that ` A` can follow as one token; newlines remain."""
     if isinstance(rendered, Failure) or (rendered.is_templated and rendered.final_at == len(rendered.text)):
         return rendered
     final = rendered.text[rendered.final_at :].rstrip(" ")
@@ -353,7 +353,7 @@ def _strip_trailing_spaces(rendered: RenderedPrompt | Failure) -> RenderedPrompt
 
 
 def _find_leading_ids(backend: Any) -> tuple[int, ...]:
-    """Return the ids that the tokenizer's own post-processing puts in front of a text."""
+    """Return the ids that the tokenizer's own post-processing adds before a text."""
     bare = backend.encode("a", add_special_tokens=False).ids
     dressed = backend.encode("a", add_special_tokens=True).ids
     for at in range(len(dressed) - len(bare) + 1):
@@ -363,10 +363,10 @@ def _find_leading_ids(backend: Any) -> tuple[int, ...]:
 
 
 def _keep_whole_offsets(backend: Any) -> None:
-    """Make offsets cover white space too.
+    """Make offsets include white space.
 
-    Some byte-level tokenizers trim it from offsets, and then a full stop with newlines in one token seems to
-    end before a join that it straddles.
+    Some byte-level tokenizers trim it from offsets. Then a token of a full stop and newlines seems to end
+    before a boundary that it straddles.
     """
     processor = backend.post_processor
     if processor is None:

@@ -1,4 +1,4 @@
-"""Where a model behind an OpenAI-compatible address is: `MODEL@http://127.0.0.1:8000/v1`."""
+"""Addresses of models behind OpenAI-compatible servers: `MODEL@http://127.0.0.1:8000/v1`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Address(NamedTuple):
     """A model's name on a server, and the server's address."""
 
     model: str
-    """Empty: the first one that the server lists."""
+    """Empty: use the first model that the server lists."""
     url: str
-    """Without a slash at its end."""
+    """Without a trailing slash."""
     fix: str
-    """What to do about an address that the server does not serve."""
+    """The fix to show if the server does not serve this address."""
 
 
 def parse_address(
@@ -38,23 +38,24 @@ def parse_address(
     calls: Sequence[str] = tuple(PATHS.values()),
     fix: str = "",
 ) -> Address:
-    """Return where a model is, or raise MODEL-001; `calls`: how the addresses of single calls end."""
+    """Return the address of a model, or raise MODEL-001; `calls`: the path suffixes of single endpoints."""
     if not where:
         raise unknown_model_error(f"{backend} needs a model and the address of its server", example)
-    found = _WHERE.fullmatch(where)
-    if found is None:
+    match = _WHERE.fullmatch(where)
+    if match is None:
         raise unknown_model_error(
             f"{backend} needs an address that begins with http:// or https:// after an @", example
         )
-    url = check_address(found["url"], example).rstrip("/")
+    url = check_address(match["url"], example).rstrip("/")
     if "?" in url or "#" in url:
         raise unknown_model_error(
-            "the address holds a ? or a #, and all after it would be written into every run", example
+            "the address contains ? or #, and every run would store what follows it", example
         )
     if url.endswith(tuple(calls)):
-        raise unknown_model_error(f"{url} is the address of one call: the base is needed", example)
+        what = f"{url} is the address of one endpoint; the base address is needed"
+        raise unknown_model_error(what, example)
     fix = fix or f"give the address up to /v1, and a model that {url}/models lists"
-    return Address(found["model"], url, fix)
+    return Address(match["model"], url, fix)
 
 
 async def fetch_first_model(endpoint: Endpoint, client: HttpClient) -> str:
@@ -63,9 +64,9 @@ async def fetch_first_model(endpoint: Endpoint, client: HttpClient) -> str:
     try:
         names = await endpoint.get(client, _ModelListReader, path="/models")
     except CallTrouble as trouble:
-        raise unreachable_error(f"{url} does not say which models there are: {trouble}") from None
+        raise unreachable_error(f"{url} does not list the server's models: {trouble}") from None
     if not names:
-        raise endpoint_error(f"{url} lists no model", EXAMPLE)
+        raise endpoint_error(f"{url} lists no models", EXAMPLE)
     return names[0]
 
 

@@ -1,4 +1,4 @@
-"""What can be set on a model behind an OpenAI-compatible address, and what of it changes answers."""
+"""Arguments of a model behind an OpenAI-compatible address, and which of them change answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Api: TypeAlias = Literal["chat", "completions"]
 
 EXTRA = "extra."
-"""What begins so names a field of the body that the server takes and Assay does not know."""
+"""Prefix of an argument that names a field of the body: the server knows the field, Assay does not."""
 DEFAULT_KEY = "OPENAI_API_KEY"
 OMITTABLE = (
     "max_tokens",
@@ -47,88 +47,88 @@ _ELSEWHERE = {
     "seed": "use --seed",
     "stream": "use --model-arg stream=true",
     "stream_options": "use --model-arg stream=true",
-    "continue_final_message": "it is sent where a reply is begun",
-    "add_generation_prompt": "it is sent where a reply is begun",
+    "continue_final_message": "Assay sends it when a reply is begun",
+    "add_generation_prompt": "Assay sends it when a reply is begun",
     "tools": "use --model-arg tools=FILE.json",
     "tool_choice": "use --model-arg tool_choice=NAME",
 }
-"""Fields that are written already, and how a person sets them."""
+"""Fields that Assay writes itself, and how to set them."""
 _DECODING = ("temperature", "top_p", "stop", "seed", "n")
-"""Those of them that `decoding` may hold."""
+"""Those of them that `decoding` may contain."""
 _SCORING = (*_DECODING, "max_tokens", "stream")
-"""Those of them that `scoring_fields` may hold."""
+"""Those of them that `scoring_fields` may contain."""
 _TEXT_ONLY_FIELDS = ("num_return_sequences", "logprobs", "top_logprobs")
-"""Further fields that belong to requests for text alone, not to those for likelihoods."""
+"""Further fields that belong only to generation requests, not to likelihood requests."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"[!-~]+")
 
 
 class Decoding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Settings of decoding that not every server has; sent as they are, by the names of vLLM's server."""
+    """Decoding settings that not every server supports; sent unchanged, with the names of vLLM's server."""
 
     top_k: TopK | None = None
-    """Draw among so many of the likeliest tokens."""
+    """Sample from this many of the likeliest tokens."""
     min_p: MinP | None = None
-    """Draw among tokens that have at least this share of the likeliest one's probability."""
+    """Sample from tokens with at least this fraction of the likeliest token's probability."""
     repetition_penalty: RepetitionPenalty | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
 
 
 class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
-    """What can be set on the client."""
+    """Arguments of the client."""
 
     api: Api | None = None
-    """Where prompts go. None: conversations to chat, texts to completions."""
+    """The API for all prompts. None: chat for conversations, completions for texts."""
     stream: bool | None = None
-    """Whether answers come token by token. None: they do, unless the server refuses to."""
+    """Whether to stream answers. None: stream unless the server does not support it."""
     concurrency: Positive | None = None
-    """Calls under way at the same time. None: as many as turn out to pay."""
+    """Maximum concurrent requests. None: auto."""
     n_per_call: Positive = 1
-    """Texts asked for in one call, where several are drawn for a prompt."""
+    """Texts per call, if several are sampled for a prompt."""
     timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
-    """How long one attempt may take."""
+    """Timeout of one attempt."""
     idle_s: Annotated[float, msgspec.Meta(gt=0)] = 120.0
-    """How long a stream may stand still after its first piece."""
+    """Maximum pause of a stream after its first piece."""
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
-    """Attempts after the first, when the trouble may pass."""
+    """Attempts after the first, if the error may be temporary."""
     retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    """Wait before the first of them, from half of it on; each later one is twice as long, 60 at most."""
+    """Wait before the first retry, reduced by up to half at random; doubles each time, at most 60 s."""
     key_env: str | None = None
-    """The environment variable that holds the key. None: OPENAI_API_KEY, if it is set."""
+    """The environment variable with the API key. None: OPENAI_API_KEY, if it is set."""
     max_tokens_name: Literal["max_tokens", "max_completion_tokens", "max_new_tokens"] = "max_tokens"
-    """What the server calls the greatest length of an answer."""
+    """The server's name for the maximum length of an answer."""
     retry_statuses: bool = True
-    """Whether HTTP 429 and 5xx are retried, as lost connections are."""
+    """Whether to retry HTTP 429 and 5xx, in addition to lost connections."""
     omit: str = ""
-    """Fields that are not sent, with commas between."""
+    """Fields not to send, separated by commas."""
     decoding: str | None = None
-    """The decoding fields of every body, a JSON object, sent as they are. None: those of the run."""
+    """The decoding fields of every body, as a JSON object, sent unchanged. None: those of the run."""
     scoring_fields: str | None = None
-    """Fields that requests for likelihoods have besides, a JSON object. None: those that they need."""
+    """Further fields of requests for the likelihood of a text (SPAN), a JSON object. None: none."""
     tools: str | None = None
-    """The tools that the model is offered: a JSON list, or a file that holds one."""
+    """The tools offered to the model: a JSON list, or a file that contains one."""
     tool_choice: str | None = None
-    """Which of them it must call: auto, none, required, or the name of one."""
+    """Which tool the model must call: auto, none, required, or the name of one."""
 
 
 class OpenAISettings(msgspec.Struct, frozen=True):
-    """The arguments as they are used."""
+    """The arguments, parsed."""
 
     args: OpenAIArgs
     extra: dict[str, Any]
     """Further fields of the body."""
     omitted: frozenset[str]
     tools: Tools = ()
-    """What the model is offered to call."""
+    """The tools offered to the model."""
     decoding: dict[str, Any] | None = None
-    """The decoding fields of every body, in place of the run's own."""
+    """The decoding fields of every body, instead of the run's own."""
     scoring: dict[str, Any] = {}
-    """Further fields of the bodies that ask for likelihoods."""
+    """Further fields of the bodies that request the likelihood of a text (SPAN); LABELS omits them."""
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Return the fields of every body that a person set by model arguments."""
+        """Return the fields of every body that model arguments set."""
         named = {
             name: value
             for name in Decoding.__struct_fields__
@@ -140,14 +140,16 @@ class OpenAISettings(msgspec.Struct, frozen=True):
         return {**named, **offered, **self.extra, **(self.decoding or {})}
 
     def collect_identity_args(self) -> dict[str, str | int | float | bool]:
-        """Return what another value of would be another model, as far as answers go."""
+        """Return the arguments that change answers, as part of the model's identity."""
         changed: dict[str, str | int | float | bool] = {}
         if self.args.api is not None:
             changed["api"] = self.args.api
         if self.args.n_per_call > 1:
-            changed["n_per_call"] = self.args.n_per_call  # Each call has one seed.
+            changed["n_per_call"] = self.args.n_per_call  # One seed applies to all texts of a call.
         if self.decoding is not None:
-            changed["decoding"] = "given"  # Without a field in it, the server's default applies.
+            changed["decoding"] = (
+                "given"  # For fields that it does not contain, the server's default applies.
+            )
         if self.args.max_tokens_name != "max_tokens":
             # A server ignores a length under a name that it does not know.
             changed["max_tokens_name"] = self.args.max_tokens_name
@@ -157,7 +159,7 @@ class OpenAISettings(msgspec.Struct, frozen=True):
             changed["omit"] = ",".join(sorted(self.omitted))
         for name, value in self.fields.items():
             if name == "tools":
-                changed[name] = digest(value)  # By its hash: descriptions of tools are long.
+                changed[name] = digest(value)  # Hashed, because tool descriptions are long.
                 continue
             is_plain = isinstance(value, str | int | float | bool)
             changed[name] = value if is_plain else msgspec.json.encode(value, order="sorted").decode()
@@ -165,7 +167,7 @@ class OpenAISettings(msgspec.Struct, frozen=True):
 
 
 def read_openai_settings(given: Mapping[str, str], backend: str = "openai") -> OpenAISettings:
-    """Return the arguments that a person gave to a backend, or raise MODEL-002."""
+    """Return the parsed arguments of a backend, or raise MODEL-002."""
     plain = {name: value for name, value in given.items() if not name.startswith(EXTRA)}
     args = read_arguments(backend, OpenAIArgs, plain)
     further = {name.removeprefix(EXTRA): given[name] for name in given.keys() - plain.keys()}
@@ -179,34 +181,35 @@ def read_openai_settings(given: Mapping[str, str], backend: str = "openai") -> O
         extra |= {name: value for name, value in decoding.items() if name not in known}
     omitted = _parse_omitted(args.omit)
     if "stream" in omitted and args.stream is not False:
-        what = "openai argument omit: without the field 'stream' a server sends no stream"
+        what = "openai argument omit: without the field 'stream' the server does not stream"
         raise argument_error(what, "add stream=false")
     return OpenAISettings(args, extra, omitted, _read_offered_tools(args), decoding, scoring)
 
 
 def read_key(args: OpenAIArgs) -> str | None:
-    """Return the key from the environment, or raise MODEL-009. What a person gave is never repeated.
+    """Return the key from the environment, or raise MODEL-009.
 
-    It may be the key itself, put where the name of a variable belongs.
+    Messages never repeat the value of `key_env`: it may be the key itself, given by mistake.
     """
     if args.key_env is not None and not _VARIABLE.fullmatch(args.key_env):
         raise rejected_key_error("key_env is not the name of an environment variable")
     key = os.environ.get(args.key_env or DEFAULT_KEY, "").strip()
     if key and not _KEY.fullmatch(key):
         raise rejected_key_error(
-            "the key holds a character that no key has: a space, a line break or a letter"
+            "the API key contains a character that is not allowed: a space, a line break or non-ASCII"
         )
     if args.key_env is not None and not key:
-        raise rejected_key_error("the environment variable that key_env names is not set")
+        raise rejected_key_error("the environment variable named by key_env is not set")
     return key or None
 
 
 def _extra(name: str, value: str) -> Any:
-    """Return a field's value: JSON where it is such, else the text itself."""
+    """Return a field's value: parsed if it is JSON, else the text itself."""
     if name in _ELSEWHERE:
-        raise argument_error(f"openai argument {EXTRA}{name}: Assay writes {name!r} itself", _ELSEWHERE[name])
+        raise argument_error(f"openai argument {EXTRA}{name}: Assay sets {name!r} itself", _ELSEWHERE[name])
     if name in Decoding.__struct_fields__:
-        raise argument_error(f"openai argument {EXTRA}{name}: {name!r} has a name", f"write {name}={value}")
+        what = f"openai argument {EXTRA}{name}: {name!r} is an argument of its own"
+        raise argument_error(what, f"write {name}={value}")
     if not name:
         raise argument_error(f"openai argument {EXTRA!r} names no field", f"write {EXTRA}ignore_eos=true")
     try:
@@ -216,8 +219,8 @@ def _extra(name: str, value: str) -> Any:
     if (secret := find_secret_name({name: read})) is not None:
         where = EXTRA + name if secret == name else f"{EXTRA}{name}: {secret!r}"
         raise argument_error(
-            f"openai argument {where} looks like a secret, which every run would write down",
-            "keys come from the environment: --model-arg key_env=NAME",
+            f"openai argument {where} looks like a secret, and every run stores its arguments",
+            "put keys into the environment: --model-arg key_env=NAME",
         )
     if (expected := describe_expected_value(name, read)) is not None:
         raise argument_error(f"openai argument {EXTRA}{name}={value!r:.60}", f"write {expected}")
@@ -225,7 +228,7 @@ def _extra(name: str, value: str) -> Any:
 
 
 def _read_fields(argument: str, text: str, known: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of an argument, or raise MODEL-002 where they hold something else."""
+    """Return the fields in a JSON argument, or raise MODEL-002 if they are invalid."""
     try:
         fields = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:
@@ -235,26 +238,28 @@ def _read_fields(argument: str, text: str, known: Sequence[str]) -> dict[str, An
         ) from None
     for name in fields:
         if name in _ELSEWHERE and name not in known:
-            what = f"openai argument {argument}: Assay writes {name!r} itself"
+            what = f"openai argument {argument}: Assay sets {name!r} itself"
             raise argument_error(what, _ELSEWHERE[name])
         if (expected := describe_expected_value(name, fields[name])) is not None:
             raise argument_error(
                 f"openai argument {argument}: {name}={fields[name]!r:.60}", f"write {expected}"
             )
     if (secret := find_secret_name(fields)) is not None:
-        what = f"openai argument {argument}: {secret!r} looks like a secret, which every run would write down"
-        raise argument_error(what, "keys come from the environment: --model-arg key_env=NAME")
+        what = (
+            f"openai argument {argument}: {secret!r} looks like a secret, and every run stores its arguments"
+        )
+        raise argument_error(what, "put keys into the environment: --model-arg key_env=NAME")
     return fields
 
 
 def _read_offered_tools(args: OpenAIArgs) -> Tools:
-    """Return the tools, or raise MODEL-002 where they cannot be offered so."""
+    """Return the tools, or raise MODEL-002 if they cannot be offered."""
     if args.tools is None:
         if args.tool_choice is not None:
             raise argument_error("openai argument tool_choice: no tools are offered", "write tools=FILE.json")
         return ()
     if args.api == "completions":
-        raise argument_error("openai argument tools: only chat takes them", "leave api=completions out")
+        raise argument_error("openai argument tools: only chat supports tools", "omit api=completions")
     tools = read_tools(args.tools)
     if args.tool_choice is not None:
         read_tool_choice(args.tool_choice, tools)
@@ -262,12 +267,12 @@ def _read_offered_tools(args: OpenAIArgs) -> Tools:
 
 
 def _parse_omitted(text: str) -> frozenset[str]:
-    """Read `temperature,seed`."""
+    """Parse `temperature,seed`."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in OMITTABLE:
             raise argument_error(
-                f"openai argument omit: {name!r} cannot be left out{suggest_name(name, OMITTABLE)}",
+                f"openai argument omit: {name!r} cannot be omitted{suggest_name(name, OMITTABLE)}",
                 f"use some of: {listing(OMITTABLE)}",
             )
     return frozenset(names)

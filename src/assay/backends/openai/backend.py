@@ -1,7 +1,7 @@
-"""A model behind an OpenAI-compatible address: `openai:MODEL@http://127.0.0.1:8000/v1`.
+"""Backend for a model behind an OpenAI-compatible address: `openai:MODEL@http://127.0.0.1:8000/v1`.
 
-This file keeps calls under way and puts the texts of a request together; what is said in them is in
-`openai_protocol`, what can be set in `openai_arguments`, how they travel in `http_post` and `http_pull`.
+This module runs concurrent calls and assembles the texts of each request. `protocol` builds the bodies and
+reads the replies, `arguments` declares the settings, `http.post` and `http.pull` send the calls.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 
 
 class OpenAIBackend:
-    """The client of a server that takes chats and completions."""
+    """Client of a server with chat or completions endpoints."""
 
     def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol = OPENAI) -> None:
-        """Check the address, the arguments and that a named key is there; connects to nothing."""
+        """Check the address, the arguments and that a named key exists; opens no connection."""
         self._protocol = protocol
-        self._asked = protocol.read_settings(args)
+        self._settings = protocol.read_settings(args)
         address = protocol.read_address(where)
-        self._named = address.model
+        self._given_name = address.model
         self._name = f"{protocol.name}:{address.model}@{address.url}"
-        given = self._asked.args
+        given = self._settings.args
         patience = RetryPolicy(
             given.timeout_s,
             given.retries,
@@ -65,21 +65,21 @@ class OpenAIBackend:
         self._level = _level(given.concurrency)
         self._key = key = read_key(given)
         self._endpoint = Endpoint(address.url, patience, key=key, fix=address.fix, level=self._level)
-        # What vLLM has beside the protocol lies beside /v1. It is no work of the model: no level hears of it.
+        # vLLM's additions to the protocol are next to /v1. They do no model work, so no level counts them.
         self._root = Endpoint(address.url.removesuffix("/v1"), patience, key=key, fix=address.fix)
-        self._scoring = ServerScoring(self._endpoint, self._root, lambda: self._model, self._asked)
+        self._scoring = ServerScoring(self._endpoint, self._root, lambda: self._model, self._settings)
         self._card: ModelCard | None = None
-        self._n_unsaid = 0
+        self._n_without_reason = 0
         self._ended = CompletionState()
         self._is_stream = given.stream is not False
         self._notes: list[str] = []
 
     @property
     def card(self) -> ModelCard:
-        """Return what such a server is asked for: texts, and what else it was found to do."""
+        """Return the server's abilities: generation, and what else probing found."""
         if self._card is not None:
             return self._card
-        is_chat = self._asked.args.api != "completions"
+        is_chat = self._settings.args.api != "completions"
         return ModelCard(
             name=self._name,
             kinds=frozenset({Kind.GENERATE}),
@@ -90,18 +90,18 @@ class OpenAIBackend:
         )
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Ask the server for a token or two, where more than texts is wanted of it."""
+        """Probe the server with short calls if more than generation is needed."""
         if kinds - {Kind.GENERATE}:
-            self._card = self._scoring.described(self.card, kinds, is_chat=is_chat)
+            self._card = self._scoring.describe(self.card, kinds, is_chat=is_chat)
             if not kinds <= self._card.kinds:
-                # Who cannot have one method is told which others there are.
-                self._card = self._scoring.described(self._card, frozenset(Kind), is_chat=is_chat)
+                # If one method is not available, the error lists those that are.
+                self._card = self._scoring.describe(self._card, frozenset(Kind), is_chat=is_chat)
         return self.card
 
     def identity(self) -> ModelIdentity:
-        """Return the address, the model's name there, what is set on it, and what the server reports."""
-        args = self._protocol.collect_identity_args(self._asked)
-        if self._model != self._named:
+        """Return the address, the model's name, the settings that change answers, and the server's report."""
+        args = self._protocol.collect_identity_args(self._settings)
+        if self._model != self._given_name:
             args["model"] = self._model
         report = self._report
         server: Literal["reports", "named", "unknown"] = "named" if self._model else "unknown"
@@ -114,98 +114,98 @@ class OpenAIBackend:
         return self._protocol.report(self._endpoint.url, self._model, self._key)
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Keep some calls under way; pull requests as places become free."""
-        under_way = PendingRequests()
-        jobs = self._jobs(requests, under_way)
+        """Send concurrent calls; pull the next request when a call ends."""
+        pending = PendingRequests()
+        jobs = self._jobs(requests, pending)
         url = self._endpoint.url
         for done in run_concurrently(jobs, self._work, url=url, level=self._level, ended=self._ended):
-            response = done if isinstance(done, Response) else under_way.complete(done)
+            response = done if isinstance(done, Response) else pending.complete(done)
             if response is not None:
-                # Some servers repeat the key that they were shown.
+                # Some servers repeat the API key in their replies.
                 yield response if self._key is None else mask_secret(response, self._key)
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Whether another call has ended already."""
+        """Return whether another call has already ended."""
         return self._ended.has_more
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
-        """Return nothing: the server does not show its tokens."""
+        """Return no tokens: the server does not report them."""
         return ()
 
     def n_tokens(self, ask: Ask) -> int | None:
-        """Return None: the server counts only what it answers."""
+        """Return None: the server counts tokens only in its answers."""
         return None
 
     def stats(self) -> Mapping[str, float]:
-        """Return calls made, how often one was repeated or refused, and how many were under way."""
-        both = (self._endpoint, self._root)
+        """Return the number of calls, retries and rejections, and the concurrency."""
+        endpoints = (self._endpoint, self._root)
         return {
-            "calls": float(sum(one.n_calls for one in both)),
-            "retries": float(sum(one.n_retries for one in both)),
+            "calls": float(sum(endpoint.n_calls for endpoint in endpoints)),
+            "retries": float(sum(endpoint.n_retries for endpoint in endpoints)),
             "refusals": float(self._level.n_refused),
             "concurrency": float(self._level.limit),
             "highest_concurrency": float(self._level.highest),
         }
 
     def notes(self) -> Sequence[str]:
-        """Say what had to be asked again, and what the server left open."""
+        """Return notes about retries, reduced concurrency and missing finish reasons."""
         notes = list(self._notes)
         if self._endpoint.retries:
             reasons = ", ".join(f"{why} ({n:,})" for why, n in self._endpoint.retries.most_common())
-            notes.append(f"{self._name}: {self._endpoint.n_retries:,} calls were repeated after {reasons}")
+            notes.append(f"{self._name}: {self._endpoint.n_retries:,} calls were retried after {reasons}")
         if self._level.n_falls:
             notes.append(
-                f"{self._name} pushed back: of {self._level.highest:,} calls under way at most, "
-                f"{self._level.limit:,} were left in the end; --concurrency N sets a number"
+                f"{self._name} was overloaded: Assay reduced the number of concurrent requests from at most "
+                f"{self._level.highest:,} to {self._level.limit:,}; --concurrency N sets a fixed number"
             )
-        if self._n_unsaid:
+        if self._n_without_reason:
             notes.append(
-                f"{self._name} did not say why {self._n_unsaid:,} texts ended: they count as ended by "
-                "themselves unless as many tokens as allowed were written"
+                f"{self._name} did not report why {self._n_without_reason:,} texts ended: they count as "
+                "complete unless they reached the maximum number of tokens"
             )
         return [*notes, *self._scoring.notes(self._name)]
 
     def close(self) -> None:
-        """Nothing to let go of: connections end with each run."""
+        """Do nothing: connections close at the end of each run."""
 
-    # --- gathering: on the caller's thread ---
+    # --- collecting requests: on the caller's thread ---
 
     @cached_property
     def _model(self) -> str:
-        """Return the model's name; the first one that the server lists, when the person gave none."""
-        if self._named or not self._protocol.lists_models:
-            return self._named
+        """Return the model's name; the first one that the server lists if none was given."""
+        if self._given_name or not self._protocol.lists_models:
+            return self._given_name
         [name] = run_concurrently([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
         return name
 
     def _jobs(
-        self, requests: Iterable[Request], under_way: PendingRequests
+        self, requests: Iterable[Request], pending: PendingRequests
     ) -> Iterator[GenerationPart | Request | Response]:
-        """Yield what to ask for, and the responses to what no server needs to be asked."""
+        """Yield the calls to send, and the responses to requests that need no call."""
         for request in requests:
-            _ = self._model  # Asked for here, if at all: not on the loop's thread, not without a request.
+            _ = self._model  # Fetched here: not on the loop's thread, and not without a request.
             if not isinstance(request.ask, Generate):
                 job = self._scoring_job(request, request.ask)
                 if isinstance(job, Request):
-                    under_way.expect(request, 1)
+                    pending.expect(request, 1)
                 yield job
                 continue
             parts = self._parts(request, request.ask)
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
                 continue
-            under_way.expect(request, len(parts))
+            pending.expect(request, len(parts))
             yield from parts
 
     def _parts(self, request: Request, ask: Generate) -> list[GenerationPart] | Failure:
-        return split_generation(request, self._asked)
+        return split_generation(request, self._settings)
 
     def _scoring_job(self, request: Request, ask: Span | Labels) -> Request | Response:
-        """Return what is no text to be asked for, once it is known how the server is asked for such."""
-        if (trouble := self._scoring.refused(ask)) is not None:
+        """Return the request once the server's abilities are known, or the response if it is invalid."""
+        if (trouble := self._scoring.find_invalid(ask)) is not None:
             return Response(request.id, request.key, trouble)
-        self._scoring.learn(frozenset({ask.kind}), select_api(ask.prompt, self._asked))
+        self._scoring.learn(frozenset({ask.kind}), select_api(ask.prompt, self._settings))
         return request
 
     # --- sending: on the loop's thread ---
@@ -221,7 +221,7 @@ class OpenAIBackend:
         return job if isinstance(job, Response) else await self._answered(client, job)
 
     async def _scored(self, client: HttpClient, request: Request) -> PartAnswer:
-        """Return the answer to what is no text: a likelihood, or probabilities."""
+        """Return the answer to a scoring request: a likelihood or label probabilities."""
         began = time.perf_counter()
         outcome: Likelihood | LabelProbs | Failure
         assert not isinstance(request.ask, Generate)
@@ -234,29 +234,29 @@ class OpenAIBackend:
         return PartAnswer(request, 0, outcome, time.perf_counter() - began)
 
     async def _answered(self, client: HttpClient, part: GenerationPart) -> PartAnswer:
-        """Return the texts of a part, or why there are none."""
+        """Return the texts of a part, or why it failed."""
         began = time.perf_counter()
         try:
-            told = await self._texts(client, part)
+            texts = await self._texts(client, part)
         except CallTrouble as trouble:
-            told = _PartTexts(Failure(trouble.kind, str(trouble), trouble.attempts))
+            texts = _PartTexts(Failure(trouble.kind, str(trouble), trouble.attempts))
         except MediaTrouble as trouble:
-            told = _PartTexts(Failure("media", str(trouble)))
+            texts = _PartTexts(Failure("media", str(trouble)))
         seconds = time.perf_counter() - began
         return PartAnswer(
-            part.request, part.number, told.outcome, seconds, told.n_prompt_tokens, told.first_s
+            part.request, part.number, texts.outcome, seconds, texts.n_prompt_tokens, texts.first_s
         )
 
     async def _texts(self, client: HttpClient, part: GenerationPart) -> _PartTexts:
-        """Return a part's texts. Who writes fewer than asked is asked again."""
+        """Return a part's texts. A server that sends fewer texts than requested gets another call."""
         reply, first_s = await self._reply(client, part)
-        written = read_texts(reply, part.ask, offers_tools=bool(self._asked.tools))
+        written = read_texts(reply, part.ask, offers_tools=bool(self._settings.tools))
         n_read = count_prompt_tokens(reply)
         if isinstance(written, Failure):
             return _PartTexts(written, n_read, first_s)
         written = written[: part.n_texts]
-        self._n_unsaid += sum(not one.is_end_said for one in written)
-        outputs = tuple(one.output for one in written)
+        self._n_without_reason += sum(not text.is_end_reported for text in written)
+        outputs = tuple(text.output for text in written)
         rest = part.after(len(outputs))
         if not rest.n_texts:
             return _PartTexts(outputs, n_read, first_s)
@@ -268,27 +268,27 @@ class OpenAIBackend:
         try:
             return await self._post_part(client, part, is_stream=is_stream)
         except CallTrouble as trouble:
-            if not (is_stream and self._asked.args.stream is None and _is_about_streams(trouble)):
+            if not (is_stream and self._settings.args.stream is None and _is_about_streams(trouble)):
                 raise
         if self._is_stream:
             self._is_stream = False
-            self._notes.append(f"{self._name} refuses to stream: answers came whole, and TTFT is not known")
+            self._notes.append(f"{self._name} does not support streaming: TTFT is unknown")
         return await self._post_part(client, part, is_stream=False)
 
     async def _post_part(self, client: HttpClient, part: GenerationPart, *, is_stream: bool) -> TimedReply:
         prompt = part.ask.prompt
-        written = partial(
+        build = partial(
             self._protocol.body,
             part.ask,
             self._model,
-            self._asked,
+            self._settings,
             is_stream=is_stream,
             seed=part.seed,
             n_texts=part.n_texts,
         )
-        # Reading media files takes a while: other calls go on meanwhile.
-        body = await asyncio.to_thread(written) if find_media(prompt) else written()
-        path = self._protocol.path(part.ask, self._model, self._asked, is_stream=is_stream)
+        # Reading media files takes time: other calls continue meanwhile.
+        body = await asyncio.to_thread(build) if find_media(prompt) else build()
+        path = self._protocol.path(part.ask, self._model, self._settings, is_stream=is_stream)
         reading = partial(self._protocol.reading, part.ask)
         return await self._endpoint.post(client, body, reading, path=path, n_tokens=_n_written)
 
@@ -304,12 +304,12 @@ def _level(concurrency: int | None) -> Level:
 
 
 def _is_about_streams(trouble: CallTrouble) -> bool:
-    """Whether a server says no to a stream; it says nothing about the ask then."""
+    """Return whether a server rejects streaming, which says nothing about the request itself."""
     return trouble.kind == "refused" and "stream" in str(trouble).lower()
 
 
 class _PartTexts(NamedTuple):
-    """What a server told about a part."""
+    """The texts of a part, or why it failed, with the server's counts and timing."""
 
     outcome: tuple[Output, ...] | Failure
     n_prompt_tokens: int = 0

@@ -1,7 +1,7 @@
-"""Messages as servers of the OpenAI kind take them: a text, or a list of parts.
+"""Messages in the form of OpenAI-compatible servers: a text, or a list of parts.
 
-Bytes become base64 here, when a request is sent. Sounds that OpenAI's own interface takes go as
-`input_audio`, others as `audio_url`; films as `video_url`. The last two are what vLLM and its like added.
+Media bytes are base64-encoded here, when a request is sent. Audio in a format of OpenAI's own API is sent as
+`input_audio`, other audio as `audio_url`, video as `video_url`. vLLM and similar servers added the last two.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from assay.core.media import AnyMedia, Audio, Text
 from assay.core.prompt import Message
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
-"""The sounds that `input_audio` takes."""
+"""The audio formats that `input_audio` accepts."""
 
 
 def build_content(message: Message) -> str | list[dict[str, Any]]:
-    """Return the `content` of a message; raise MediaTrouble when a medium of it cannot be read."""
+    """Return the `content` of a message; raise MediaTrouble if one of its media cannot be read."""
     if isinstance(message.content, str):
         return message.content
     return [

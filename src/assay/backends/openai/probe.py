@@ -1,9 +1,9 @@
-"""What a server can do beside writing texts, found out by asking for it: a few calls of one token each.
+"""Probes what a server can do besides generation: a few calls of one token each.
 
-Servers that speak the same protocol differ in what they tell: vLLM has `prompt_logprobs` and takes the ids of
-tokens, some repeat a prompt with its log-probabilities (`echo`), most list the likeliest next tokens, each as
-many as it likes. None of them says so anywhere. A call that is refused is an answer, and its reason is kept
-for the person. A server that is not there or wants another key is an error as at any other time.
+Servers with the same protocol differ in what they report. vLLM has `prompt_logprobs` and accepts token ids,
+some servers repeat a prompt with its log-probabilities (`echo`), and most list the likeliest next tokens,
+each with its own maximum. No server declares this. A rejected call is a result, and its reason is kept for
+error messages. A server that is not reachable or rejects the key is an error, as at any other time.
 """
 
 from __future__ import annotations
@@ -36,81 +36,85 @@ _PROMPTS: dict[Api, Prompt] = {
     "chat": (Message("user", "Count."), Message("assistant", _WORDS)),
 }
 _SPAN_WAYS: dict[Api, tuple[LogprobMethod, ...]] = {
-    # The best first: the ids of tokens and their ranks; then nothing that is written and not wanted.
+    # Best first: token ids and ranks; then ways that generate no unused tokens.
     "completions": (LogprobMethod("prompt_logprobs", 1), LogprobMethod("echo", 0), LogprobMethod("echo", 1)),
     "chat": (LogprobMethod("prompt_logprobs", 1),),
 }
 _TOP_COUNTS = (1000, 20, 5)
-"""Asked for by turns, as a server refuses more than it gives. More than the first tell nothing of use."""
+"""Tried one after another: a server rejects more than it supports. Longer lists would add nothing useful."""
 _TOP = "top "
 _NEARLY = 0.5
 _IDS = (1, 2, 3)
-"""Tokens that every vocabulary has."""
+"""Token ids that every vocabulary has."""
 _NOT_SERVED = "MODEL-008"
 _NOT_IMPLEMENTED = "HTTP status 501"
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a server was found to do, by the path that prompts take."""
+    """What a server can do, by API."""
 
     spans: dict[Api, LogprobMethod]
-    """How the tokens of a prompt are scored."""
+    """How to score the tokens of a prompt."""
     n_top: dict[Api, int]
-    """How many of the likeliest next tokens are told."""
+    """How many of the likeliest next tokens are reported."""
     by_ids: frozenset[Api]
-    """Where the tokens that are told can be chosen by their ids, and texts be turned into ids."""
+    """APIs that report tokens chosen by id, on a server that can tokenize texts."""
     refusals: dict[tuple[Api, str], str]
-    """Why not, by the path and what was asked for."""
+    """Why a call failed, by API and requested feature."""
 
     def explain_rejections(self, api: Api, *names: str) -> str:
-        """Return why some fields are no way, each with the server's words."""
-        return "; ".join(f"{name}: {self.refusals.get((api, name), 'not asked')}" for name in names)
+        """Return why each named feature is not available, in the server's words."""
+        return "; ".join(f"{name}: {self.refusals.get((api, name), 'not tried')}" for name in names)
 
 
 class _Probe(NamedTuple):
-    """One call, and what its reply must be."""
+    """One call, and the function that checks its reply."""
 
     api: Api
     name: str
     path: str
     body: dict[str, Any]
     read: Callable[[Any], Any]
-    """Returns what was found, or a Failure."""
+    """Returns the ability, or a Failure."""
 
 
 _ProbeResult: TypeAlias = tuple[_Probe, Any]
 
 
 class Prober:
-    """Asks one server."""
+    """Probes one server."""
 
-    def __init__(self, endpoint: Endpoint, root: Endpoint, model: str, asked: OpenAISettings) -> None:
+    def __init__(self, endpoint: Endpoint, root: Endpoint, model: str, settings: OpenAISettings) -> None:
         self._endpoint = endpoint
         self._root = root
         self._model = model
-        self._asked = asked
+        self._settings = settings
 
     def abilities(self, kinds: frozenset[Kind], api: Api) -> Abilities:
-        """Ask for what these kinds need, in calls made together; raise when nobody serves the address."""
+        """Probe what these kinds need, in concurrent calls; raise if the server serves no such endpoint."""
         probes = list(self._probes(kinds, api))
-        found: list[_ProbeResult] = []
+        results: list[_ProbeResult] = []
         level = FixedLevel(len(probes))
-        # vLLM (seen: 0.32) mixes up the lists of calls that it computes together with one by ids: those wait.
+        # vLLM (seen in 0.32) mixes up the top lists of calls that it batches with a call by ids: those wait.
         for is_list in (False, True):
-            some = [probe for probe in probes if probe.name.startswith(_TOP) == is_list]
-            found += run_concurrently(some, self._ask, url=self._endpoint.url, level=level)
-        missing = [what for probe, what in found if isinstance(what, BackendError) and probe.path != TOKENIZE]
+            batch = [probe for probe in probes if probe.name.startswith(_TOP) == is_list]
+            results += run_concurrently(batch, self._ask, url=self._endpoint.url, level=level)
+        missing = [
+            result for probe, result in results if isinstance(result, BackendError) and probe.path != TOKENIZE
+        ]
         if len(missing) == sum(probe.path != TOKENIZE for probe in probes):
             raise missing[0]
-        return _abilities(found)
+        return _abilities(results)
 
     def _probes(self, kinds: frozenset[Kind], api: Api) -> Iterator[_Probe]:
         if Kind.SPAN in kinds:
-            # Where conversations cannot be scored, it helps to know whether plain texts can.
-            for one in dict.fromkeys((api, "completions")):
-                for way in _SPAN_WAYS[one]:
-                    yield self._probe(one, _name(way), way.fields, partial(_check_span_reply, way, one))
+            # If conversations cannot be scored, the error says whether plain texts can.
+            for tried_api in dict.fromkeys((api, "completions")):
+                for way in _SPAN_WAYS[tried_api]:
+                    yield self._probe(
+                        tried_api, _name(way), way.fields, partial(_check_span_reply, way, tried_api)
+                    )
         if Kind.LABELS in kinds:
             for n in _TOP_COUNTS:
                 yield self._probe(
@@ -130,9 +134,9 @@ class Prober:
             "model": self._model,
             **build_prompt_fields(_PROMPTS[api], api),
             **fields,
-            **self._asked.extra,
+            **self._settings.extra,
         }
-        return _Probe(api, name, PATHS[api], adapt_fields(body, self._asked), read)
+        return _Probe(api, name, PATHS[api], adapt_fields(body, self._settings), read)
 
     async def _ask(self, client: HttpClient, probe: _Probe) -> _ProbeResult:
         try:
@@ -155,17 +159,17 @@ class Prober:
         return await endpoint.post(client, probe.body, WholeJson, path=probe.path, is_patient=is_patient)
 
 
-def _abilities(found: list[_ProbeResult]) -> Abilities:
+def _abilities(results: list[_ProbeResult]) -> Abilities:
     good: dict[tuple[Api, str], Any] = {}
     refusals: dict[tuple[Api, str], str] = {}
-    for probe, what in found:
+    for probe, result in results:
         key = (probe.api, probe.name)
-        if isinstance(what, Failure):
-            refusals[key] = what.message
-        elif isinstance(what, BackendError):
-            refusals[key] = what.problems[0].what
+        if isinstance(result, Failure):
+            refusals[key] = result.message
+        elif isinstance(result, BackendError):
+            refusals[key] = result.problems[0].what
         else:
-            good[key] = what
+            good[key] = result
     apis = tuple(_SPAN_WAYS)
     spans = {
         api: next(good[api, _name(way)] for way in _SPAN_WAYS[api] if (api, _name(way)) in good)
@@ -184,38 +188,38 @@ def _name(way: LogprobMethod) -> str:
 
 
 def _check_span_reply(way: LogprobMethod, api: Api, reply: Any) -> LogprobMethod | Failure:
-    """Return the way, if the reply tells of the prompt that was sent and not of what was written."""
+    """Return the way if the reply reports the tokens of the prompt, and not those that were generated."""
     tokens = way.read(reply)
     if isinstance(tokens, Failure):
         return tokens
-    # Spaces aside, as some servers drop them.
+    # Spaces are ignored, because some servers drop them.
     sent = _WORDS.replace(" ", "")
     texts = [(text or "").replace(" ", "") for text in tokens.texts]
-    told = "".join(texts)
-    if api == "chat" and told.endswith(sent):
+    joined = "".join(texts)
+    if api == "chat" and joined.endswith(sent):
         return way
     for n_lead in range(1, len(texts)):
         if "".join(texts[n_lead:]) == sent:
             return way._replace(n_lead=n_lead)
-    if told == sent or (tokens.texts[0] is None and told and sent.endswith(told)):
+    if joined == sent or (tokens.texts[0] is None and joined and sent.endswith(joined)):
         return way
-    return Failure("wrong_reply", f"the tokens told are not those of the prompt: {told[:80]!r}")
+    return Failure("wrong_reply", f"the reported tokens are not those of the prompt: {joined[:80]!r}")
 
 
 def _count_top_tokens(n_asked: int, reply: Any) -> int | Failure:
-    """Return how many tokens are told; some servers tell as many as they like, and say nothing."""
-    shown = read_next_tokens(reply)
-    if isinstance(shown, Failure):
-        return shown
-    if not shown:
+    """Return how many tokens are reported; some servers silently report another number than requested."""
+    listed = read_next_tokens(reply)
+    if isinstance(listed, Failure):
+        return listed
+    if not listed:
         return Failure("wrong_reply", "the list of the likeliest tokens is empty")
-    # Those whose texts are alike, as of parts of characters, are told as one.
-    return n_asked if len(shown) >= _NEARLY * n_asked else len(shown)
+    # Servers merge tokens with equal texts, such as parts of characters.
+    return n_asked if len(listed) >= _NEARLY * n_asked else len(listed)
 
 
 def _check_chosen_ids(reply: Any) -> bool | Failure:
-    shown = read_next_tokens(reply)
-    if isinstance(shown, Failure):
-        return shown
-    is_told = read_probs_by_id(shown).keys() >= set(_IDS)
-    return is_told or Failure("wrong_reply", "the tokens that were asked for are not told")
+    listed = read_next_tokens(reply)
+    if isinstance(listed, Failure):
+        return listed
+    is_complete = read_probs_by_id(listed).keys() >= set(_IDS)
+    return is_complete or Failure("wrong_reply", "the reply does not contain the requested token ids")

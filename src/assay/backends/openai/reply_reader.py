@@ -1,4 +1,4 @@
-"""The reply to one attempt at a call, read as it comes, and when its text came."""
+"""Reads the reply to one attempt of a call as it arrives, and records when its text arrived."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ _STREAM = "text/event-stream"
 
 
 class TimedReply(NamedTuple):
-    """A reply, and how long it took."""
+    """A reply, and the time to its first text."""
 
     reply: OpenAIReply
     first_s: float
-    """Until the first text; 0 where the reply came whole, or held none."""
+    """Seconds until the first text; 0 if the reply came whole or contained no text."""
 
 
 class OpenAIReplyReader:
-    """Made when an attempt begins. Some servers send a reply whole though asked for a stream."""
+    """Created when an attempt begins. Some servers send a whole reply even if a stream was requested."""
 
     def __init__(
         self,
         stream: Callable[[], StreamedReply] = StreamedReply,
         decode: Callable[[bytes], OpenAIReply] = decode_reply,
     ) -> None:
-        """Take how a stream and a whole reply are read: other protocols have their own ways."""
+        """Take the functions that read a stream and a whole reply: other protocols have their own."""
         self.began = self.ended = time.perf_counter()
         self._opened = stream
         self._decode = decode
         self._stream: StreamedReply | None = None
 
     def taker(self, headers: Mapping[str, str]) -> ChunkConsumer | None:
-        """Take a stream piece by piece."""
+        """Return the consumer of a stream; None for a whole reply."""
         if not headers.get("content-type", "").lower().startswith(_STREAM):
             return None
         self._stream = self._opened()
         return self._stream.feed
 
     def read(self, reply: HttpReply) -> TimedReply:
-        """Return the whole reply; raise CallTrouble when it is none."""
+        """Return the complete reply and its timing; raise CallTrouble if it cannot be read."""
         self.ended = reply.ended
-        said = check_reply(self.whole(reply))
-        return TimedReply(said, self.text_at[0] - self.began if self.text_at else 0.0)
+        checked = check_reply(self.whole(reply))
+        return TimedReply(checked, self.text_at[0] - self.began if self.text_at else 0.0)
 
     def whole(self, reply: HttpReply) -> OpenAIReply:
-        """Return the reply, put together where it came as a stream."""
+        """Return the complete reply, joined if it was streamed."""
         return self._decode(reply.content) if self._stream is None else self._stream.whole()
 
     @property
     def text_at(self) -> Sequence[float]:
-        """Return when each piece of a stream came that holds text."""
+        """Return when each piece of a stream that contains text arrived."""
         return self._stream.text_at if self._stream is not None else ()
 
     @property
     def event_at(self) -> Sequence[float]:
-        """Return when each event of a stream came."""
+        """Return when each event of a stream arrived."""
         return self._stream.event_at if self._stream is not None else ()

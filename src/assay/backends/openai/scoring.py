@@ -1,7 +1,7 @@
-"""SPAN and LABELS asked of a server, by the ways that it was found to have.
+"""Scoring on a server: likelihoods (SPAN) and label probabilities (LABELS), by the ways the server supports.
 
-Sends what `openai_likelihood` and `openai_labels` write and hands them what comes back; decides which way is
-taken, and says in words which and why not another.
+`likelihood` and `label_probabilities` build the request fields and read the replies. This module chooses the
+way, sends the calls, and explains which way was chosen or why there is none.
 """
 
 from __future__ import annotations
@@ -35,46 +35,48 @@ if TYPE_CHECKING:
     from assay.backends.http.client import HttpClient
 
 _IDS_PER_CALL = 128
-"""As many as vLLM takes."""
+"""The maximum that vLLM accepts."""
 
 
 class ServerScoring:
-    """Scores on one server."""
+    """Scores texts and labels on one server."""
 
     def __init__(
-        self, endpoint: Endpoint, root: Endpoint, model: Callable[[], str], asked: OpenAISettings
+        self, endpoint: Endpoint, root: Endpoint, model: Callable[[], str], settings: OpenAISettings
     ) -> None:
-        """Take the server's address, what lies beside it, and who can name the model."""
+        """Take the server's API address, its root address, and a function that returns the model's name."""
         self._endpoint = endpoint
         self._root = root
         self._model = model
-        self._asked = asked
+        self._settings = settings
         self._abilities: dict[tuple[Kind, Api], Abilities] = {}
         self._n_spans = 0
         self._n_by_context = 0
         self._n_bounded = 0
 
-    # --- what can be asked ---
+    # --- abilities ---
 
-    def refused(self, ask: Span | Labels) -> Failure | None:
-        """Return why an ask need not be sent to any server; None where it is sent."""
+    def find_invalid(self, ask: Span | Labels) -> Failure | None:
+        """Return why no server can answer a request; None if it can be sent."""
         if not ask.prompt:
             return Failure("empty", "the prompt is empty")
-        if isinstance(ask.prompt, tuple) and self._asked.args.api == "completions":
-            return Failure("chat", "api=completions takes plain text; it was asked with a conversation")
+        if isinstance(ask.prompt, tuple) and self._settings.args.api == "completions":
+            return Failure(
+                "chat", "api=completions accepts only plain text, but the prompt is a conversation"
+            )
         return likelihood.check_span(ask) if isinstance(ask, Span) else label_probabilities.check_labels(ask)
 
     def learn(self, kinds: frozenset[Kind], api: Api) -> None:
-        """Find out what the server can do for some kinds of ask, unless that is known. Not on the loop."""
+        """Probe what the server can do for some kinds, unless that is known. Not on the loop's thread."""
         unknown = frozenset(kind for kind in kinds - {Kind.GENERATE} if (kind, api) not in self._abilities)
         if unknown:
-            prober = Prober(self._endpoint, self._root, self._model(), self._asked)
+            prober = Prober(self._endpoint, self._root, self._model(), self._settings)
             abilities = prober.abilities(unknown, api)
             self._abilities |= {(kind, api): abilities for kind in unknown}
 
-    def described(self, card: ModelCard, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return a card that says which of these kinds the server can do, and how."""
-        api = select_api(() if is_chat else "", self._asked)
+    def describe(self, card: ModelCard, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Return a card that says which of these kinds the server supports, and how."""
+        api = select_api(() if is_chat else "", self._settings)
         self.learn(kinds, api)
         ways, cannot = dict(card.ways), dict(card.cannot)
         for kind in sorted(kinds - {Kind.GENERATE}):
@@ -91,60 +93,61 @@ class ServerScoring:
         return msgspec.structs.replace(card, kinds=frozenset(able), ways=ways, cannot=cannot)
 
     def notes(self, name: str) -> list[str]:
-        """Say what was not as it is elsewhere."""
+        """Return notes about texts scored by their context, and labels with upper bounds."""
         notes = []
         if self._n_by_context:
             notes.append(
-                f"{name}: the texts of tokens did not show where {self._n_by_context:,} of "
-                f"{self._n_spans:,} scored texts begin; their contexts were sent alone too, and scoring "
-                "begins where the tokens begin to differ"
+                f"{name}: the token texts did not show where {self._n_by_context:,} of "
+                f"{self._n_spans:,} scored texts begin; Assay sent their contexts alone as well, and scored "
+                "from the first token that differs"
             )
         if self._n_bounded:
             notes.append(
-                f"{name}: {self._n_bounded:,} questions had labels that were not among the likeliest tokens "
-                "which the server tells; of those the greatest probability is known that they may have"
+                f"{name}: {self._n_bounded:,} questions had labels outside the list of likeliest tokens "
+                "that the server returns; only an upper bound of their probability is known"
             )
         return notes
 
-    # --- asking: on the loop's thread ---
+    # --- calls: on the loop's thread ---
 
     async def outcome(self, client: HttpClient, ask: Span | Labels) -> Likelihood | LabelProbs | Failure:
-        """Return the answer to an ask for whose kind and path it has learned; may raise CallTrouble."""
+        """Return the answer to a request whose kind and API have been probed; may raise CallTrouble."""
         if isinstance(ask, Span):
             return await self._span(client, ask)
-        made = await self._labels(client, ask)
-        self._n_bounded += isinstance(made, LabelProbs) and bool(made.at_most)
-        return made
+        probs = await self._labels(client, ask)
+        self._n_bounded += isinstance(probs, LabelProbs) and bool(probs.at_most)
+        return probs
 
     async def _span(self, client: HttpClient, ask: Span) -> Likelihood | Failure:
-        api = select_api(ask.prompt, self._asked)
+        api = select_api(ask.prompt, self._settings)
         way = _choose_span_method(self._abilities[Kind.SPAN, api], api, not isinstance(ask.prompt, str))
         if way.way is None:
             return Failure("no_likelihood", way.words)
-        fields = {**way.way.fields, **self._asked.scoring}
+        fields = {**way.way.fields, **self._settings.scoring}
         tokens = way.way.read(await self._post(client, ask.prompt, fields))
         if isinstance(tokens, Failure):
             return tokens
         self._n_spans += 1
-        made = likelihood.score_by_texts(ask, tokens, way.way.n_lead)
-        if made is not None:
-            return made
+        scored = likelihood.score_by_texts(ask, tokens, way.way.n_lead)
+        if scored is not None:
+            return scored
         context = likelihood.build_span_context(ask)
         if context is None:
             return make_wrong_reply(
-                "the tokens' texts do not add up to what was sent, and nothing stands before it"
+                "the token texts do not match the text that was sent, and there is no context to compare with"
             )
-        before = way.way.read(await self._post(client, context, way.way.fields))
+        # With the same fields as before: both lists of tokens are compared.
+        before = way.way.read(await self._post(client, context, fields))
         if isinstance(before, Failure):
             return before
         self._n_by_context += 1
         return likelihood.score_by_context(ask, tokens, before)
 
     async def _labels(self, client: HttpClient, ask: Labels) -> LabelProbs | Failure:
-        api = select_api(ask.prompt, self._asked)
+        api = select_api(ask.prompt, self._settings)
         abilities = self._abilities[Kind.LABELS, api]
         if api == "chat" and isinstance(ask.prompt, str):
-            # The labels begin the reply to it, and do not go on with what the user says.
+            # The labels begin the reply; they do not continue the user's message.
             ask = msgspec.structs.replace(ask, prompt=(Message("user", ask.prompt),))
         if api in abilities.by_ids:
             return await self._score_by_ids(client, ask, api)
@@ -153,13 +156,13 @@ class ServerScoring:
         n = abilities.n_top[api]
         fields = label_probabilities.build_top_fields(n, is_chat=api == "chat")
         reply = await self._post(client, label_probabilities.build_labels_context(ask), fields)
-        shown = read_next_tokens(reply)
-        if isinstance(shown, Failure):
-            return shown
-        return label_probabilities.read_top_list(ask, shown, n, _n_prompt_tokens(reply))
+        listed = read_next_tokens(reply)
+        if isinstance(listed, Failure):
+            return listed
+        return label_probabilities.read_top_list(ask, listed, n, _n_prompt_tokens(reply))
 
     async def _score_by_ids(self, client: HttpClient, ask: Labels, api: Api) -> LabelProbs | Failure:
-        """Return exact probabilities: spellings as the server's tokens, each token asked for by its id."""
+        """Return exact probabilities: tokenize the spellings, then request each token by its id."""
         context = label_probabilities.build_labels_context(ask)
         texts = list(dict.fromkeys(text for spellings in ask.labels for text in spellings))
         prompts = [context, *(label_probabilities.append_spelling(context, text) for text in texts)]
@@ -172,50 +175,52 @@ class ServerScoring:
         labels = label_probabilities.find_spellings(ask, begin, dict(zip(texts, encoded[1:], strict=True)))
         if isinstance(labels, Failure):
             return labels
-        every = [one for spellings in labels for one in spellings]
+        every = [spelling for spellings in labels for spelling in spellings]
         known = await self._fetch_probs(
-            client, context, [one.next_id for one in every if one.next_id is not None]
+            client, context, [spelling.next_id for spelling in every if spelling.next_id is not None]
         )
         if isinstance(known, Failure):
             return known
-        longer = {one.text: one for one in every if one.next_id is None}
-        made = await asyncio.gather(
-            *(self._score_long_spelling(client, context, begin, one) for one in longer.values())
+        longer = {spelling.text: spelling for spelling in every if spelling.next_id is None}
+        long_probs = await asyncio.gather(
+            *(self._score_long_spelling(client, context, begin, spelling) for spelling in longer.values())
         )
-        probs: dict[str, float] = {one.text: known[one.next_id] for one in every if one.next_id is not None}
-        for text, prob in zip(longer, made, strict=True):
+        probs: dict[str, float] = {
+            spelling.text: known[spelling.next_id] for spelling in every if spelling.next_id is not None
+        }
+        for text, prob in zip(longer, long_probs, strict=True):
             if isinstance(prob, Failure):
                 return prob
             probs[text] = prob
-        lows = [math.fsum(probs[one.text] for one in spellings) for spellings in labels]
+        lows = [math.fsum(probs[spelling.text] for spelling in spellings) for spellings in labels]
         return label_probabilities.build_label_probs(lows, lows, len(begin))
 
     async def _tokenize_prompt(
         self, client: HttpClient, prompt: Prompt, api: Api
     ) -> tuple[int, ...] | Failure:
         body = {"model": self._model(), **build_prompt_fields(prompt, api), **self._tools()}
-        template = {k: v for k, v in self._asked.extra.items() if k.startswith("chat_template")}
+        template = {k: v for k, v in self._settings.extra.items() if k.startswith("chat_template")}
         return read_token_ids(await self._root.post(client, {**body, **template}, WholeJson, path=TOKENIZE))
 
     async def _fetch_probs(
         self, client: HttpClient, context: Prompt, ids: Sequence[int]
     ) -> dict[int, float] | Failure:
         known: dict[int, float] = {}
-        is_chat = select_api(context, self._asked) == "chat"
+        is_chat = select_api(context, self._settings) == "chat"
         for at in range(0, len(ids), _IDS_PER_CALL):
-            some = ids[at : at + _IDS_PER_CALL]
+            batch = ids[at : at + _IDS_PER_CALL]
             reply = await self._post(
-                client, context, label_probabilities.build_id_fields(some, is_chat=is_chat)
+                client, context, label_probabilities.build_id_fields(batch, is_chat=is_chat)
             )
-            shown = read_next_tokens(reply)
-            if isinstance(shown, Failure):
-                return shown
-            told = label_probabilities.read_probs_by_id(shown)
-            if missing := set(some) - told.keys():
+            listed = read_next_tokens(reply)
+            if isinstance(listed, Failure):
+                return listed
+            probs = label_probabilities.read_probs_by_id(listed)
+            if missing := set(batch) - probs.keys():
                 return make_wrong_reply(
-                    f"the server was asked for {len(some)} tokens and left {len(missing)} out"
+                    f"{len(batch)} tokens were requested by id, and {len(missing)} are missing from the reply"
                 )
-            known |= told
+            known |= probs
         return known
 
     async def _score_long_spelling(
@@ -223,44 +228,46 @@ class ServerScoring:
         client: HttpClient,
         context: Prompt,
         begin: tuple[int, ...],
-        one: label_probabilities.ServerSpelling,
+        spelling: label_probabilities.ServerSpelling,
     ) -> float | Failure:
-        """Return the probability of a spelling of several tokens: its tokens' after the context's."""
+        """Return the probability of a spelling of several tokens: the product of theirs after the context."""
         way = LogprobMethod("prompt_logprobs", 1)
         tokens = way.read(
-            await self._post(client, label_probabilities.append_spelling(context, one.text), way.fields)
+            await self._post(client, label_probabilities.append_spelling(context, spelling.text), way.fields)
         )
         if isinstance(tokens, Failure):
             return tokens
-        if len(tokens.logprobs) != len(one.ids):
+        if len(tokens.logprobs) != len(spelling.ids):
             return make_wrong_reply(
-                f"{len(tokens.logprobs)} log-probabilities for {len(one.ids)} tokens of a spelling"
+                f"{len(tokens.logprobs)} log-probabilities for {len(spelling.ids)} tokens of a spelling"
             )
         first = 0
-        while first < min(len(begin), len(one.ids)) and begin[first] == one.ids[first]:
+        while first < min(len(begin), len(spelling.ids)) and begin[first] == spelling.ids[first]:
             first += 1
         logprobs = tokens.logprobs[first:]
         if not logprobs or None in logprobs:
-            return Failure("labels", f"spelling {one.text!r} is no token of its own")
+            return Failure("labels", f"spelling {spelling.text!r} has no token of its own")
         return math.exp(math.fsum(logprob for logprob in logprobs if logprob is not None))
 
     def _tools(self) -> dict[str, Any]:
-        """Return the tools that are offered: a template writes them into the prompt."""
-        return {"tools": list(self._asked.tools)} if self._asked.tools else {}
+        """Return the offered tools: a chat template writes them into the prompt."""
+        return {"tools": list(self._settings.tools)} if self._settings.tools else {}
 
     async def _post(self, client: HttpClient, prompt: Prompt, fields: dict[str, Any]) -> Any:
-        api = select_api(prompt, self._asked)
+        api = select_api(prompt, self._settings)
         if find_media(prompt):
-            # Reads files: other calls go on meanwhile.
-            asked = await asyncio.to_thread(build_prompt_fields, prompt, api)
+            # Reads files: other calls continue meanwhile.
+            prompt_fields = await asyncio.to_thread(build_prompt_fields, prompt, api)
         else:
-            asked = build_prompt_fields(prompt, api)
-        body = {"model": self._model(), **asked, **fields, **self._tools(), **self._asked.extra}
-        return await self._endpoint.post(client, adapt_fields(body, self._asked), WholeJson, path=PATHS[api])
+            prompt_fields = build_prompt_fields(prompt, api)
+        body = {"model": self._model(), **prompt_fields, **fields, **self._tools(), **self._settings.extra}
+        return await self._endpoint.post(
+            client, adapt_fields(body, self._settings), WholeJson, path=PATHS[api]
+        )
 
 
 class _ChosenMethod(NamedTuple):
-    """A way to ask, or why there is none."""
+    """A way to score, or why there is none."""
 
     words: str
     is_way: bool = False
@@ -270,23 +277,22 @@ class _ChosenMethod(NamedTuple):
 def _choose_span_method(abilities: Abilities, api: Api, is_chat: bool) -> _ChosenMethod:
     if api == "chat" and not is_chat:
         return _ChosenMethod(
-            "with api=chat a text is a message of the user, and what a user says is not scored"
+            "with api=chat a plain text becomes a user message, and user messages are not scored"
         )
     way = abilities.spans.get(api)
     if way is not None:
         return _ChosenMethod(f"{way.field} of {PATHS[api]}", True, way)
     if api == "completions":
         names = ("prompt_logprobs", "echo with max_tokens 0", "echo with max_tokens 1")
-        return _ChosenMethod(
-            f"{PATHS[api]} gives no log-probabilities of a prompt ({abilities.explain_rejections(api, *names)})"
-        )
+        rejections = abilities.explain_rejections(api, *names)
+        return _ChosenMethod(f"{PATHS[api]} gives no log-probabilities of a prompt ({rejections})")
     why = (
         f"{PATHS[api]} gives no log-probabilities of a conversation "
         f"({abilities.explain_rejections(api, 'prompt_logprobs')})"
     )
     plain = abilities.spans.get("completions")
     return _ChosenMethod(
-        why if plain is None else f"{why}; of plain texts it does, by {plain.field}: --chat off"
+        why if plain is None else f"{why}; for plain texts it does, with {plain.field}: use --chat off"
     )
 
 
@@ -296,7 +302,7 @@ def _choose_labels_method(abilities: Abilities, api: Api) -> _ChosenMethod:
     n = abilities.n_top.get(api)
     if n is not None:
         listed = f"the {n:,} likeliest next tokens of {PATHS[api]}"
-        return _ChosenMethod(f"{listed}; a label that is not among them has an upper bound", True)
+        return _ChosenMethod(f"{listed}; labels outside this list have only an upper bound", True)
     return _ChosenMethod(
         f"{PATHS[api]} does not list the likeliest next tokens ({abilities.explain_rejections(api, 'top 5')})"
     )

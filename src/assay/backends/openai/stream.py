@@ -1,4 +1,4 @@
-"""A reply that comes token by token, put together: the pieces of each text in the order they came."""
+"""Streamed replies: joins the pieces of each text in the order they arrive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ASIDE = ("reasoning_content", "reasoning", "refusal")
 
 
 class StreamedReply:
-    """Takes the bytes of a stream as they come; the whole reply is there when the stream has ended."""
+    """Takes the bytes of a stream as they arrive; the reply is complete when the stream has ended."""
 
     def __init__(self) -> None:
         self._events = EventStream()
@@ -29,12 +29,12 @@ class StreamedReply:
         self._usage: Usage | None = None
         self._is_done = False
         self.text_at: list[float] = []
-        """When each piece came that holds text, of the answer, its reasoning or a call of a tool."""
+        """Arrival time of each piece with text: of the answer, its reasoning or a tool call."""
         self.event_at: list[float] = []
-        """When each event came, also those without text, such as the first that names the role."""
+        """Arrival time of each event, including those without text, such as the first one with the role."""
 
     def feed(self, chunk: bytes, now: float) -> None:
-        """Take the next bytes; raise CallTrouble when they are no such stream, or tell of an error."""
+        """Take the next bytes; raise CallTrouble if they are not a valid stream or report an error."""
         for data in self._events.feed(chunk):
             if data.strip() == _DONE:
                 self._is_done = True
@@ -44,11 +44,11 @@ class StreamedReply:
                 self.text_at.append(now)
 
     def decode(self, data: bytes) -> OpenAIReply:
-        """Return what an event says; raise CallTrouble when it is none."""
+        """Return the content of an event; raise CallTrouble if it cannot be decoded."""
         return decode_reply(data)
 
     def whole(self) -> OpenAIReply:
-        """Return the reply; raise CallTrouble when the stream ended before the texts did."""
+        """Return the reply; raise CallTrouble if the stream ended before its texts."""
         choices = list(self._choices())
         is_ended = all(choice.finish_reason is not None for choice in choices)
         if not self._is_done and not (choices and is_ended):
@@ -56,7 +56,7 @@ class StreamedReply:
         return OpenAIReply(choices, self._usage)
 
     def _take(self, piece: OpenAIReply) -> bool:
-        """Keep a piece; return whether it holds text."""
+        """Add a piece; return whether it contains text."""
         self._usage = piece.usage or self._usage
         has_text = False
         for choice in piece.choices:
@@ -72,7 +72,7 @@ class StreamedReply:
 
 
 class _StreamedText:
-    """One text on its way."""
+    """One text whose pieces are still arriving."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, list[str]] = {}
@@ -80,17 +80,17 @@ class _StreamedText:
         self._last = Choice()
 
     def take(self, choice: Choice) -> bool:
-        """Keep a piece; return whether it holds text."""
+        """Add a piece; return whether it contains text."""
         has_text = False
-        said = choice.delta or choice.message
-        if said is not None:
-            has_text = self._add("content", join_content(said.content))
-            if said.reasoning_content or said.reasoning or said.refusal:
+        message = choice.delta or choice.message
+        if message is not None:
+            has_text = self._add("content", join_content(message.content))
+            if message.reasoning_content or message.reasoning or message.refusal:
                 has_text = True
                 for name in _ASIDE:
-                    self._add(name, getattr(said, name))
-            if said.tool_calls:
-                has_text |= self._calls.take(said.tool_calls)
+                    self._add(name, getattr(message, name))
+            if message.tool_calls:
+                has_text |= self._calls.take(message.tool_calls)
         elif choice.text is not None:
             has_text = self._add("text", choice.text)
         if choice.finish_reason is not None:
@@ -98,14 +98,14 @@ class _StreamedText:
         return has_text
 
     def choice(self, index: int) -> Choice:
-        """Return all of it."""
+        """Return the joined text."""
         aside = {name: self._joined(name) for name in _ASIDE}
-        said = ReplyMessage(self._joined("content"), **aside, tool_calls=self._calls.whole())
+        message = ReplyMessage(self._joined("content"), **aside, tool_calls=self._calls.whole())
         last = self._last
         return Choice(
             index,
             last.finish_reason,
-            said,
+            message,
             text=self._joined("text"),
             stop_reason=last.stop_reason,
             matched_stop=last.matched_stop,

@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible address, asked once for each answer and timed."""
+"""Client that sends requests to an OpenAI-compatible server once and records their timing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from assay.core.timing import CallTimes, TimedCall
 
 
 class OpenAITimedClient:
-    """The client of a server that takes chats and completions: no retries, no queue, all times kept."""
+    """Client of a server with chat or completions endpoints: no retries, no queue, all times recorded."""
 
     def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol = OPENAI) -> None:
-        """Check the address, the arguments and that a named key is there; connects to nothing."""
+        """Check the address, the arguments and that a named key exists; opens no connection."""
         self._protocol = protocol
-        self._asked = protocol.read_settings(args)
-        given = self._asked.args
+        self._settings = protocol.read_settings(args)
+        given = self._settings.args
         self._is_stream = given.stream is not False
         address = protocol.read_address(where)
         self._model, url = address.model, address.url
@@ -37,7 +37,7 @@ class OpenAITimedClient:
         self._limits = TimeLimits(given.timeout_s)
 
     async def __aenter__(self) -> OpenAITimedClient:
-        """Find out the model's name where none was given."""
+        """Ask the server for the model's name if none was given."""
         if not self._model and self._protocol.lists_models:
             self._model = await fetch_first_model(self._endpoint, self._client)
         return self
@@ -47,37 +47,36 @@ class OpenAITimedClient:
         await self._client.__aexit__(*error)
 
     async def connect(self, n: int) -> None:
-        """Have so many connections open. A server that takes fewer says so when it is asked."""
+        """Open `n` connections. A server that accepts fewer reports this when requests are sent."""
         with suppress(ServerUnreachable):
             await self._client.connect(n, self._limits)
 
     async def call(self, ask: Generate) -> TimedCall:
-        """Send one ask and read its answer.
+        """Send one request and read its answer.
 
-        Trouble is a `Failure` in it; a key or an address that the server refuses is raised: all calls are
-        alike in that.
+        Errors are returned as a `Failure`. A rejected key or address is raised, because it affects all calls.
         """
         try:
-            said = self._protocol.body(
-                ask, self._model, self._asked, is_stream=self._is_stream, seed=ask.sampling.seed
+            fields = self._protocol.body(
+                ask, self._model, self._settings, is_stream=self._is_stream, seed=ask.sampling.seed
             )
         except MediaTrouble as trouble:
             now = time.perf_counter()
             return TimedCall(CallTimes(now, now), Failure("media", str(trouble)))
-        body = encode_json(said)  # Before the clock of the call starts.
+        body = encode_json(fields)  # Before the clock of the call starts.
         reading = self._protocol.reading(ask)
         outcome = await self._outcome(ask, body, reading)
         times = CallTimes(reading.began, reading.ended, tuple(reading.text_at), tuple(reading.event_at))
         return TimedCall(times, outcome)
 
     async def _outcome(self, ask: Generate, body: bytes, reading: OpenAIReplyReader) -> Completion | Failure:
-        path = self._protocol.path(ask, self._model, self._asked, is_stream=self._is_stream)
+        path = self._protocol.path(ask, self._model, self._settings, is_stream=self._is_stream)
         try:
             reply, _ = await self._endpoint.once(self._client, body, reading, path=path)
         except CallTrouble as trouble:
             reading.ended = time.perf_counter()
             return Failure(trouble.kind, str(trouble))
-        written = read_texts(reply, ask, offers_tools=bool(self._asked.tools))
+        written = read_texts(reply, ask, offers_tools=bool(self._settings.tools))
         if isinstance(written, Failure):
             return written
-        return Completion(tuple(one.output for one in written), count_prompt_tokens(reply))
+        return Completion(tuple(text.output for text in written), count_prompt_tokens(reply))

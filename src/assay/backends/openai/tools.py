@@ -1,6 +1,6 @@
-"""Tools that a model is offered, and the calls it answers with.
+"""Tools offered to a model, and the tool calls in its replies.
 
-No tool is ever called: which call the model makes, and with what arguments, is the answer.
+Assay never executes a tool: the call and its arguments are the answer.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _EXAMPLE = '[{"type": "function", "function": {"name": "add", "parameters": {"ty
 _CHOICES = ("auto", "none", "required")
 
 
-# --- what is offered ---
+# --- offered tools ---
 
 
 def read_tools(given: str) -> Tools:
-    """Return the tools in a JSON list, or in the file of that name; raise MODEL-002 when they are none."""
+    """Return the tools in a JSON list, or in the file with that name; raise MODEL-002 if they are invalid."""
     is_inline = given.lstrip().startswith(("[", "{"))
     place = "openai argument tools" if is_inline else f"openai argument tools: {given}"
     try:
@@ -32,32 +32,32 @@ def read_tools(given: str) -> Tools:
         tools = msgspec.json.decode(content)
     except OSError as trouble:
         raise argument_error(
-            f"{place} cannot be read: {trouble.strerror}", "give a file, or a list"
+            f"{place} cannot be read: {trouble.strerror}", "give the path of a JSON file, or a JSON list"
         ) from None
     except (msgspec.DecodeError, RecursionError) as trouble:
-        raise argument_error(f"{place} is no JSON: {trouble}", f"write {_EXAMPLE}") from None
+        raise argument_error(f"{place} is not JSON: {trouble}", f"write {_EXAMPLE}") from None
     if not isinstance(tools, list) or not tools:
-        raise argument_error(f"{place} holds no list of tools", f"write {_EXAMPLE}")
+        raise argument_error(f"{place} contains no list of tools", f"write {_EXAMPLE}")
     for number, tool in enumerate(tools):
         if _name(tool) is None:
             raise argument_error(f"{place}: tool {number + 1} names no function", f"write {_EXAMPLE}")
     names = [_name(tool) for tool in tools]
     if twice := [name for name in names if names.count(name) > 1]:
         raise argument_error(
-            f"{place}: the function {twice[0]!r} stands there twice", "give each its own name"
+            f"{place}: the function {twice[0]!r} appears twice", "give each function its own name"
         )
     return tuple(tools)
 
 
 def read_tool_choice(given: str, tools: Tools) -> str | dict[str, Any]:
-    """Return which tool is to be called, in the protocol's words: auto, none, required, or one by name."""
+    """Return which tool to call, in the protocol's form: auto, none, required, or one by name."""
     if given in _CHOICES:
         return given
     names = [str(_name(tool)) for tool in tools]
     if given not in names:
         known = (*_CHOICES, *names)
         raise argument_error(
-            f"openai argument tool_choice: there is no {given!r}{suggest_name(given, known)}",
+            f"openai argument tool_choice: unknown tool {given!r}{suggest_name(given, known)}",
             f"use {listing(known)}",
         )
     return {"type": "function", "function": {"name": given}}
@@ -69,7 +69,7 @@ def _name(tool: object) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-# --- what is called ---
+# --- tool calls ---
 
 
 class CalledFunction(msgspec.Struct):
@@ -89,14 +89,14 @@ class ToolCall(msgspec.Struct):
 
 
 class StreamedCalls:
-    """Calls whose pieces come one by one."""
+    """Tool calls whose pieces arrive one by one."""
 
     def __init__(self) -> None:
         self._calls: list[_StreamedCall] = []
         self._at: dict[int, _StreamedCall] = {}
 
     def take(self, pieces: Iterable[ToolCall]) -> bool:
-        """Keep pieces; return whether one of them holds text."""
+        """Add pieces; return whether one of them contains text."""
         has_text = False
         for piece in pieces:
             index = piece.index or 0
@@ -109,12 +109,12 @@ class StreamedCalls:
         return has_text
 
     def whole(self) -> list[ToolCall] | None:
-        """Return the calls; None when there are none."""
-        return [one.whole() for one in self._calls] or None
+        """Return the calls; None if there are none."""
+        return [call.whole() for call in self._calls] or None
 
 
 class _StreamedCall:
-    """One call on its way."""
+    """One call whose pieces are still arriving."""
 
     def __init__(self) -> None:
         self.id: str | None = None
@@ -122,7 +122,7 @@ class _StreamedCall:
         self._arguments: list[str] = []
 
     def take(self, piece: ToolCall) -> bool:
-        """Keep a piece; return whether it holds text."""
+        """Add a piece; return whether it contains text."""
         self.id = self.id or piece.id
         function = piece.function or CalledFunction()
         self._name = self._name or function.name
@@ -135,15 +135,15 @@ class _StreamedCall:
 
 
 def read_calls(sent: Sequence[ToolCall] | None) -> tuple[Call, ...]:
-    """Return the calls of a reply, those that name a function."""
-    functions = [one.function for one in sent or () if one.function is not None]
-    return tuple(Call(one.name, _arguments(one)) for one in functions if one.name)
+    """Return those calls of a reply that name a function."""
+    functions = [call.function for call in sent or () if call.function is not None]
+    return tuple(Call(function.name, _arguments(function)) for function in functions if function.name)
 
 
 def format_calls(calls: Sequence[Call]) -> str:
-    """Return calls as one text that is the same for the same calls: JSON, keys in order, no needless space.
+    """Return calls as compact JSON with sorted keys, so that equal calls give equal texts.
 
-    Arguments that are no JSON, such as those that were cut off, stay the text that they are.
+    Arguments that are not JSON, such as truncated ones, remain text.
     """
     listed = [{"arguments": _parse_arguments(call.arguments), "name": call.name} for call in calls]
     return msgspec.json.encode(listed, order="sorted").decode()

@@ -1,7 +1,7 @@
-"""A model in vLLM's engine: its files and its tokens as `hf` has them, computed by vLLM.
+"""Backend for a model in vLLM's engine: files and tokens as in `hf`, computed by vLLM.
 
-This file deals requests out to the engine and gathers their answers. Making the backend checks files and
-arguments; the engine is made when the first request is pulled.
+This module submits requests to the engine and collects the answers. The constructor checks files and
+arguments; the engine is created when the first request is pulled.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from assay.core.response import Finish, Output, Response
 
 
 class WriteJob:
-    """One draft."""
+    """Generates one draft."""
 
     def __init__(self, draft: Draft, ending: EndDetector) -> None:
         self.draft = draft
         self._ending = ending
         sampling = draft.sampling
         is_sampled = sampling.temperature > 0
-        # An engine knows stop strings alone: token sequences are looked for in what it wrote.
+        # The engine supports stop strings only; stop token sequences are searched in its output.
         stops = () if draft.stop_ids else sampling.stop
         self.ask = WriteAsk(
             draft.prompt,
@@ -52,14 +52,14 @@ class WriteJob:
             stops,
             sampling.temperature,
             sampling.top_p,
-            # Its own, so that what is drawn does not depend on the company.
+            # A seed per text, so that the result does not depend on the batch.
             make_random(sampling.seed or 0, draft.key, str(draft.number)).getrandbits(63)
             if is_sampled
             else None,
         )
 
     def take(self, answer: EngineAnswer, seconds: float) -> Sequence[Job]:
-        """Finish the draft. The text is made of the tokens, as everywhere."""
+        """Finish the draft. The text is decoded from the tokens, as in all local backends."""
         assert isinstance(answer, WriteAnswer)
         draft = self.draft
         draft.seconds += seconds
@@ -69,20 +69,20 @@ class WriteJob:
             del draft.ids[next(ends, len(draft.ids)) :]
         self._ending.check(draft)
         if draft.output is None:
-            # A stop string that only the engine saw, or an end that only its configuration knows.
+            # A stop string that only the engine saw, or an end token that only its configuration knows.
             finish = Finish.STOP if answer.is_stopped else Finish.END
             text = answer.text if answer.is_stopped else self._ending.text(draft.ids)
             draft.output = Output(text, finish, len(draft.ids))
         return ()
 
     def reject(self, why: str) -> None:
-        """Note that there will be no text."""
+        """Record that the text failed."""
         self.draft.failure = ("engine", why)
 
 
 WINDOW_REQUESTS = 1024
 WINDOW_CHARS = 2_000_000
-"""How much is pulled and sorted at once: enough to find what begins alike, little enough for flat memory."""
+"""How much is pulled and sorted at once: enough to find shared prefixes, little enough for flat memory."""
 
 
 class VllmBackend(LocalModel):
@@ -94,9 +94,9 @@ class VllmBackend(LocalModel):
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         """Check arguments, packages and files; load nothing."""
-        self._asked = read_vllm_settings(args)
+        self._vllm_settings = read_vllm_settings(args)
         require_packages("vllm", needed_by=f"vllm:{where}", fix=VLLM_EXTRA)
-        super().__init__(where, self._asked.args)
+        super().__init__(where, self._vllm_settings.args)
         if isinstance(self._files, GgufFiles | HubGgufFiles):
             raise load_error(f"{self._name}: vLLM does not read GGUF files", f"write hf:{where}")
         self._engine: VllmEngine | None = None
@@ -104,11 +104,11 @@ class VllmBackend(LocalModel):
     # --- the port ---
 
     def identity(self) -> ModelIdentity:
-        """Return who the model is: the hash of its files and adapter, its number type, its template."""
-        return self._identity(self._dtype, self._asked.collect_identity_args())
+        """Return the model's identity: the hash of its files and adapter, its number type, its template."""
+        return self._identity(self._dtype, self._vllm_settings.collect_identity_args())
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Pull requests while the engine has room, answer them as it gets them done."""
+        """Pull requests while the engine has capacity, and yield answers as they finish."""
         source = iter_windows(requests, at_most=WINDOW_REQUESTS, size=_n_chars, total=WINDOW_CHARS)
         first = next(source, None)
         if first is None:
@@ -121,35 +121,35 @@ class VllmBackend(LocalModel):
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Return False: what a step brought is worth writing down before the next."""
+        """Return False: the answers of a step are stored before the next step."""
         return False
 
     def stats(self) -> Mapping[str, float]:
-        """Return tokens asked, written and computed, steps of the engine, and the time of loading."""
+        """Return the numbers of prompt, generated and computed tokens, engine steps, and the load time."""
         return self._counters.as_dict()
 
     def notes(self) -> Sequence[str]:
-        """Say how prompts were changed, and when the engine keeps no prefixes."""
+        """Return notes about changed prompts, and whether the engine shares no prefixes."""
         notes = self._prompt_notes()
         if self._engine is None or self._engine.shares:
             return notes
         return (
             *notes,
-            f"{self._name}: every sequence was computed by itself, as vLLM keeps no prefixes for it",
+            f"{self._name}: every sequence was computed separately, because vLLM caches no prefixes for it",
         )
 
     def close(self) -> None:
-        """Let go of the engine."""
+        """Release the engine."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
             self.__dict__.pop("_ending", None)
 
-    # --- parts, made when they are first needed ---
+    # --- parts, created when they are first needed ---
 
     @cached_property
     def _dtype(self) -> str:
-        dtype = self._asked.args.dtype
+        dtype = self._vllm_settings.args.dtype
         return dtype if dtype != "auto" else resolve_dtype("auto", resolve_device("auto"), self._files.dtype)
 
     @cached_property
@@ -159,20 +159,22 @@ class VllmBackend(LocalModel):
     def _load(self) -> VllmEngine:
         if self._engine is None:
             began = time.perf_counter()
-            self._tokenization  # noqa: B018 - a tokenizer that fails should do so before gigabytes are read
+            self._tokenization  # noqa: B018 - a broken tokenizer should fail before gigabytes are read
             self._engine = open_engine(
                 self._source,
                 dtype=self._dtype,
                 context_length=self._context_length,
                 settings=self._settings(),
-                adapter=None if self._asked.args.lora is None else find_adapter(self._asked.args.lora),
+                adapter=None
+                if self._vllm_settings.args.lora is None
+                else find_adapter(self._vllm_settings.args.lora),
             )
             self._counters.load_seconds += time.perf_counter() - began
         return self._engine
 
     def _settings(self) -> dict[str, Any]:
-        """Return the arguments of vLLM's engine that a person decided about."""
-        args = self._asked.args
+        """Return the arguments of vLLM's engine."""
+        args = self._vllm_settings.args
         named = {
             "trust_remote_code": args.trust_remote_code,
             "tensor_parallel_size": args.tensor_parallel_size,
@@ -189,7 +191,7 @@ class VllmBackend(LocalModel):
             "seed": args.seed,
         }
         settings = {name: value for name, value in named.items() if value is not None}
-        return settings | self._asked.engine
+        return settings | self._vllm_settings.engine
 
     # --- requests to jobs ---
 
@@ -197,7 +199,7 @@ class VllmBackend(LocalModel):
         waiting: PendingPlans = {}
         owner: dict[Draft, GenerationJob] = {}
         while True:
-            # One window for a step: many requests may be one job, and would be pulled without end.
+            # One window per step: many requests may share one job, and pulling would never end.
             if flow.wants_more and (window := next(source, None)) is not None:
                 yield from self._submit_window(window, flow, waiting, owner)
             elif flow.is_idle:
@@ -215,7 +217,7 @@ class VllmBackend(LocalModel):
         waiting: PendingPlans,
         owner: dict[Draft, GenerationJob],
     ) -> Iterator[Response]:
-        """Let the jobs of a window wait for the engine; yield the failures of requests that have none."""
+        """Queue the jobs of a window; yield a failure for each request that cannot be answered."""
         rows = Rows()
         yield from self._planned([r for r in window if not isinstance(r.ask, Generate)], rows, waiting)
         engine = self._load()
@@ -231,7 +233,7 @@ def _n_chars(request: Request) -> int:
 
 
 def _finish_draft(draft: Draft, owner: dict[Draft, GenerationJob]) -> Iterator[Response]:
-    """Yield the responses that wait for nothing but this text."""
+    """Yield the responses that waited only for this text."""
     job = owner.pop(draft)
     if not any(other in owner for other in job.drafts):
         yield from job.responses()

@@ -1,8 +1,8 @@
 """vLLM's engine in this process. The only file that imports vllm.
 
-Prompts go in as tokens, never as texts. The engine computes in this process: it needs no sockets then, ends
-with the run, and what goes wrong in it is an exception here. `VLLM_ENABLE_V1_MULTIPROCESSING=1` gives it a
-process of its own, as does spreading it over several GPUs.
+Prompts are passed as tokens, never as texts. The engine computes in this process: so it needs no sockets,
+ends with the run, and its errors are exceptions here. `VLLM_ENABLE_V1_MULTIPROCESSING=1` gives it a process
+of its own, as does distribution over several GPUs.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from assay.core.errors import BackendError
 
 
 def convert_read_output(output: Any, ask: ReadAsk) -> ReadAnswer:
-    """Return the log-probabilities in a finished RequestOutput, whose logprobs are flat ones.
+    """Return the log-probabilities in a finished RequestOutput with flat logprobs.
 
-    Older runners list a row for every token of the prompt and leave those that were cached unwritten, with
-    whatever the memory held; newer ones list the computed rows alone. So rows are counted from the end, and
-    hold only where reading began behind what was cached.
+    Older runners return a row for every token of the prompt and leave the rows of cached tokens
+    uninitialised. Newer ones return only the computed rows. So rows are counted from the end, and are valid
+    only if scoring began after the cached tokens.
     """
     written = output.outputs[0]
     flat = written.logprobs
     n_cached = int(output.num_cached_tokens or 0)
-    # The sampled token stands first, and again where it was asked for.
-    found = dict(zip(flat.token_ids, flat.logprobs, strict=True))
-    next_logprobs = {id_: found[id_] for id_ in ask.next_ids}
+    # The sampled token comes first, and again if it was requested.
+    by_id = dict(zip(flat.token_ids, flat.logprobs, strict=True))
+    next_logprobs = {id_: by_id[id_] for id_ in ask.next_ids}
     first_choice = int(written.token_ids[0])
     if ask.first is None:
         return ReadAnswer(next_logprobs, first_choice, (), (), n_cached)
@@ -67,19 +67,19 @@ def convert_write_output(output: Any, ask: WriteAsk) -> WriteAnswer:
 _ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_NO_USAGE_STATS": "1",
-    # One token more than the model reads, which is drawn and never read: a window may fill the context.
+    # One token more than the model's context: it is sampled and never read. So a window may fill the context.
     "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",
 }
 CPU_BLOCK = 32
-"""Tokens of a block on a CPU: the fewest that its attention computes well. vLLM's own default, 128, would
+"""Tokens in a block on a CPU: the minimum that its attention computes well. vLLM's own default, 128, would
 share too little."""
 CPU_KV_GIB = 4.0
 _LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""Ranks that vLLM makes room for."""
+"""Maximum ranks that vLLM supports."""
 
 
 class VllmEngine:
-    """An engine that has its model."""
+    """An engine with a loaded model."""
 
     def __init__(self, engine: Any, log: EngineLog, lora: Any = None, *, reads_own: bool = True) -> None:
         self._engine = engine
@@ -92,45 +92,45 @@ class VllmEngine:
 
     @property
     def end_ids(self) -> list[int]:
-        """Return the tokens that end a text, by the model's configuration."""
+        """Return the tokens that end a text, from the model's configuration."""
         model = self._engine.vllm_config.model_config
-        found = [getattr(model.hf_config, "eos_token_id", None)]
+        values = [getattr(model.hf_config, "eos_token_id", None)]
         with suppress(OSError, ValueError):
-            found.append((model.try_get_generation_config() or {}).get("eos_token_id"))
-        lists = [ids if isinstance(ids, list) else [ids] for ids in found]
+            values.append((model.try_get_generation_config() or {}).get("eos_token_id"))
+        lists = [ids if isinstance(ids, list) else [ids] for ids in values]
         return [id_ for ids in lists for id_ in ids if id_ is not None]
 
     def add(self, number: int, ask: EngineAsk) -> None:
-        """Take an ask under a number; raise Refused where it cannot be one."""
+        """Accept a request under a number; raise AskRejected if it is invalid."""
         from vllm.inputs.engine import tokens_input
 
         salt = ask.salt or None if isinstance(ask, ReadAsk) else None
         prompt = tokens_input(list(ask.prompt), cache_salt=salt)
         try:
             self._engine.add_request(str(number), prompt, _parameters(ask), lora_request=self._lora)
-        except ValueError as trouble:  # All of vLLM's checks raise kinds of it.
+        except ValueError as trouble:  # All of vLLM's checks raise subclasses of it.
             raise AskRejected(_first_line(trouble)) from trouble
         self._asks[str(number)] = ask
 
     def step(self) -> Sequence[tuple[int, EngineAnswer]]:
-        """Compute once for all that it has; return what is now answered."""
+        """Compute one step for all requests; return the answers that are finished."""
         with self._translating_errors():
             outputs = [output for output in self._engine.step() if output.finished]
-        found: list[tuple[int, EngineAnswer]] = []
+        answers: list[tuple[int, EngineAnswer]] = []
         for output in outputs:
             ask = self._asks.pop(output.request_id, None)
-            if ask is None:  # Dropped.
+            if ask is None:  # Cancelled.
                 continue
             answer: EngineAnswer = (
                 convert_read_output(output, ask)
                 if isinstance(ask, ReadAsk)
                 else convert_write_output(output, ask)
             )
-            found.append((int(output.request_id), answer))
-        return found
+            answers.append((int(output.request_id), answer))
+        return answers
 
     def drop(self, numbers: Sequence[int]) -> None:
-        """Forget asks that are not answered yet."""
+        """Cancel unanswered requests."""
         names = [str(number) for number in numbers]
         for name in names:
             self._asks.pop(name, None)
@@ -138,19 +138,19 @@ class VllmEngine:
             self._engine.abort_request(names)
 
     def close(self) -> None:
-        """Let go of the model and of its processes."""
+        """Release the model and its processes."""
         with suppress(Exception):  # It may be gone already.
             self._engine.engine_core.shutdown()
         self._engine = None
 
     @contextmanager
     def _translating_errors(self) -> Iterator[None]:
-        """Turn what the engine raises while it computes into MODEL-005 or MODEL-006."""
+        """Turn errors of the engine during computation into MODEL-005 or MODEL-006."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 yield
-        except Exception as trouble:  # Kernels and processes of their own may raise anything.
+        except Exception as trouble:  # Kernels and other processes may raise anything.
             self._log.keep(trouble)
             raise _problem("vLLM's engine stopped", trouble, self._log) from trouble
 
@@ -163,7 +163,7 @@ def open_engine(
     settings: Mapping[str, Any],
     adapter: Adapter | None,
 ) -> VllmEngine:
-    """Return the engine with the model of a folder. `settings` are arguments of vLLM's engine."""
+    """Return an engine with the model in a folder. `settings` are arguments of vLLM's engine."""
     log = open_engine_log()
     try:
         with log.capturing_output(), warnings.catch_warnings():
@@ -187,7 +187,7 @@ def _build_engine(
     log.name()
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    # Without it vLLM computes in one thread of a CPU.
+    # Without it, vLLM uses one thread on a CPU.
     os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
     from vllm import EngineArgs, LLMEngine
     from vllm.lora.request import LoRARequest
@@ -199,7 +199,8 @@ def _build_engine(
         if "gpu_memory_utilization" not in settings and "VLLM_CPU_KVCACHE_SPACE" not in os.environ:
             more["kv_cache_memory_bytes"] = int(CPU_KV_GIB * 2**30)
     if adapter is not None:
-        # Told which layers, vLLM leaves the head alone: with an adapter on it, it reads no prompt's own rows.
+        # With explicit layers vLLM leaves the head unchanged: with an adapter on the head, it cannot score a
+        # prompt's own tokens.
         more |= {
             "enable_lora": True,
             "max_lora_rank": next((room for room in _LORA_RANKS if room >= adapter.rank), adapter.rank),
@@ -225,9 +226,9 @@ def _build_engine(
 
 @contextmanager
 def _without_sockets(args: Any) -> Iterator[None]:
-    """Keep torch's groups of processes from sockets where a run is kept offline and has none.
+    """Keep torch's process groups from opening sockets if the run is offline.
 
-    A group of one process says nothing to anybody, but opens a socket to do so.
+    A group of one process communicates with nobody, but opens a socket.
     """
     is_alone = args.tensor_parallel_size * args.pipeline_parallel_size == 1
     if os.environ.get("HF_HUB_OFFLINE") != "1" or not is_alone:
@@ -236,26 +237,26 @@ def _without_sockets(args: Any) -> Iterator[None]:
     import torch.distributed as groups
     from torch.testing._internal.distributed import fake_pg
 
-    assert fake_pg  # Its import is what makes the name known.
-    own = {name: getattr(groups, name) for name in ("init_process_group", "new_group")}
+    assert fake_pg  # Its import registers the backend "fake".
+    originals = {name: getattr(groups, name) for name in ("init_process_group", "new_group")}
 
     def silent(name: str) -> Any:
-        return lambda *given, **named: own[name](*given, **{**named, "backend": "fake"})
+        return lambda *given, **named: originals[name](*given, **{**named, "backend": "fake"})
 
-    for name in own:
+    for name in originals:
         setattr(groups, name, silent(name))
     try:
         yield
     finally:
-        for name, function in own.items():
+        for name, function in originals.items():
             setattr(groups, name, function)
 
 
 def _sum_exactly(engine: Any) -> None:
-    """Give the sampler of an engine on a CPU a log-softmax that is right to fp32's own last digits.
+    """Give the sampler of an engine on a CPU a log-softmax that is exact to the last digits of fp32.
 
-    torch's sums up a vocabulary one by one there, which puts each token's log-probability off by some 1e-5,
-    to the same side. An engine with processes of its own cannot be reached, and keeps it.
+    torch's own adds up the vocabulary one by one there, which shifts each token's log-probability by about
+    1e-5 in the same direction. An engine in other processes cannot be changed, and keeps it.
     """
     worker = getattr(getattr(engine, "model_executor", None), "driver_worker", None)
     sampler = getattr(getattr(worker, "model_runner", None), "sampler", None)
@@ -264,9 +265,9 @@ def _sum_exactly(engine: Any) -> None:
 
 
 def _compile_nothing() -> None:
-    """Keep torch from compiling what little vLLM's sampler has compiled even so.
+    """Prevent torch from compiling the parts of vLLM's sampler that are compiled even in eager mode.
 
-    On a CPU that takes a compiler and half a minute, to save less.
+    On a CPU this needs a compiler and half a minute, and saves less.
     """
     import torch._dynamo
 
@@ -283,7 +284,7 @@ def _parameters(ask: EngineAsk) -> Any:
     from vllm.sampling_params import RequestOutputKind
 
     if isinstance(ask, ReadAsk):
-        # Read with the cache: vLLM would leave it aside, as what is cached has no rows. Those are not read.
+        # Use the cache: vLLM would skip it, because cached tokens have no rows. These rows are not needed.
         return SamplingParams(
             max_tokens=1,
             temperature=0.0,
@@ -302,7 +303,7 @@ def _parameters(ask: EngineAsk) -> Any:
         seed=ask.seed,
         stop=list(ask.stop),
         stop_token_ids=sorted(ask.end_ids),
-        # Text is needed where a string may stop it; all else is made of the tokens.
+        # Text is needed only if a string may stop it; otherwise it is decoded from the tokens.
         detokenize=bool(ask.stop),
         output_kind=RequestOutputKind.FINAL_ONLY,
         skip_clone=True,
@@ -310,19 +311,20 @@ def _parameters(ask: EngineAsk) -> Any:
 
 
 def _problem(what: str, trouble: Exception, log: EngineLog) -> BackendError:
-    said = f"{what}: {type(trouble).__name__}: {_first_line(trouble)}; vLLM's own log is {log.path}"
+    message = f"{what}: {type(trouble).__name__}: {_first_line(trouble)}; vLLM's log is {log.path}"
     words = str(trouble).lower()
     if is_out_of_memory(trouble) or "memory" in words:
         return out_of_memory_error(
-            said,
-            "write context_length=N for shorter texts, kv_cache_gib or gpu_memory_utilization for another "
-            "share, or tensor_parallel_size for more GPUs",
+            message,
+            "set context_length=N for shorter texts, kv_cache_gib or gpu_memory_utilization for another "
+            "amount of memory, or tensor_parallel_size for more GPUs",
         )
     if "trust_remote_code" in words:
         return load_error(
-            said, "the model brings its own code: read it, and if you trust it write trust_remote_code=true"
+            message,
+            "the model needs its own code; if you trust it, add --model-arg trust_remote_code=true",
         )
-    return load_error(said, "check that the installed vLLM knows this model and its arguments")
+    return load_error(message, "check that the installed vLLM knows this model and its arguments")
 
 
 def _first_line(trouble: Exception) -> str:

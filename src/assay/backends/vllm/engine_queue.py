@@ -1,6 +1,6 @@
-"""Keeps an engine full: jobs wait here, and the engine has as many at a time as it computes together.
+"""Keeps an engine full: jobs wait here, and the engine gets as many at a time as it computes together.
 
-A job may have others that follow it; they are next, while the engine still has what they begin with.
+Jobs that follow a finished job come next, while the engine still has their shared prefix in its cache.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from assay.backends.hf.work_counters import Counters
 from assay.backends.vllm.token_engine import AskRejected, EngineAnswer, EngineAsk, TokenEngine, WriteAnswer
 
 AHEAD = 1.25
-"""How many jobs the engine has, of those it computes together: who leaves is followed at once."""
+"""Jobs in the engine, relative to those it computes together: a finished job is replaced at once."""
 
 
 _NUMBERS = count(1)
-"""Never the same twice: an engine may outlive the flow that asked it."""
+"""Never used twice: an engine may outlive the queue that used it."""
 
 
 class Job(Protocol):
-    """An ask, and what becomes of its answer."""
+    """A request to the engine, and the code that takes its answer."""
 
     @property
     def ask(self) -> EngineAsk:
-        """Return what is asked."""
+        """Return the request."""
 
     def take(self, answer: EngineAnswer, seconds: float) -> Sequence[Job]:
-        """Take the answer and the time it took; return the jobs that follow."""
+        """Take the answer and its duration; return the jobs that follow."""
 
     def reject(self, why: str) -> None:
-        """Take that there will be no answer."""
+        """Record that there will be no answer."""
 
 
 class _Running(NamedTuple):
     job: Job
     began: float
-    """What the clock of shares said."""
+    """Value of the shared clock at its start."""
 
 
 class EngineQueue:
-    """Jobs on their way through an engine."""
+    """Jobs in an engine, and jobs that wait for it."""
 
     def __init__(self, engine: TokenEngine, counters: Counters) -> None:
         self._engine = engine
@@ -51,24 +51,24 @@ class EngineQueue:
         self._waiting: deque[Job] = deque()
         self._running: dict[int, _Running] = {}
         self._clock = 0.0
-        """Counts the seconds of each step, shared by all jobs that were in the engine then."""
+        """Adds up the seconds of each step, divided by the number of jobs in the engine at the time."""
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing is to be done."""
+        """Return whether there are no jobs left."""
         return not self._waiting and not self._running
 
     @property
     def wants_more(self) -> bool:
-        """Return whether fewer jobs wait than the engine could begin with."""
+        """Return whether fewer jobs wait than the engine could start."""
         return len(self._waiting) < self._engine.max_sequences
 
     def add(self, jobs: Iterable[Job]) -> None:
-        """Let jobs wait behind the others."""
+        """Append jobs to the queue."""
         self._waiting.extend(jobs)
 
     def step(self) -> list[Job]:
-        """Let the engine compute once; return the jobs that are done."""
+        """Compute one step of the engine; return the finished jobs."""
         done = self._fill()
         if not self._running:
             return done
@@ -86,15 +86,15 @@ class EngineQueue:
         return done
 
     def close(self) -> None:
-        """Let the engine drop what it still has: nobody waits for it."""
+        """Cancel all jobs in the engine: nobody waits for them."""
         if self._running:
             self._engine.drop(list(self._running))
         self._running.clear()
         self._waiting.clear()
 
     def _fill(self) -> list[Job]:
-        """Give the engine what it has room for; return jobs that it refuses."""
-        refused: list[Job] = []
+        """Fill the engine up to its capacity; return jobs that it rejects."""
+        rejected: list[Job] = []
         while self._waiting and len(self._running) < self._engine.max_sequences * AHEAD:
             job = self._waiting.popleft()
             number = next(_NUMBERS)
@@ -102,13 +102,13 @@ class EngineQueue:
                 self._engine.add(number, job.ask)
             except AskRejected as why:
                 job.reject(str(why))
-                refused.append(job)
+                rejected.append(job)
             else:
                 self._running[number] = _Running(job, self._clock)
-        return refused
+        return rejected
 
     def _count(self, ask: EngineAsk, answer: EngineAnswer) -> None:
         written = len(answer.ids) if isinstance(answer, WriteAnswer) else 0
         self._counters.generated_tokens += written
-        # The last token that is written is not read any more.
+        # The last generated token is not read.
         self._counters.forward_tokens += len(ask.prompt) - answer.n_cached + max(0, written - 1)

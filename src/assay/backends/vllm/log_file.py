@@ -1,6 +1,6 @@
-"""Where vLLM writes what it would write on the screen: into a file, which stays when something goes wrong.
+"""Redirects vLLM's console output to a log file, which is kept if something goes wrong.
 
-vLLM sets its log up once in a process, so all engines of a process share one file.
+vLLM configures its logging once per process, so all engines of a process share one file.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _VARIABLE = "VLLM_LOGGING_CONFIG_PATH"
 
 @cache
 def open_engine_log() -> EngineLog:
-    """Return the file of this process."""
+    """Return the log file of this process."""
     log = EngineLog()
     atexit.register(log.close)
     return log
 
 
 class EngineLog:
-    """A file, until it is closed."""
+    """A log file; removed when it is closed, unless it is kept."""
 
     def __init__(self) -> None:
         folder = cache_dir() / "logs"
@@ -43,9 +43,9 @@ class EngineLog:
         self._is_kept = False
 
     def name(self) -> None:
-        """Name the file in the environment, where vLLM and every process that it starts finds it.
+        """Name the file in the environment, for vLLM and every process that it starts.
 
-        A person's own settings stay; a name that another process of ours left there does not.
+        The user's own setting is kept; a name left by another Assay process is replaced.
         """
         named = os.environ.get(_VARIABLE)
         if named is None or Path(named).parent == self.path.parent:
@@ -53,37 +53,37 @@ class EngineLog:
 
     @contextmanager
     def capturing_output(self) -> Iterator[None]:
-        """Let everything that is written meanwhile, by native code too, go into the file."""
+        """Redirect all output of the block, including that of native code, to the file."""
         sys.stdout.flush()
         sys.stderr.flush()
         with open(self.path, "ab") as file:
-            kept = {number: os.dup(number) for number in (1, 2)}
+            originals = {number: os.dup(number) for number in (1, 2)}
             try:
-                for number in kept:
+                for number in originals:
                     os.dup2(file.fileno(), number)
                 yield
             finally:
                 sys.stdout.flush()
                 sys.stderr.flush()
-                for number, own in kept.items():
-                    os.dup2(own, number)
-                    os.close(own)
+                for number, original in originals.items():
+                    os.dup2(original, number)
+                    os.close(original)
 
     def keep(self, trouble: BaseException) -> None:
-        """Write down what went wrong, and leave the file where it is: a person may want to read it."""
+        """Write the error to the file, and keep the file for the user to read."""
         with open(self.path, "a", encoding="utf-8") as file:
             file.writelines(traceback.format_exception(trouble))
         self._is_kept = True
 
     def close(self) -> None:
-        """Remove what nobody needs any more."""
+        """Remove the files that are no longer needed."""
         for path in (self._config, *(() if self._is_kept else (self.path,))):
             with suppress(OSError):
                 path.unlink()
 
 
 def _config(path: Path) -> dict[str, object]:
-    """Return the settings of Python's logging that send all of vLLM's to a file."""
+    """Return the settings of Python's logging that send vLLM's messages to a file."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

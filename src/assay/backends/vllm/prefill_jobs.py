@@ -1,17 +1,17 @@
-"""Rows to read become asks to an engine that keeps beginnings, such that each token is computed once.
+"""Plans requests to an engine with a prefix cache, so that each token is computed once.
 
-Rows form a tree: the question, what options have in common, the options. Each part of it at which something
-is read is one ask, the parts behind it follow. What comes after a part's last token, in each row, is read by
-the tokens' ids; so options of one token, and the first tokens of all others, are one ask. A part's other
-tokens are read as a prompt's own.
+Rows form a tree: the question, the common prefix of options, the options. Each node at which something is
+scored becomes one request, and the nodes below it follow. The tokens that come after a node's last token, in
+each row, are scored by id. So options of one token, and the first tokens of all others, need one request. The
+other tokens of a node are scored as the prompt's own.
 
-An engine computes logits for every token that it reads anew in an ask for the prompt's own. So long contexts
-are an ask of their own, without it, and long texts are read piece by piece: no more than a few hundred rows
-of the size of the vocabulary exist at a time.
+To score a prompt's own tokens, an engine computes logits for every token that is not cached. So a long
+context is a separate request without such scores, and long texts are scored piece by piece: only a few
+hundred rows of the size of the vocabulary exist at a time.
 
-What the cache holds is not computed, so it cannot be read. Where parts follow one another in this order, the
-cache ends where reading begins. Only if an equal text was read before, it holds more; then the text is read
-again beside the cache, under a salt of its own.
+Cached tokens are not computed, so they cannot be scored. If nodes follow one another in this order, the cache
+ends where scoring begins. It contains more only if an equal text was read before. Then the text is read again
+without the cache, under its own salt.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from assay.backends.vllm.token_engine import EngineAnswer, ReadAnswer, ReadAsk
 from assay.core.response import Failure
 
 PIECE = 512
-"""Positions of a prompt that are read in one ask."""
+"""Positions of a prompt that are scored in one request."""
 SLACK = 128
-"""Tokens before the first that is read: fewer are not worth an ask of their own."""
+"""Tokens before the first scored one: fewer are not worth a separate request."""
 MOST_IDS = 128
-"""Tokens that can be asked for by their ids at once."""
+"""Maximum tokens that can be scored by id in one request."""
 
 
 @dataclass(slots=True, eq=False)
 class ReadJob:
-    """An ask, and the reads of rows that it answers."""
+    """A request to the engine, and the reads of rows that it answers."""
 
     ask: ReadAsk
     begin: int
-    """The first position that is read; the last is that of the prompt's last token."""
+    """The first scored position; the last is that of the prompt's last token."""
     reads: Sequence[RowReadRange]
     rows: Sequence[Row]
-    """All rows; reads name them by number."""
+    """All rows; reads refer to them by number."""
     followers: list[ReadJob] = field(default_factory=list)
 
     @property
     def own_rows(self) -> Iterator[Row]:
-        """Yield the rows that it reads."""
+        """Yield the rows that this job reads."""
         for number in dict.fromkeys(row for _, _, row, _ in self.reads):
             yield self.rows[number]
 
@@ -63,7 +63,7 @@ class ReadJob:
         return self.followers
 
     def reject(self, why: str) -> None:
-        """Note that its rows have no answers, nor those of jobs that would follow: they are its own now."""
+        """Mark its rows as failed, and those of the jobs that would follow: they become its own."""
         waiting = list(self.followers)
         while waiting:
             job = waiting.pop()
@@ -79,7 +79,7 @@ class ReadJob:
         logprobs, is_top = list(answer.own_logprobs[own]), list(answer.own_is_top[own])
         if end > last:
             token = row.tokens[number + last - begin]
-            if token not in answer.next_logprobs:  # Asked for in another ask, as there are many.
+            if token not in answer.next_logprobs:  # Scored by another request, because there are many.
                 end = last
             else:
                 logprobs.append(answer.next_logprobs[token])
@@ -88,7 +88,7 @@ class ReadJob:
             row.put(number, logprobs, is_top)
 
     def _again(self) -> ReadJob:
-        """Return the first of the jobs that read the same beside the cache."""
+        """Return the first of the jobs that read the same without the cache."""
         salt = f"again {next(_SALTS)}"
         jobs = _chain_jobs(self.ask.prompt, self.reads, self.rows, known=0, piece=PIECE, salt=salt)
         jobs[-1].followers.extend(self.followers)
@@ -99,10 +99,10 @@ _SALTS = count(1)
 
 
 def plan_reads(rows: Sequence[Row], *, shares: bool, reads_own: bool = True) -> list[ReadJob]:
-    """Return the jobs that read rows; others follow them.
+    """Return the jobs that read rows; further jobs follow them.
 
-    Where the engine shares nothing, each row is read by itself. Where it does not read a prompt's own tokens,
-    each is asked for as the one that comes next.
+    If the engine shares no prefixes, each row is read separately. If it cannot score a prompt's own tokens,
+    each token is scored as the next one.
     """
     if not shares:
         reads = [[(begin, end, n, number) for begin, end, number in row.runs] for n, row in enumerate(rows)]
@@ -113,11 +113,11 @@ def plan_reads(rows: Sequence[Row], *, shares: bool, reads_own: bool = True) -> 
         ]
     piece = PIECE if reads_own else 1
     planned: list[ReadJob] = []
-    # A node, what stands before it, how much of that was asked for, and where its jobs go.
+    # A node, its prefix, how much of that was already requested, and the list for its jobs.
     waiting: list[tuple[Node, tuple[int, ...], int, list[ReadJob]]] = []
     if (root := build_tree([row.inputs for row in rows], [row.runs for row in rows])) is not None:
         waiting.append((root, (), 0, planned))
-    while waiting:  # Depth first, so that what begins alike is asked for together.
+    while waiting:  # Depth first, so that rows with a common prefix are requested together.
         node, before, known, behind = waiting.pop()
         path = (*before, *node.ids)
         if node.reads:
@@ -137,9 +137,9 @@ def _chain_jobs(
     piece: int,
     salt: str = "",
 ) -> list[ReadJob]:
-    """Return jobs that follow one another and read all that is to be read along a path.
+    """Return jobs that follow one another and score everything along a path.
 
-    `known`: how many of its tokens were asked for before.
+    `known`: how many of its tokens were requested before.
     """
     jobs = [
         _job(path[:end], clip_reads(reads, begin, end), rows, begin, salt)
@@ -151,7 +151,7 @@ def _chain_jobs(
 
 
 def _parts(first: int, end: int, known: int, piece: int) -> Iterator[tuple[int, int]]:
-    """Yield from which position on and up to which each ask reads."""
+    """Yield first and last position that each request scores."""
     if first - known > SLACK and first + 1 < end:
         yield first, first + 1
         first += 1
@@ -164,7 +164,7 @@ def _parts(first: int, end: int, known: int, piece: int) -> Iterator[tuple[int, 
 def _job(
     prompt: tuple[int, ...], reads: Sequence[RowReadRange], rows: Sequence[Row], begin: int, salt: str = ""
 ) -> ReadJob:
-    """Return the job that reads a prompt from a position on; more follow where many tokens may come next."""
+    """Return the job that scores a prompt from a position on; more follow if many tokens may come next."""
     last = len(prompt) - 1
     final = clip_reads(reads, last, last + 1)
     ids = tuple(dict.fromkeys(rows[row].tokens[number] for _, _, row, number in final))

@@ -1,7 +1,7 @@
-"""What an engine with a cache of its own is asked, in tokens, and what it answers. Knows no engine by name.
+"""The interface of an engine with its own prefix cache: requests and answers in tokens.
 
-An engine computes many sequences together and keeps the keys and values of what it has read, in blocks, so
-that a beginning it knows is not computed again.
+An engine computes many sequences together and caches keys and values of what it has read, in blocks, so that
+a known prefix is not computed again.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ReadAsk:
-    """Log-probabilities of tokens after a prompt, and of the prompt's own tokens."""
+    """A request for log-probabilities of tokens after a prompt, and of the prompt's own tokens."""
 
     prompt: tuple[int, ...]
     next_ids: tuple[int, ...]
     """Tokens that may follow the whole prompt."""
     first: int | None = None
-    """From this position on, each token of the prompt but the last is asked for the one after it."""
+    """Position from which each token of the prompt, except the last, scores the token after it."""
     salt: str = ""
-    """Only what was read with the same salt is taken from the cache."""
+    """The cache is used only for prompts read with the same salt."""
 
     @property
     def n_own(self) -> int:
-        """Return how many of the prompt's own tokens are asked for."""
+        """Return how many of the prompt's own tokens are scored."""
         return 0 if self.first is None else len(self.prompt) - 1 - self.first
 
 
 @dataclass(frozen=True, slots=True)
 class WriteAsk:
-    """A text behind a prompt."""
+    """A request for a text after a prompt."""
 
     prompt: tuple[int, ...]
     max_tokens: int
     end_ids: frozenset[int]
-    """Tokens that end it."""
+    """Tokens that end the text."""
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
     top_p: float = 1.0
@@ -45,25 +45,25 @@ class WriteAsk:
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """What an engine says to a ReadAsk."""
+    """The answer to a ReadAsk."""
 
     next_logprobs: Mapping[int, float]
     first_choice: int
     """The likeliest token after the prompt."""
     own_logprobs: Sequence[float] | None
-    """None: the cache held tokens that were to be read, and what is cached is not computed."""
+    """None: the cache contained tokens to be scored, and cached tokens are not computed."""
     own_is_top: Sequence[bool]
     n_cached: int = 0
-    """Tokens of the prompt that were not computed again."""
+    """Tokens of the prompt that were taken from the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteAnswer:
-    """What an engine says to a WriteAsk."""
+    """The answer to a WriteAsk."""
 
     ids: tuple[int, ...]
     text: str
-    """Up to a stop string, where one ended it; else it may be empty."""
+    """Up to a stop string if one ended it; otherwise it may be empty."""
     is_stopped: bool
     """Whether a stop string ended it."""
     n_cached: int = 0
@@ -74,11 +74,11 @@ EngineAnswer = ReadAnswer | WriteAnswer
 
 
 class AskRejected(Exception):
-    """The engine does not take an ask, and why."""
+    """The engine does not accept a request; the message says why."""
 
 
 class TokenEngine(Protocol):
-    """An engine. Nothing is computed but in `step`."""
+    """An engine. Computes only in `step`."""
 
     @property
     def max_sequences(self) -> int:
@@ -86,20 +86,20 @@ class TokenEngine(Protocol):
 
     @property
     def shares(self) -> bool:
-        """Return whether it keeps beginnings."""
+        """Return whether it caches prefixes."""
 
     @property
     def reads_own(self) -> bool:
-        """Return whether a prompt's own tokens can be asked for."""
+        """Return whether it can score a prompt's own tokens."""
 
     def add(self, number: int, ask: EngineAsk) -> None:
-        """Take an ask under a number; raise Refused where it cannot be one."""
+        """Accept a request under a number; raise AskRejected if it is invalid."""
 
     def step(self) -> Sequence[tuple[int, EngineAnswer]]:
-        """Compute once for all that it has; return what is now answered."""
+        """Compute one step for all requests; return the answers that are finished."""
 
     def drop(self, numbers: Sequence[int]) -> None:
-        """Forget asks that are not answered yet."""
+        """Cancel unanswered requests."""
 
     def close(self) -> None:
-        """Let go of memory and processes."""
+        """Release memory and processes."""

@@ -1,9 +1,9 @@
-"""Deals requests out to workers, and sees to it that each is answered once, whatever becomes of a worker.
+"""Distributes requests to workers, and makes sure that each is answered once, even if workers die.
 
-A worker has one batch under way and one that waits, so that it never idles while the next one travels. When
-it dies, the batch that waited goes to others as it was. Something in the batch under way may have killed it:
-what was not yet answered of it is cut into small pieces that are asked apart, down to single requests; one
-that kills its worker again and again while it is alone there becomes a `Failure`, and the rest is answered.
+A worker has one batch in progress and one waiting, so that it is never idle while the next one travels. When
+it dies, the waiting batch goes to other workers unchanged. A request of the current batch may have killed
+it: its unanswered requests are split into small pieces that run separately, down to single requests. A
+request that repeatedly kills its worker while it is alone becomes a `Failure`, and the rest is answered.
 
 Knows neither processes nor clusters, nor what a model does with a batch.
 """
@@ -32,66 +32,66 @@ from assay.core.request import Request
 from assay.core.response import Failure, Response
 
 WORKER_DIED = "worker_died"
-"""The trouble of a request that killed its workers."""
+"""The failure kind of a request that killed its workers."""
 _MOST_DEATHS = 3
-"""Workers that one request may kill while it is alone there; the next of the same sample only one."""
+"""Workers that one request may kill while it is alone; later requests of the same sample only one."""
 _DEATHS_AT_FIRST = 8
 _DEATHS_IN_A_ROW = 24
-"""Workers that may die one after the other with no answer between them: before the first answer of all, when
-it is likely that the model does not even load, and later."""
+"""Workers that may die in a row without an answer: before the first answer of the run, when the model
+probably does not load, and later."""
 _PIECES = 16
-"""What was under way at a death is cut into so many pieces."""
+"""Pieces into which the unanswered requests of a dead worker are split."""
 _BATCHES_EACH = 2
 _LISTEN_S = 1.0
 _START_FACTOR = 6
-"""Before its first answer a worker loads its model, and nobody knows how long that takes: it may be silent so
-many times as long."""
+"""Before its first answer, a worker loads its model, which takes an unknown time: it may be silent this many
+times as long."""
 _SLOWER_START = 2
-"""Once others have answered: how much slower than theirs the start of a worker may be."""
+"""After other workers have answered: how much slower than theirs a worker's start may be."""
 
 
 class _SentBatch(msgspec.Struct):
-    """A batch at a worker."""
+    """A batch that was sent to a worker."""
 
     number: int
     owed: dict[str, Request]
-    """By id, in their order, what is not answered yet."""
+    """Unanswered requests by id, in order."""
     is_suspect: bool = False
     """Whether one of its requests may have killed a worker."""
     is_given_up: bool = False
-    """Whether nobody waits for it any more."""
+    """Whether its answers are no longer needed."""
 
 
 class _Worker(msgspec.Struct):
-    """A worker as the dispatcher knows it."""
+    """The dispatcher's state of a worker."""
 
     node: str | None = None
-    """None before it is up."""
+    """None until it is ready."""
     batches: deque[_SentBatch] = msgspec.field(default_factory=deque)
-    """The first is under way."""
+    """The first one is in progress."""
     last_word: float = 0.0
     given_work: float = 0.0
-    """When it was last sent a batch and had none."""
+    """When it last received a batch while it had none."""
     has_answered: bool = False
 
 
 class Dispatcher:
-    """Has requests answered by a crew."""
+    """Has requests answered by a group of workers."""
 
     def __init__(
         self,
-        crew: WorkerGroup,
+        group: WorkerGroup,
         *,
         silence_s: float,
         refusal: Callable[[WorkerReady], BackendError | None] = lambda up: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`silence_s`: a worker that has work and says nothing for so long hangs, and is replaced.
+        """`silence_s`: a worker with work that is silent for longer hangs, and is replaced.
 
-        `refusal`: why a worker that came up may not be given work. That ends the run: with the others alone
-        it would be slower and nobody would know why.
+        `refusal`: returns why a ready worker must not get work. This ends the run: with the other workers
+        only, it would be slower for no visible reason.
         """
-        self._crew = crew
+        self._group = group
         self._silence_s = silence_s
         self._refusal = refusal
         self._clock = clock
@@ -99,25 +99,25 @@ class Dispatcher:
         self._n_started = 0
         self._n_batches = 0
         self._suspects: deque[tuple[Request, ...]] = deque()
-        """Batches of which one request may have killed a worker."""
+        """Batches in which one request may have killed a worker."""
         self._innocent: deque[tuple[Request, ...]] = deque()
-        """Batches that were with a worker when it died, and not begun."""
+        """Batches that were waiting at a worker when it died."""
         self._deaths: dict[str, int] = {}
         """How many workers a request killed while it was alone."""
         self._killers: set[tuple[str, str]] = set()
-        """Tasks and samples of which a request was given up."""
+        """Tasks and samples with a request that was given up."""
         self._n_in_a_row = 0
         """Deaths since the last answer."""
         self._slowest_start_s: float | None = None
-        """From the first batch to the first answer; None: there was none yet."""
+        """Seconds from the first batch to the first answer; None: no answer yet."""
         self._stats: dict[int, dict[str, float]] = {}
         self._notes: dict[str, None] = {}
         self.has_more_at_hand = False
-        """Whether the next response came together with the one before."""
+        """Whether the next response arrived together with the previous one."""
         self.n_deaths = 0
         self.last_death = ""
         self.n_requeued = 0
-        """Requests that had to be asked again, since their worker was gone."""
+        """Requests that were sent again because their worker was lost."""
 
     # --- the run's side ---
 
@@ -133,36 +133,36 @@ class Dispatcher:
                 continue
             self._adjust_workers(ahead)
             self._deal(ahead)
-            for word in self._crew.listen(0.0 if has_room else _LISTEN_S):
-                yield from self._heard(word.worker, word.said)
+            for event in self._group.listen(0.0 if has_room else _LISTEN_S):
+                yield from self._handle_event(event.worker, event.said)
             yield from self._end_silent_workers()
 
     @property
     def n_up(self) -> int:
-        """Return how many workers can be given work."""
+        """Return how many workers are ready."""
         return sum(worker.node is not None for worker in list(self._workers.values()))
 
     @property
     def n_awaited(self) -> int:
-        """Return how many were started and cannot be given work yet."""
+        """Return how many workers were started and are not ready yet."""
         return sum(worker.node is None for worker in list(self._workers.values()))
 
     @property
     def stats(self) -> dict[str, float]:
-        """Return the counters of all models together, those of dead workers included. On any thread."""
-        added: dict[str, float] = {}
+        """Return the sum of the counters of all models, including those of dead workers. On any thread."""
+        total: dict[str, float] = {}
         for stats in list(self._stats.values()):
             for name, value in stats.items():
-                added[name] = added.get(name, 0.0) + value
-        return added
+                total[name] = total.get(name, 0.0) + value
+        return total
 
     @property
     def notes(self) -> list[str]:
-        """Return what the models had to say, each thing once."""
+        """Return the notes of the models, each once."""
         return list(self._notes)
 
     def _forget(self) -> None:
-        """Let go of what an earlier run left behind that was not heard to its end."""
+        """Discard the rest of an earlier run that was not read to its end."""
         self._suspects.clear()
         self._innocent.clear()
         for worker in self._workers.values():
@@ -170,53 +170,53 @@ class Dispatcher:
                 sent.owed.clear()
                 sent.is_given_up = True
 
-    # --- giving out work ---
+    # --- distributing work ---
 
     @property
     def _is_at_work(self) -> bool:
-        """Whether answers are owed, or the counters that a model tells at the end of a batch."""
+        """Return whether answers, or the counters at the end of a batch, are still expected."""
         return any(not sent.is_given_up for worker in self._workers.values() for sent in worker.batches)
 
     def _n_wanted(self, ahead: Lookahead) -> int:
         """Return how many workers there should be: no more than there is work for."""
         if not ahead.is_at_end:
-            return self._crew.n_wanted
+            return self._group.n_wanted
         n_left = len(ahead) + sum(map(len, (*self._suspects, *self._innocent)))
         n_busy = sum(bool(worker.batches) for worker in self._workers.values())
-        return min(self._crew.n_wanted, n_busy + -(-n_left // FEWEST))
+        return min(self._group.n_wanted, n_busy + -(-n_left // FEWEST))
 
     def _adjust_workers(self, ahead: Lookahead) -> None:
         n_wanted = self._n_wanted(ahead)
         while len(self._workers) < n_wanted:
             self._n_started += 1
             self._workers[self._n_started] = _Worker(last_word=self._clock())
-            self._crew.start(self._n_started)
+            self._group.start(self._n_started)
         idle = [number for number, worker in self._workers.items() if not worker.batches]
-        # Who still waits for a place goes before one that has its model.
+        # Workers that are not ready yet are ended before those with a loaded model.
         for number in sorted(idle, key=lambda number: self._workers[number].node is not None):
             # The cluster has become smaller.
-            if len(self._workers) > max(1, self._crew.n_wanted):
+            if len(self._workers) > max(1, self._group.n_wanted):
                 del self._workers[number]
-                self._crew.end(number)
+                self._group.end(number)
 
     def _deal(self, ahead: Lookahead) -> None:
-        """Give every worker what it lacks; those that have nothing come first.
+        """Give every worker the batches it lacks, idle workers first.
 
-        What was with the dead is dealt out before anything new: samples are written in order, and all others
-        wait for it. A suspect is alone with its worker, so that no other can be taken for the killer; while
-        one waits, workers come to their end with what they have.
+        Requests of dead workers come before new ones: samples are written in order, and all later ones wait
+        for them. A suspect batch is alone at its worker, so that no other request is suspected. While one
+        waits, workers finish the batches they have.
         """
         up = {number: worker for number, worker in self._workers.items() if worker.node is not None}
         for number, worker in up.items():
             if self._suspects and not worker.batches:
                 self._give(number, worker, self._suspects.popleft(), is_suspect=True)
-        for n_held in range(_BATCHES_EACH):
+        for n_batches in range(_BATCHES_EACH):
             for number, worker in up.items():
-                if self._suspects or len(worker.batches) != n_held:
+                if self._suspects or len(worker.batches) != n_batches:
                     continue
                 if any(sent.is_suspect for sent in worker.batches):
                     continue
-                # Those that are still starting count: who is up first must not take their share too.
+                # Workers that are still starting count: the first ready worker must not take their share.
                 n_sharing = len(self._workers)
                 requests = self._innocent.popleft() if self._innocent else ahead.take(n_sharing)
                 if not requests:
@@ -230,19 +230,19 @@ class Dispatcher:
         if not worker.batches:
             worker.last_word = self._clock()
             worker.given_work = worker.last_word
-        worker.batches.append(_SentBatch(self._n_batches, {one.id: one for one in requests}, is_suspect))
-        self._crew.send(number, Batch(self._n_batches, requests))
+        worker.batches.append(_SentBatch(self._n_batches, {r.id: r for r in requests}, is_suspect))
+        self._group.send(number, Batch(self._n_batches, requests))
 
-    # --- hearing of it ---
+    # --- handling events ---
 
-    def _heard(self, number: int, said: WorkerEvent) -> Iterator[Response]:
+    def _handle_event(self, number: int, event: WorkerEvent) -> Iterator[Response]:
         worker = self._workers.get(number)
         if worker is None:
             return
         worker.last_word = self._clock()
-        match said:
+        match event:
             case WorkerReady():
-                self._accept_worker(number, worker, said)
+                self._accept_worker(number, worker, event)
             case BatchResponses(batch, responses):
                 yield from self._taken(worker, batch, responses)
             case BatchFinished(batch, stats, notes):
@@ -250,16 +250,16 @@ class Dispatcher:
                 self._notes.update(dict.fromkeys(notes))
                 yield from self._finished(worker, batch)
             case WorkerFailed():
-                raise said.error()
+                raise event.error()
             case WorkerDied(why, is_blameless):
                 yield from self._lost(number, why, is_blameless=is_blameless)
 
     def _accept_worker(self, number: int, worker: _Worker, up: WorkerReady) -> None:
-        refused = self._refusal(up)
-        if refused is not None:
+        error = self._refusal(up)
+        if error is not None:
             del self._workers[number]
-            self._crew.end(number)
-            raise refused
+            self._group.end(number)
+            raise error
         worker.node = up.node
 
     def _taken(self, worker: _Worker, batch: int, responses: tuple[Response, ...]) -> Iterator[Response]:
@@ -268,10 +268,10 @@ class Dispatcher:
             took_s = worker.last_word - worker.given_work
             self._slowest_start_s = max(self._slowest_start_s or 0.0, took_s)
         self._n_in_a_row = 0
-        sent = next((one for one in worker.batches if one.number == batch), None)
-        # What nobody waits for any more was asked by a run that was given up.
-        wanted = [] if sent is None else [one for one in responses if sent.owed.pop(one.request_id, None)]
-        for n_left, response in zip(range(len(wanted) - 1, -1, -1), wanted, strict=True):
+        sent = next((entry for entry in worker.batches if entry.number == batch), None)
+        # Responses that are no longer expected belong to a run that was given up.
+        expected = [] if sent is None else [r for r in responses if sent.owed.pop(r.request_id, None)]
+        for n_left, response in zip(range(len(expected) - 1, -1, -1), expected, strict=True):
             self.has_more_at_hand = n_left > 0
             yield response
 
@@ -280,7 +280,7 @@ class Dispatcher:
             return
         for request in worker.batches.popleft().owed.values():
             yield _make_failed_response(
-                request, Failure("no_answer", "the model gave no answer to this request")
+                request, Failure("no_answer", "the model returned no answer to this request")
             )
 
     # --- deaths ---
@@ -290,11 +290,11 @@ class Dispatcher:
         for number, worker in list(self._workers.items()):
             patience_s = self._patience_s(worker)
             if worker.batches and now - worker.last_word > patience_s:
-                self._crew.end(number)
-                yield from self._lost(number, f"it gave no answer for {patience_s:,.0f} s, and was ended")
+                self._group.end(number)
+                yield from self._lost(number, f"it did not answer for {patience_s:,.0f} s, and was ended")
 
     def _patience_s(self, worker: _Worker) -> float:
-        """Return how long a worker that has work may be silent."""
+        """Return how long a worker with work may be silent."""
         if worker.has_answered:
             return self._silence_s
         if self._slowest_start_s is None:
@@ -302,7 +302,7 @@ class Dispatcher:
         return self._silence_s + self._slowest_start_s * _SLOWER_START
 
     def _lost(self, number: int, why: str, *, is_blameless: bool = False) -> Iterator[Response]:
-        """Take a worker off the list; what it had goes to others."""
+        """Remove a worker; its requests go to others."""
         worker = self._workers.pop(number)
         self.n_deaths += 1
         self.last_death = why
@@ -313,8 +313,8 @@ class Dispatcher:
             return
         self._n_in_a_row += 1
         if worker.batches and worker.batches[0].owed:
-            under_way, *waiting = lost
-            yield from self._isolate_suspects(under_way, why)
+            current, *waiting = lost
+            yield from self._isolate_suspects(current, why)
         else:
             waiting = lost
         self._innocent.extend(waiting)
@@ -331,17 +331,17 @@ class Dispatcher:
         sample = (request.task, request.sample_id)
         if n < _MOST_DEATHS and sample not in self._killers:
             self._deaths[request.id] = n
-            # At once: it is known sooner, and others of its sample then need to kill only one worker.
+            # Next: the cause is known sooner, and other requests of its sample need to kill only one worker.
             self._suspects.appendleft(requests)
             return
         self._killers.add(sample)
         self.n_requeued -= 1
         died = (
-            "a worker that was asked this alone died"
+            "a worker that had only this request died"
             if n == 1
-            else f"{n} workers that were asked this alone died"
+            else f"{n} workers that had only this request died"
         )
-        message = f"{died}; of the last: {why}"
+        message = f"{died}; the last one: {why}"
         yield _make_failed_response(request, Failure(WORKER_DIED, message, attempts=n))
 
 
@@ -350,9 +350,9 @@ def _make_failed_response(request: Request, failure: Failure) -> Response:
 
 
 def _make_dying_error(n: int, why: str) -> BackendError:
-    what = f"{n} workers died one after the other and none of them answered anything; of the last: {why}"
+    what = f"{n} workers in a row died without an answer; the last one: {why}"
     fix = (
-        "try the same command without --workers and --on, to see what goes wrong; what was answered is kept, "
-        "and the same command goes on"
+        "run the same command without --workers and --on to see the error; finished requests are kept, and "
+        "the same command resumes"
     )
     return BackendError(Problem("WORKER-004", what, fix))

@@ -1,4 +1,4 @@
-"""Which GPUs a worker on this machine sees. Asks the driver's own program, so that no torch is needed."""
+"""The GPUs for each worker on this machine. Uses the driver's own program, so torch is not needed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _ASK_S = 20.0
 
 
 def list_gpus() -> list[str]:
-    """Return the GPUs that this process may use, by the names that `CUDA_VISIBLE_DEVICES` takes."""
+    """Return the GPUs available to this process, by their names in `CUDA_VISIBLE_DEVICES`."""
     named = os.environ.get(VISIBLE)
     if named is not None:
-        return [one.strip() for one in named.split(",") if one.strip()]
+        return [entry.strip() for entry in named.split(",") if entry.strip()]
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
     try:
-        asked = subprocess.run([program, "-L"], capture_output=True, timeout=_ASK_S, check=True)
+        listing = subprocess.run([program, "-L"], capture_output=True, timeout=_ASK_S, check=True)
     except (OSError, subprocess.SubprocessError):
-        return []  # A driver that is installed and has no device, as in a container that was given none.
-    lines = asked.stdout.decode("utf-8", "replace").splitlines()
-    return [str(number) for number, line in enumerate(one for one in lines if one.startswith("GPU "))]
+        return []  # The driver is installed but has no device, as in a container without GPUs.
+    lines = listing.stdout.decode("utf-8", "replace").splitlines()
+    return [str(number) for number, line in enumerate(entry for entry in lines if entry.startswith("GPU "))]
 
 
 def assign_gpus(gpus: Sequence[str], place: int, n_each: int) -> list[str]:
-    """Return the GPUs of the worker in a place; workers share one where there are fewer than workers."""
+    """Return the GPUs of the worker in a slot; workers share GPUs if there are fewer GPUs than workers."""
     if not gpus or not n_each:
         return []
     first = place * n_each % len(gpus)

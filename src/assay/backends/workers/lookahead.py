@@ -1,8 +1,9 @@
-"""Requests pulled a little ahead of the workers, and cut into batches that keep together what begins alike.
+"""Pulls requests ahead of the workers, and splits them into batches that keep shared prefixes together.
 
-How much is pulled is bounded, so the caller's memory is, whatever the size of the dataset and the number of
-workers. A batch is a share of what lies ready: large in the middle of a run, where a model fills its batches
-best, and smaller and smaller at the end, where no worker should be left with much while others have nothing.
+The number of pulled requests is limited, and so is the caller's memory, whatever the size of the dataset and
+the number of workers. A batch is a fraction of the pulled requests: large in the middle of a run, where a
+model fills its batches best, and smaller towards the end, so that no worker has much left while others are
+idle.
 """
 
 from __future__ import annotations
@@ -17,35 +18,35 @@ from assay.core.request import Request
 
 BATCH_REQUESTS = 2048
 BATCH_CHARS = 2_000_000
-"""A batch holds so much at most: what a model in this process would sort at once."""
+"""Maximum size of a batch: what a model in this process would sort at once."""
 FEWEST = 16
-"""A batch is not made smaller than this for the sake of balance."""
+"""Minimum size of a batch made smaller for balance."""
 _SHARES = 4
-"""Batches for each worker that what lies ready is thought to be cut into."""
+"""Batches per worker into which the pulled requests are split."""
 _MOST_REQUESTS = 65_536
 _MOST_CHARS = 64_000_000
-"""What lies ready at most, for all workers together."""
+"""Maximum pulled requests, for all workers together."""
 _ALIKE = 64
-"""Borders whose prompts share about the same, to so many characters, are as good as each other."""
+"""Positions whose prompts share about the same prefix, within this many characters, are equally good."""
 _STEP = 1024
-"""Requests that are pulled before the workers are looked after again."""
+"""Requests pulled before the workers are served again."""
 
 
 class Lookahead:
-    """Requests on their way to the workers, in their order."""
+    """Pulled requests that are not yet with a worker, in order."""
 
     def __init__(self, requests: Iterable[Request]) -> None:
         self._source: Iterator[Request] = iter(requests)
         self._ready: deque[Request] = deque()
         self._n_chars = 0
         self.is_at_end = False
-        """Whether there is nothing more to pull."""
+        """Whether the source is exhausted."""
 
     def __len__(self) -> int:
         return len(self._ready)
 
     def fill(self, n_workers: int) -> bool:
-        """Pull some more; return whether there is room for yet more, and something to fill it."""
+        """Pull some more requests; return whether more can be pulled."""
         most = min(_MOST_REQUESTS, n_workers * _SHARES * BATCH_REQUESTS)
         most_chars = min(_MOST_CHARS, n_workers * _SHARES * BATCH_CHARS)
         for _ in range(_STEP):
@@ -60,7 +61,7 @@ class Lookahead:
         return True
 
     def take(self, n_workers: int) -> tuple[Request, ...]:
-        """Return the next batch for one of so many workers; nothing when nothing lies ready."""
+        """Return the next batch for one of `n_workers` workers; empty if no request is ready."""
         if not self._ready:
             return ()
         share = -(-len(self._ready) // (_SHARES * n_workers))
@@ -70,7 +71,7 @@ class Lookahead:
         return taken
 
     def _cut(self, wanted: int) -> int:
-        """Return how many requests go together: whole samples, parted where they have least in common."""
+        """Return the size of the next batch: whole samples, split where prompts share the shortest prefix."""
         least = wanted - wanted // 4
         best, best_shared = 0, -1
         chars = 0
@@ -79,7 +80,7 @@ class Lookahead:
             is_border = before is not None and _is_border(before, request)
             if is_border and before is not None and at >= least:
                 shared = _n_shared(before.ask.prompt, request.ask.prompt) // _ALIKE
-                # Of borders that are alike the last: a batch is as large as it may be.
+                # Among equally good positions, take the last one: the batch is as large as possible.
                 if best_shared < 0 or shared <= best_shared:
                     best, best_shared = at, shared
             is_full = at >= wanted or chars >= BATCH_CHARS
@@ -87,17 +88,17 @@ class Lookahead:
                 return best or at
             chars += count_ask_chars(request.ask)
             before = request
-        # What is left altogether, or one sample that is too large to wait for.
+        # The remainder, or one sample that is too large to wait for.
         return min(len(self._ready), 2 * BATCH_REQUESTS)
 
 
 def _is_border(before: Request, after: Request) -> bool:
-    """Whether two requests belong to different samples: the options of a question stay together."""
+    """Return whether two requests belong to different samples: options of a question stay together."""
     return before.sample_id != after.sample_id or before.task != after.task
 
 
 def _n_shared(one: Prompt, other: Prompt) -> int:
-    """Return how many characters two prompts begin with alike, whole messages counted by their texts."""
+    """Return the number of characters in the shared prefix of two prompts, counting whole messages."""
     if not isinstance(one, str) or not isinstance(other, str):
         alike = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
         return sum(len(message.text) for message, _ in alike if isinstance(message, Message))

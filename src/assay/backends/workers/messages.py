@@ -1,4 +1,4 @@
-"""What the run and its workers say to each other, as bytes. Knows neither processes nor clusters."""
+"""Messages between a run and its workers, as bytes. Knows neither processes nor clusters."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from assay.core.response import Response
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Requests that one worker answers together. A worker takes one batch after the other."""
+    """Requests that one worker answers together. A worker processes one batch at a time."""
 
     number: int
-    """No other batch of the run has it."""
+    """Unique within the run."""
     requests: tuple[Request, ...]
 
 
 class WorkerReady(msgspec.Struct, frozen=True, tag="up"):
-    """A worker can be given batches. Its weights are read with the first."""
+    """A worker can accept batches. It reads the weights with the first one."""
 
     node: str
-    """The machine it is on."""
+    """The worker's machine."""
     model: OpenedModel
-    """What it found there."""
+    """The model on that machine."""
 
 
 class BatchResponses(msgspec.Struct, frozen=True, tag="answers"):
-    """Some of a batch's requests are answered."""
+    """Answers to some of a batch's requests."""
 
     batch: int
     responses: tuple[Response, ...]
 
 
 class BatchFinished(msgspec.Struct, frozen=True, tag="finished"):
-    """All of a batch is answered; with the counters of the worker's model since it began, and its notes."""
+    """A batch is complete; with the total counters of the worker's model, and its notes."""
 
     batch: int
     stats: dict[str, float] = {}
@@ -46,7 +46,7 @@ class BatchFinished(msgspec.Struct, frozen=True, tag="finished"):
 
 
 class WorkerFailed(msgspec.Struct, frozen=True, tag="raised"):
-    """The model cannot work, for a reason that a person can mend: another worker would fail alike."""
+    """The model cannot work, for a reason that the user can fix: another worker would fail as well."""
 
     kind: str
     """Name of the error's class."""
@@ -55,17 +55,17 @@ class WorkerFailed(msgspec.Struct, frozen=True, tag="raised"):
     def error(self) -> AssayError:
         """Return the error as it was raised."""
         kind = getattr(errors, self.kind, BackendError)
-        made: AssayError = kind(self.problems)
-        return made
+        error: AssayError = kind(self.problems)
+        return error
 
 
 class WorkerDied(msgspec.Struct, frozen=True, tag="died"):
-    """The worker is gone, with what it was working on. Said by the crew: the dead say nothing."""
+    """The worker has ended, with the batch it was working on. Reported by the worker group."""
 
     why: str
-    """Half a sentence, such as `it ended with signal 9`."""
+    """Part of a sentence, such as `it ended with signal 9`."""
     is_blameless: bool = False
-    """Whether something else took it away, such as the loss of its machine: no request is to blame."""
+    """Whether an outside cause ended it, such as the loss of its machine: no request is suspect."""
 
 
 WorkerMessage: TypeAlias = WorkerReady | BatchResponses | BatchFinished | WorkerFailed
@@ -76,21 +76,21 @@ _batches = msgspec.msgpack.Decoder(Batch)
 _messages: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)
 
 
-def encode_message(said: Batch | WorkerMessage) -> bytes:
-    """Return a message for the wire."""
-    return _encoder.encode(said)
+def encode_message(message: Batch | WorkerMessage) -> bytes:
+    """Return a message as bytes."""
+    return _encoder.encode(message)
 
 
 def read_batch(wire: bytes) -> Batch:
-    """Return the batch that a worker was sent."""
+    """Return the batch in a message to a worker."""
     return _batches.decode(wire)
 
 
 def read_message(wire: bytes) -> WorkerMessage:
-    """Return what a worker said."""
+    """Return a worker's message."""
     return _messages.decode(wire)
 
 
 def make_worker_failed(error: AssayError) -> WorkerFailed:
-    """Return the message of an error that ends the run."""
+    """Return the message about an error that ends the run."""
     return WorkerFailed(type(error).__name__, error.problems)

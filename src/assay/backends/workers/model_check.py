@@ -1,7 +1,7 @@
-"""Which model a worker has opened, and how that differs from the run's.
+"""Checks that a worker has opened the same model as the run.
 
-Every worker opens the model by itself, where it is: under the same path or name there may lie other files.
-What decides answers has to be the same; what decides their last digits is told.
+Every worker opens the model on its own machine, where the same path or name may contain other files. What
+decides answers must be the same; what decides only their last digits is reported.
 """
 
 from __future__ import annotations
@@ -17,61 +17,61 @@ from assay.core.model import ModelIdentity
 from assay.core.ports import Backend
 
 _SHOWN = 5
-"""Differences, or nodes, that are named one by one."""
+"""Differences or nodes listed individually."""
 _DIGITS = 12
-"""Of a hash that is shown."""
+"""Displayed digits of a hash."""
 
 
 class OpenedModel(msgspec.Struct, frozen=True):
-    """A model as it was found on a machine."""
+    """A model as found on a machine."""
 
     identity: ModelIdentity
     files: dict[str, str] = {}
-    """The hash of each of its files, where they decide who it is."""
+    """The hash of each of its files, if they identify it."""
     versions: dict[str, str] = {}
-    """Of the packages that it is computed by."""
+    """Versions of the packages that compute it."""
 
 
 @runtime_checkable
 class _FileModel(Protocol):
-    """A model that is computed here, from files."""
+    """A model that is computed locally, from files."""
 
     @property
     def computed_by(self) -> tuple[str, ...]:
         """Return the packages that compute it."""
 
     def file_hashes(self) -> Mapping[str, str]:
-        """Return the hash of each file that decides who it is."""
+        """Return the hash of each file that identifies it."""
 
 
 def describe_opened_model(model: Backend) -> OpenedModel:
-    """Return which model this is, here. May hash weight files; does not load them."""
+    """Return a description of this machine's model. May hash weight files; does not load them."""
     if not isinstance(model, _FileModel):
         return OpenedModel(model.identity(), versions=read_package_versions(()))
     return OpenedModel(model.identity(), dict(model.file_hashes()), read_package_versions(model.computed_by))
 
 
 def find_model_difference(ours: OpenedModel, theirs: OpenedModel, node: str) -> BackendError | None:
-    """Return the error of a worker on a node that has another model than the run; None: it has the same."""
+    """Return the error of a worker whose model differs from the run's; None if it is the same."""
     if ours.identity == theirs.identity:
         return None
     differing = list(_differences(ours, theirs))
-    shown = "; ".join(differing[:_SHOWN])
+    listed = "; ".join(differing[:_SHOWN])
     more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
-    what = f"a worker on {node} finds another model than the run under {ours.identity.name}: {shown}{more}"
-    same = "have the same files on every node, or give the model by a path on storage that all nodes share"
+    what = f"a worker on {node} has another model under {ours.identity.name} than the run: {listed}{more}"
+    same = "put the same files on every node, or give a path on storage that all nodes share"
     if not ours.files and (commit := ours.identity.weights.partition("@")[2]):
-        same = f"name the revision, so that every node has the same: --model-arg revision={commit}"
-    fix = f"{same}; what was answered is kept, and the same command goes on"
+        same = f"set the revision, so that every node has the same: --model-arg revision={commit}"
+    fix = f"{same}; finished requests are kept, and the same command resumes"
     return BackendError(Problem("WORKER-009", what, fix))
 
 
 def _differences(ours: OpenedModel, theirs: OpenedModel) -> Iterator[str]:
-    """Yield what differs, each as half a sentence that says what was found and what was expected."""
+    """Yield each difference, with the value found and the value expected."""
     found, expected = _fields(theirs.identity), _fields(ours.identity)
     if ours.files and theirs.files and ours.files != theirs.files:
         yield from _compare_fields(theirs.files, ours.files)
-        # One hash for all of them says no more.
+        # The combined hash adds no information.
         del found["weights"], expected["weights"]
     yield from _compare_fields(found, expected)
 
@@ -90,37 +90,38 @@ def _fields(identity: ModelIdentity) -> dict[str, str]:
 def _compare_fields(found: Mapping[str, str], expected: Mapping[str, str]) -> Iterator[str]:
     for name in (*expected, *(name for name in found if name not in expected)):
         if found.get(name) != expected.get(name):
-            yield f"{name} is {_format_value(found.get(name))}, in the run {_format_value(expected.get(name))}"
+            here, there = _format_value(expected.get(name)), _format_value(found.get(name))
+            yield f"{name} is {there}, in the run {here}"
 
 
 def _format_value(value: str | None) -> str:
     if not value:
-        return "not there"
+        return "missing"
     is_hash = len(value) > _DIGITS and all(char in "0123456789abcdef" for char in value)
     return value[:_DIGITS] if is_hash else value
 
 
 class VersionDifferences:
-    """Which versions workers have that the run has not."""
+    """Package versions of workers that differ from the run's."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[str, str], dict[str, None]] = {}
 
     def take(self, node: str, found: Mapping[str, str]) -> None:
-        """Take what there is on a node."""
+        """Record the versions on a node."""
         for package, version in found.items():
             self._nodes.setdefault((package, version), {})[node] = None
 
     def notes(self, ours: Mapping[str, str]) -> list[str]:
-        """Return what a person should know of it."""
+        """Return a note for each difference."""
         return [
-            f"{package} is {version} on {_format_nodes(list(nodes))} and {ours.get(package, 'not there')} where the "
-            "run was started: numbers may differ in their last digits"
+            f"{package} is {version} on {_format_nodes(list(nodes))}, but {ours.get(package, 'missing')} "
+            "where the run was started: numbers may differ in their last digits"
             for (package, version), nodes in self._nodes.items()
             if ours.get(package) != version
         ]
 
 
 def _format_nodes(nodes: list[str]) -> str:
-    shown = ", ".join(nodes[:_SHOWN])
-    return f"{shown} and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else shown
+    listed = ", ".join(nodes[:_SHOWN])
+    return f"{listed} and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else listed

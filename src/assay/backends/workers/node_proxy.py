@@ -1,8 +1,8 @@
-"""What stands for a worker on a node of a cluster: it keeps the worker's process, and passes messages on.
+"""The proxy of a worker on a cluster node: it runs the worker's process and passes messages on.
 
-The model does not run in the actor itself but in the same program as on one machine. So a fault of the model
-takes only that program with it: its keeper is left to tell how it ended and what it printed last, and when
-a keeper is gone, its node is, or the cluster took it away. Knows nothing of what the messages say.
+The model does not run in the Ray actor itself, but in the same program as on one machine. So a crash of the
+model ends only that program: its proxy can report how it ended and what it printed last. If a proxy is gone,
+its node is lost, or the cluster removed the actor. Does not interpret the messages.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from assay.backends.workers.messages import WorkerDied
 from assay.backends.workers.worker_process import WorkerProcess, python_path
 
 _LONGEST_S = 30.0
-"""A keeper that has nothing to pass on says so after so long."""
+"""A proxy without messages returns after this time."""
 
 
 class ProxyReport(NamedTuple):
-    """What a keeper passes on."""
+    """Messages that a proxy passes on."""
 
     node: str
     """The id of its node."""
     wires: list[bytes]
-    """What the worker said, in its order."""
+    """The worker's messages, in order."""
     why_dead: str | None
-    """How the worker ended; None: it lives."""
+    """How the worker ended; None: it is alive."""
 
 
 class NodeProxy:
-    """Starts a worker's process with itself, and ends it."""
+    """Starts a worker's process, and ends it."""
 
     def __init__(
         self, node: str, command: Sequence[str], setup: bytes, around: Mapping[str, str], folder: str
     ) -> None:
-        """`folder`: where the run was started; a worker starts there too, where its node has that folder."""
+        """`folder`: the run's working directory; the worker uses it too, if it exists on its node."""
         self._node = node
-        self._heard: SimpleQueue[bytes | WorkerDied] = SimpleQueue()
+        self._received: SimpleQueue[bytes | WorkerDied] = SimpleQueue()
         self._process = WorkerProcess(
             [sys.executable, *command],
             {**os.environ, **around, "PYTHONPATH": python_path()},
-            self._heard.put,
+            self._received.put,
             folder if Path(folder).is_dir() else None,
         )
         self._process.send(setup)
@@ -54,17 +54,17 @@ class NodeProxy:
         self._process.send(wire)
 
     def take(self) -> ProxyReport:
-        """Wait for the worker to say something; return it, with all that it has said since."""
+        """Wait for a message of the worker; return it with all further ones that have arrived."""
         wires: list[bytes] = []
         try:
-            said = self._heard.get(timeout=_LONGEST_S)
-            while not isinstance(said, WorkerDied):
-                wires.append(said)
-                said = self._heard.get_nowait()
+            message = self._received.get(timeout=_LONGEST_S)
+            while not isinstance(message, WorkerDied):
+                wires.append(message)
+                message = self._received.get_nowait()
         except Empty:
             return ProxyReport(self._node, wires, None)
-        return ProxyReport(self._node, wires, said.why)
+        return ProxyReport(self._node, wires, message.why)
 
     def end(self) -> None:
-        """Kill the worker and all that it started."""
+        """Kill the worker and all processes that it started."""
         self._process.end()

@@ -1,4 +1,4 @@
-"""A model in several workers, as one `Backend`."""
+"""The `Backend` for a model in several workers."""
 
 from __future__ import annotations
 
@@ -22,54 +22,54 @@ from assay.core.response import Response
 
 
 class WorkersBackend:
-    """Answers by workers that each have the model; what is known without weights is known here."""
+    """Answers with workers that each load the model; everything known without weights is answered here."""
 
-    def __init__(self, model: Backend, crew: WorkerGroup, *, silence_s: float) -> None:
-        """`model` is asked who it is and how it reads, and never for an answer."""
+    def __init__(self, model: Backend, group: WorkerGroup, *, silence_s: float) -> None:
+        """`model` provides identity, card and tokens, and never computes an answer."""
         self._model = model
-        self._crew = crew
-        self._dispatcher = Dispatcher(crew, silence_s=silence_s, refusal=self._refusal)
+        self._group = group
+        self._dispatcher = Dispatcher(group, silence_s=silence_s, refusal=self._refusal)
         self._versions = VersionDifferences()
 
     @property
     def card(self) -> ModelCard:
-        """Return what the model can do."""
+        """Return the model's abilities."""
         return self._model.card
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return the card, sure of these kinds of ask."""
+        """Return the card, checked for these kinds of request."""
         return self._model.probe_card(kinds, is_chat=is_chat)
 
     def identity(self) -> ModelIdentity:
-        """Return who the model is: how many answer for it changes no answer."""
+        """Return the model's identity: the number of workers changes no answer."""
         return self._opened.identity
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Deal requests out to the workers and yield what they answer."""
+        """Distribute requests to the workers and yield their answers."""
         return self._dispatcher.run(requests)
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Whether the next response came with the one before."""
+        """Return whether the next response arrived together with the previous one."""
         return self._dispatcher.has_more_at_hand
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
-        """Return how the model reads an ask."""
+        """Return the tokens of a request."""
         return self._model.tokens(ask)
 
     def n_tokens(self, ask: Ask) -> int | None:
-        """Return how much of the context an ask needs."""
+        """Return how much of the context a request needs."""
         return self._model.n_tokens(ask)
 
     def stats(self) -> Mapping[str, float]:
-        """Return the counters of all workers' models together, and how many workers there are.
+        """Return the sum of the counters of all workers' models, and the number of workers.
 
-        On any thread: workers come and go while the run waits for an answer.
+        Called on any thread: workers come and go while the run waits for an answer.
         """
         dispatcher = self._dispatcher
         return {
             **dispatcher.stats,
-            **self._crew.stats(),
+            **self._group.stats(),
             "workers": float(dispatcher.n_up),
             "workers_awaited": float(dispatcher.n_awaited),
             "workers_lost": float(dispatcher.n_deaths),
@@ -77,7 +77,7 @@ class WorkersBackend:
         }
 
     def notes(self) -> Sequence[str]:
-        """Return what the workers' models had to say, and whether workers differ or were lost."""
+        """Return the notes of the workers' models, and whether workers differ or were lost."""
         notes = (*self._dispatcher.notes, *self._versions.notes(self._opened.versions))
         lost = self._dispatcher.n_deaths
         if not lost:
@@ -85,20 +85,20 @@ class WorkersBackend:
         were = "1 worker was" if lost == 1 else f"{lost} workers were"
         again = self._dispatcher.n_requeued
         why = self._dispatcher.last_death
-        note = f"{were} lost and replaced, {again:,} requests were asked again; of the last: {why}"
+        note = f"{were} lost and replaced, and {again:,} requests were sent again; the last one failed: {why}"
         return (*notes, note)
 
     def close(self) -> None:
         """End the workers."""
-        self._crew.close()
+        self._group.close()
         self._model.close()
 
     @cached_property
     def _opened(self) -> OpenedModel:
-        """What the run is of, once and for all: its files may change while it goes on."""
+        """Return the run's model, determined once: its files may change during the run."""
         return describe_opened_model(self._model)
 
     def _refusal(self, up: WorkerReady) -> BackendError | None:
-        """Return why a worker has no place in this run, if it has another model."""
+        """Return the error of a worker whose model differs from the run's."""
         self._versions.take(up.node, up.model.versions)
         return find_model_difference(self._opened, up.model, up.node)

@@ -1,6 +1,6 @@
-"""A Ray cluster, as far as workers need one: found or started, its nodes, and keepers on them.
+"""A Ray cluster as workers need it: found or started, its nodes, and worker proxies on them.
 
-The only file that speaks with Ray.
+The only file that uses Ray.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from assay.backends.workers.resource_shares import Node, Share
 from assay.core.errors import BackendError, Problem
 
 RAY_EXTRA = "pip install 'assay-eval[ray]'"
-_HEAR, _SAY, _END = "hear", "say", "end"
-"""Calls of one group come in their order, and wait for none of another."""
+_RECEIVE, _SEND, _END = "hear", "say", "end"
+"""Concurrency groups: calls of one group run in order, and do not wait for those of another."""
 _BOOTSTRAP = "~/ray_bootstrap_config.yaml"
-"""What Ray's own launcher leaves on the head of a cluster that grows by itself."""
+"""The file that Ray's launcher creates on the head of an autoscaling cluster."""
 _FOUND_BY_RAY = ("auto", "local")
 _PACKAGE = Path(__file__).resolve().parents[2]
 """The folder of Assay's own code."""
@@ -38,87 +38,89 @@ class RayCluster:
     """A cluster that this process has joined."""
 
     def __init__(self, address: str | None) -> None:
-        """Join the cluster at an address; None: the one that runs here, else one of its own for this run."""
+        """Join the cluster at an address; None: the one on this machine, else a new one for this run."""
         import ray
 
         self._ray = ray
         self._is_guest = ray.is_initialized()
-        """Whether the program that asks had joined a cluster by itself: it stays there."""
+        """Whether the calling program had already joined a cluster: it stays joined."""
         self.is_own = not self._is_guest and _join(ray, address)
         """Whether it was started for this run, and ends with it."""
-        groups = {_HEAR: 1, _SAY: 1, _END: 1}
-        self._keeper = ray.remote(concurrency_groups=groups, max_restarts=0, max_task_retries=0)(_ActorProxy)
+        groups = {_RECEIVE: 1, _SEND: 1, _END: 1}
+        self._proxy_class = ray.remote(concurrency_groups=groups, max_restarts=0, max_task_retries=0)(
+            _ActorProxy
+        )
 
     def nodes(self) -> list[Node]:
         """Return the nodes that are alive."""
-        return [_node(one) for one in self._ray.nodes() if one["Alive"]]
+        return [_node(node) for node in self._ray.nodes() if node["Alive"]]
 
     def may_grow(self) -> bool:
-        """Whether somebody may bring nodes that are not there yet."""
+        """Return whether the cluster may add nodes."""
         if self.is_own:
             return False
         if Path(_BOOTSTRAP).expanduser().is_file():
             return True
-        told = getattr(self._ray._private.state.state, "get_max_resources_from_cluster_config", None)
-        return bool(told is not None and told())
+        read_maximum = getattr(self._ray._private.state.state, "get_max_resources_from_cluster_config", None)
+        return bool(read_maximum is not None and read_maximum())
 
     def start_proxy(
         self, share: Share, command: Sequence[str], setup: bytes, around: dict[str, str]
     ) -> RayNodeProxy:
-        """Begin to start a keeper with its worker wherever there is room."""
-        placed = self._keeper.options(
+        """Start a proxy with its worker on any node with enough resources; does not wait."""
+        placed = self._proxy_class.options(
             num_cpus=share.num_cpus, num_gpus=share.num_gpus, scheduling_strategy="SPREAD"
         )
         return RayNodeProxy(self._ray, placed.remote(tuple(command), setup, around, os.getcwd()))
 
     def leave(self) -> None:
-        """Leave the cluster; one that was started for this run ends."""
+        """Leave the cluster; a cluster started for this run ends."""
         if not self._is_guest:
             self._ray.shutdown()
 
 
 class RayNodeProxy:
-    """A keeper somewhere on the cluster."""
+    """A proxy on a node of the cluster."""
 
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray = ray
         self._actor = actor
-        self._send = actor.send.options(concurrency_group=_SAY)
-        self._take = actor.take.options(concurrency_group=_HEAR)
+        self._send = actor.send.options(concurrency_group=_SEND)
+        self._take = actor.take.options(concurrency_group=_RECEIVE)
 
     def send(self, wire: bytes) -> None:
-        """Pass a batch on. What becomes of it is heard by `take`."""
+        """Pass a batch on. `take` receives the result."""
         self._send.remote(wire)
 
     def take(self, then: Callable[[ProxyReport | Exception], None]) -> None:
-        """Have what the worker says brought to `then`, on another thread, or why nothing more will come."""
+        """Call `then` on another thread with the worker's messages, or with the error that ended it."""
 
-        def brought(future: Any) -> None:
+        def forward(future: Any) -> None:
             error = future.exception()
             then(error if error is not None else future.result())
 
-        self._take.remote().future().add_done_callback(brought)
+        self._take.remote().future().add_done_callback(forward)
 
     def ends(self) -> Any:
-        """Begin to end the worker with all that it started; return what is there when it has ended."""
+        """Begin to end the worker and all its processes; return a handle to wait for."""
         return self._actor.end.options(concurrency_group=_END).remote()
 
     def dismiss(self) -> None:
-        """End the keeper itself, whatever it does."""
+        """Kill the proxy itself."""
         self._ray.kill(self._actor, no_restart=True)
 
 
 class _ActorProxy(NodeProxy):
-    """A keeper that asks its cluster where it is."""
+    """A proxy that finds out its node's id from the cluster."""
 
-    def __init__(self, *told: Any) -> None:
+    def __init__(self, *args: Any) -> None:
         import ray
 
-        super().__init__(ray.get_runtime_context().get_node_id(), *told)
+        super().__init__(ray.get_runtime_context().get_node_id(), *args)
 
 
 def require_ray(address: str | None) -> None:
-    """Raise MODEL-004 unless Ray is installed, WORKER-005 if nobody answers at an address that was named.
+    """Raise MODEL-004 unless Ray is installed, WORKER-005 if no server answers at a given address.
 
     Imports nothing.
     """
@@ -132,7 +134,7 @@ def require_ray(address: str | None) -> None:
 
 
 def wait_for(ends: Sequence[Any], timeout_s: float) -> None:
-    """Wait until workers have ended, but no longer than this."""
+    """Wait until workers have ended, at most `timeout_s` seconds."""
     import ray
 
     if ends:
@@ -140,24 +142,24 @@ def wait_for(ends: Sequence[Any], timeout_s: float) -> None:
 
 
 def describe_death(error: Exception, node: str | None, alive: Sequence[Node]) -> WorkerDied:
-    """Return how a keeper was lost. With its node, nothing that it worked on is to blame.
+    """Return how a proxy was lost. If its node was lost too, its requests are not suspect.
 
-    A keeper whose node lives was taken away by the cluster, most often since the node's memory was full,
-    which what it worked on may well have done.
+    If its node is alive, the cluster removed the proxy, usually because the node's memory was full, which its
+    requests may have caused.
     """
     from ray.exceptions import ActorUnavailableError
 
-    if node is not None and node not in {one.id for one in alive}:
+    if node is not None and node not in {other.id for other in alive}:
         return WorkerDied("its node was lost", is_blameless=True)
     if isinstance(error, ActorUnavailableError):
-        return WorkerDied("its node could not be reached any more", is_blameless=True)
-    # First the numbers of the actor, each in a line set in; last what usually causes such a thing.
+        return WorkerDied("its node is not reachable any more", is_blameless=True)
+    # The message begins with indented lines of actor data and ends with the usual causes.
     cause = " ".join(line for line in str(error).splitlines() if line and not line.startswith("\t"))
-    return WorkerDied(f"Ray took it away: {cause[:_MOST_WORDS]}")
+    return WorkerDied(f"Ray removed it: {cause[:_MOST_WORDS]}")
 
 
 def find_start_error(error: Exception) -> BackendError | None:
-    """Return the error of a keeper that its node could not even start; None where it is none."""
+    """Return the error of a proxy that its node could not start; None for other errors."""
     from ray.exceptions import ActorDiedError, RuntimeEnvSetupError
 
     if isinstance(error, ActorDiedError) and not error.actor_init_failed:
@@ -171,7 +173,7 @@ def find_start_error(error: Exception) -> BackendError | None:
 
 def _join(ray: Any, address: str | None) -> bool:
     """Join a cluster; return whether it had to be started."""
-    # Ray would send its statistics to its makers from a cluster that is started here.
+    # Ray would send usage statistics to its developers from a cluster that is started here.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     named = _read_address(address)
     code = {"py_modules": [str(_PACKAGE)], "excludes": ["__pycache__"]}
@@ -180,7 +182,7 @@ def _join(ray: Any, address: str | None) -> bool:
             found = _find_cluster(ray, named)
             ray.init(
                 address=_choose_address(named, found),
-                # All nodes have the code of this very run, whatever else is installed there.
+                # All nodes use the code of this run, whatever is installed there.
                 runtime_env=code,
                 include_dashboard=False,
                 log_to_driver=False,
@@ -192,8 +194,8 @@ def _join(ray: Any, address: str | None) -> bool:
 
 
 def _choose_address(named: str | None, found: str | None) -> str:
-    """Return the address to join. Ray shows its token to a cluster that it finds here by itself, and to one
-    that is named only where RAY_AUTH_MODE says so: a token is not for whoever listens at an address.
+    """Return the address to join. Ray sends its token to a cluster that it finds by itself, and to a given
+    address only if RAY_AUTH_MODE says so: a token is not for any server that listens at an address.
     """
     if found is None:
         return "local"
@@ -205,51 +207,52 @@ def _read_address(address: str | None) -> str | None:
 
 
 def _find_cluster(ray: Any, named: str | None) -> str | None:
-    """Return where a cluster answers; None: nowhere, and none was named."""
+    """Return the address of a running cluster; None if there is none and no address was given."""
     found: str | None = ray._private.services.canonicalize_bootstrap_address(named)
     if found is None or named is not None:
         return found
     try:
         _check_answers(found)
     except OSError:
-        return None  # It was started here once, and has ended since.
+        return None  # It was started here once, and has ended.
     return found
 
 
 def _check_answers(address: str) -> None:
-    """Raise OSError if nobody does, ValueError if it is no address. Ray itself would try for minutes."""
+    """Raise OSError if no server answers, ValueError for an invalid address. Ray would retry for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
-        raise ValueError("an address is HOST:PORT")
+        raise ValueError("an address has the form HOST:PORT")
     socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_S).close()
 
 
 def _make_join_error(named: str | None, error: Exception) -> BackendError:
     words = _format_error(error)
     if "ersion mismatch" in words:
-        fix = "run with the cluster's versions of Ray and Python: most simply on one of its nodes"
-        return BackendError(Problem("WORKER-006", f"this Ray does not fit that of the cluster: {words}", fix))
+        fix = "use the cluster's versions of Ray and Python, for example by running on one of its nodes"
+        what = f"this version of Ray does not match the cluster's: {words}"
+        return BackendError(Problem("WORKER-006", what, fix))
     if _wants_token(error):
-        what = f"the Ray cluster at {named or 'this machine'} wants a token, and was shown none or another"
+        what = f"the Ray cluster at {named or 'this machine'} requires a token, which is missing or wrong"
         fix = (
             "set RAY_AUTH_MODE=token, with the cluster's token in ~/.ray/auth_token or in RAY_AUTH_TOKEN; "
-            "`ray get-auth-token` tells it on the head"
+            "`ray get-auth-token` on the head shows it"
         )
         return BackendError(Problem("WORKER-005", what, fix))
     if named is None:
-        what = f"--on ray: no Ray could be started here: {words}"
-        fix = "see that Ray starts: `ray start --head`; or name a cluster: --on ray:HOST:PORT"
+        what = f"--on ray: Ray could not be started on this machine: {words}"
+        fix = "check that `ray start --head` works, or give the address of a cluster: --on ray:HOST:PORT"
     else:
-        what = f"no Ray cluster could be joined at {named}: {words}"
+        what = f"cannot join a Ray cluster at {named}: {words}"
         fix = (
-            "run on a node of the cluster, and name the address that `ray start --head` told: "
-            "--on ray:HOST:PORT; or leave the address away, with RAY_ADDRESS unset"
+            "run on a node of the cluster, with the address that `ray start --head` printed: "
+            "--on ray:HOST:PORT; or use --on ray without an address, with RAY_ADDRESS unset"
         )
     return BackendError(Problem("WORKER-005", what, fix))
 
 
 def _wants_token(error: BaseException | None) -> bool:
-    """Whether an error comes of a token that is missing or wrong, wherever Ray tells it."""
+    """Return whether a missing or wrong token caused an error, wherever Ray reports it."""
     while error is not None:
         if "AuthenticationError" in f"{type(error).__name__} {error}":
             return True
@@ -259,7 +262,7 @@ def _wants_token(error: BaseException | None) -> bool:
 
 @contextlib.contextmanager
 def _keeping_signals() -> Iterator[None]:
-    """Keep how this process is ended: Ray puts a way of its own in its place."""
+    """Keep this process's SIGTERM handler: Ray replaces it."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -268,14 +271,14 @@ def _keeping_signals() -> Iterator[None]:
             signal.signal(signal.SIGTERM, before)
 
 
-def _node(told: dict[str, Any]) -> Node:
-    resources = told["Resources"]
-    host, address = told["NodeManagerHostname"], told["NodeManagerAddress"]
+def _node(info: dict[str, Any]) -> Node:
+    resources = info["Resources"]
+    host, address = info["NodeManagerHostname"], info["NodeManagerAddress"]
     name = host if host == address else f"{host} ({address})"
-    return Node(told["NodeID"], name, resources.get("CPU", 0.0), resources.get("GPU", 0.0))
+    return Node(info["NodeID"], name, resources.get("CPU", 0.0), resources.get("GPU", 0.0))
 
 
 def _format_error(error: Exception) -> str:
-    """Return what Ray says, in one line that is not too long; of a traceback the end."""
+    """Return Ray's message on one line of limited length; of a traceback, the end."""
     lines = [line.strip(" \t^") for line in _COLOR.sub("", str(error)).splitlines()]
     return " / ".join(line for line in lines if line)[-_MOST_WORDS:]

@@ -1,8 +1,8 @@
-"""Workers on a Ray cluster: a keeper for each, that the cluster places.
+"""Workers on a Ray cluster: one proxy per worker, placed by the cluster.
 
-Who dies, what goes to whom and how often is asked again is decided where it is for workers on one machine:
-Ray starts nothing a second time. What workers say is fetched when the run has time for it, so that a run that
-is busy fetches more at once, and each fetch costs the same.
+As for workers on one machine, the dispatcher decides what happens after a death and which requests are sent
+again: Ray restarts nothing. Messages are fetched when the run has time for them. So a busy run fetches more
+at once, and each fetch costs the same.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_S = 1.0
 _ROOM_S = 60.0
-"""For so long a cluster may have no node for a worker, where nobody is known to bring one."""
+"""How long a cluster may have no node for a worker if it is not known to grow."""
 _END_S = 5.0
 
 
 class RayWorkerGroup:
-    """Workers on a cluster, as many as it holds or fewer."""
+    """Workers on a cluster, as many as it can hold or fewer."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class RayWorkerGroup:
         num_cpus: float | None,
         uses_gpu: bool,
     ) -> None:
-        """Take what workers are told and given; the cluster is joined when the first are needed.
+        """Store the workers' settings; the cluster is joined when the first worker is needed.
 
-        `command`: what Python is told to run, on every node; `setup`: what that is told first; `around`:
-        environment beside that of the node. `n`: at most so many workers. `uses_gpu`: whether the model has
-        use for a GPU.
+        `command`: arguments for Python on every node; `setup`: returns the first message to it; `around`:
+        environment variables besides those of the node. `n`: maximum number of workers. `uses_gpu`: whether
+        the model can use a GPU.
         """
         require_ray(address)
         self._address = address
@@ -80,61 +80,59 @@ class RayWorkerGroup:
         self._share = Share(1.0, 0.0)
         self._looked = 0.0
         self._had_room = 0.0
-        self._keepers: dict[int, RayNodeProxy] = {}
+        self._proxies: dict[int, RayNodeProxy] = {}
         self._places: dict[int, str] = {}
-        """Nodes of the workers that are known to be somewhere."""
-        self._brought: SimpleQueue[tuple[int, ProxyReport | Exception]] = SimpleQueue()
+        """Nodes of the workers that have been placed."""
+        self._reports: SimpleQueue[tuple[int, ProxyReport | Exception]] = SimpleQueue()
 
     @property
     def n_wanted(self) -> int:
-        """Return how many workers the cluster holds, or as many as were asked for.
+        """Return how many workers the cluster can hold, or the requested number.
 
-        Those that find no room wait for it, one at least: that brings nodes where a cluster grows by itself.
+        Workers without resources wait, at least one: this adds nodes to an autoscaling cluster.
         """
         self._look()
         return max(1, count_workers(self._nodes, self._share)) if self._n is None else self._n
 
     def start(self, worker: int) -> None:
-        """Ask for a place on the cluster."""
-        keeper = self._joined().start_proxy(self._share, self._command, self._setup(), self._surroundings())
-        self._keepers[worker] = keeper
+        """Request a place on the cluster."""
+        proxy = self._joined().start_proxy(self._share, self._command, self._setup(), self._surroundings())
+        self._proxies[worker] = proxy
         self._take(worker)
 
     def send(self, worker: int, batch: Batch) -> None:
-        """Hand a batch over."""
-        if worker in self._keepers:
-            self._keepers[worker].send(encode_message(batch))
+        """Send a batch."""
+        if worker in self._proxies:
+            self._proxies[worker].send(encode_message(batch))
 
     def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
-        """Return what was said since, or wait for it."""
+        """Return the new events, or wait for one."""
         self._look()
         try:
-            brought = [self._brought.get(timeout=timeout_s) if timeout_s else self._brought.get_nowait()]
-            brought += [self._brought.get_nowait() for _ in range(self._brought.qsize())]
+            reports = [self._reports.get(timeout=timeout_s) if timeout_s else self._reports.get_nowait()]
+            reports += [self._reports.get_nowait() for _ in range(self._reports.qsize())]
         except Empty:
             return ()
-        return [word for worker, what in brought for word in self._words(worker, what)]
+        return [event for worker, report in reports for event in self._events(worker, report)]
 
     def end(self, worker: int) -> None:
-        """End a worker, and its keeper."""
-        keeper = self._keepers.pop(worker)
+        """End a worker and its proxy."""
+        proxy = self._proxies.pop(worker)
         if self._places.pop(worker, None) is not None:
-            wait_for([keeper.ends()], _END_S)
-        keeper.dismiss()
+            wait_for([proxy.ends()], _END_S)
+        proxy.dismiss()
 
     def stats(self) -> Mapping[str, float]:
-        """Return how many nodes there are workers on."""
+        """Return the number of nodes with workers."""
         return {"nodes": float(len(set(list(self._places.values()))))}
 
     def close(self) -> None:
         """End all workers and leave the cluster."""
         if self._cluster is None:
             return
-        wait_for(
-            [keeper.ends() for worker, keeper in self._keepers.items() if worker in self._places], _END_S
-        )
-        while self._keepers:
-            self._keepers.popitem()[1].dismiss()
+        wait_for([proxy.ends() for worker, proxy in self._proxies.items() if worker in self._places], _END_S)
+        while self._proxies:
+            self._proxies.popitem()[1].dismiss()
         self._places.clear()
         self._cluster.leave()
         self._cluster = None
@@ -158,7 +156,7 @@ class RayWorkerGroup:
         return self._cluster
 
     def _look(self) -> None:
-        """See now and then which nodes there are."""
+        """Update the list of nodes from time to time."""
         cluster = self._joined()
         now = time.monotonic()
         if now - self._looked < _LOOK_EVERY_S:
@@ -168,7 +166,7 @@ class RayWorkerGroup:
         self._check_capacity()
 
     def _check_capacity(self) -> None:
-        """Raise WORKER-007 if no node can hold a worker, and it is not likely that one comes."""
+        """Raise WORKER-007 if no node can hold a worker and none is likely to be added."""
         if count_workers(self._nodes, self._share):
             self._had_room = self._looked
             return
@@ -178,55 +176,56 @@ class RayWorkerGroup:
         largest = ", ".join(
             f"{node.name}: {node.n_cpus:g} CPUs, {node.n_gpus:g} GPUs" for node in self._nodes
         )
-        what = f"no node of the cluster can hold a worker with {self._share} (there are: {largest or 'none'})"
-        fix = "ask for less: --model-arg num_gpus=..., --model-arg num_cpus=...; or add a node that can"
+        what = f"no node of the cluster can hold a worker with {self._share} (nodes: {largest or 'none'})"
+        fix = "request less: --model-arg num_gpus=..., --model-arg num_cpus=...; or add a larger node"
         raise BackendError(Problem("WORKER-007", what, fix))
 
     def _surroundings(self) -> dict[str, str]:
         around = {"OMP_NUM_THREADS": str(self._share.n_threads), **self._around}
         if not self._share.num_gpus:
-            # What was not asked for belongs to others.
+            # A GPU that was not requested belongs to others.
             around[VISIBLE] = ""
         return around
 
-    # --- what is brought ---
+    # --- reports from proxies ---
 
     def _take(self, worker: int) -> None:
-        self._keepers[worker].take(lambda what: self._brought.put((worker, what)))
+        self._proxies[worker].take(lambda report: self._reports.put((worker, report)))
 
-    def _words(self, worker: int, what: ProxyReport | Exception) -> list[ReceivedEvent]:
-        if worker not in self._keepers:
+    def _events(self, worker: int, report: ProxyReport | Exception) -> list[ReceivedEvent]:
+        if worker not in self._proxies:
             return []
-        if isinstance(what, Exception):
-            return [ReceivedEvent(worker, self._lost(worker, what))]
-        self._places[worker] = what.node
-        words = [
-            ReceivedEvent(worker, self._add_node_name(read_message(wire), what.node)) for wire in what.wires
+        if isinstance(report, Exception):
+            return [ReceivedEvent(worker, self._lost(worker, report))]
+        node = report.node
+        self._places[worker] = node
+        events = [
+            ReceivedEvent(worker, self._add_node_name(read_message(wire), node)) for wire in report.wires
         ]
-        if what.why_dead is None:
+        if report.why_dead is None:
             self._take(worker)
-            return words
+            return events
         self._places.pop(worker)
-        self._keepers.pop(worker).dismiss()
-        return [*words, ReceivedEvent(worker, WorkerDied(f"{what.why_dead} (on {self._name_of(what.node)})"))]
+        self._proxies.pop(worker).dismiss()
+        return [*events, ReceivedEvent(worker, WorkerDied(f"{report.why_dead} (on {self._name_of(node)})"))]
 
     def _lost(self, worker: int, error: Exception) -> WorkerDied:
-        refused = find_start_error(error)
-        if refused is not None:
-            raise refused
-        self._keepers.pop(worker).dismiss()
+        start_error = find_start_error(error)
+        if start_error is not None:
+            raise start_error
+        self._proxies.pop(worker).dismiss()
         self._nodes = self._joined().nodes()
         return describe_death(error, self._places.pop(worker, None), self._nodes)
 
-    def _add_node_name(self, said: WorkerMessage, node: str) -> WorkerMessage:
-        """Return what a worker said; of an error a person has to know on which node it is to be mended."""
-        if isinstance(said, WorkerReady):
-            return msgspec.structs.replace(said, node=self._name_of(node))
-        if not isinstance(said, WorkerFailed):
-            return said
+    def _add_node_name(self, message: WorkerMessage, node: str) -> WorkerMessage:
+        """Return a worker's message; an error names the node on which it must be fixed."""
+        if isinstance(message, WorkerReady):
+            return msgspec.structs.replace(message, node=self._name_of(node))
+        if not isinstance(message, WorkerFailed):
+            return message
         on = f"on the node {self._name_of(node)}: "
-        problems = [msgspec.structs.replace(one, what=on + one.what) for one in said.problems]
-        return WorkerFailed(said.kind, tuple(problems))
+        problems = [msgspec.structs.replace(problem, what=on + problem.what) for problem in message.problems]
+        return WorkerFailed(message.kind, tuple(problems))
 
     def _name_of(self, node: str) -> str:
-        return next((one.name for one in self._nodes if one.id == node), node)
+        return next((known.name for known in self._nodes if known.id == node), node)

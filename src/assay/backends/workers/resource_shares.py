@@ -1,4 +1,4 @@
-"""How much of a cluster each worker is given, and how many workers a cluster then holds. Knows no cluster."""
+"""Resources for each worker on a cluster, and how many workers the cluster then holds. Knows no cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_TO_A_PROCESSOR = 64
 
 
 class Node(NamedTuple):
-    """A machine of a cluster that is alive."""
+    """A live machine of a cluster."""
 
     id: str
     name: str
@@ -21,14 +21,14 @@ class Node(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What each worker is given of its node."""
+    """Resources of each worker on its node."""
 
     num_cpus: float
     num_gpus: float
 
     @property
     def n_threads(self) -> int:
-        """Return with how many threads a model on the CPU computes."""
+        """Return the number of threads of a model on the CPU."""
         return max(1, int(self.num_cpus))
 
     def __str__(self) -> str:
@@ -44,12 +44,12 @@ def compute_share(
     uses_gpu: bool,
     may_grow: bool = False,
 ) -> Share:
-    """Return what each of n workers is given; n is None: as many as the cluster holds.
+    """Return the resources of each of n workers; n is None: as many as the cluster holds.
 
-    What was not said: a model that can use a GPU has one where there are any. Without GPUs, n workers share
-    the processors, as on one machine; and as many as the cluster holds are one on each node, on a larger
-    node several, since each has the whole model in its memory. So are n workers of a cluster that may grow:
-    those that find no room are what brings nodes.
+    Defaults: a model that can use a GPU gets one if there are any. Without GPUs, n workers share the
+    processors, as on one machine. With n None there is one worker per node, or several on a larger node,
+    since each has the whole model in memory. The same applies to n workers of a cluster that may grow:
+    workers that wait for resources make it add nodes.
     """
     if num_gpus is None:
         num_gpus = 1.0 if uses_gpu and any(node.n_gpus >= 1 for node in nodes) else 0.0
@@ -59,7 +59,7 @@ def compute_share(
 
 
 def count_workers(nodes: Iterable[Node], share: Share) -> int:
-    """Return how many workers fit into a cluster that does nothing else."""
+    """Return how many workers fit on a cluster that runs nothing else."""
     return sum(_count_on_node(node, share) for node in nodes)
 
 
@@ -79,7 +79,7 @@ def _choose_num_cpus(nodes: Sequence[Node], n: int | None) -> float:
     for whole in range(max(1, int(sum(sizes) / n)), 0, -1):
         if count_workers(nodes, Share(float(whole), 0.0)) >= n:
             return float(whole)
-    # More workers than processors: some to each.
+    # More workers than processors: several workers per processor.
     for several in range(2, _MOST_TO_A_PROCESSOR):
         if count_workers(nodes, Share(1.0 / several, 0.0)) >= n:
             return 1.0 / several
@@ -87,9 +87,9 @@ def _choose_num_cpus(nodes: Sequence[Node], n: int | None) -> float:
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """What each worker is given. None: as the model and the machine suggest."""
+    """Resources of each worker. None: chosen by model and machine."""
 
     num_gpus: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """GPUs; on a cluster a part of one too, such as 0.5."""
+    """GPUs; on a cluster also a fraction, such as 0.5."""
     num_cpus: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    """Processors: so many threads does a model on the CPU compute with."""
+    """Processors, and threads of a model on the CPU."""

@@ -1,4 +1,4 @@
-"""Who works: the port between dealing requests out and the processes or actors that answer them."""
+"""The port between the dispatcher and the processes or actors that answer requests."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from assay.backends.workers.messages import Batch, WorkerEvent
 
 
 class ReceivedEvent(NamedTuple):
-    """What a worker said, or what was heard of it."""
+    """A message from a worker, or about it."""
 
     worker: int
     said: WorkerEvent
 
 
 class WorkerGroup(Protocol):
-    """Workers somewhere else, each with a model of its own. All but `stats` is called from one thread."""
+    """Workers in other processes, each with its own model. All methods except `stats` run on one thread."""
 
     @property
     def n_wanted(self) -> int:
-        """How many workers there should be now; a cluster grows and shrinks."""
+        """Return how many workers there should be now; a cluster grows and shrinks."""
 
     def start(self, worker: int) -> None:
-        """Begin to start a worker, under a number that no other had; it says `Up` when it can be given work.
+        """Start a worker under a new number; it sends `WorkerReady` when it can accept work.
 
-        Does not wait for it. Where it does not come up, `Died` is heard of it.
+        Does not wait for it. If it does not start, `WorkerDied` is reported.
         """
 
     def send(self, worker: int, batch: Batch) -> None:
-        """Hand a batch to a worker that is up. Does not wait for it, whatever the worker does."""
+        """Send a batch to a worker that is ready. Does not wait, whatever the worker does."""
 
     def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
-        """Return what was said since; when nothing was, wait for the first word, but no longer than this.
+        """Return the new events; if there are none, wait for the first, at most `timeout_s` seconds.
 
-        The words of one worker come in their order, and none after its `Died`.
+        The events of one worker come in order, and none follows its `WorkerDied`.
         """
 
     def end(self, worker: int) -> None:
-        """End a worker at once. Nothing is heard of it afterwards."""
+        """End a worker at once. No further events of it are reported."""
 
     def stats(self) -> Mapping[str, float]:
-        """Return what there is to tell of the place where they work, such as the number of nodes.
+        """Return counters of the workers' environment, such as the number of nodes.
 
         Called from any thread.
         """
 
     def close(self) -> None:
-        """End all workers and let go of the place."""
+        """End all workers and release their environment."""

@@ -1,8 +1,8 @@
-"""A worker's side in a process of its own: batches in, answers out, over one connection.
+"""The loop of a worker process: receives batches and sends answers over one connection.
 
-The model answers on the main thread, as it would in a run without workers. Another thread reads what is sent,
-so that the next batch is here when it is needed, and ends the process when the run is gone. A third sends:
-answers leave as they come, and those that came while it was sending leave together.
+The model answers on the main thread, as in a run without workers. A second thread receives, so that the next
+batch is available when it is needed, and ends the process when the run is gone. A third thread sends: answers
+are sent as they come, and those that came meanwhile are sent together.
 """
 
 from __future__ import annotations
@@ -39,45 +39,45 @@ _Item: TypeAlias = tuple[int, Response] | WorkerMessage
 
 
 class Outbox:
-    """Filled by the thread on which the model answers, emptied by one that sends."""
+    """Filled by the thread on which the model answers, emptied by the thread that sends."""
 
     def __init__(self) -> None:
         self._items: SimpleQueue[_Item] = SimpleQueue()
 
-    def say(self, said: WorkerMessage) -> None:
-        """Put in a message."""
-        self._items.put(said)
+    def say(self, message: WorkerMessage) -> None:
+        """Add a message."""
+        self._items.put(message)
 
     def answer(self, model: Backend, batch: Batch) -> None:
-        """Have a batch answered and put in the answers as they come."""
+        """Have the model answer a batch, and add the answers as they come."""
         for response in model.run(batch.requests):
             self._items.put((batch.number, response))
         self._items.put(BatchFinished(batch.number, dict(model.stats()), tuple(model.notes())))
 
     def take(self) -> list[WorkerMessage]:
-        """Wait for something to say; return it with what there is beside it, in order."""
+        """Wait for a message; return it with all further ones, in order."""
         items = [self._items.get()]
         try:
             while len(items) < _MOST_TOGETHER:
                 items.append(self._items.get_nowait())
         except Empty:
             pass
-        said: list[WorkerMessage] = []
+        messages: list[WorkerMessage] = []
         for batch, together in groupby(items, key=lambda item: item[0] if isinstance(item, tuple) else None):
             if batch is None:
-                said += [item for item in together if not isinstance(item, tuple)]
+                messages += [item for item in together if not isinstance(item, tuple)]
             else:
                 responses = tuple(item[1] for item in together if isinstance(item, tuple))
-                said.append(BatchResponses(batch, responses))
-        return said
+                messages.append(BatchResponses(batch, responses))
+        return messages
 
 
 def serve(
     connection: Connection, open_model: Callable[[], Backend], *, after_batch: Callable[[], None]
 ) -> None:
-    """Answer what comes until the run is gone, or the model cannot work.
+    """Answer batches until the run is gone or the model cannot work.
 
-    `after_batch` may raise what became known meanwhile and ends the run.
+    `after_batch` may raise an error that ends the run.
     """
     inbox: SimpleQueue[Batch] = SimpleQueue()
     outbox = Outbox()
@@ -104,18 +104,18 @@ def _receive(connection: Connection, inbox: SimpleQueue[Batch]) -> None:
 
 
 def _send(connection: Connection, outbox: Outbox) -> None:
-    said: WorkerMessage | None = None
+    message: WorkerMessage | None = None
     try:
-        while not isinstance(said, WorkerFailed):
-            for said in outbox.take():
-                connection.send_bytes(encode_message(said))
+        while not isinstance(message, WorkerFailed):
+            for message in outbox.take():
+                connection.send_bytes(encode_message(message))
     except OSError:
         _end_at_once()
 
 
 def _end_at_once() -> None:
-    """End this process: the run is gone, and nobody waits for what the model is computing."""
+    """End this process: the run is gone, and nobody needs the model's answers."""
     if os.getpgrp() == os.getpid():
-        # With all that the model has started.
+        # With all processes that the model has started.
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)

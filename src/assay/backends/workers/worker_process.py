@@ -1,8 +1,8 @@
-"""A worker as a process on this machine, spoken to over a pair of sockets of its own.
+"""A worker as a process on this machine, connected by a socket pair.
 
-Started as a program and not forked: a fork would copy threads' locks and a GPU's context, and the start of
-multiprocessing's own would run the caller's main module again. One thread sends and one reads, so that a
-worker that hangs, even in the middle of a message, holds up nobody. Knows nothing of what the messages say.
+It is started as a program and not forked: a fork would copy locks of threads and a GPU context, and
+multiprocessing's own start would run the caller's main module again. One thread sends and one receives, so
+that a worker that hangs, even in the middle of a message, blocks nobody. Does not interpret the messages.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from assay.backends.workers.messages import Batch, WorkerDied, encode_message, r
 from assay.backends.workers.worker_group import ReceivedEvent
 
 _LAST_WORDS = 600
-"""Characters of what a dead worker printed last."""
+"""Characters of a dead worker's last output."""
 _END_S = 10.0
 
 
 class WorkerProcess:
-    """One worker's process, with the threads that speak with it."""
+    """A worker's process, with the threads that communicate with it."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class WorkerProcess:
         heard: Callable[[bytes | WorkerDied], None],
         folder: str | None = None,
     ) -> None:
-        """`command` is started in a folder, with the number of its socket behind it.
+        """Start `command` in a folder, with the number of its socket as last argument.
 
-        `heard` is called on another thread with each message as it came, and last with `Died`.
+        `heard` is called on another thread with each message, and finally with `WorkerDied`.
         """
         self._heard = heard
         self._printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
@@ -54,7 +54,7 @@ class WorkerProcess:
                 env=dict(environment),
                 cwd=folder,
                 pass_fds=[theirs.fileno()],
-                # Ctrl-C is for the run, which then ends its workers and all that they started.
+                # Ctrl-C is for the run, which then ends its workers and all their processes.
                 start_new_session=True,
             )
         self._connection = Connection(ours.detach())
@@ -64,11 +64,11 @@ class WorkerProcess:
             thread.start()
 
     def send(self, wire: bytes) -> None:
-        """Have something sent."""
+        """Queue a message."""
         self._to_send.put(wire)
 
     def end(self) -> None:
-        """Kill the process and let go of all that belongs to it."""
+        """Kill the process and release everything that belongs to it."""
         self._kill()
         self._process.wait()
         self._to_send.put(None)
@@ -82,7 +82,7 @@ class WorkerProcess:
             while (wire := self._to_send.get()) is not None:
                 self._connection.send_bytes(wire)
         except OSError:
-            return  # It is gone, as the thread that reads will find.
+            return  # The process is gone; the thread that receives finds out.
 
     def _reads(self) -> None:
         try:
@@ -93,15 +93,15 @@ class WorkerProcess:
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
-            # Its own processes too: an engine may keep its weights in others.
+            # Its child processes too: an engine may keep its weights in others.
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _describe_end(self) -> str:
-        """Return how the process ended, in words, with what it printed last."""
+        """Return how the process ended, with its last output."""
         try:
             status = self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
-            # It closed its connection and lives on, which nothing of ours does.
+            # It closed its connection and still runs, which our own code never does.
             self._kill()
             status = self._process.wait()
         how = f"it ended with status {status}" if status >= 0 else f"it was ended by {_signal(-status)}"
@@ -117,7 +117,7 @@ def _signal(number: int) -> str:
 
 
 def _tail(printed: IO[bytes]) -> str:
-    """Return the end of what was printed, on one line."""
+    """Return the end of the output, on one line."""
     size = os.fstat(printed.fileno()).st_size
     last = os.pread(printed.fileno(), 4 * _LAST_WORDS, max(0, size - 4 * _LAST_WORDS))
     lines = [line.strip() for line in last.decode("utf-8", "replace").splitlines()]
@@ -125,13 +125,13 @@ def _tail(printed: IO[bytes]) -> str:
 
 
 def python_path() -> str:
-    """Return a PYTHONPATH by which a new process finds the Assay that runs here."""
+    """Return a PYTHONPATH with which a new process finds this copy of Assay."""
     here = str(Path(__file__).resolve().parents[3])
     return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 class ProcessWorkerGroup:
-    """So many processes, each told the same at its start."""
+    """A fixed number of processes, each with the same setup."""
 
     def __init__(
         self,
@@ -140,10 +140,10 @@ class ProcessWorkerGroup:
         n: int,
         surroundings: Callable[[int], Mapping[str, str]],
     ) -> None:
-        """`command` is started with the number of its socket behind it, and sent what `setup` returns first.
+        """`command` is started with the number of its socket as last argument, and first sent `setup()`.
 
-        `surroundings`: the environment of the worker in a place from 0 to n - 1; who takes a dead worker's
-        place gets its surroundings, such as its GPU.
+        `surroundings`: the environment of the worker in slot 0 to n - 1; the replacement of a dead worker
+        gets the same environment, such as its GPU.
         """
         self._command = command
         self._setup = setup
@@ -155,7 +155,7 @@ class ProcessWorkerGroup:
 
     @property
     def n_wanted(self) -> int:
-        """Return how many there are to be."""
+        """Return the number of workers."""
         return self._n
 
     def start(self, worker: int) -> None:
@@ -168,32 +168,34 @@ class ProcessWorkerGroup:
         self._processes[worker], self._places[worker] = process, place
 
     def send(self, worker: int, batch: Batch) -> None:
-        """Hand a batch over."""
+        """Send a batch."""
         if worker in self._processes:
             self._processes[worker].send(encode_message(batch))
 
     def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
-        """Return what was said since, or wait for it."""
+        """Return the new events, or wait for one."""
         try:
-            heard = [self._heard.get(timeout=timeout_s) if timeout_s else self._heard.get_nowait()]
-            heard += [self._heard.get_nowait() for _ in range(self._heard.qsize())]
+            received = [self._heard.get(timeout=timeout_s) if timeout_s else self._heard.get_nowait()]
+            received += [self._heard.get_nowait() for _ in range(self._heard.qsize())]
         except Empty:
             return ()
-        words = []
-        for worker, said in heard:
+        events = []
+        for worker, message in received:
             if worker not in self._processes:
                 continue
-            words.append(ReceivedEvent(worker, said if isinstance(said, WorkerDied) else read_message(said)))
-            if isinstance(said, WorkerDied):
+            events.append(
+                ReceivedEvent(worker, message if isinstance(message, WorkerDied) else read_message(message))
+            )
+            if isinstance(message, WorkerDied):
                 self._processes.pop(worker).end()
-        return words
+        return events
 
     def end(self, worker: int) -> None:
         """Kill a process."""
         self._processes.pop(worker).end()
 
     def stats(self) -> Mapping[str, float]:
-        """Return nothing: all are on this machine."""
+        """Return no counters: all workers are on this machine."""
         return {}
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from assay.core.response import Completion, Finish, Output
 MakeModel = Callable[..., Path]
 Prompt = tuple[int, ...]
 KINDS = ["llama", "llama eager", "llama plain", "mistral", "mistral eager", "gpt2", "gemma2"]
-"""Looking at a trunk without copies, copied trunks, no trunks; windows that some rows exceed, or all."""
+"""Looking at a prefix without copies, copied prefixes, no prefixes; windows that some rows exceed, or all."""
 ARGS = {"": {}, "eager": {"attn": "eager"}, "plain": {"plain": "true"}}
 VOCABULARY = range(4, 400)
 
@@ -38,7 +38,7 @@ class Writer:
         backend: Any = open_backend(f"hf:{folder}", ARGS[how])
         self.backend = backend
         self.loaded: Any = backend._load()
-        self.trunks: Any = backend._trunks
+        self.prefixes: Any = backend._prefixes
         self.ending: Any = backend._ending
         self._model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
         self._logits = cache(self._computed)
@@ -49,7 +49,7 @@ class Writer:
 
     def run(self, drafts: Sequence[Draft], tokens: int = 4096, max_rows: int | None = None) -> Any:
         writing = BatchGenerator(
-            self.loaded, Budget(tokens, max_rows), self.backend._counters, self.ending, self.trunks
+            self.loaded, Budget(tokens, max_rows), self.backend._counters, self.ending, self.prefixes
         )
         return writing.run(drafts)
 
@@ -144,7 +144,7 @@ def test_texts_do_not_depend_on_company_order_or_room(
 
 def test_kinds_are_what_they_are_called(make_model: MakeModel) -> None:
     shares = {kind: _writer(make_model, kind).loaded.shares for kind in KINDS}
-    packs = {kind: _writer(make_model, kind).trunks is not None for kind in KINDS}
+    packs = {kind: _writer(make_model, kind).prefixes is not None for kind in KINDS}
     assert shares == {kind: kind in ("llama", "mistral", "gpt2") for kind in KINDS}
     assert packs == {kind: kind not in ("llama plain", "gemma2") for kind in KINDS}
 
@@ -173,7 +173,7 @@ class Watch:
 
 
 def sized(*max_tokens: int) -> list[Draft]:
-    """Drafts behind one trunk that run to their limits."""
+    """Drafts behind one prefix that run to their limits."""
     return [
         new_draft(tokens("x", 20) + tokens(f"tail {n}", 3), Sampling(max_tokens=size), None, str(n), 0)
         for n, size in enumerate(max_tokens)
@@ -222,7 +222,7 @@ def test_time_is_shared_out(endless: Writer) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "max_batch"),
-    # Without trunks, each batch reads its prompts; with them, not even samples in different batches do.
+    # Without prefixes, each batch reads its prompts; with them, not even samples in different batches do.
     [("llama", None), ("llama", 2), ("llama eager", None), ("llama eager", 2), ("llama plain", None)],
 )
 def test_samples_of_one_prompt_read_it_once(make_model: MakeModel, kind: str, max_batch: int | None) -> None:
@@ -254,15 +254,15 @@ def test_groups_share_what_they_begin_with(asked: list[Draft], many: int) -> Non
         patch.setattr(batch_generation, "MANY_SAMPLES", many)
         groups = list(batch_generation.share_prompts(asked))
     assert sorted(id(draft) for _, group in groups for draft in group) == sorted(map(id, asked))
-    for trunk, group in groups:
-        assert all(draft.prompt[: len(trunk)] == trunk for draft in group)
-        assert all(len(draft.prompt) > len(trunk) for draft in group)
+    for prefix, group in groups:
+        assert all(draft.prompt[: len(prefix)] == prefix for draft in group)
+        assert all(len(draft.prompt) > len(prefix) for draft in group)
         prompts = {draft.prompt for draft in group}
-        assert len(trunk) >= batch_generation.LEAST_SHARED or not trunk or len(prompts) == 1
+        assert len(prefix) >= batch_generation.LEAST_SHARED or not prefix or len(prompts) == 1
         # A prompt whose samples fill a batch is all they share; any other is written together with its like.
         if len(prompts) == 1 and len(group) >= many:
-            assert trunk == group[0].prompt[:-1]
-    assert sum(not trunk and len(group[0].prompt) > 1 for trunk, group in groups) <= 1
+            assert prefix == group[0].prompt[:-1]
+    assert sum(not prefix and len(group[0].prompt) > 1 for prefix, group in groups) <= 1
 
 
 @pytest.mark.parametrize("kind", ["llama", "llama plain"])
@@ -321,7 +321,7 @@ def test_a_row_that_does_not_fit_alone_is_given_up_and_the_rest_goes_on(
         assert asked[index].output == expected[index]
 
 
-def test_a_trunk_that_does_not_fit_gives_up_all_behind_it(
+def test_a_prefix_that_does_not_fit_gives_up_all_behind_it(
     make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = _writer(make_model, "llama")
@@ -329,7 +329,7 @@ def test_a_trunk_that_does_not_fit_gives_up_all_behind_it(
     def full(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(writer.trunks, "get", full)
+    monkeypatch.setattr(writer.prefixes, "get", full)
     found = writer.write(sized(5, 5, 5))
     assert [draft.failure[0] for draft in found if draft.failure] == ["memory"] * 3
 

@@ -36,10 +36,10 @@ def sequences(draw: st.DrawFn) -> list[tuple[int, ...]]:
     def ids(n: int) -> tuple[int, ...]:
         return tuple(random_.randrange(1, VOCAB) for _ in range(n))
 
-    trunk = ids(random_.choice((0, 5, 127, 128, 129, 300)))
+    prefix = ids(random_.choice((0, 5, 127, 128, 129, 300)))
     found = []
     for _ in range(random_.randint(1, 6)):
-        question = (*trunk, *ids(random_.randint(1, 150)))
+        question = (*prefix, *ids(random_.randint(1, 150)))
         found += [(*question, *ids(random_.randint(1, 40))) for _ in range(random_.randint(1, 4))]
     return found
 
@@ -50,16 +50,16 @@ def test_blocks_are_those_that_hold_a_pair_that_sees(some: list[tuple[int, ...]]
     import torch
 
     for group in plan_lanes(some, [[(len(ids) - 1, len(ids), 0)] for ids in some], lane_tokens=lane_tokens):
-        n_trunk, width = len(group.trunk), round_up_to_blocks(len(group.trunk))
+        n_prefix, width = len(group.prefix), round_up_to_blocks(len(group.prefix))
         for lane in group.lanes:
             n = round_up_to_blocks(len(lane.ids))
             ends = torch.tensor(lane.ends + list(range(len(lane.ids) + 1, n + 1)))
             at = torch.arange(n)
             own = (at[None, :] <= at[:, None]) & (at[:, None] < ends[None, :])
-            trunk = (torch.arange(width) < n_trunk).expand(n, -1)
-            seen = torch.cat([trunk, own], dim=1)
+            prefix = (torch.arange(width) < n_prefix).expand(n, -1)
+            seen = torch.cat([prefix, own], dim=1)
             pairs = seen.view(n // BLOCK, BLOCK, -1, BLOCK).sum(dim=(1, 3))
-            blocks = find_blocks(ends, n_trunk, width)
+            blocks = find_blocks(ends, n_prefix, width)
             assert not (blocks.some & blocks.every).any()
             assert torch.equal(blocks.some | blocks.every, pairs > 0)
             # A block all of whose pairs see each other may be left to the mask, never the other way round.

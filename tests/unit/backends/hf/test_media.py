@@ -157,7 +157,7 @@ def test_a_template_that_loses_text_is_told(llava: Path, images: list[Image], tm
     blind = tmp_path / "blind.jinja"
     blind.write_text(TEMPLATE.replace("part.text", "''"), encoding="utf-8")
     (outcome,) = ask_all(opened(llava, chat_template=str(blind)), [shows(images[0], Text("What?"))])
-    assert outcome == Failure("template", "the model's chat template leaves out text of the user")
+    assert outcome == Failure("template", "the model's chat template omits text of the user")
 
 
 def test_tokens_and_their_number(llava: Path, images: list[Image]) -> None:
@@ -181,15 +181,15 @@ def test_trouble_with_one_prompt_is_its_failure(llava: Path, images: list[Image]
     troubles: list[tuple[Ask, str, str]] = [
         (shows(changed), "media", "has changed since the run began"),
         (shows(Image("image/png", path=str(tmp_path / "gone.png"), sha256="0")), "media", "No such file"),
-        (shows(Image(url="https://a/b.png")), "media", "known by its address alone"),
-        (shows(Audio("audio/wav", path="a.wav")), "template", "cannot be shown audio here"),
-        (shows(images[0], Text("What is <image>?")), "media", "refuses the prompt"),
-        (long, "too_long", "the model reads at most 256"),
-        (shows(images[0], sampling=Sampling(max_tokens=0)), "max_tokens", "nothing to write"),
+        (shows(Image(url="https://a/b.png")), "media", "only its URL is known"),
+        (shows(Audio("audio/wav", path="a.wav")), "template", "does not accept audio here"),
+        (shows(images[0], Text("What is <image>?")), "media", "rejects the prompt"),
+        (long, "too_long", "the model's context length is 256"),
+        (shows(images[0], sampling=Sampling(max_tokens=0)), "max_tokens", "nothing can be generated"),
         (
             Span((Message("user", (images[0],)), Message("assistant", "red")), 0),
             "template",
-            "shown image here",
+            "does not accept image here",
         ),
     ]
     outcomes = ask_all(opened(llava), [ask for ask, _, _ in troubles] + [shows(images[0])])
@@ -203,7 +203,7 @@ def test_a_model_of_text_alone_is_shown_nothing(make_model: Any, images: list[Im
     backend = opened(make_model(chat=True))
     assert backend.card.media == frozenset()
     (outcome,) = ask_all(backend, [shows(images[0], Text("What?"))])
-    assert outcome == Failure("template", "the model cannot be shown image here")
+    assert outcome == Failure("template", "the model does not accept image here")
 
 
 def test_stop_strings_and_ends_are_those_of_texts(llava: Path, images: list[Image]) -> None:

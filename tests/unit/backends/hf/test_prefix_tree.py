@@ -30,16 +30,16 @@ def check(groups: list[Group], rows: list[tuple[int, ...]], runs: list[list[Read
     reads = [[at for begin, end, _ in row for at in range(begin, end)] for row in runs]
     answered: list[tuple[int, int]] = []
     for group in groups:
-        for position, row, number in each(group.trunk_reads):
-            assert group.trunk[: position + 1] == rows[row][: position + 1]
+        for position, row, number in each(group.prefix_reads):
+            assert group.prefix[: position + 1] == rows[row][: position + 1]
             assert reads[row][number] == position
             answered.append((row, number))
         for lane in group.lanes:
             for index, row, number in each(lane.reads):
                 path = seen_by(lane, index)
-                text = (*group.trunk, *(lane.ids[other] for other in path))
+                text = (*group.prefix, *(lane.ids[other] for other in path))
                 assert text == rows[row][: reads[row][number] + 1]
-                assert [lane.positions[other] for other in path] == list(range(len(group.trunk), len(text)))
+                assert [lane.positions[other] for other in path] == list(range(len(group.prefix), len(text)))
                 answered.append((row, number))
     assert len(answered) == len(set(answered))
     assert len(answered) == sum(len(positions) for positions in reads)
@@ -92,15 +92,15 @@ def test_shared_beginnings_are_read_once() -> None:
     rows = multiple_choice(20, n_prefix=300, n_question=40, n_option=10)
     reads = [last(row) for row in rows]
     (group,) = plan_lanes(rows, reads, lane_tokens=256)
-    assert len(group.trunk) == 300
+    assert len(group.prefix) == 300
     assert sum(len(lane.ids) for lane in group.lanes) == 20 * (40 + 4 * 10)
     assert all(len(lane.ids) <= 256 for lane in group.lanes)
 
 
-def test_a_short_beginning_is_written_again_rather_than_made_a_trunk() -> None:
+def test_a_short_beginning_is_written_again_rather_than_made_a_prefix() -> None:
     rows = multiple_choice(4, n_prefix=2, n_question=40, n_option=10)
     (group,) = plan_lanes(rows, [last(row) for row in rows], lane_tokens=100, least_saving=32)
-    assert group.trunk == ()
+    assert group.prefix == ()
     assert len(group.lanes) == 4
 
 
@@ -116,7 +116,7 @@ def test_a_deep_tree_does_not_exhaust_the_stack() -> None:
     check_tail = list(plan_lanes(rows, reads, lane_tokens=4000))
     assert sum(len(lane.ids) for group in check_tail for lane in group.lanes) == 2999
     cut = list(plan_lanes(rows, reads, lane_tokens=100))
-    assert sum(len(g.trunk_reads) + sum(len(lane.reads) for lane in g.lanes) for g in cut) == 2999
+    assert sum(len(g.prefix_reads) + sum(len(lane.reads) for lane in g.lanes) for g in cut) == 2999
 
 
 def test_nothing_is_planned_for_nothing() -> None:

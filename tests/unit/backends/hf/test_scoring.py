@@ -252,13 +252,13 @@ def test_memory_that_runs_out_halves_the_lanes(
     real = packed_forward.compute_lanes
     sizes: list[int] = []
 
-    def small(loaded: Any, trunk: Any, lanes: Sequence[Any], rows: Sequence[Row]) -> Any:
+    def small(loaded: Any, prefix: Any, lanes: Sequence[Any], rows: Sequence[Row]) -> Any:
         sizes.append(len(lanes))
         if len(lanes) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory")
         if len(lanes[0].ids) > 60:
             raise RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes")
-        return real(loaded, trunk, lanes, rows)
+        return real(loaded, prefix, lanes, rows)
 
     where = f"hf:{make_model()}"
     expected = outcomes(open_backend(where, {"plain": "true"}), SPANS)
@@ -307,12 +307,14 @@ def test_a_model_that_cannot_be_packed_is_computed_plainly_and_says_so(
     expected = outcomes(open_backend(where, {"plain": "true"}), SPANS)
     # As a family would behave that looks at everything before a token, whatever mask it is given.
     real = packed_forward._mask
-    monkeypatch.setattr(packed_forward, "_mask", lambda ends, n_trunk, dtype: 0 * real(ends, n_trunk, dtype))
+    monkeypatch.setattr(
+        packed_forward, "_mask", lambda ends, n_prefix, dtype: 0 * real(ends, n_prefix, dtype)
+    )
     backend: Any = open_backend(where, {})
     for one, other in zip(outcomes(backend, SPANS), expected, strict=True):
         same(one, other)
     (note,) = backend.notes()
-    assert "every sequence was computed by itself, because packed rows differ" in note
+    assert "every sequence was computed separately, because packed rows differ" in note
 
 
 def test_numbers_that_are_none_are_a_failure(make_model: MakeModel) -> None:

@@ -19,8 +19,8 @@ def test_the_trial_shares_in_every_way_there_is() -> None:
     rows = row_scoring._canary(VOCAB)
     sequences, reads = [row.inputs for row in rows], [row.runs for row in rows]
     (group,) = plan_lanes(sequences, reads, lane_tokens=row_scoring._CANARY_LANE, least_saving=1)
-    assert group.trunk
-    assert group.trunk_reads
+    assert group.prefix
+    assert group.prefix_reads
     assert len(group.lanes) == 2
     for lane in group.lanes:
         # A chain would end with its last token everywhere; here options branch off, and some off those.
@@ -31,25 +31,27 @@ def test_a_model_that_takes_a_mask_packs() -> None:
     assert prepare_packing(tiny_llama(VOCAB)) == (True, ())
 
 
-@pytest.mark.parametrize("fault", ["lanes see their neighbours", "the trunk is forgotten", "positions go on"])
+@pytest.mark.parametrize(
+    "fault", ["lanes see their neighbours", "the prefix is forgotten", "positions go on"]
+)
 def test_what_packing_gets_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """Each fault gives plausible numbers and no error; only the comparison tells."""
     loaded = tiny_llama(VOCAB)
     monkeypatch.setattr(row_scoring, "_enable_shared", lambda loaded: False)
     side_by_side = packed_forward._build_padded_feed
 
-    def broken(lanes: Any, n_trunk: int, loaded: LoadedModel) -> dict[str, Any]:
+    def broken(lanes: Any, n_prefix: int, loaded: LoadedModel) -> dict[str, Any]:
         import torch
 
-        feed = side_by_side(lanes, n_trunk, loaded)
-        if n_trunk and fault == "lanes see their neighbours":
+        feed = side_by_side(lanes, n_prefix, loaded)
+        if n_prefix and fault == "lanes see their neighbours":
             width = feed["input_ids"].shape[1]
             causal = torch.ones((width, width), dtype=torch.bool).tril()
-            feed["attention_mask"][:, :, :, n_trunk:].masked_fill_(causal, 0.0)
-        elif n_trunk and fault == "the trunk is forgotten":
-            feed["attention_mask"][:, :, :, : n_trunk // 2] = torch.finfo(torch.float32).min
-        elif n_trunk:
-            feed["position_ids"] = n_trunk + torch.arange(feed["input_ids"].shape[1]).expand_as(
+            feed["attention_mask"][:, :, :, n_prefix:].masked_fill_(causal, 0.0)
+        elif n_prefix and fault == "the prefix is forgotten":
+            feed["attention_mask"][:, :, :, : n_prefix // 2] = torch.finfo(torch.float32).min
+        elif n_prefix:
+            feed["position_ids"] = n_prefix + torch.arange(feed["input_ids"].shape[1]).expand_as(
                 feed["input_ids"]
             )
         return feed

@@ -182,9 +182,9 @@ def _numbered(asks: Sequence[Span]) -> list[Any]:
         (
             TEXT,
             Windows("classic", CONTEXT + 1),
-            "windows of 65 tokens were asked for; the model reads at most 64",
+            "windows of 65 tokens exceed the model's context length of 64 tokens",
         ),
-        ("short", Windows("gptq"), "fewer than one block of 64; choose a smaller one with --window-tokens"),
+        ("short", Windows("gptq"), "fewer than one block of 64; set a smaller block with --window-tokens"),
         ("", Windows("classic"), "nothing to score"),
         ("a", Windows("hf-stride"), "nothing to score"),
     ],

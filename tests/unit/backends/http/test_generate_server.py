@@ -223,7 +223,7 @@ def test_a_parameter_by_another_name_is_another_model_of_triton() -> None:
     [
         ("triton:@http://127.0.0.1:1", {}, "triton needs the name of a model"),
         ("tgi:http://127.0.0.1:1", {}, "after an @"),
-        ("tgi:@http://127.0.0.1:1/generate", {}, "the base is needed"),
+        ("tgi:@http://127.0.0.1:1/generate", {}, "the base address is needed"),
         ("triton:m@http://127.0.0.1:1", {"fields": "both"}, "fields=parameters or fields=top"),
         ("tgi:@http://127.0.0.1:1", {"tools": "x.json"}, "tgi argument tools"),
         ("tgi:@http://127.0.0.1:1", {"n_per_call": "2"}, "tgi argument n_per_call"),

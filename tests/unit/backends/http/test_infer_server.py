@@ -177,7 +177,7 @@ def test_waits_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (failing(500), "HTTP status 500"),
         (failing(400, "no"), "HTTP status 400: 'no'"),
-        (not_json, "no JSON"),
+        (not_json, "not JSON"),
         (replying(lambda replies: replies[1:]), "the server sent"),
         (replying(lambda replies: {"error": "no"}), "the server sent a dict"),
         (replying(lambda replies: "request time out"), "the server sent a str"),
@@ -207,7 +207,7 @@ def test_a_server_that_only_writes_says_so_for_every_text_to_score() -> None:
         failed = failures(outcomes(client(server.url), TEXTS))
         assert len(server.bodies) == 2
     assert len(failed) == 20
-    assert "expected a list of log-probabilities, the server sent 'some text'" in failed[0].message
+    assert "expected a list of log-probabilities, but the server sent 'some text'" in failed[0].message
 
 
 def test_a_server_that_is_too_slow_for_one_text() -> None:

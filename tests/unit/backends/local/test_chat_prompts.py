@@ -119,9 +119,7 @@ def test_a_model_that_writes_is_asked_as_its_template_asks(template: str) -> Non
 
 @pytest.mark.parametrize("prompt", [(USER,), (USER, ASSISTANT)])
 def test_a_block_of_reasoning_that_stays_open_is_rejected_with_the_way_out(prompt: Prompt) -> None:
-    with pytest.raises(
-        TemplateTrouble, match=r"block of reasoning \(\[THINK\]\).*--method gen or --chat off"
-    ):
+    with pytest.raises(TemplateTrouble, match=r"reasoning block \(\[THINK\]\).*--method gen or --chat off"):
         text(ALWAYS_OPEN, prompt, is_scored=True)
     assert text(ALWAYS_OPEN, prompt)
 

@@ -62,7 +62,7 @@ def test_the_count_is_what_must_fit(model: str, ask: Ask) -> None:
     assert isinstance(short, Failure)
     assert (short.kind, short.message) == (
         "too_long",
-        f"needs {needed} tokens; the model reads at most {needed - 1}",
+        f"the request needs {needed} tokens, but the model's context length is {needed - 1}",
     )
 
 

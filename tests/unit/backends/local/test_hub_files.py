@@ -243,7 +243,7 @@ def test_an_adapter_on_the_hub_is_one_commit_with_its_safe_weights(hub: HubServe
         "adapter_model.safetensors",
     }
     hub.add_model("org/model", small_files())
-    with pytest.raises(BackendError, match=r"MODEL-018.*org/model is no adapter"):
+    with pytest.raises(BackendError, match=r"MODEL-018.*org/model is not an adapter"):
         find_adapter("org/model")
 
 

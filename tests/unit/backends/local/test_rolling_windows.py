@@ -106,10 +106,14 @@ def test_the_default_stride_is_512_or_the_length() -> None:
 @pytest.mark.parametrize(
     ("asked", "context", "says"),
     [
-        (Windows("classic", 200), 100, "windows of 200 tokens were asked for; the model reads at most 100"),
-        (Windows("hf-stride", 50, 51), 100, "a stride of 51 tokens leaves out tokens between windows of 50"),
+        (
+            Windows("classic", 200),
+            100,
+            "windows of 200 tokens exceed the model's context length of 100 tokens",
+        ),
+        (Windows("hf-stride", 50, 51), 100, "a stride of 51 tokens skips tokens between windows of 50"),
         (Windows("gptq", 64), 100, "30 tokens, fewer than one block of 64"),
-        (Windows("gptq", 1), 100, "leave nothing of 30 to score"),
+        (Windows("gptq", 1), 100, "leave no token of 30 to score"),
     ],
 )
 def test_what_cannot_be_cut(asked: Windows, context: int, says: str) -> None:

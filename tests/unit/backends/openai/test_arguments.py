@@ -74,7 +74,7 @@ def test_named_fields_are_typed() -> None:
         ("extra.=4", "names no field"),
         ("extra.api_key=sk-1", "key_env=NAME"),
         ("omit=temprature", "did you mean 'temperature'"),
-        ("omit=model", "cannot be left out"),
+        ("omit=model", "cannot be omitted"),
         ("api=responses", "'chat', 'completions'"),
         ("concurrency=0", "concurrency"),
         ("n_per_call=0", "n_per_call"),

@@ -129,7 +129,7 @@ def test_with_api_chat_labels_begin_the_reply_to_a_text(make_model: MakeModel, p
         found = outcomes(backend, [Labels("Which? ", said.labels)])
         (refused,) = outcomes(backend, [Span("Which? A", 7)])
     close(found[0], expected[0])
-    assert "what a user says is not scored" in card.cannot[Kind.SPAN]
+    assert "user messages are not scored" in card.cannot[Kind.SPAN]
     assert isinstance(refused, Failure)
 
 
@@ -181,7 +181,12 @@ def test_a_short_list_bounds_what_it_does_not_show(make_model: MakeModel, n: int
         (VLLM, False, ("prompt_logprobs of /completions", "logprob_token_ids of /completions"), ()),
         (VLLM, True, ("prompt_logprobs of /chat/completions", "logprob_token_ids of /chat/completions"), ()),
         (ECHOING, False, ("echo of /completions", "the 5 likeliest next tokens of /completions"), ()),
-        (ECHOING, True, ("the 5 likeliest next tokens of /chat/completions",), ("by echo: --chat off",)),
+        (
+            ECHOING,
+            True,
+            ("the 5 likeliest next tokens of /chat/completions",),
+            ("with echo: use --chat off",),
+        ),
         (LISTING, False, (" likeliest next tokens of /completions",), ("no log-probabilities of a prompt",)),
         (
             Powers(max_logprobs=0),
@@ -278,3 +283,17 @@ def test_the_times_of_calls_side_by_side_do_not_add_up(make_model: MakeModel) ->
     assert len(found) == len(asks) > 8
     assert sum(one.seconds for one in found) <= took_s
     assert all(one.latency_s > 0 for one in found if not isinstance(one.outcome, Failure))
+
+
+def test_scoring_fields_are_sent_with_the_context_alone_too(make_model: MakeModel) -> None:
+    """The tokens of both requests are compared, so both must have the same fields."""
+    folder = make_model(adds_bos=True)
+    with scoring(folder, replace(VLLM, drops_spaces=True), adds_bos=True) as server:
+        backend = open_backend(server.model, {"scoring_fields": '{"seed": 7}'})
+        backend.probe_card(frozenset({Kind.SPAN}), is_chat=False)
+        n_probes = len(server.bodies)
+        likelihoods(outcomes(backend, SPANS))
+        sent = server.bodies[n_probes:]
+        assert any("contexts alone" in note for note in backend.notes())
+    assert len(sent) > len(SPANS)
+    assert all(body["seed"] == 7 for body in sent)

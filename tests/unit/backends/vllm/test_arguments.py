@@ -64,7 +64,7 @@ def test_values_have_types() -> None:
         ({"engine.max_model_len": "5"}, "write context_length=N"),
         ({"engine.enable_lora": "true"}, "write lora=FOLDER"),
         ({"engine.seed": "5"}, "write seed=5"),
-        ({"engine.": "5"}, "names nothing"),
+        ({"engine.": "5"}, "has no name"),
         ({"engine.cpu_ofload_gb": "5"}, "'cpu_ofload_gb' (did you mean 'cpu_offload_gb'?)"),
         ({"engine.x": "5"}, "no argument 'x'"),
     ],
@@ -102,7 +102,7 @@ def test_the_rank_of_an_adapter_is_its_highest(tmp_path: Path) -> None:
     assert find_adapter(str(adapter(tmp_path / "plain"))).rank == 8
     mixed = adapter(tmp_path / "mixed", rank_pattern={"q_proj": 64, "v_proj": 4})
     assert find_adapter(str(mixed)).rank == 64
-    with pytest.raises(BackendError, match=r"MODEL-003.*no rank"):
+    with pytest.raises(BackendError, match=r"MODEL-003.*does not contain the rank"):
         _ = find_adapter(str(adapter(tmp_path / "none", rank=None))).rank
 
 

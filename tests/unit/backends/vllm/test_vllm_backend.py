@@ -137,7 +137,7 @@ def test_without_a_prefix_cache_the_run_says_so(engine: FakeEngine, folder: Path
     backend = open_backend(f"vllm:{folder}", {})
     assert backend.notes() == ()
     answers(backend, [Span("hello world", 5)])
-    assert "keeps no prefixes" in backend.notes()[0]
+    assert "caches no prefixes" in backend.notes()[0]
 
 
 def test_arguments_reach_the_engine_by_its_names(

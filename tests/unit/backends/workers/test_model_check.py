@@ -33,7 +33,7 @@ def told(theirs: OpenedModel, ours: OpenedModel = OURS) -> str:
     assert error is not None
     (problem,) = error.problems
     assert problem.code == "WORKER-009"
-    assert problem.what.startswith("a worker on node2 (10.0.0.2) finds another model than the run under hf:")
+    assert problem.what.startswith("a worker on node2 (10.0.0.2) has another model under hf:")
     return f"{problem.what}. {problem.fix}"
 
 
@@ -47,10 +47,10 @@ def test_the_same_model_is_no_trouble_whatever_computes_it() -> None:
     [
         (
             {**SHARDS, "b.safetensors": "dd" * 16},
-            "x: b.safetensors is dddddddddddd, in the run bbbbbbbbbbbb. ",
+            "x than the run: b.safetensors is dddddddddddd, in the run bbbbbbbbbbbb. ",
         ),
-        ({**SHARDS, "new.json": "ee" * 16}, "x: new.json is eeeeeeeeeeee, in the run not there. "),
-        ({"a.safetensors": "aa" * 16}, "b.safetensors is not there, in the run bbbbbbbbbbbb; tokenizer.json"),
+        ({**SHARDS, "new.json": "ee" * 16}, "x than the run: new.json is eeeeeeeeeeee, in the run missing. "),
+        ({"a.safetensors": "aa" * 16}, "b.safetensors is missing, in the run bbbbbbbbbbbb; tokenizer.json"),
         ({f"{n}": "ff" * 16 for n in range(20)}, "; and 18 more. "),
     ],
     ids=["other", "more", "fewer", "many"],
@@ -59,17 +59,17 @@ def test_files_that_differ_are_named(files: dict[str, str], said: str) -> None:
     text = told(other(files, weights="99" * 16))
     assert said in text
     assert "weights is" not in text
-    assert "have the same files on every node" in text
-    assert "what was answered is kept" in text
+    assert "put the same files on every node" in text
+    assert "finished requests are kept" in text
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
         ({"dtype": "bfloat16"}, "dtype is bfloat16, in the run float32"),
-        ({"template": ""}, "the chat template is not there, in the run 111111111111"),
-        ({"args": {}}, "attn is not there, in the run eager"),
-        ({"args": {"attn": "eager", "lora": "22" * 16}}, "lora is 222222222222, in the run not there"),
+        ({"template": ""}, "the chat template is missing, in the run 111111111111"),
+        ({"args": {}}, "attn is missing, in the run eager"),
+        ({"args": {"attn": "eager", "lora": "22" * 16}}, "lora is 222222222222, in the run missing"),
         ({"backend": "vllm"}, "backend is vllm, in the run hf"),
     ],
 )
@@ -128,7 +128,8 @@ def test_other_versions_are_told_once_with_the_nodes_that_have_them() -> None:
     versions.take("node1", {"python": "3.11.2", "torch": "2.12.0", "vllm": "0.32"})
     first, second = versions.notes(ours)
     assert first.startswith(
-        "torch is 2.12.0 on node1, node2, node3, node4, node5 and 1 more and 2.13.0 where the run was started"
+        "torch is 2.12.0 on node1, node2, node3, node4, node5 and 1 more, "
+        "but 2.13.0 where the run was started"
     )
-    assert second.startswith("vllm is 0.32 on node1 and not there where")
+    assert second.startswith("vllm is 0.32 on node1, but missing where")
     assert VersionDifferences().notes(ours) == []

@@ -43,7 +43,7 @@ def test_the_first_worker_may_be_the_one() -> None:
     crew = crew_of(lambda worker: OTHER)
     found, text = answered_until_refused(WorkersBackend(FakeBackend(), crew, silence_s=50))
     assert (found, crew.sent) == ([], [])
-    assert "a worker on here finds another model than the run under fake: weights is other" in text
+    assert "a worker on here has another model under fake than the run: weights is other" in text
     assert crew.ended
 
 
@@ -99,4 +99,4 @@ def test_other_versions_are_noted_and_no_reason_to_refuse() -> None:
     assert len(list(pool.run(asked(100)))) == 100
     notes: Sequence[str] = pool.notes()
     assert [note.partition(" on ")[0] for note in notes] == ["torch is 1", "torch is 2"]
-    assert all("not there where the run was started" in note for note in notes)
+    assert all("missing where the run was started" in note for note in notes)

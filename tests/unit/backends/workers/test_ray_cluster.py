@@ -75,7 +75,7 @@ def test_nobody_at_a_named_address_is_an_error(
     address = silent_address()
     with pytest.raises(BackendError, match=f"WORKER-005.*{address}.*refused"):
         require_ray(address)
-    with pytest.raises(BackendError, match=r"WORKER-005.*at nowhere: an address is HOST:PORT"):
+    with pytest.raises(BackendError, match=r"WORKER-005.*at nowhere: an address has the form HOST:PORT"):
         require_ray("nowhere")
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(BackendError, match=f"WORKER-005.*{address}"):
@@ -130,7 +130,7 @@ def test_a_cluster_that_wants_a_token_is_told(
             raise ConnectionError("Failed to connect to Ray cluster") from error
 
     monkeypatch.setattr(ray, "init", init)
-    with pytest.raises(BackendError, match=r"WORKER-005.*wants a token.*RAY_AUTH_MODE=token"):
+    with pytest.raises(BackendError, match=r"WORKER-005.*requires a token.*RAY_AUTH_MODE=token"):
         RayCluster(listening)
 
 

@@ -196,7 +196,7 @@ def test_a_lost_node_is_nobodys_fault_and_a_lost_worker_may_be(
     assert isinstance(second, WorkerDied)
     assert not second.is_blameless
     assert "died unexpectedly" in second.why
-    assert third == WorkerDied("its node could not be reached any more", is_blameless=True)
+    assert third == WorkerDied("its node is not reachable any more", is_blameless=True)
     assert all(keeper.is_dismissed for keeper in cluster.hired)
 
 
