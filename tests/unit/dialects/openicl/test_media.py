@@ -87,9 +87,9 @@ def test_addresses_and_data(picture: Path) -> None:
         ("", "it has no path"),
         ("file://", "it has no path"),
         ("none.png", "there is no such file"),
-        ("data:image/png,abc", "not in base64"),
+        ("data:image/png,abc", "not base64"),
         ("data:image/png;base64,abc", "it is no base64"),
-        ("A" * 5000, "it is no path; base64 needs data:TYPE;base64,"),
+        ("A" * 5000, "it is not a path; base64 data needs the prefix data:TYPE;base64,"),
         ("a\0b.png", "it is no path"),
     ],
 )
