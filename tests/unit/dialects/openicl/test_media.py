@@ -106,7 +106,7 @@ def test_errors_show_the_beginning_of_data() -> None:
 def test_the_column_of_marked_parts_is_no_text_of_a_media_template() -> None:
     parts = {"text": {"type": "text", "text": "{content} Answer in one word."}}
     arguments = {"template": {"round": [{"role": "HUMAN", "prompt_mm": parts}]}}
-    with pytest.raises(AuthorError, match=r"MEDIA-001.*shows \{content\}.*write prompt_mm=") as caught:
+    with pytest.raises(AuthorError, match=r"MEDIA-001.*uses \{content\}.*write prompt_mm=") as caught:
         MultimodalTemplate(arguments)
     assert '"image_url": {"url": "file://{image}"}' in str(caught.value)
     # The original leaves it in the prompt.
