@@ -54,7 +54,11 @@ CASES = [
     ("n_in_words", "OPENICL-009", ("n is 'four', expected a whole number",)),
     ("no_name", "OPENICL-009", ("neither an abbr nor a path",)),
     ("judge_is_a_name", "OPENICL-009", ("judge_infer_cfg is a str ('gpt')",)),
-    ("same_names", "OPENICL-010", ("capitals_datasets[1]", "'capitals' is already used by capitals_datasets[0]")),
+    (
+        "same_names",
+        "OPENICL-010",
+        ("capitals_datasets[1]", "'capitals' is already used by capitals_datasets[0]"),
+    ),
 ]
 
 

@@ -49,7 +49,11 @@ CASES = [
     ("turns_of_numbers", "OPENICL-013", ("test row 1", "test row 2", "found 2, expected a text")),
     ("no_such_inferencer", "OPENICL-014", ("did you mean 'GenInferencer'",)),
     ("inferencer_not_here", "OPENICL-014", ("ToTInferencer (tree-of-thought search)",)),
-    ("load_takes_n", "OPENICL-012", ("CapitalsDataset.load, which has a parameter 'n'", "rename the parameter")),
+    (
+        "load_takes_n",
+        "OPENICL-012",
+        ("CapitalsDataset.load, which has a parameter 'n'", "rename the parameter"),
+    ),
     (
         "without_imports",
         "OPENICL-006",
