@@ -27,7 +27,7 @@ CASES = [
     (
         ("as", "opencompass", "groups.py", "--models", "mock"),
         "OPENICL-041",
-        ("did you mean 'quiz'", "is no arithmetic in x", "other Python is not run"),
+        ("did you mean 'quiz'", "is not arithmetic in x", "other Python is not run"),
     ),
     (
         ("as", "aisbench", "--models", "mock", "--datasets", "quizz"),

@@ -35,7 +35,7 @@ CASES = [
     ("old_bases", "OPENICL-005", ("line 13", "`_base_`")),
     ("misspelt_loop_variable", "OPENICL-006", ("line 18", "'subst'", "did you mean 'subset'")),
     ("missing_placeholder", "OPENICL-006", ("line 18", "KeyError: 'subset'")),
-    ("holds_itself", "OPENICL-006", ("holds itself",)),
+    ("holds_itself", "OPENICL-006", ("contains itself",)),
     ("calls_code", "OPENICL-007", ("line 31", "icl_evaluator.AccEvaluator is called")),
     ("iterates_over_code", "OPENICL-007", ("line 14", "CapitalsDataset.subsets is iterated over")),
     ("other_suffix", "OPENICL-008", ("'_datasets'", "did you mean 'capitals_dataset'")),
@@ -44,17 +44,21 @@ CASES = [
     ("list_of_names", "OPENICL-008", ("capitals_datasets[0]", "found a str ('capitals')")),
     ("unknown_keys", "OPENICL-009", ("'train_spilt'", "did you mean 'train_split'", "pred_postprocesor")),
     ("no_reader", "OPENICL-009", ("no 'reader_cfg'", "did you mean 'reader_config'")),
-    ("comma_behind", "OPENICL-009", ("reader_cfg is a tuple", "a comma behind the dict")),
+    ("comma_behind", "OPENICL-009", ("reader_cfg is a tuple", "a comma after the dict")),
     ("columns_are_a_number", "OPENICL-009", ("reader_cfg.input_columns is 3", "Expected `array`")),
     ("no_output_column", "OPENICL-009", ("no 'output_column'", "did you mean 'output_columns'")),
     ("no_type", "OPENICL-009", ("infer_cfg.retriever has no 'type'",)),
     ("type_is_a_number", "OPENICL-009", ("the type of infer_cfg.retriever is a int (0)",)),
     ("no_template", "OPENICL-009", ("neither a prompt_template", "unknown key 'prompt'")),
-    ("k_above_n", "OPENICL-009", ("k is [1, 4], and every row is asked 2 times", "n=4")),
+    ("k_above_n", "OPENICL-009", ("k is [1, 4], but there are only 2 answers per row", "n=4")),
     ("n_in_words", "OPENICL-009", ("n is 'four', expected a whole number",)),
     ("no_name", "OPENICL-009", ("neither an abbr nor a path",)),
     ("judge_is_a_name", "OPENICL-009", ("judge_infer_cfg is a str ('gpt')",)),
-    ("same_names", "OPENICL-010", ("capitals_datasets[1]", "'capitals' is taken by capitals_datasets[0]")),
+    (
+        "same_names",
+        "OPENICL-010",
+        ("capitals_datasets[1]", "'capitals' is already used by capitals_datasets[0]"),
+    ),
 ]
 
 

@@ -34,7 +34,7 @@ CASES = [
     ("misspelt_score", "OPENICL-011", ("CapitalsEvaluator", "'scor'", "did you mean 'score'")),
     ("load_returns_nothing", "OPENICL-012", ("capitals.py", "load returned None", "datasets.Dataset")),
     ("load_returns_rows", "OPENICL-012", ("load returned a list", "DatasetDict")),
-    ("load_returns_other_splits", "OPENICL-012", ("a dict of which 'train' is a dict",)),
+    ("load_returns_other_splits", "OPENICL-012", ("a dict whose 'train' is a dict",)),
     ("load_raises", "OPENICL-012", ("capitals.py line 14", "KeyError: 'Europe'", "KeyError: 'Asia'")),
     ("load_lacks_an_argument", "OPENICL-012", (FIRST, "load(path, continent) is given 'path'")),
     ("no_load", "OPENICL-012", ("class CapitalsDataset: it has no method load",)),
@@ -43,13 +43,17 @@ CASES = [
     ("no_such_columns", "OPENICL-013", ("'contry'", "did you mean 'country'", "'river'", "'capitol'")),
     ("no_such_split", "OPENICL-013", ("test_split is 'tset'", "did you mean 'test'")),
     ("no_such_range", "OPENICL-013", ("test_range is '0:10'", "'[0:100]'")),
-    ("empty_range", "OPENICL-013", ("nothing to evaluate", "'[5:]' leaves none of 2")),
-    ("column_only_asked", "OPENICL-013", ("'hint', which is not there in the split 'train'",)),
+    ("empty_range", "OPENICL-013", ("no rows to evaluate", "'[5:]' selects none of 2")),
+    ("column_only_asked", "OPENICL-013", ("'hint', which does not exist in the split 'train'",)),
     ("lengths_in_words", "OPENICL-013", ("test row 2, column 'max_out_len'", "found 'many'")),
     ("turns_of_numbers", "OPENICL-013", ("test row 1", "test row 2", "found 2, expected a text")),
     ("no_such_inferencer", "OPENICL-014", ("did you mean 'GenInferencer'",)),
-    ("inferencer_not_here", "OPENICL-014", ("ToTInferencer (a search over steps of thought)",)),
-    ("load_takes_n", "OPENICL-012", ("CapitalsDataset.load has a parameter 'n'", "rename the parameter")),
+    ("inferencer_not_here", "OPENICL-014", ("ToTInferencer (tree-of-thought search)",)),
+    (
+        "load_takes_n",
+        "OPENICL-012",
+        ("CapitalsDataset.load, which has a parameter 'n'", "rename the parameter"),
+    ),
     (
         "without_imports",
         "OPENICL-006",
@@ -65,7 +69,7 @@ CASES = [
     ("no_such_placeholders", "OPENICL-015", ("{continent}", "{contry}", "{Country}", "{capitol}")),
     ("placeholder_only_asked", "OPENICL-015", ("ice_template has the placeholder {hint}",)),
     ("template_of_numbers", "OPENICL-015", ("ice_template", "a int (5), expected a text")),
-    ("no_place_for_examples", "OPENICL-015", ("'</E>' does not stand in the template",)),
+    ("no_place_for_examples", "OPENICL-015", ("'</E>' is missing from the template",)),
     ("no_such_template", "OPENICL-015", ("did you mean 'PromptTemplate'",)),
     ("roles_in_words", "OPENICL-015", ("unknown key 'rolle'", "did you mean 'role'")),
     ("no_labels", "OPENICL-015", ("PPLInferencer compares labels", "a dict from each label")),
@@ -159,7 +163,7 @@ def test_all_that_is_wrong_with_an_entry_is_told_together(workdir: Path) -> None
         "OPENICL-015",
     ]
     # Both entries of the loop have them, and they are told once.
-    assert all("(so in 2 places)" in text for _, text in found)
+    assert all("(in 2 places)" in text for _, text in found)
 
 
 def test_mistakes_of_different_entries_are_told_together(workdir: Path) -> None:

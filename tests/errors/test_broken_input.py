@@ -85,7 +85,7 @@ CASES = [
         "fine.csv",
         ("--template", "Q: {question}{% if answer %}!{% endif %}"),
         "TABLE-005",
-        said("{question} is text", "write {{ question }}"),
+        said("{question} is plain text", "write {{ question }}"),
     ),
     (
         "fine.csv",

@@ -213,7 +213,7 @@ def test_input_with_an_image(workdir: Path) -> None:
         ),
         ({"epoch_reducer": "best_of_2"}, "'best_of_2'"),
         ({"shots": 3}, "shots"),
-        ({"scorers": [{"name": "match"}, {"name": "match"}]}, "a scorer twice"),
+        ({"scorers": [{"name": "match"}, {"name": "match"}]}, "a scorer is listed twice"),
         ({"field_spec": {"input": "question", "target": "answer", "sandbox": "docker"}}, "sandbox"),
     ],
 )
@@ -233,8 +233,8 @@ def test_what_cannot_be_run_is_rejected_by_name(workdir: Path, said: dict[str, A
         ),
         ({"question": "x", "label": "1", "options": OPTIONS}, "found '1', expected a letter"),
         ({"question": "x", "label": ["A", "B"], "options": OPTIONS}, "several right options"),
-        ({"question": "x", "options": OPTIONS}, "the row has no 'label'"),
-        ({"question": "x", "label": 0, "options": "Bonn"}, "expected a list of two or more"),
+        ({"question": "x", "options": OPTIONS}, "the row has no field 'label'"),
+        ({"question": "x", "label": 0, "options": "Bonn"}, "expected a list of at least two"),
         ({"question": "", "label": 0, "options": OPTIONS}, "expected a text"),
     ],
 )

@@ -129,11 +129,11 @@ def test_a_table_with_pictures_stops_unless_its_prompt_is_given(hub: HubServer, 
     code, what, _ = error_of(assay("run", "org/vqa", "-m", "mock"))
     assert (code, what) == (
         "HUB-014",
-        "the column holds image files, which the prompt of a table cannot show",
+        "the column contains image files, which the prompt of a table cannot show",
     )
     ran = assay("run", "org/vqa", "-m", "mock", "--template", "{question}")
     assert ran.status == 0, ran.err
-    assert "image: the column holds image files" in ran.out
+    assert "image: the column contains image files" in ran.out
 
 
 def test_progress_is_drawn_on_a_terminal_and_offline_is_kept(hub: HubServer, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_question_is_asked_and_its_answer_shown_and_kept(workdir: Path) -> Non
     Path("reviews.jsonl").write_text(REVIEWS)
     shown = answered("reviews.jsonl", "1", "bad", "good", "yes", asked="Which one")
     assert shown.status == 0, shown.left
-    assert "nothing says what they mean" in shown.left
+    assert "but their meaning is unknown" in shown.left
     assert "A. bad" in shown.left
     assert "right     B. good" in shown.left
     assert meta("reviews.jsonl")["label_names"] == {"0": "bad", "1": "good"}

@@ -234,4 +234,4 @@ def test_groups_ids_and_lists_of_assertions(workdir: Path) -> None:
     assert "match 'exact' has no effect: the assertions decide" in noted.out
     stopped = assay("run", "tests.jsonl", "-m", "mock", "--shots", "1")
     assert stopped.status == 2
-    assert "no right answer that could be shown" in stopped.err
+    assert "no right answer to show in an example" in stopped.err

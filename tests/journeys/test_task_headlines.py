@@ -84,7 +84,7 @@ READS = 'return self.dataset["validation"]'
         (
             {READS: 'return [{"q": one["question"]} for one in self.dataset["validation"]]'},
             "LEAP-003",
-            ("line 31", "the key 'question', which is not there", "the row has 'q', 'gold'"),
+            ("line 31", "the missing key 'question'", "the row has 'q', 'gold'"),
         ),
         ({READS: 'return self.dataset["validaton"]'}, "LEAP-005", ("the split 'validaton'",)),
         (

@@ -194,7 +194,7 @@ def test_check_says_whether_the_hash_in_a_files_name_is_that_of_its_prompt(
 ) -> None:
     assay("new", "asked", "--like", system)
     config = workdir / "asked" / "asked_gen_0_shot_chat_prompt.py"
-    shown = re.search(r"hash +([0-9a-f]{6}), of what is asked", assay("check", str(config)).out)
+    shown = re.search(r"hash +([0-9a-f]{6}) \(prompt\)", assay("check", str(config)).out)
     assert shown is not None
     digits = shown[1]
     right = config.rename(config.with_name(f"asked_gen_{digits}.py"))

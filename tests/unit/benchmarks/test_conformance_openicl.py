@@ -44,6 +44,6 @@ def test_configs_entries_and_hashes_are_counted(tmp_path: Path) -> None:
     assert "| whose hash is found again | 1 |" in lines
     problems = [line for line in lines if line.startswith("- ")]
     assert problems[0].startswith(
-        "- quiz/broken.py: line 4: the base `.part` is not there: no file quiz/part.py"
+        "- quiz/broken.py: line 4: the base `.part` was not found: no file quiz/part.py"
     )
     assert "'retreiver'" in problems[1]

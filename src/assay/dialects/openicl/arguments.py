@@ -1,4 +1,4 @@
-"""What a person may say of config datasets alone, as `--dataset-arg NAME=VALUE`."""
+"""The arguments of config datasets, given as `--dataset-arg NAME=VALUE`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.dialects.openicl.templates.template_problems import TemplateFault
 OPENICL_ROOT = "openicl_root"
 META_TEMPLATE = "meta_template"
 NO_META_TEMPLATE = "{}"
-"""Says that the config of a service has none."""
+"""The value for a service whose config has no meta template."""
 MODEL_POSTPROCESSOR = "pred_postprocessor"
 EMBEDDER = "embedder"
 MODEL_LENGTH = "max_out_len"
@@ -31,98 +31,98 @@ ARGUMENT_NAMES = (
     UNSCORED,
 )
 TABLE_ARGUMENT_NAMES = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, MODEL_LENGTH, MODEL_STOPS)
-"""Those that mean something to a table: what the config of the model says."""
+"""The arguments that also apply to tables: those from the model's config."""
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
-    """What was said."""
+    """The values of the arguments."""
 
     root: Path | None = None
-    """The folder that a checkout's package lies in."""
+    """The folder of a checkout that contains its package."""
     meta_template: MetaTemplate | None = None
-    """How the model wants roles to be marked, as its config in the original says."""
+    """The role markers from the model's config in the original."""
     joins_turns: bool = False
-    """Whether the model is a service without a meta template, to which OpenCompass sends one text."""
+    """Whether the model is a service without a meta template, to which OpenCompass sends a single text."""
     model_postprocessor: str | None = None
-    """What the model's texts go through before the dataset's own post-processor."""
+    """The post-processor for the model's outputs, applied before the dataset's own."""
     embedder: str | None = None
-    """The folder of the encoder by which retrievers find examples that are near."""
+    """The folder of the encoder with which retrievers find similar examples."""
     max_out_len: int | None = None
-    """The model's greatest length of a text, where the dataset's config names none."""
+    """The model's maximum output length, if the dataset's config sets none."""
     stop_words: tuple[str, ...] = ()
-    """Texts that end an answer of the model, beside those of the dataset's config."""
+    """Stop texts of the model, in addition to those of the dataset's config."""
     is_unscored: bool = False
-    """Whether answers are not scored, so that nothing of how they would be needs to be there."""
+    """Whether answers are not scored, so that the scoring code is not needed."""
 
 
 def parse_config_arguments(
-    said: Mapping[str, str],
+    text: Mapping[str, str],
     config: Path,
     *,
     noun: str = "a config dataset",
     known: Sequence[str] = ARGUMENT_NAMES,
 ) -> ConfigArguments:
-    """Read what is said of a config; UsageError for what is not known or cannot be read.
+    """Parse the arguments of a config; raise UsageError for unknown or invalid ones.
 
-    A config that lies in a checkout has that checkout unless another is named.
+    A config in a checkout uses that checkout, unless another one is given.
     """
-    for name in said:
+    for name in text:
         if name not in known:
             what = f"{noun} has no argument {name!r}{suggest_name(name, known)}"
-            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(known)}"))
+            raise UsageError(Problem("USAGE-007", what, f"supported: {listing(known)}"))
     return ConfigArguments(
-        _folder(said.get(OPENICL_ROOT)) or find_checkout(config),
-        _meta(said.get(META_TEMPLATE)),
-        said.get(META_TEMPLATE) == NO_META_TEMPLATE,
-        said.get(MODEL_POSTPROCESSOR),
-        said.get(EMBEDDER),
-        _length(said.get(MODEL_LENGTH)),
-        _stops(said.get(MODEL_STOPS)),
-        _switch(said.get(UNSCORED)),
+        _folder(text.get(OPENICL_ROOT)) or find_checkout(config),
+        _meta(text.get(META_TEMPLATE)),
+        text.get(META_TEMPLATE) == NO_META_TEMPLATE,
+        text.get(MODEL_POSTPROCESSOR),
+        text.get(EMBEDDER),
+        _length(text.get(MODEL_LENGTH)),
+        _stops(text.get(MODEL_STOPS)),
+        _switch(text.get(UNSCORED)),
     )
 
 
-def _length(said: str | None) -> int | None:
-    if said is None or (said.isdecimal() and int(said) > 0):
-        return None if said is None else int(said)
-    what = f"{MODEL_LENGTH}: found {said!r}, expected a number of tokens from 1 on"
+def _length(text: str | None) -> int | None:
+    if text is None or (text.isdecimal() and int(text) > 0):
+        return None if text is None else int(text)
+    what = f"{MODEL_LENGTH}: found {text!r}, expected a number of tokens, at least 1"
     raise UsageError(Problem("USAGE-007", what, "correct the value"))
 
 
-def _switch(said: str | None) -> bool:
-    if said not in (None, "true", "false"):
-        what = f"{UNSCORED}: found {said!r}, expected true or false"
+def _switch(text: str | None) -> bool:
+    if text not in (None, "true", "false"):
+        what = f"{UNSCORED}: found {text!r}, expected true or false"
         raise UsageError(Problem("USAGE-007", what, "correct the value"))
-    return said == "true"
+    return text == "true"
 
 
-def _stops(said: str | None) -> tuple[str, ...]:
+def _stops(text: str | None) -> tuple[str, ...]:
     try:
-        return () if said is None else msgspec.json.decode(said, type=tuple[str, ...])
+        return () if text is None else msgspec.json.decode(text, type=tuple[str, ...])
     except msgspec.DecodeError as error:
         what = f"{MODEL_STOPS} cannot be read: {error}"
         raise UsageError(Problem("USAGE-007", what, 'give a list of texts as JSON: ["\\n"]')) from error
 
 
-def _folder(said: str | None) -> Path | None:
-    if said is None:
+def _folder(text: str | None) -> Path | None:
+    if text is None:
         return None
-    folder = Path(said)
+    folder = Path(text)
     if not folder.is_dir():
-        what = f"--openicl-root: there is no folder {said!r}"
-        raise UsageError(Problem("USAGE-007", what, "name the folder that the package lies in"))
+        what = f"--openicl-root: there is no folder {text!r}"
+        raise UsageError(Problem("USAGE-007", what, "name the folder that contains the package"))
     return folder
 
 
-def _meta(said: str | None) -> MetaTemplate | None:
-    if said is None:
+def _meta(text: str | None) -> MetaTemplate | None:
+    if text is None:
         return None
-    text = said if said.lstrip().startswith(("{", "[")) else _content(said)
+    text = text if text.lstrip().startswith(("{", "[")) else _content(text)
     try:
         said_here = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         what = f"{META_TEMPLATE} cannot be read: {error}"
-        raise UsageError(Problem("USAGE-007", what, "give it as JSON, or a file that holds it")) from error
+        raise UsageError(Problem("USAGE-007", what, "give JSON, or the path of a JSON file")) from error
     faults: list[TemplateFault] = []
     found = read_meta_template(said_here, faults)
     if faults:
@@ -130,9 +130,9 @@ def _meta(said: str | None) -> MetaTemplate | None:
     return found
 
 
-def _content(said: str) -> str:
+def _content(text: str) -> str:
     try:
-        return Path(said).read_text(encoding="utf-8")
+        return Path(text).read_text(encoding="utf-8")
     except OSError as error:
-        what = f"{META_TEMPLATE}: {said!r} is no JSON and no file: {error.strerror}"
-        raise UsageError(Problem("USAGE-007", what, "give it as JSON, or a file that holds it")) from error
+        what = f"{META_TEMPLATE}: {text!r} is neither JSON nor a readable file: {error.strerror}"
+        raise UsageError(Problem("USAGE-007", what, "give JSON, or the path of a JSON file")) from error

@@ -1,4 +1,4 @@
-"""Rows of questions with options, multiplied: one for each order of the options. Knows rows as mappings."""
+"""Circular evaluation: repeats each row once for every order of its options."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 CircularPattern = Literal["circular", "all_possible"]
 MoveAnswer = Callable[[dict[str, Any], tuple[str, ...]], Mapping[str, Any]]
-"""An author's function that moves the answer of a turned row: it is given the row and where options went."""
+"""An author's function that moves the answer of a permuted row, given the row and the new order."""
 
 QUESTION_COLUMN = "qid"
-"""The column that says which rows are one question."""
+"""The column that identifies the rows of one question."""
 ORDER_COLUMN = "circular_pattern"
-"""The column that says where options went: the key of each one's new place, in the order of the keys."""
+"""The column with the new order: the key of each option's new position, in the order of the keys."""
 
 
 def build_circular_rows(
@@ -26,13 +26,13 @@ def build_circular_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield each row once for every order of its options: K rotations, or all K! orders.
 
-    In each the texts of the options move to other keys, and the answer moves with its text. The first order
-    of a row is the original one. ValueError, with the number of the row, when the answer is no key of an
-    option: it could not move with its text. `move_answer` is for answers that are no such keys.
+    In each order the option texts move to other keys, and the answer moves with its text. The first order is
+    the original one. Raise ValueError with the row number if the answer is not an option key and therefore
+    cannot move with its text. `move_answer` handles answers that are not option keys.
     """
     keys = tuple(option_keys)
     if len(keys) < 2 or len(set(keys)) < len(keys):
-        raise ValueError(f"the options are {list(keys)!r}; expected at least two, each once")
+        raise ValueError(f"the options are {list(keys)!r}; expected at least two different ones")
     orders = _orders(keys, pattern)
     for number, row in enumerate(rows):
         needed = keys if answer_key is None else (*keys, answer_key)

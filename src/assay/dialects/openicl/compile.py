@@ -1,4 +1,4 @@
-"""Entries of configs compiled into tasks."""
+"""The compiler from config entries to tasks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CHOICES, _CONTINUATION = "choices", "cont"
 
 
 def find_labels(parts: EntryParts, output_column: str | None, where: Origin) -> Sequence[tuple[Any, ...]]:
-    """Return for each row the labels that are compared; none where a text is written."""
+    """Return the labels to compare for each row; none if the model generates text."""
     inference, test = parts.inference, parts.data.test
     if inference.form == "choices":
         return _choices(parts)
@@ -56,40 +56,40 @@ def find_labels(parts: EntryParts, output_column: str | None, where: Origin) -> 
         _check_continuations(parts)
     labels = inference.labels or parts.templates.labels or _answers(parts.data, output_column)
     if not labels:
-        what = f"{inference.name} compares labels, and neither the template nor a column names any"
+        what = f"{inference.name} compares labels, but neither the template nor a column defines any"
         fix = "write the template as a dict from each label to its text"
         raise AuthorError(Problem(TEMPLATE_CODE, what, fix, where))
     names = Counter(map(str, labels))
     if len(names) < len(labels):
-        what = f"two labels are called {names.most_common(1)[0][0]!r}"
-        raise AuthorError(Problem(TEMPLATE_CODE, what, "give each label a name of its own", where))
+        what = f"two labels have the same name {names.most_common(1)[0][0]!r}"
+        raise AuthorError(Problem(TEMPLATE_CODE, what, "give each label a unique name", where))
     return [labels] * len(test)
 
 
 def _check_continuations(parts: EntryParts) -> None:
-    """Raise for all rows that have no text to be scored behind the labels."""
+    """Raise for all rows without a continuation to score after the labels."""
     problems = Problems()
     for row, origin in zip(parts.data.test.rows, parts.data.test.origins, strict=True):
         value = row.get(_CONTINUATION)
         if not isinstance(value, str) or not value:
-            what = f"{parts.inference.name} scores the column {_CONTINUATION!r}, which has {value!r:.60}"
-            problems.add(Problem(COLUMN_CODE, what, "let load return a text there", origin))
+            what = f"{parts.inference.name} scores the column {_CONTINUATION!r}, which is {value!r:.60}"
+            problems.add(Problem(COLUMN_CODE, what, "return a text in this column from load", origin))
     problems.raise_if_any()
 
 
 def _choices(parts: EntryParts) -> Sequence[tuple[Any, ...]]:
-    """Return the options that stand in a column; a row without has those of the first, as the original."""
+    """Return the options from a column; as in the original, a row without any has those of the first."""
     test = parts.data.test
     first = test.rows[0].get(_CHOICES)
     if not isinstance(first, list | tuple) or not first:
-        what = f"{parts.inference.name} compares the column {_CHOICES!r}, which has {first!r:.60}"
-        fix = f"let load return the options of each row in {_CHOICES!r}"
+        what = f"{parts.inference.name} compares the options in column {_CHOICES!r}, which is {first!r:.60}"
+        fix = f"return the options of each row in {_CHOICES!r} from load"
         raise AuthorError(Problem(COLUMN_CODE, what, fix, test.origins[0]))
     return LazyRows(test.rows, lambda row: tuple(row.get(_CHOICES) or first))
 
 
 def _answers(data: LoadedData, column: str | None) -> tuple[Any, ...]:
-    """Return the right answers of all rows, each once, in a steady order."""
+    """Return the distinct right answers of all rows, in a stable order."""
     if not column:
         return ()
     found = (row.get(column) for row in chain(data.test.rows, data.train.rows))
@@ -97,66 +97,66 @@ def _answers(data: LoadedData, column: str | None) -> tuple[Any, ...]:
 
 
 def describe_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return names and what they stand for, given what the manifest records."""
+    """Return the settings that the manifest stores as (name, description) pairs."""
     rows = [("class", str(settings["dataset_class"]))]
     if settings["prompt_hash"]:
-        rows.append(("hash", f"{settings['prompt_hash']}, of what is asked"))
+        rows.append(("hash", f"{settings['prompt_hash']} (prompt)"))
     rows += [
-        ("prompt", f"{settings['prompt_format']}, asked by {settings['inferencer']['name']}"),
+        ("prompt", f"{settings['prompt_format']}, with {settings['inferencer']['name']}"),
         ("evaluator", _describe_evaluation(settings)),
     ]
     if settings["shots"]:
-        rows.append(("shots", f"{settings['shots']}, by {settings['retriever']['name']}"))
+        rows.append(("shots", f"{settings['shots']}, from {settings['retriever']['name']}"))
     if settings["n"] > 1:
-        rows.append(("asked", f"{settings['n']} times each"))
+        rows.append(("repeats", f"{settings['n']} requests per row"))
     return rows
 
 
 def _describe_evaluation(settings: Mapping[str, Any]) -> str:
     through = " > ".join(settings["postprocessors"])
-    return f"{settings['evaluator']} of what {through} finds" if through else str(settings["evaluator"])
+    return f"{settings['evaluator']}, after {through}" if through else str(settings["evaluator"])
 
 
 _PLAIN_ACCURACY = ("AccEvaluator", "AccwithDetailsEvaluator")
 _LENGTH_COLUMN = "max_out_len"
-_KINDS = {"answer": "free answer", "chat": "conversation", "text": "text"}
+_KINDS = {"answer": "free-form answer", "chat": "conversation", "text": "text"}
 
 
 class CompiledEntry(msgspec.Struct, frozen=True):
-    """A task, and what a person should see of it."""
+    """A task, with notes and facts for display."""
 
     task: ConfigTask
     notes: tuple[str, ...]
     kind: str
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return in words how the entry was understood."""
+        """Return how the entry was read, as (name, description) pairs."""
         return describe_settings(self.task.spec.settings)
 
 
 def build_author_code(
     found: Sequence[ConfigEntry], asked: ConfigArguments, tools: OpenIclTools
 ) -> AuthorCode:
-    """Return the code that the entries of one config can name."""
+    """Return the code that the entries of one config can refer to."""
     folders = [path.absolute().parent for one in found for path in reversed(one.config.files)]
     own = [folder for folder in dict.fromkeys(folders) if not _is_checkout_config_folder(folder, asked.root)]
     return AuthorCode(own, asked.root, tools.data_root, tools.offered)
 
 
 def _is_checkout_config_folder(folder: Path, root: Path | None) -> bool:
-    """Whether a folder holds a checkout's configs: files there are called like modules and hold no code."""
+    """Whether a folder contains a checkout's configs, whose files have module names but no code."""
     if root is None or not folder.is_relative_to(root.absolute()):
         return False
     return "configs" in folder.relative_to(root.absolute()).parts
 
 
 def compile_entry(found: ConfigEntry, source: str, asked: EntryContext) -> CompiledEntry:
-    """Compile one entry; `source`: the dataset as the person named it."""
+    """Compile one entry. `source`: the dataset name as given."""
     return _Compilation(found, source, asked).compiled()
 
 
 class _Compilation:
-    """One entry on its way."""
+    """The compilation of one entry."""
 
     def __init__(self, found: ConfigEntry, source: str, asked: EntryContext) -> None:
         assert isinstance(found.entry, DatasetEntry)
@@ -170,7 +170,7 @@ class _Compilation:
         self._inference = self._parts.inference
 
     def compiled(self) -> CompiledEntry:
-        """Put the task together."""
+        """Return the compiled entry."""
         parts, is_faithful = self._parts, self._settings.is_faithful
         labels = find_labels(parts, self._entry.reader_cfg.output_column, self._found.where)
         corpus = build_entry_corpus(self._entry, parts, labels, self._asked, self._found.where)
@@ -204,7 +204,7 @@ class _Compilation:
         return CompiledEntry(task, tuple(dict.fromkeys(parts.notes)), kind)
 
     def _conversation(self) -> Callable[[Mapping[str, Any]], RowConversation]:
-        """Return what reads the turns of a row: the template's, or a column's."""
+        """Return the function that reads the turns of a row, from the template or from a column."""
         templates = self._parts.templates
         column = self._entry.reader_cfg.input_columns[0] if self._entry.reader_cfg.input_columns else ""
 
@@ -227,16 +227,16 @@ class _Compilation:
                 said = asking.conversation(row)
                 if self._inference.turn_mode != "every" and None in said.references[:-1]:
                     turn = said.references.index(None) + 1
-                    raise UnreadableTurns(f"turn {turn} has no right answer, which stands before the next")
+                    raise UnreadableTurns(f"turn {turn} has no right answer, which the next turn needs")
             except UnreadableTurns as error:
                 problems.add(Problem(COLUMN_CODE, str(error), "correct the row", origin))
         problems.raise_if_any()
 
     def _check_prompts(self, task: ConfigTask) -> None:
-        """Raise for all rows of which no prompt can be made, before a model is loaded."""
+        """Raise for all rows whose prompt cannot be rendered, before a model is loaded."""
         problems = Problems()
         for origin, why in task.troubles():
-            problems.add(Problem(TEMPLATE_CODE, why, "correct the row, or the template", origin))
+            problems.add(Problem(TEMPLATE_CODE, why, "correct the row or the template", origin))
         problems.raise_if_any()
 
     def _has_own_length(self) -> bool:
@@ -249,7 +249,7 @@ class _Compilation:
         for row, origin in zip(self._test.rows, self._test.origins, strict=True):
             value = row.get(_LENGTH_COLUMN)
             if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < 1:
-                what = f"found {value!r:.60}, expected a number of tokens from 1 on"
+                what = f"found {value!r:.60}, expected a number of tokens, at least 1"
                 problems.add(Problem(COLUMN_CODE, what, "correct the value", origin.at(_LENGTH_COLUMN)))
         problems.raise_if_any()
         return True
@@ -272,7 +272,7 @@ class _Compilation:
                 names,
                 right,
                 targets,
-                # All orders of a question's options are one question.
+                # All orders of a question's options count as one question.
                 cluster=str(fields[QUESTION_COLUMN])
                 if ORDER_COLUMN in fields and QUESTION_COLUMN in fields
                 else None,
@@ -286,7 +286,7 @@ class _Compilation:
         part = f"{self._entry.abbr}_{self._test.name}" if self._test.name else self._entry.abbr
 
         def referred(number: int, prompt: str) -> Any:
-            # The originals' base class adds two columns to every row; evaluators may ask for them.
+            # The originals' base class adds two columns to every row, which evaluators may use.
             added = {"subdivision": part, "idx": self._test.numbers[number]}
             return reference(golds[number], {**added, **rows[number]}, prompt)
 
@@ -302,21 +302,21 @@ class _Compilation:
 
     @property
     def _has_blank_failures(self) -> bool:
-        """Whether an answer that failed counts as an empty one, as in AISBench."""
+        """Whether a failed request counts as an empty answer, as in AISBench."""
         is_aisbenchs = self._settings.is_faithful and self._entry.is_aisbench
         return is_aisbenchs and self._inference.form == "answer"
 
     def _are_golds_labels(self, samples: Sequence[Sample]) -> bool:
-        """Whether every right answer is one of the labels; else an error, unless the original is followed."""
+        """Whether every right answer is one of the labels; raise otherwise, except in a faithful run."""
         problems = Problems()
         for sample, gold in zip(samples, self._parts.golds, strict=True):
             if gold is not None and not sample.gold:
-                what = f"the right answer {gold!r:.60} is none of the labels {listing(sample.labels)}"
-                fix = "correct the row, the labels, or what dataset_postprocessor makes of it"
+                what = f"the right answer {gold!r:.60} is not one of the labels {listing(sample.labels)}"
+                fix = "correct the row, the labels or dataset_postprocessor"
                 problems.add(Problem(COLUMN_CODE, what, fix, sample.origin))
         is_each = not problems.total
         if self._settings.is_faithful and self._inference.form != "choices":
-            return is_each  # There it is a wrong answer.
+            return is_each  # The original counts such rows as wrong.
         problems.raise_if_any()
         return True
 
@@ -329,7 +329,7 @@ class _Compilation:
         return ComponentSpec("author_metrics", args)
 
     def _name_choice_scorer(self) -> ComponentSpec | None:
-        """Name the scorer that chooses between options; None where a text is written."""
+        """Return the scorer that chooses between options; None if the model generates text."""
         inference, settings = self._inference, self._settings
         args: dict[str, Any] = {"track": inference.method}
         if inference.form == "continuation":
@@ -347,7 +347,7 @@ class _Compilation:
 
 
 def _label_name(gold: Any) -> str:
-    """Return a right answer as labels are called: a column with gaps has 1.0 where 1 was written."""
+    """Return a right answer as a label name: a column of integers with gaps contains 1.0 instead of 1."""
     return str(int(gold)) if isinstance(gold, float) and gold.is_integer() else str(gold)
 
 
@@ -359,6 +359,6 @@ def _texts(gold: Any) -> tuple[str, ...]:
 
 
 def _option_text(fields: Mapping[str, Any], label: str) -> str:
-    """Return the text of an option: the column that is called like its label, else the label."""
+    """Return the text of an option: the column named like its label, or else the label."""
     value = fields.get(label)
     return value if isinstance(value, str) and value else label

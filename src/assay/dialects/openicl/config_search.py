@@ -1,4 +1,4 @@
-"""Configs by name: the files that lie under the folders of a person's own, and under those of a checkout."""
+"""Search for configs by name in the user's folders and in those of a checkout."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _FOLDERS: Mapping[ConfigKind, Sequence[str]] = {
     "summarizers": ("summarizers",),
 }
 _PACKAGES = ("opencompass/configs", "ais_bench/benchmark/configs", "configs")
-"""Where a checkout has its configs."""
+"""The config folders of a checkout."""
 
 
 class NamedConfig(NamedTuple):
-    """A config that was found by its name."""
+    """A config found by name."""
 
     path: Path
     suffix: str | None
-    """What stood behind a slash: which of its variables is meant."""
+    """The text after a slash: selects one of its variables."""
     others: tuple[Path, ...] = ()
-    """Further files of the same name, which are not used."""
+    """Other files of the same name, which are not used."""
 
 
 class ConfigFolders:
-    """The folders in which configs are looked for, in order."""
+    """The folders to search for configs, in order."""
 
     def __init__(self, config_dir: Path | None, root: Path | None) -> None:
         self._own = [] if config_dir is None else [config_dir]
@@ -42,10 +42,10 @@ class ConfigFolders:
         self._files: dict[ConfigKind, dict[str, list[Path]]] = {}
 
     def files(self, kind: ConfigKind) -> Mapping[str, Sequence[Path]]:
-        """Return the files of a kind by their names, in lower case; those found first come first."""
+        """Return the files of a kind by lower-case name, in search order."""
         if kind not in self._files:
             found: dict[str, list[Path]] = {}
-            # A folder that is looked through twice has each of its files once.
+            # List each file once, even if a folder is searched twice.
             for path in {path.resolve(): path for path in reversed(list(self._walk(kind)))}.values():
                 found.setdefault(path.stem.lower(), []).insert(0, path)
             self._files[kind] = found
@@ -61,34 +61,34 @@ class ConfigFolders:
             yield from self._find_nearby()
 
     def _find_nearby(self) -> Iterator[Path]:
-        """Yield configs of datasets that lie where the person is, or just below."""
+        """Yield dataset configs in the current folder and its direct subfolders."""
         for place in dict.fromkeys((*self._own, Path())):
             near = (*sorted(place.glob("*.py")), *sorted(place.glob("*/*.py")))
             yield from (path for path in near if is_config(str(path)))
 
     def find(self, name: str, kind: ConfigKind) -> NamedConfig | None:
-        """Return the config of a name, `NAME` or `NAME/SUFFIX`; None where there is none."""
+        """Return the config with a name, `NAME` or `NAME/SUFFIX`; None if there is none."""
         base, _, suffix = name.partition("/")
         every = self.files(kind).get(base.removesuffix(".py").lower(), ())
         return NamedConfig(every[0], suffix or None, tuple(every[1:])) if every else None
 
     def require(self, name: str, kind: ConfigKind, also: Sequence[str] = ()) -> NamedConfig:
-        """Return the config of a name; `also`: names that would be known without a file."""
+        """Return the config with a name, or raise. `also`: names that are known without a file."""
         found = self.find(name, kind)
         if found is not None:
             return found
         known = [*also, *sorted(self.files(kind))]
         looked = (
-            listing(map(str, self._places)) or "no folder: neither --config-dir nor --openicl-root is one"
+            listing(map(str, self._places)) or "no folder: neither --config-dir nor --openicl-root is given"
         )
         noun = kind.removesuffix("s")
         what = f"there is no {noun} config {name!r}{suggest_name(name.partition('/')[0].lower(), known)}"
-        fix = f"looked in {looked}; name a file, or the folder of a checkout: --openicl-root DIR"
+        fix = f"name a file, or the folder of a checkout with --openicl-root DIR; searched {looked}"
         raise UsageError(Problem(CONFIG_NAME_CODE, what, fix))
 
 
 def find_installed_root(package: str) -> Path | None:
-    """Return the folder that holds an original's installed package, if it has configs; import nothing."""
+    """Return the folder of an original's installed package, if it has configs. Imports nothing."""
     spec = importlib.util.find_spec(package)
     folders = () if spec is None else spec.submodule_search_locations or ()
     roots = (Path(folder).parent for folder in folders)
@@ -102,5 +102,5 @@ def _list_config_folders(package: str) -> list[str]:
 
 
 def format_ambiguous_name(name: str, found: NamedConfig) -> str:
-    """Return in words which of several files of one name is used."""
-    return f"{name}: {len(found.others) + 1} files have this name; {found.path} is used"
+    """Return a note that names the file used among several of one name."""
+    return f"{name}: {len(found.others) + 1} files have this name; using {found.path}"

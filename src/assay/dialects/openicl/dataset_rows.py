@@ -1,4 +1,4 @@
-"""The rows of a dataset: what its class loads, the splits and rows that are read, the columns needed."""
+"""The rows of a dataset: loaded by its class, reduced to the configured splits and ranges, and checked."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _SLICE = re.compile(r"\[([^\]]*)\]")
 
 
 def select_range_rows(wanted: RowRange, total: int) -> Sequence[int]:
-    """Return the numbers of the rows that are read, from 0 on; ValueError where the range says none.
+    """Return the indexes of the selected rows; raise ValueError for an invalid range.
 
-    A number is so many rows drawn at random, a fraction that share of them; the draw depends on the number
-    alone and is the original's. A text is a slice, or several that are taken one after the other.
+    A number selects that many rows at random, a fraction that share of the rows; the draw depends only on the
+    number and equals the original's. A text is a slice, or several slices in sequence.
     """
     if wanted is None:
         return range(total)
@@ -66,23 +66,23 @@ def _slice_rows(text: str, total: int) -> Sequence[int]:
 COLUMN_CODE = "OPENICL-013"
 _PATH = "path"
 CONTENT = "content"
-"""The column that holds a row's texts and media in their order."""
+"""The column with a row's texts and media, in order."""
 _MEDIA_COLUMNS = ("image", "video", "audio")
 _JUDGE_ARGUMENTS = ("mode", "infer_order", "base_models", "given_pred", "summarizer")
-"""What an entry says of how answers are judged, beside its `eval_cfg`."""
+"""Keys of an entry that configure the judge, besides `eval_cfg`."""
 
 
 class Split:
-    """Rows in the order in which they are read; many may lie in a file and not in memory."""
+    """The selected rows in order. They may be in a file instead of in memory."""
 
     def __init__(
         self, name: str, rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], origins: Sequence[Origin]
     ) -> None:
         self.name = name
         self.rows = rows
-        """As the author's class made them."""
+        """The rows as the author's class returned them."""
         self.numbers = numbers
-        """Where they stand in the split as it was loaded, from 0 on."""
+        """The positions of the rows in the loaded split, counted from 0."""
         self.origins = origins
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class Split:
 
 
 class LoadedData(NamedTuple):
-    """The two splits of a dataset; a dataset without splits is both."""
+    """The train and test split of a dataset; without splits, both are the whole dataset."""
 
     test: Split
     train: Split
@@ -115,17 +115,17 @@ class LoadedData(NamedTuple):
     dataset_class: str
     notes: tuple[str, ...]
     lacks_train: str | None = None
-    """Why there is no split that examples could be from."""
+    """The reason why there is no split for examples, or None."""
 
 
 def load_data(entry: DatasetEntry, code: AuthorCode, config: Path, where: Origin) -> LoadedData:
-    """Load a dataset by its class."""
+    """Load a dataset with its class."""
     cls: Any = code.require(entry.type, "dataset class", where)
     author = build_author(cls, config)
     if isinstance(cls, type):
         check_own_names(author, cls, code)
     if not isinstance(cls, type) or getattr(cls, "load", BaseDataset.load) is BaseDataset.load:
-        what = "it has no method load(...), so it is no dataset class"
+        what = "it has no method load(...), so it is not a dataset class"
         fix = "write class NAME(BaseDataset) with a static method load(...)"
         raise AuthorError(author.problem(AUTHOR_RAISED_CODE, what, fix))
     _check_repeats(cls, entry, where)
@@ -137,7 +137,7 @@ def load_data(entry: DatasetEntry, code: AuthorCode, config: Path, where: Origin
     reader = entry.reader_cfg
     problems = Problems()
     test = _split(splits, reader.test_split, reader.test_range, "test", where, problems, author)
-    # A train split that nobody takes examples from need not be there; whoever does asks for it first.
+    # The train split is required only if examples are used, which is checked then.
     has_train = "" in splits or reader.train_split in splits
     wanted = reader.train_split if has_train else reader.test_split
     train = _split(splits, wanted, reader.train_range, "train", where, problems, author)
@@ -155,18 +155,18 @@ def load_data(entry: DatasetEntry, code: AuthorCode, config: Path, where: Origin
 
 
 def _check_repeats(cls: Any, entry: DatasetEntry, where: Origin) -> None:
-    """Raise where `load` takes `n` or `k`, which an entry has for repeats and never hands on."""
+    """Raise if `load` takes `n` or `k`, which an entry uses for repeats and never passes on."""
     parameters = inspect.signature(cls.load).parameters
     for name, is_set in (("n", entry.n != 1), ("k", entry.k != (1,))):
         if name in parameters and is_set:
-            what = f"{name} says how often every row is asked; {cls.__name__}.load has a parameter {name!r}, "
-            what += "which never gets it"
-            fix = f"rename the parameter of load and the key, for example to {name}_rows"
+            what = f"{name} is the number of repeats per row and is not passed to {cls.__name__}.load, "
+            what += f"which has a parameter {name!r}"
+            fix = f"rename the parameter and the key, for example to {name}_rows"
             raise AuthorError(Problem(AUTHOR_RAISED_CODE, what, fix, where))
 
 
 def _check_arguments(cls: Any, arguments: Mapping[str, Any], where: Origin) -> None:
-    """Raise where an entry does not give what `load` takes; a class that is made otherwise knows itself."""
+    """Raise if an entry's arguments do not match `load`. A class with its own __init__ is not checked."""
     if cls.__init__ in (BaseDataset.__init__, object.__init__):
         is_bound = isinstance(inspect.getattr_static(cls, "load"), staticmethod | classmethod)
         check_arguments(cls.load, arguments, AUTHOR_RAISED_CODE, where, n_before=0 if is_bound else 1)
@@ -179,10 +179,10 @@ def _call_load(cls: Any, entry: DatasetEntry, arguments: Mapping[str, Any]) -> A
 
 
 def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_shots: bool) -> None:
-    """Raise where columns that the config reads are not there; examples are rows of the train split."""
+    """Raise if columns that the config uses are missing. Examples are rows of the train split."""
     problems = Problems()
     reader = entry.reader_cfg
-    # How long answers may be need not be said; media that stand in the text have no columns of their own.
+    # The length column is optional, and media inside the text have no columns of their own.
     optional = (MAX_OUT_LEN, *(_MEDIA_COLUMNS if CONTENT in data.test.columns else ()))
     asked = [(name, "input_columns") for name in reader.input_columns if name not in optional]
     if reader.output_column is not None:
@@ -192,9 +192,9 @@ def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_s
             if name in split.columns:
                 continue
             of = f" in the split {split.name!r}" if split.name else ""
-            what = f"{key} names the column {name!r}, which is not there{of}{suggest_name(name, split.columns)}; "
-            what += f"there are {listing(split.columns)}"
-            fix = f"correct reader_cfg, or what {data.author.class_name}.load returns"
+            what = f"{key} names the column {name!r}, which does not exist{of}"
+            what += f"{suggest_name(name, split.columns)}; the columns are {listing(split.columns)}"
+            fix = f"correct reader_cfg, or the columns that {data.author.class_name}.load returns"
             problems.add(Problem(COLUMN_CODE, what, fix, where))
             break
     problems.raise_if_any()
@@ -206,7 +206,7 @@ def _reader(entry: DatasetEntry) -> dict[str, Any]:
 
 
 def _select_load_arguments(cls: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the arguments that the loader takes; what says how a judge compares, it need not know."""
+    """Return the arguments for the loader, without judge settings that it does not take."""
     parameters = inspect.signature(cls.load).parameters
     takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     return {
@@ -219,7 +219,7 @@ def _select_load_arguments(cls: Any, arguments: Mapping[str, Any]) -> Mapping[st
 def _resolve_path(
     arguments: Mapping[str, Any], code: AuthorCode, config: Path
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the arguments with a path that counts from another folder than this one where it lies."""
+    """Return the arguments with a path relative to another folder resolved to where it was found."""
     made = dict(arguments)
     path = made.get(_PATH)
     if isinstance(path, str) and not Path(path).exists():
@@ -231,12 +231,12 @@ def _resolve_path(
 
 
 def _splits(loaded: Any, author: Author) -> dict[str, Any]:
-    """Return the splits by name; a dataset without any under the empty name."""
+    """Return the splits by name; a dataset without splits has the empty name."""
     if isinstance(loaded, FileRows) or _is_dataset(loaded):
         return {"": loaded}
     if isinstance(loaded, Mapping) and loaded and all(map(_is_rows, loaded.values())):
         return {str(name): rows for name, rows in loaded.items()}
-    what = f"load returned {_describe_loaded(loaded)}, expected a datasets.Dataset or a DatasetDict of them"
+    what = f"load returned {_describe_loaded(loaded)}, expected a datasets.Dataset or a DatasetDict"
     fix = "write return datasets.Dataset.from_list(rows)"
     raise AuthorError(author.problem(AUTHOR_RAISED_CODE, what, fix))
 
@@ -255,13 +255,13 @@ def _describe_loaded(value: Any) -> str:
         return "None"
     if isinstance(value, Mapping) and value:
         name, part = next(pair for pair in value.items() if not _is_rows(pair[1]))
-        return f"a dict of which {name!r} is a {type(part).__name__}"
+        return f"a dict whose {name!r} is a {type(part).__name__}"
     return f"a {type(value).__name__}"
 
 
 def _describe_missing_split(of: str, name: str, splits: Mapping[str, Any]) -> str:
     near = suggest_name(name, splits)
-    return f"{of}_split is {name!r}, which is not there{near}; there are {listing(splits)}"
+    return f"{of}_split is {name!r}, which does not exist{near}; the splits are {listing(splits)}"
 
 
 def _split(
@@ -288,12 +288,12 @@ def _split(
         return None
     if not numbers:
         reason = (
-            f"{of}_range {wanted!r} leaves none of {len(loaded):,}"
+            f"{of}_range {wanted!r} selects none of {len(loaded):,}"
             if len(loaded)
             else "load returned no rows"
         )
-        what = f"there is nothing to evaluate: {reason}"
-        problems.add(Problem(COLUMN_CODE, what, "correct the data, or reader_cfg", where))
+        what = f"there are no rows to evaluate: {reason}"
+        problems.add(Problem(COLUMN_CODE, what, "correct the data or reader_cfg", where))
         return None
     rows = (
         [loaded[number] for number in numbers]
@@ -304,7 +304,7 @@ def _split(
 
 
 def _build_origin_finder(loaded: Any, split: str, author: Author) -> Callable[[int], Origin]:
-    """Return what tells where a row of a split stands."""
+    """Return the function that returns the origin of a row."""
     if isinstance(loaded, FileRows):
         return loaded.origins.__getitem__
     place = f"{author.path}:{author.class_name}" + (f" {split}" if split else "")

@@ -1,4 +1,4 @@
-"""Recognising a config by looking at its file, without running it."""
+"""Recognition of configs from their files, without running them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import NamedTuple
 _DATASETS_VARIABLE = re.compile(r"(?:\w*_)?datasets")
 _READ_BASE = "read_base"
 _CODE_MARKS = re.compile(rb"read_base|infer_cfg|\btype\s*=|['\"]type['\"]\s*:")
-"""What a config has that names code; one without it only lists tables."""
+"""Marks of a config that refers to code; a config without them only lists tables."""
 _LOADER = re.compile(rb"^class \w+\((?:.*\W)?BaseDataset\b", re.MULTILINE)
-"""A class as configs of both systems name them."""
+"""A dataset class for configs of either system."""
 _INFERENCE = b"infer_cfg"
 _CONFIG_NAME = re.compile(r"(?P<path>.*?\.py)(?:/(?P<suffix>\w+))?(?::(?P<abbrs>.*))?")
 
 
 class ConfigName(NamedTuple):
-    """What a person named: `config.py`, `config.py:abbr,abbr`, `config.py/suffix`."""
+    """A config name as given: `config.py`, `config.py:abbr,abbr`, `config.py/suffix`."""
 
     path: Path
     suffix: str | None = None
-    """Which variables hold the datasets: those whose names end so."""
+    """The suffix of the variables with the datasets."""
     abbrs: tuple[str, ...] = ()
-    """The datasets of the config that are wanted; none: all."""
+    """The selected datasets of the config; empty: all."""
 
     @classmethod
     def of(cls, text: str) -> ConfigName:
-        """Divide a name."""
+        """Parse a name."""
         found = _CONFIG_NAME.fullmatch(text)
         if found is None:
             return cls(Path(text))
@@ -38,19 +38,19 @@ class ConfigName(NamedTuple):
 
 
 def is_config(name: str) -> bool:
-    """Whether a person named a file that assigns, or has from a base, a list of datasets."""
+    """Whether a name is a file that assigns a list of datasets, or imports one from a base."""
     path = ConfigName.of(name).path
     return path.suffix == ".py" and path.is_file() and _is_config_file(path)
 
 
 def is_loader(name: str) -> bool:
-    """Whether a person named a file of dataset classes, which a config would name."""
+    """Whether a name is a file of dataset classes, which belong into a config."""
     path = ConfigName.of(name).path
     return path.suffix == ".py" and path.is_file() and _LOADER.search(path.read_bytes()) is not None
 
 
 def find_config_files(folder: Path) -> list[Path]:
-    """Return the configs in a folder, and in folders of it."""
+    """Return the configs in a folder and its subfolders."""
     if not folder.is_dir():
         return []
     return [path for path in sorted(folder.rglob("*.py")) if _is_config_file(path)]
@@ -66,7 +66,7 @@ def _is_config_file(path: Path) -> bool:
         return re.search(rb"^(?:\w+_)?datasets\s*=\s*\[", content, re.MULTILINE) is not None
     except OSError:
         return False
-    # A file of classes may call something `datasets`; no class says how a model is asked about a dict's rows.
+    # A file of classes may contain the name `datasets`, but never the settings of a config entry.
     is_code = any(isinstance(node, ast.ClassDef) for node in tree.body) and _INFERENCE not in content
     return any(map(_is_datasets_variable, _names(tree))) and (not is_code or _has_base_block(tree))
 
@@ -76,13 +76,13 @@ def _is_datasets_variable(name: str) -> bool:
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that a file assigns at its top, and those that it has from bases."""
+    """Yield the names that a file assigns at top level, and those that it imports from bases."""
     for node in ast.walk(tree):
         if isinstance(node, ast.With) and _is_read_base(node):
             for one in node.body:
                 if isinstance(one, ast.ImportFrom):
                     yield from (alias.asname or alias.name for alias in one.names)
-                    # Everything of a base: its datasets are among that.
+                    # `import *` from a base includes its datasets.
                     yield from ("datasets" for alias in one.names if alias.name == "*")
     for statement in tree.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []

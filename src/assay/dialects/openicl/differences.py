@@ -1,4 +1,4 @@
-"""Where the originals and Assay differ. docs/formats/openicl.md shows this table."""
+"""The differences between the originals and Assay in inference. docs/formats/openicl.md shows this table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.dialects.shared.differences import Difference, select_differences, to
 
 
 class EntryTraits(NamedTuple):
-    """What of a task tells which differences can touch it."""
+    """The traits of a task that determine which differences can affect it."""
 
     inference: Inference
     templates: Templates | MultimodalPrompts
@@ -27,9 +27,9 @@ class EntryTraits(NamedTuple):
     has_pred_role: bool
     has_range: bool
     shows_reference: bool
-    """Whether a judge's prompt has a hole for the reference."""
+    """Whether a judge's prompt has a placeholder for the reference."""
     names_path: bool
-    """Whether the loader is given a path that does not count from the working folder."""
+    """Whether the loader gets a path that is not relative to the working folder."""
 
     @property
     def is_labelled(self) -> bool:
@@ -38,7 +38,7 @@ class EntryTraits(NamedTuple):
 
     @property
     def n(self) -> int:
-        """Return how often each row is asked."""
+        """Return the number of repeats per row."""
         return self.inference.sampling.n if self.inference.method == "gen" else 1
 
 
@@ -150,13 +150,13 @@ DIFFERENCES: tuple[Difference[EntryTraits], ...] = (
         is_reproduced=False,
     ),
 )
-"""In asking; those of templates and retrievers stand with them, those of scoring are handed over."""
+"""The differences in inference. Templates and retrievers have their own; those of scoring are passed in."""
 
 
 def find_differences(
     one: EntryTraits, corrected: Mapping[str, tuple[str, str]], *, is_faithful: bool
 ) -> tuple[OriginalDifference, ...]:
-    """Return the differences that touch a task, and what this run did about them."""
+    """Return the differences that can affect a task, and what this run did about each."""
     of_scoring: list[Difference[EntryTraits]] = [
         Difference(name, touches_every_task, *corrected[name])
         for name in sorted(one.scoring & corrected.keys())

@@ -1,4 +1,4 @@
-"""What a person named, as entries of configs."""
+"""The config entries that a dataset name selects."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ ENTRY_CODE = "OPENICL-008"
 
 
 class ConfigEntry(NamedTuple):
-    """One entry, and the config that it stands in."""
+    """One entry and its config."""
 
     entry: Entry
     where: Origin
     config: LoadedConfig
     prompt_hash: str | None
-    """The six digits of what the model is asked; None where the entry cannot be written down."""
+    """The six-digit hash of the prompt; None if the entry cannot be written as JSON."""
 
 
 def load_entries(name: str, root: Path | None, same_names: list[Problem] | None = None) -> list[ConfigEntry]:
-    """Load a config and return those of its entries that a person named; without names, all.
+    """Load a config and return the entries that a name selects; without a selection, all.
 
-    With `same_names`, entries that share a name are returned too, and the problem is added there.
+    With `same_names`, entries that share a name are also returned, and the problem is added to that list.
     """
     wanted = ConfigName.of(name)
     if is_loader(name) and not is_config(name):
-        what = "the file holds dataset classes, and no config that says how they are asked and scored"
-        fix = "name the config; or write one: `assay new NAME --like aisbench` shows how"
+        what = "the file contains dataset classes, but no config for prompting and scoring them"
+        fix = "name the config, or write one: `assay new NAME --like aisbench` creates an example"
         raise AuthorError(Problem(ENTRY_CODE, what, fix, Origin(str(wanted.path))))
     config = ConfigFiles(root).load(wanted.path)
     placed = check_entries(config, find_dataset_lists(config, wanted.suffix), same_names)
@@ -47,13 +47,13 @@ def load_entries(name: str, root: Path | None, same_names: list[Problem] | None 
     known = {one.entry.name: one for one in every}
     unknown = next((abbr for abbr in wanted.abbrs if abbr not in known), None)
     if unknown is not None:
-        what = f"there is no dataset {unknown!r}{suggest_name(unknown, known)}; there are {listing(known)}"
-        raise AuthorError(Problem(ENTRY_CODE, what, "name some of these", Origin(str(config.path))))
+        what = f"there is no dataset {unknown!r}{suggest_name(unknown, known)}; found {listing(known)}"
+        raise AuthorError(Problem(ENTRY_CODE, what, "choose from these", Origin(str(config.path))))
     return [known[abbr] for abbr in wanted.abbrs] if wanted.abbrs else every
 
 
 def drop_scoring(found: ConfigEntry) -> ConfigEntry:
-    """Return an entry whose answers are collected, and judged by nobody."""
+    """Return an entry whose answers are collected without scoring."""
     if not isinstance(found.entry, DatasetEntry):
         return found
     return found._replace(entry=msgspec.structs.replace(found.entry, eval_cfg=None, judge_infer_cfg=None))
@@ -62,9 +62,9 @@ def drop_scoring(found: ConfigEntry) -> ConfigEntry:
 def apply_to_entries(
     found: Sequence[ConfigEntry], make: Callable[[ConfigEntry], MadeT], same_names: Sequence[Problem] = ()
 ) -> list[MadeT]:
-    """Return what is made of every entry, or raise what is wrong with all of them and with their names.
+    """Return the results for all entries, or raise the problems of all entries and their names.
 
-    Entries of a loop have the same faults: what is said of several is said once.
+    Entries that a loop creates have the same problems: each problem is reported once.
     """
     raised = [AuthorError(same_names)] if same_names else []
     made = []
@@ -78,7 +78,7 @@ def apply_to_entries(
     kinds = {type(error) for error in raised}
     kind = kinds.pop() if len(kinds) == 1 else AuthorError
     if kind.__init__ is not AuthorError.__init__:
-        # It is made of more than problems, such as the ways to read a table.
+        # This error carries more than problems, such as the possible readings of a table.
         if len(raised) == 1:
             raise raised[0]
         kind = AuthorError
@@ -92,5 +92,5 @@ def apply_to_entries(
 
 
 def _merge_places(problem: Problem, where: Sequence[Origin | None]) -> Problem:
-    more = f" (so in {len(where):,} places)" if len(where) > 1 else ""
+    more = f" (in {len(where):,} places)" if len(where) > 1 else ""
     return msgspec.structs.replace(problem, where=where[0], what=f"{problem.what}{more}")

@@ -1,4 +1,4 @@
-"""What the manifest records of an entry: all that decides a prompt or a score."""
+"""The manifest record of an entry: everything that determines a prompt or a score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DIALECT = "openicl"
 
 
 def build_task_spec(found: ConfigEntry, source: str, parts: EntryParts, asked: EntryContext) -> TaskSpec:
-    """Return the spec of an entry's task; `source`: the dataset as the person named it."""
+    """Return the spec of an entry's task. `source`: the dataset name as given."""
     entry, settings = found.entry, asked.settings
     assert isinstance(entry, DatasetEntry)
     train = parts.data.train.ids.contents if parts.retriever.count else ()
@@ -85,7 +85,7 @@ def _settings(
 
 
 def _code(found: ConfigEntry, parts: EntryParts, code: AuthorCode) -> dict[str, str]:
-    """Return a hash of every file that the entry is written in, whatever else the config names."""
+    """Return a hash of every file that defines the entry, independent of the rest of the config."""
     named = {parts.data.author.path, *parts.scoring.files}
     behind = {path for one in named for path in code.modules.find_imported_files(one)}
     files = sorted({*found.config.files, *(path for path in behind if path.is_file())})
@@ -93,7 +93,7 @@ def _code(found: ConfigEntry, parts: EntryParts, code: AuthorCode) -> dict[str, 
 
 
 def _name(path: Path, files: list[Path]) -> str:
-    """Return a file's name; with its folder, where another has the same."""
+    """Return a file's name, with its folder if another file has the same name."""
     alike = [one for one in files if one.name == path.name]
     return path.name if len(alike) == 1 else f"{path.parent.name}/{path.name}"
 
@@ -125,7 +125,7 @@ def _component(component: Component | None) -> dict[str, Any] | None:
 
 
 def _encode_value(value: Any) -> Any:
-    """Return a value of a config as it is stored: code by its name."""
+    """Return a config value in its stored form: code by its name."""
     if isinstance(value, Mapping):
         return {str(key): _encode_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

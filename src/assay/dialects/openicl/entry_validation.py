@@ -1,4 +1,4 @@
-"""Every part of an entry, read and checked; what is wrong with all of them is raised together."""
+"""Validation of all parts of an entry, with all problems raised together."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from assay.dialects.openicl.templates.templates import Templates
 
 TEMPLATE_CODE = "OPENICL-015"
 _REHEARSED_FORMS = ("answer", "options", "continuation")
-"""Forms in which a prediction is such as a right answer is."""
+"""The forms in which a prediction has the same type as a right answer."""
 _MULTI_TURN = "MultiTurnPromptTemplate"
 
 
 class OpenIclTools(NamedTuple):
-    """What the app hands over from other rooms."""
+    """Dependencies from other packages that the app passes in."""
 
     offered: LibraryParts
     scoring: ScoringParts
@@ -48,7 +48,7 @@ class OpenIclTools(NamedTuple):
 
 
 class EntryContext(NamedTuple):
-    """What an entry is read with."""
+    """The settings and tools for reading an entry."""
 
     settings: TaskSettings
     arguments: ConfigArguments
@@ -57,7 +57,7 @@ class EntryContext(NamedTuple):
 
 
 class EntryParts(NamedTuple):
-    """The parts of an entry."""
+    """The validated parts of an entry."""
 
     inference: Inference
     retriever: Retriever
@@ -70,12 +70,12 @@ class EntryParts(NamedTuple):
 
 
 def read_entry_parts(found: ConfigEntry, asked: EntryContext) -> EntryParts:
-    """Read every part of an entry, or raise all that is wrong with them."""
+    """Read every part of an entry, or raise all problems."""
     return _EntryReader(found, asked).parts()
 
 
 class _EntryReader:
-    """One entry on its way."""
+    """Reads one entry."""
 
     def __init__(self, found: ConfigEntry, asked: EntryContext) -> None:
         assert isinstance(found.entry, DatasetEntry)
@@ -124,24 +124,24 @@ class _EntryReader:
         return EntryParts(inference, retriever, data, templates, scoring, golds, notes)
 
     def _gaps(self, data: LoadedData) -> Iterator[str]:
-        """Yield in words which columns of a prompt have rows without a value."""
+        """Yield notes on prompt columns with missing values."""
         columns = [name for name in self._entry.reader_cfg.input_columns if name in data.test.columns]
         gaps = Counter(name for row in data.test.rows for name in columns if row.get(name) is None)
         for column in columns:
             if n := gaps[column]:
                 total = len(data.test)
-                yield f"{column!r} has no value in {n:,} of {total:,} rows: a prompt shows None there"
+                yield f"{column!r} has no value in {n:,} of {total:,} rows: their prompts show None"
 
     def _read_inference(self) -> Inference:
         inference = read_inference(self._entry, self._settings, self._found.where, self._asked)
         asked = self._settings.methods
         if asked and inference.method not in asked:
-            what = f"method {listing(asked)} was asked for, and {inference.name} is for {inference.method}"
-            fix = f"evaluate by {inference.method}, or name a config with another inferencer"
+            what = f"method {listing(asked)} is given, but {inference.name} is for {inference.method}"
+            fix = f"use --method {inference.method}, or name a config with another inferencer"
             raise AuthorError(Problem(INFERENCE, what, fix, self._found.where))
         for method in asked or ():
             if method != inference.method:
-                self._notes.append(f"the config is not for {method}, which is left out")
+                self._notes.append(f"the config does not support {method}: skipped")
         return inference
 
     def _read_retriever(self) -> Retriever:
@@ -177,14 +177,14 @@ class _EntryReader:
         )
         is_chat = inference is not None and inference.form == "chat"
         if is_chat and spec is not None and spec.name != _MULTI_TURN:
-            # The turns stand in a column: what the template says is not shown to anybody.
+            # The turns are in a column, so the template's texts are not used.
             return templates
         problems = Problems()
         columns, of_examples = data.test.columns, data.train.columns
         for what, fix in templates.problems(columns, of_examples, has_shots=retriever.count > 0):
             problems.add(Problem(TEMPLATE_CODE, what, fix, self._found.where))
         if not self._settings.is_faithful and (marked := _find_content_mark(spec, data)) is not None:
-            what = f"the prompt shows {{{CONTENT}}}, whose marks such as {marked} are not read here"
+            what = f"the prompt uses {{{CONTENT}}}, but this template does not support marks such as {marked}"
             fix = f"use type=MMPromptTemplate, and in its round {PART_EXAMPLE}"
             problems.add(Problem(TEMPLATE_CODE, what, fix, self._found.where))
         problems.raise_if_any()
@@ -208,7 +208,7 @@ class _EntryReader:
 
 
 def _find_content_mark(spec: TemplateSpec | None, data: LoadedData) -> str | None:
-    """Return the mark in the column of marked parts where a template of text shows that column."""
+    """Return a mark in the content column if a text template uses that column; otherwise None."""
     if spec is None or CONTENT not in data.test.columns or f"{{{CONTENT}}}" not in str(spec.arguments):
         return None
     first = next((str(row.get(CONTENT)) for row in data.test.rows), "")

@@ -1,4 +1,4 @@
-"""What a config's evaluation makes of the model's answers: predictions, compared with the right ones."""
+"""Evaluation of an entry: the model's answers become predictions, compared with the right answers."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
 
 EVALUATION_CODE = "OPENICL-016"
 RowPredictions = tuple[Any, ...]
-"""The predictions of one row: one for each time that it was asked."""
+"""The predictions of one row, one per repeat."""
 
 
 class EntryScoring(NamedTuple):
     """How the answers of a dataset are scored."""
 
     evaluator: Any
-    """A metric over lists, as the room of scoring makes them; None: answers are not scored."""
+    """A metric over lists, from the scoring package; None: answers are not scored."""
     evaluator_name: str
     is_own: bool
-    """Whether it is the author's own, which knows an empty text and no absent answer."""
+    """Whether it is the author's own, which expects an empty text instead of a missing answer."""
     is_repeated: bool
-    """Whether it takes all answers to a row together."""
+    """Whether it evaluates all answers to a row together."""
     predictions: tuple[PostProcess, ...]
-    """What each text goes through, in order."""
+    """The post-processors, in order."""
     golds: PostProcess | None
     sees_prompts: bool = False
-    """Whether the evaluator asks for what the model was asked."""
+    """Whether the evaluator needs the prompts."""
     files: frozenset[Path] = frozenset()
-    """Where the authors' own code for it stands."""
+    """The files with the authors' own scoring code."""
 
 
 class EntryEvaluation:
-    """The lists that an evaluator compares: the protocol `AuthorLists` of the room of scoring."""
+    """The lists that an evaluator compares: implements the protocol `AuthorLists` of the scoring package."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class EntryEvaluation:
         *,
         blanks_failures: bool = False,
     ) -> None:
-        """Take how it is scored, the rows with their right answers, and the labels of each row's options.
+        """Store the scoring, the rows with their right answers, and the labels of each row's options.
 
-        `blanks_failures`: a request that failed counts as an empty answer.
+        `blanks_failures`: whether a failed request counts as an empty answer.
         """
         self._blanks_failures = blanks_failures
         self._scoring = scoring
@@ -77,9 +77,9 @@ class EntryEvaluation:
         self._unanswered: set[int] = set()
         self._prompts: dict[int, str] = {}
         self.chooses_itself = inference.form == "choices"
-        """Whether the evaluator takes the probabilities of all options, and not the one that was chosen."""
+        """Whether the evaluator takes the probabilities of all options instead of the chosen option."""
         self.found_labels = {} if self.chooses_itself else self._process_labels()
-        """What the post-processors make of each label, by its name; of those alone that they change."""
+        """The labels that the post-processors change, with their results."""
 
     @property
     def metrics(self) -> Sequence[Any]:
@@ -88,7 +88,7 @@ class EntryEvaluation:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._golds)
 
     def row(self, sample_id: str) -> int:
@@ -96,7 +96,7 @@ class EntryEvaluation:
         return self._ids.number(sample_id)
 
     def raw(self, answers: Sequence[AnsweredRequest]) -> RowPredictions | Failure:
-        """Return what was found in the answers to one row; the failure, if a request failed."""
+        """Return the predictions for one row, or the failure if a request failed."""
         found: list[Any] = []
         if self._scoring.sees_prompts and answers:
             first = answers[0].request
@@ -126,10 +126,10 @@ class EntryEvaluation:
             elif isinstance(outcome, Likelihood):
                 found.append(outcome)
         if self._inference.form == "chat" and self._inference.turn_mode == "every_with_gt":
-            # Each time that a row is asked, every turn is a request of its own.
+            # In each repeat of a row, every turn is its own request.
             n_turns = len(found) // self._inference.sampling.n
             return tuple(found[at : at + n_turns] for at in range(0, len(found), n_turns))
-        # AISBench puts an empty answer for each that failed behind those that came.
+        # AISBench appends an empty answer for each failed request.
         n_lost = self._inference.sampling.n - len(found) if len(came) < len(answers) else 0
         return (*found, *(extract_answer("", self._scoring.predictions) for _ in range(n_lost)))
 
@@ -140,14 +140,14 @@ class EntryEvaluation:
             found = {name: extract_answer(name, self._scoring.predictions) for name in names}
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
-            said = f"{self.rule} raised {type(error).__name__}: {error}"
-            what = f"{said}; it is given the labels {listing(names)}"
-            fix = "correct the function, or drop pred_postprocessor"
+            raised = f"{self.rule} raised {type(error).__name__}: {error}"
+            what = f"{raised}; it is called with the labels {listing(names)}"
+            fix = "correct the function, or remove pred_postprocessor"
             raise AuthorError(Problem(EVALUATION_CODE, what, fix)) from error
         return {name: one for name, one in found.items() if one != name}
 
     def predictions(self, raws: Sequence[RowPredictions | None]) -> list[Any]:
-        """Return the predictions of all rows; those that failed are None."""
+        """Return the predictions of all rows; None for failed rows."""
         made: list[Any] = []
         self._unanswered.clear()
         for number, raw in enumerate(raws):
@@ -161,7 +161,7 @@ class EntryEvaluation:
         return made
 
     def _given(self, prediction: Any) -> Any:
-        """Return a prediction as the evaluator takes it: the author's own expects a text."""
+        """Return a prediction in the form that the evaluator expects: an author's own expects a text."""
         if isinstance(prediction, Likelihood):
             return -prediction.sum_logprob / max(1, prediction.n_tokens)
         if not self._scoring.is_own:
@@ -171,14 +171,14 @@ class EntryEvaluation:
         return "" if prediction is None else prediction
 
     def chosen(self, number: int, option: int) -> Any:
-        """Return the label of an option that was chosen by its likelihood; None for none."""
+        """Return the label of the option with the highest likelihood, or None."""
         if option < 0:
             return None
         label = self._labels[number][option]
         return self.found_labels.get(str(label), label)
 
     def references(self) -> list[Any]:
-        """Return what predictions are compared with, one for each row."""
+        """Return the references, one per row."""
         return [self._reference(number, self._prompts.get(number, "")) for number in range(self.n_rows)]
 
     def target(self, reference: Any) -> Any:
@@ -186,12 +186,12 @@ class EntryEvaluation:
         return reference.gold
 
     def is_unanswered(self, number: int) -> bool:
-        """Whether no answer was found in what the model wrote about a row."""
+        """Whether no answer was found in the model's output for a row."""
         return number in self._unanswered
 
 
 def extract_answer(text: str, processes: Sequence[PostProcess]) -> Any:
-    """Return what post-processors find in a text, one after the other; None where there is nothing."""
+    """Apply post-processors to a text in sequence; return None if no answer is found."""
     found: Any = text
     for process in processes:
         found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
@@ -199,7 +199,7 @@ def extract_answer(text: str, processes: Sequence[PostProcess]) -> Any:
 
 
 def _find_majority(several: Sequence[Any]) -> Any:
-    """Return the prediction that most answers agree on, the first of equals; no answer has no vote."""
+    """Return the most frequent prediction, the first of equals; missing answers do not count."""
     counts = Counter(map(_key, (one for one in several if one is not None)))
     return max(several, key=lambda one: counts[_key(one)]) if counts else None
 
@@ -209,5 +209,5 @@ def _key(value: Any) -> str:
 
 
 def format_prompt_text(prompt: Prompt) -> str:
-    """Return a prompt as one text: a conversation with a line break between its messages."""
+    """Return a prompt as one text, with a line break between messages."""
     return prompt if isinstance(prompt, str) else "\n".join(message.shown for message in prompt)

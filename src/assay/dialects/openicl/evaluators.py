@@ -1,4 +1,4 @@
-"""From `eval_cfg` to what scores the answers: post-processors and evaluators by name, or an author's own."""
+"""The evaluators and post-processors of `eval_cfg`: by name, or an author's own."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _GENERIC_JUDGE, _GRADING_JUDGE, _CASCADE = "GenericLLMEvaluator", "LMEvaluator",
 _JUDGE_EVALUATORS = (_GENERIC_JUDGE, _GRADING_JUDGE)
 _POSTPROCESSOR = "pred_postprocessor"
 RIVAL_COLUMNS = ("rival", "prediction2", "output")
-"""Columns that may hold the answers of a rival."""
+"""Columns that may contain the answers of a rival model."""
 _PROMPT_ARGUMENT = "origin_prompt"
-"""What an author's `score` calls the prompts."""
+"""The parameter name for prompts in an author's `score`."""
 _REHEARSED_ROWS = 2
 
 
 class EvaluatorBuilder:
-    """Makes what scores the answers of one entry."""
+    """Builds the scoring of one entry."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class EvaluatorBuilder:
         seed: int,
         is_faithful: bool,
     ) -> None:
-        """Take an entry, the code it can name and the columns of its rows; None: they could not be read."""
+        """Store an entry, the code it can use and the columns of its rows (None if unreadable)."""
         assert isinstance(found.entry, DatasetEntry)
         self._seed = seed
         self._entry = found.entry
@@ -74,12 +74,12 @@ class EvaluatorBuilder:
         self._sees_prompts = False
         self._files: set[Path] = set()
         self._own: dict[str, Callable[[], Any]] = {}
-        """What makes the person's own evaluators anew, by their names."""
+        """Factories of the person's own evaluators, by name."""
 
     def scoring(self, n: int) -> EntryScoring:
-        """Return how answers are scored, of which there are `n` to each row.
+        """Return the scoring for `n` answers per row.
 
-        Without an `eval_cfg` they are collected and not scored.
+        Without an `eval_cfg`, answers are collected without scoring.
         """
         config = self._entry.eval_cfg
         before = [self._named(self._asked.model_postprocessor, {})] if self._asked.model_postprocessor else []
@@ -121,16 +121,16 @@ class EvaluatorBuilder:
         )
 
     def _written(self, config: EvalConfig) -> list[Component]:
-        """Return the post-processors of predictions: the config's, and one that the evaluator names."""
+        """Return the post-processors of predictions: those of the config, and that of the evaluator."""
         own = config.evaluator.arguments.get(_POSTPROCESSOR)
         several = (config.pred_postprocessor, None if own is None else _component(own))
         return [one for one in several if one is not None]
 
     def rehearse_own(self, test: Split, golds: Sequence[Any], scoring: EntryScoring) -> list[str]:
-        """Let the person's own evaluators score the first right answers; return what is odd.
+        """Run the person's own evaluators on the first right answers, and return notes.
 
-        What they return is wrong before any answer of a model is there. What they raise may be due to the
-        rehearsal, and is only told.
+        An invalid return value is an error before the model runs. An exception may be due to the trial
+        itself, so it becomes a note.
         """
         notes, problems = [], Problems()
         rows = range(min(_REHEARSED_ROWS, len(test)))
@@ -141,13 +141,13 @@ class EvaluatorBuilder:
                 problems.collect(partial(make(), predictions, references))
             except RAISED_BY_AUTHORS as error:
                 reraise_interrupt(error)
-                said = f"{type(error).__name__} for the right answers of the first rows: {error}"
-                notes.append(f"{name} raised {said}")
+                raised = f"{type(error).__name__} for the right answers of the first rows: {error}"
+                notes.append(f"{name} raised {raised}")
         problems.raise_if_any()
         return notes
 
     def golds(self, test: Split, process: PostProcess | None) -> Sequence[Any]:
-        """Return the right answer of each row, post-processed; None where the dataset has none."""
+        """Return the post-processed right answer of each row, or None if the dataset has none."""
         column = self._entry.reader_cfg.output_column
         if column is None:
             return [None] * len(test)
@@ -164,7 +164,7 @@ class EvaluatorBuilder:
                 what = f"dataset_postprocessor {process.name} raised {type(error).__name__}: {error}; "
                 what += f"found {gold!r:.80}"
                 problems.add(
-                    Problem(EVALUATION_CODE, what, "correct the function, or the row", origin.at(column))
+                    Problem(EVALUATION_CODE, what, "correct the function or the row", origin.at(column))
                 )
         problems.raise_if_any()
         return made
@@ -196,7 +196,7 @@ class EvaluatorBuilder:
         )
         author = build_author(cls, self._config)
         if inspect.isfunction(cls):
-            # Some register a function that makes one of several evaluators.
+            # Some authors register a function that returns an evaluator.
             check_arguments(cls, arguments, EVALUATION_CODE, self._where)
             with author.calling(cls.__name__):
                 made_by = type(cls(**arguments))
@@ -204,7 +204,7 @@ class EvaluatorBuilder:
             made_by = cls
         check_own_names(author, made_by, self._code)
         if not callable(getattr(made_by, "score", None)):
-            what = "it has no method score(predictions, references), so it is no evaluator"
+            what = "it has no method score(predictions, references), so it is not an evaluator"
             fix = "write class NAME(BaseEvaluator) with a method score"
             raise AuthorError(author.problem(EVALUATION_CODE, what, fix))
         check_arguments(cls, arguments, EVALUATION_CODE, self._where)
@@ -218,7 +218,7 @@ class EvaluatorBuilder:
                 made = cls(**arguments)
             return self._parts.own_evaluator(made, file, is_faithful=self._is_faithful)
 
-        # Evaluators of a checkout return what they should, and may ask servers to do so.
+        # Evaluators of a checkout are trusted, and may need servers to run.
         if self._code.is_own(component.type):
             self._own[author.class_name] = make
         return make()
@@ -267,17 +267,17 @@ class EvaluatorBuilder:
 
     @property
     def _order(self) -> str | None:
-        """In which order two answers are shown, as the entry says it."""
+        """The order of the two answers in the judge's prompt, from the entry."""
         order: str | None = self._entry.load_arguments.get("infer_order")
         return order
 
     def _rival(self) -> Callable[[Mapping[str, Any]], str | None]:
-        """Return what finds the rival's answer in a row."""
+        """Return the function that reads the rival's answer of a row."""
         columns = self._columns
         column = next((name for name in RIVAL_COLUMNS if columns is None or name in columns), None)
         if column is None:
-            what = f"the judge compares answers with a rival's, and no column is {listing(RIVAL_COLUMNS)}"
-            fix = f"let load return the rival's answers in {RIVAL_COLUMNS[0]!r}"
+            what = f"the judge compares answers with a rival's, but no column is {listing(RIVAL_COLUMNS)}"
+            fix = f"return the rival's answers in {RIVAL_COLUMNS[0]!r} from load"
             raise AuthorError(Problem(EVALUATION_CODE, what, fix, self._where))
 
         def rival(row: Mapping[str, Any]) -> str | None:
@@ -308,7 +308,7 @@ class EvaluatorBuilder:
 
 
 class _ErrorOrigin:
-    """Gives what is wrong with a named part, or its arguments, its place."""
+    """Adds the origin to errors of a named part or its arguments."""
 
     def __init__(self, where: Origin) -> None:
         self._where = where
@@ -331,7 +331,7 @@ def _component(said: Mapping[str, Any]) -> Component:
 
 
 def _to_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
-    """Return what a prediction would be if the model wrote a right answer and nothing else."""
+    """Return the prediction for a model output that is exactly the right answer."""
     if isinstance(gold, list | tuple):
         return _to_prediction(gold[0] if gold else None, processes)
     text = "" if gold is None else str(gold)
@@ -339,18 +339,18 @@ def _to_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
         found = extract_answer(text, processes)
     except RAISED_BY_AUTHORS as error:
         reraise_interrupt(error)
-        # It is for what models write: a bare answer may be too little for it.
+        # Post-processors expect model outputs and may fail on a bare answer.
         return text
     return "" if found is None else found
 
 
 def _drop_nan(gold: Any) -> Any:
-    """Return a right answer; a gap in a column of numbers, which is nan there, is none."""
+    """Return a right answer; nan, a gap in a column of numbers, becomes None."""
     return None if isinstance(gold, float) and math.isnan(gold) else gold
 
 
 def _process_gold(find: Callable[[str], Any], gold: Any) -> Any:
-    """Return a right answer post-processed; each of several by itself."""
+    """Return a post-processed right answer; of several answers, process each."""
     if isinstance(gold, list | tuple):
         return [_process_gold(find, one) for one in gold]
     return find(gold) if isinstance(gold, str) else gold

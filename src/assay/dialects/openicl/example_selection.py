@@ -1,4 +1,4 @@
-"""The examples of each row: what they are picked from, and which they are."""
+"""Selection of the examples for each row."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def build_entry_corpus(
     asked: EntryContext,
     where: Origin,
 ) -> Corpus | None:
-    """Return what examples are picked from; None where none are shown."""
+    """Return the corpus for selecting examples; None if no examples are used."""
     retriever, test, train = parts.retriever, parts.data.test, parts.data.train
     if not retriever.count:
         return None
     if isinstance(parts.templates, MultimodalPrompts):
-        what = f"{type(retriever).__name__} shows examples, and {MULTIMODAL} has no place for them"
+        what = f"{type(retriever).__name__} selects examples, but {MULTIMODAL} does not support them"
         raise AuthorError(Problem(TEMPLATE_CODE, what, "write retriever=dict(type=ZeroRetriever)", where))
     if parts.data.lacks_train is not None:
-        what = f"{type(retriever).__name__} shows examples, and {parts.data.lacks_train}"
+        what = f"{type(retriever).__name__} selects examples, but {parts.data.lacks_train}"
         raise AuthorError(Problem(COLUMN_CODE, what, "correct reader_cfg.train_split", where))
     encoder = _encoder(parts, asked)
     rows = list_selected_rows(parts, asked)
@@ -54,16 +54,16 @@ def build_entry_corpus(
 
 
 def _list_question_columns(entry: DatasetEntry, parts: EntryParts) -> list[str]:
-    """Return the columns that tell rows apart: the input, and what the template shows beside the answer."""
+    """Return the columns that distinguish rows: the input, and the template's columns except the answer."""
     known = parts.data.test.columns
     shown = {*entry.reader_cfg.input_columns, *parts.templates.columns} - {entry.reader_cfg.output_column}
     return [name for name in known if name in shown and name in parts.data.train.columns]
 
 
 def list_selected_rows(parts: EntryParts, asked: EntryContext) -> Sequence[int]:
-    """Return the rows that examples are picked for: those that a limit leaves.
+    """Return the rows that need examples: those within the limit.
 
-    The originals' draws walk over all rows, so following them needs all.
+    The originals draw over all rows in sequence, so a faithful run needs all rows.
     """
     ids, limit = parts.data.test.ids, asked.settings.limit
     if limit is None or (asked.settings.is_faithful and not parts.retriever.needs_model):
@@ -73,7 +73,7 @@ def list_selected_rows(parts: EntryParts, asked: EntryContext) -> Sequence[int]:
 
 
 def pick_examples(parts: EntryParts, corpus: Corpus | None, asked: EntryContext) -> Sequence[tuple[int, ...]]:
-    """Return the examples of each row; those that the model has a say in are chosen before the run."""
+    """Return the examples of each row. Examples chosen by the model are selected later, before the run."""
     is_faithful = asked.settings.is_faithful
     every: list[tuple[int, ...]] = [()] * len(parts.data.test)
     if corpus is None:
@@ -88,6 +88,6 @@ def pick_examples(parts: EntryParts, corpus: Corpus | None, asked: EntryContext)
 
 
 def _encoder(parts: EntryParts, asked: EntryContext) -> str | None:
-    """Return the folder of the encoder that was named, by the person or by the config."""
+    """Return the folder of the encoder, from the arguments or from the config."""
     named = parts.retriever.encoder
     return asked.arguments.embedder or (named if named and Path(named).is_dir() else None)

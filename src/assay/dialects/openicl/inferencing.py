@@ -1,4 +1,4 @@
-"""How the model is asked: what the inferencer of a config says, checked."""
+"""The inferencers of configs: their arguments, checked and converted to sampling settings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from assay.dialects.openicl.config.entry import Component, DatasetEntry
 INFERENCE_CODE = "OPENICL-014"
 
 InferenceForm: TypeAlias = Literal["answer", "chat", "options", "continuation", "choices", "text"]
-"""`answer`: one text is written. `chat`: a conversation of several turns. `options`: the label whose prompt
-is the most likely. `continuation`: the label after whose prompt one text is the most likely. `choices`: what
-the next token is shared between. `text`: how likely a text is."""
+"""`answer`: generates one text. `chat`: generates the replies of a conversation. `options`: chooses the label
+with the most likely prompt. `continuation`: chooses the label after whose prompt a given text is the most
+likely. `choices`: compares the next-token probabilities of options. `text`: scores a text."""
 TurnMode: TypeAlias = Literal["every", "every_with_gt", "last"]
 _METHODS: Mapping[InferenceForm, str] = {
     "answer": "gen",
@@ -43,21 +43,21 @@ INFERENCER_FORMS: Mapping[str, InferenceForm] = {
 }
 UNSUPPORTED_INFERENCERS: Mapping[str, str] = {
     "AgentInferencer": "an agent that calls tools",
-    "AttackInferencer": "prompts that are changed until the model errs",
+    "AttackInferencer": "adversarial changes of the prompt",
     "BFCLV3FunctionCallInferencer": "function calls",
-    "GLMChoiceInferencer": "a way of one model family's own",
+    "GLMChoiceInferencer": "a method specific to one model family",
     "InferencePPLOnlyInferencer": "the likelihood of marked parts of a text",
-    "LMMGenInferencer": "images that the model makes",
+    "LMMGenInferencer": "image generation",
     "MinKPercentInferencer": "the least likely tokens of a text",
-    "SWCELossInferencer": "the likelihood of one text that all rows make",
-    "ToTInferencer": "a search over steps of thought",
+    "SWCELossInferencer": "the likelihood of all rows joined into one text",
+    "ToTInferencer": "tree-of-thought search",
 }
-"""Inferencers of the originals that Assay does not have, and what they are for."""
+"""Inferencers of the originals that Assay does not support, and their purpose."""
 _MACHINE_ARGUMENTS = (
     *("batch_size", "max_seq_len", "save_every", "max_infer_workers", "output_json_filepath"),
     *("output_json_filename", "model", "model_cfg", "mode", "pressure_time", "min_out_len"),
 )
-"""What says how the original works and not what the model is asked."""
+"""Arguments that affect how the original runs, not what the model is asked."""
 _GENERATION_ARGUMENTS = ("max_out_len", "stopping_criteria", "gen_field_replace_token", "generation_kwargs")
 _SAMPLING_ARGUMENTS = ("temperature", "top_p", "do_sample")
 _KNOWN_ARGUMENTS: Mapping[InferenceForm, Sequence[str]] = {
@@ -80,21 +80,21 @@ _GENERATION_KWARGS = (
 
 
 class Inference(NamedTuple):
-    """How the model is asked."""
+    """The inference settings of an entry."""
 
     name: str
     form: InferenceForm
     sampling: Sampling
-    """How texts are written; `n` is how often each row is asked."""
+    """The sampling settings; `n` is the number of answers per row."""
     turn_mode: TurnMode = "every"
     labels: tuple[Any, ...] = ()
-    """The labels that are compared, where the inferencer names them."""
+    """The labels to compare, if the inferencer defines them."""
     replace_token: str = ""
-    """What stands in the prompt where the right answer would."""
+    """The text that replaces the right answer in the prompt."""
     normalizing_str: str | None = None
-    """The text without which an option's likelihood is compared."""
+    """The text after which an option's likelihood is subtracted, for normalisation."""
     is_voted: bool = False
-    """Whether of several answers the one that most agree on counts."""
+    """Whether the majority of several answers counts."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -104,12 +104,12 @@ class Inference(NamedTuple):
 
     @property
     def n_compared(self) -> int:
-        """Return how many answers to each row are compared with the right one."""
+        """Return the number of answers per row that are compared with the right one."""
         return self.sampling.n if self.method == "gen" and not self.is_voted else 1
 
 
 def find_method(name: str) -> str | None:
-    """Return the method of an inferencer; None where it is not one that Assay has."""
+    """Return the method of an inferencer; None if it is not supported."""
     form = INFERENCER_FORMS.get(name)
     return None if form is None else _METHODS[form]
 
@@ -117,9 +117,9 @@ def find_method(name: str) -> str | None:
 def read_inference(
     entry: DatasetEntry, settings: TaskSettings, where: Origin, asked: ConfigArguments | None = None
 ) -> Inference:
-    """Read the inferencer of an entry; all that is wrong with it is raised together.
+    """Read the inferencer of an entry; raise all problems together.
 
-    `asked`: what the model's own config says.
+    `asked`: settings from the model's own config.
     """
     component = entry.infer_cfg.inferencer
     name = get_short_name(component.type)
@@ -129,8 +129,9 @@ def read_inference(
     said, problems = component.arguments, Problems()
     for key in said:
         if key not in _KNOWN_ARGUMENTS[form] and key not in _MACHINE_ARGUMENTS:
-            what = f"inferencer {name} has the unknown argument {key!r}{suggest_name(key, _KNOWN_ARGUMENTS[form])}"
-            fix = f"use some of {listing(_KNOWN_ARGUMENTS[form])}" if _KNOWN_ARGUMENTS[form] else "drop it"
+            known = _KNOWN_ARGUMENTS[form]
+            what = f"inferencer {name} has the unknown argument {key!r}{suggest_name(key, known)}"
+            fix = f"supported: {listing(known)}" if known else "remove it"
             problems.add(Problem(INFERENCE_CODE, what, fix, where))
     reading = _ArgumentReader(component, problems, where)
     mode = reading.one_of("infer_mode", TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
@@ -151,14 +152,14 @@ def read_inference(
 
 def _describe_unknown(name: str, where: Origin) -> Problem:
     if name in UNSUPPORTED_INFERENCERS:
-        what = f"the inferencer {name} ({UNSUPPORTED_INFERENCERS[name]}) is not one that Assay has"
+        what = f"the inferencer {name} ({UNSUPPORTED_INFERENCERS[name]}) is not supported"
         return Problem(INFERENCE_CODE, what, f"use one of {listing(INFERENCER_FORMS)}", where)
     what = f"there is no inferencer {name!r}{suggest_name(name, INFERENCER_FORMS)}"
     return Problem(INFERENCE_CODE, what, f"use one of {listing(INFERENCER_FORMS)}", where)
 
 
 class _ArgumentReader:
-    """The arguments of an inferencer, each read as what it must be."""
+    """Reads and checks the arguments of an inferencer."""
 
     def __init__(self, component: Component, problems: Problems, where: Origin) -> None:
         self._name = get_short_name(component.type)
@@ -179,7 +180,7 @@ class _ArgumentReader:
         return value
 
     def number(self, *keys: str, kind: type[Any] = int, least: float = 1) -> Any:
-        """Return the first of these that is given; a list of one for each turn gives the largest."""
+        """Return the first of these that is given; of a list with one value per turn, the largest."""
         for key in keys:
             value = self._said.get(key, self.generation.get(key))
             if value is None:
@@ -188,7 +189,7 @@ class _ArgumentReader:
             is_right = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
             expected = describe_expected_value(key, value)
             if not is_right or value < least or expected is not None:
-                self._wrong(key, value, expected or f"a number from {least:g} on")
+                self._wrong(key, value, expected or f"a number of at least {least:g}")
                 return None
             return value
         return None
@@ -213,7 +214,7 @@ class _ArgumentReader:
 def _sampling(
     reading: _ArgumentReader, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
 ) -> tuple[Sampling, tuple[str, ...]]:
-    """Return how texts are written: what the person says, then the dataset's config, then the model's."""
+    """Return the sampling settings: command line first, then the dataset's config, then the model's."""
     usual = Sampling()
     notes = []
     written_temperature = reading.number("temperature", kind=float, least=0)
@@ -226,10 +227,10 @@ def _sampling(
         settings.samples, reading.number("sc_size"), reading.number("num_return_sequences"), entry.n
     )
     if n > 1 and not temperature:
-        notes.append(f"every row is asked {n} times at temperature 0: all answers will be the same")
+        notes.append(f"{n} answers per row are requested at temperature 0: they will all be the same")
     without = [key for key in reading.generation if key not in _GENERATION_KWARGS]
     if without:
-        notes.append(f"generation_kwargs: {listing(without)} has no effect here")
+        notes.append(f"generation_kwargs: {listing(without)} has no effect")
     return (
         Sampling(
             max_tokens=_pick_first_set(
@@ -256,7 +257,7 @@ def _stops(
 ) -> tuple[str, ...]:
     of_dataset = reading.texts("stopping_criteria")
     if settings.is_faithful and entry.is_aisbench:
-        of_dataset = ()  # AISBench reads them and does not pass them on.
+        of_dataset = ()  # AISBench reads them but does not pass them on.
     return tuple(dict.fromkeys((*of_dataset, *model.stop_words)))
 
 

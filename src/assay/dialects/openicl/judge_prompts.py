@@ -1,8 +1,8 @@
-"""What a judge is shown: the row's columns, then the model's answer, each put in once.
+"""Judge prompts: filled with the row's columns, then with the model's answer, each once.
 
-A dataset may keep the text of a judge's prompt in a column, with holes of its own; so the columns are filled
-in first. What the model wrote comes last and is looked at by nobody: a model that writes `{obj_gold}` is not
-told the right answer.
+A dataset may store the text of a judge's prompt in a column, with its own placeholders; so the columns are
+filled first. The model's answer is inserted last and never expanded: a model that writes `{obj_gold}` cannot
+insert the right answer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from assay.core.prompt import Message, Prompt
 from assay.dialects.openicl.templates.templates import Templates
 
 MAX_TURNS = 8
-"""Answers of so many turns can be shown one by one."""
+"""Maximum number of turns whose answers have their own placeholders."""
 _ANSWER = ("prediction", "model_answer")
 _GOLD = ("obj_gold", "gold")
 REFERENCE = "reference"
-"""The row's column of that name, else the right answer; the original fills it with nothing."""
+"""The row's column of that name, or else the right answer; the original leaves it empty."""
 _RIVAL = "prediction2"
-"""Of two answers, the one that stands second."""
+"""The second of two answers."""
 JUDGE_FIELDS = (
     *_ANSWER,
     _RIVAL,
@@ -29,7 +29,7 @@ JUDGE_FIELDS = (
     REFERENCE,
     *(f"prediction_r{turn}" for turn in range(1, MAX_TURNS + 1)),
 )
-"""What a judge's prompt may show beside the columns of the row."""
+"""The placeholders of a judge's prompt, in addition to the row's columns."""
 _ANY_HOLE = re.compile(r"\{(\w+)\}")
 _HOLE = re.compile(r"\{(" + "|".join(JUDGE_FIELDS) + r")\}")
 
@@ -43,7 +43,7 @@ def render_judge_prompt(
     *,
     is_faithful: bool = False,
 ) -> Prompt:
-    """Return what a judge is shown of a row; `answer`: a text, or one for each turn; `second`: another's."""
+    """Return the judge's prompt for a row. `answer`: a text, or one per turn. `second`: the other answer."""
     own = {name: value for name, value in fields.items() if name not in JUDGE_FIELDS}
     shown = templates.generation({name: _fill_prompt_column(value, own) for name, value in own.items()}, ())
     told = _build_judge_values(gold, answer) | ({} if second is None else {_RIVAL: second})
@@ -60,7 +60,7 @@ def render_judge_prompt(
 
 
 def _fill_prompt_column(value: Any, columns: Mapping[str, Any]) -> Any:
-    """Return a column's value; one that has a place for the answer is a prompt itself, to be filled in."""
+    """Return a column's value; a value with an answer placeholder is a prompt and is filled in."""
     if not isinstance(value, str) or not _HOLE.search(value):
         return value
     return _ANY_HOLE.sub(lambda hole: str(columns[hole[1]]) if hole[1] in columns else hole[0], value)

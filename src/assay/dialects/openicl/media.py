@@ -1,8 +1,8 @@
-"""Media as rows of AISBench name them: marked stretches of one text, in the order of the prompt.
+"""Media in rows of AISBench: marked segments of one text, in prompt order.
 
     <AIS_IMAGE_START>images/0.png<AIS_CONTENT_TAG><AIS_TEXT_START>What is this?<AIS_CONTENT_TAG>
 
-A medium is a path, a `file://` address, an address of the web, or `data:TYPE;base64,...`.
+A medium is a path, a `file://` address, a web address, or `data:TYPE;base64,...`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from assay.core.media import Medium
 from assay.dialects.shared.differences import Difference, touches_every_task
 
 CONTENT = "content"
-"""The column that holds the marked text."""
+"""The column with the marked text."""
 CONTENT_TAG = "<AIS_CONTENT_TAG>"
 TEXT_START = "<AIS_TEXT_START>"
 START_MARKS: dict[str, Medium | None] = {
@@ -22,7 +22,7 @@ START_MARKS: dict[str, Medium | None] = {
     "<AIS_VIDEO_START>": Medium.VIDEO,
     "<AIS_AUDIO_START>": Medium.AUDIO,
 }
-"""What a stretch begins with, and the medium it then names; None: it is text."""
+"""The mark at the start of a segment, and its medium; None for text."""
 
 MEDIA_DIFFERENCES: tuple[Difference[object], ...] = (
     Difference(
@@ -45,25 +45,25 @@ MEDIA_DIFFERENCES: tuple[Difference[object], ...] = (
         is_reproduced=False,
     ),
 )
-"""Where the original and Assay differ about media."""
+"""The differences between the original and Assay in media."""
 
 
 class ContentPart(NamedTuple):
     """One part of a row's content."""
 
     medium: Medium | None
-    """None: it is text."""
+    """None for text."""
     value: str
-    """The text, or where the medium is."""
+    """The text, or the address of the medium."""
 
 
 def split_content(content: str, *, is_faithful: bool = False) -> list[ContentPart]:
-    """Return the parts of a marked text, in their order. The last need not be closed."""
+    """Return the parts of a marked text in order. The last part need not be closed."""
     found: list[ContentPart] = []
     for piece in content.split(CONTENT_TAG):
         mark = next((start for start in START_MARKS if piece.startswith(start)), None)
         if mark is not None:
-            # The original takes every repetition of the mark out, not the first alone.
+            # The original removes every repetition of the mark, not only the first.
             value = piece.replace(mark, "") if is_faithful else piece[len(mark) :]
             found.append(ContentPart(START_MARKS[mark], value))
         elif piece.strip() and not is_faithful:

@@ -1,4 +1,4 @@
-"""A task whose examples are chosen by asking the model first: sets of examples are tried before each row."""
+"""A task whose examples the model chooses: sets of examples are tried for each row before the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRACK = "ppl"
 
 
 class _TrialTask(DescribedTask):
-    """Asks how likely each label is behind the examples of each trial."""
+    """Requests the likelihood of each label after the examples of each trial."""
 
     def __init__(
         self, name: str, source: str, asking: RequestInputs, trials: Sequence[Trial], labels: Sequence[Any]
@@ -33,13 +33,13 @@ class _TrialTask(DescribedTask):
         self._labels = labels
 
     def samples(self) -> Iterator[Sample]:
-        """Yield one sample for each trial."""
+        """Yield one sample per trial."""
         labels = tuple(map(str, self._labels))
         where = Origin(self._spec.source)
         return (Sample(trial, {}, where, labels, labels) for trial in self._trials)
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Ask for the likelihood of every label; a set of examples is tried whole or not at all."""
+        """Return the likelihood requests for all labels; a set of examples is never shortened."""
         row, picked = self._trials[sample.id]
         shown = [self._asking.train.rows[at] for at in picked]
         made = []
@@ -50,12 +50,12 @@ class _TrialTask(DescribedTask):
         return made
 
     def scorers(self) -> Sequence[ComponentSpec]:
-        """Name the scorer that hands the likelihoods on."""
+        """Return the scorer that passes the likelihoods on."""
         return [ComponentSpec("option_likelihood", {"track": _TRACK, "score_by": "sum"})]
 
 
 class ExampleChoosingTask(ConfigTask):
-    """An entry whose retriever compares sets of examples by what the model makes of them."""
+    """An entry whose retriever compares sets of examples by the model's predictions."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ExampleChoosingTask(ConfigTask):
         *,
         is_faithful: bool,
     ) -> None:
-        """Take the corpus of those rows that will be asked, and which of all rows they are."""
+        """Store the corpus of the selected rows, and their positions among all rows."""
         super().__init__(spec, samples, asking, scorers)
         self._rows = rows
         self._retriever = retriever
@@ -77,7 +77,7 @@ class ExampleChoosingTask(ConfigTask):
         self._is_faithful = is_faithful
 
     def prepare(self, rehearse: Rehearse) -> Sequence[str]:
-        """Try the sets of every row; show the one after which the model doubts least."""
+        """Try the sets of every row, and use the one with the lowest entropy over labels."""
 
         def losses(trials: Sequence[Trial], labels: Sequence[Any]) -> list[Sequence[float] | None]:
             placed = [Trial(self._rows[trial.row], trial.shots) for trial in trials]
@@ -95,10 +95,10 @@ class ExampleChoosingTask(ConfigTask):
         chosen = {self._asking.test.ids[row]: list(picked[row]) for row in self._rows}
         self._spec = msgspec.structs.replace(self._spec, chosen={"examples": chosen})
         unknown = sum(one.entropy is None for one in decided)
-        note = f"{self._spec.name}: of sets of examples, that after which the model doubts least was chosen"
+        note = f"{self._spec.name}: each row uses the set of examples with the lowest entropy over labels"
         return [
             note,
-            *([f"{unknown:,} of them have the nearest: the model answered none"] if unknown else []),
+            *([f"{unknown:,} rows use the nearest examples: the model answered none"] if unknown else []),
         ]
 
 

@@ -1,4 +1,4 @@
-"""What the models of the originals' configs are called, and the keys that each kind of them has."""
+"""The model classes of the originals' configs, and the keys of each kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAMILIES: Mapping[str, tuple[Family, bool | None]] = {
     "HuggingFaceQwen2VLwithChatTemplate": ("hf", True),
     "Assay": ("assay", None),
 }
-"""The classes that are read, and whether each is spoken to in turns."""
+"""The supported classes, and whether each uses chat messages."""
 STREAMING_CLASSES = (
     "VLLMCustomAPIStream",
     "VLLMCustomAPIChatStream",
@@ -42,22 +42,22 @@ STREAMING_CLASSES = (
 TGI_CLASSES = ("TGICustomAPI", "TGICustomAPIStream")
 TRITON_CLASSES = ("TritonCustomAPI", "TritonCustomAPIStream")
 OPENAI_COMPATIBLE_CLASSES: Mapping[str, str] = {"MindieStreamApi": "/infer", "VITAGenerateAPI": "/generate"}
-"""Classes with a protocol of their own, whose servers have an OpenAI-compatible address as well, and the
-path that the original calls."""
+"""Classes with their own protocol whose servers also have an OpenAI-compatible address, with the path that
+the original calls."""
 REJECTED_CLASSES: Mapping[str, str] = {
-    "VLLMFunctionCallAPIChat": "function calls are not asked for here; name VLLMCustomAPIChat",
+    "VLLMFunctionCallAPIChat": "function calls are not supported; name VLLMCustomAPIChat",
     "VLLM": "give the model on the command line, --model vllm:PATH; or serve it (`vllm serve`), and name "
     "VLLMCustomAPI",
     "VLLMwithChatTemplate": "give the model on the command line, --model vllm:PATH; or serve it "
     "(`vllm serve`), and name VLLMCustomAPIChat",
-    "VLLMOfflineVLModel": "it runs vLLM inside the program with images, which vllm: does not. Serve the "
+    "VLLMOfflineVLModel": "vllm: does not support images inside the program. Serve the "
     "model (`vllm serve PATH`), and name VLLMCustomAPIChat or the preset vllm_api_general_chat",
     "TurboMindModel": "serve the model (`lmdeploy serve api_server`), and name VLLMCustomAPI",
     "TurboMindModelwithChatTemplate": "serve the model (`lmdeploy serve api_server`), and name "
     "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
-    "QwenImageEditModel": "it writes images, and Assay scores texts: use AISBench for its image datasets",
+    "QwenImageEditModel": "it generates images, but Assay scores texts: use AISBench for its image datasets",
 }
-"""Classes of the originals that are known and not there, and what to do instead."""
+"""Unsupported classes of the originals, and what to do instead."""
 
 USED_KEYS: Mapping[Family, Sequence[str]] = {
     "vllm_service": (
@@ -104,15 +104,15 @@ IGNORED_KEYS = (
         "extract_pred_after_decode",
     ),
 )
-"""What says how the original works, and nothing of what the model is asked or answers."""
+"""Keys that affect how the original runs, not requests or answers."""
 ANSWER_CHANGING_KEYS = ("peft_path", "peft_kwargs", "openai_proxy_url", "lora_path")
-"""What would make another model of it and is not followed: an error, where it is set."""
+"""Unsupported keys that would change the model: an error if set."""
 SAMPLING_KEYS = ("temperature", "top_p", "do_sample", "seed", "stop", "num_return_sequences", "max_tokens")
 LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
 REASONING_MODEL_NAMES = ("o1", "o3", "o4", "gpt-5")
-"""Parts of the names of models whose length OpenCompass sends as `max_completion_tokens`."""
+"""Name parts of models for which OpenCompass sends the length as `max_completion_tokens`."""
 SERVER_KEYS = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
-"""Arguments that the model behind an address takes by these names."""
+"""Arguments that a served model accepts by these names."""
 SERVER_DEFAULTS = {"ignore_eos": False, "lora_data_map_file": None}
-"""What every server does anyway, and is not sent."""
+"""Server defaults, which are not sent."""
 OPENAI_URL = "https://api.openai.com/v1"

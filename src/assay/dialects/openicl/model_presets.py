@@ -1,6 +1,6 @@
-"""AISBench's models by name, for whoever has no checkout of it: the same fields with the same defaults.
+"""AISBench's model configs by name, usable without a checkout: the same fields with the same defaults.
 
-The original's files are there to be edited; here a field is set on the command line instead.
+The original's files are meant to be edited; in Assay, fields are set on the command line.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _service(abbr: str, kind: str, *, stream: bool) -> dict[str, Any]:
 
 
 def _raw_service(abbr: str, kind: str, *, stream: bool | None = None, **more: Any) -> dict[str, Any]:
-    """Return a service with a protocol of its own: it has no key, and one model or a `model_name`."""
+    """Return a service with its own protocol: it has no API key, and one model or a `model_name`."""
     kept = {name: value for name, value in _SERVICE.items() if name not in ("model", "api_key")}
     streaming = {} if stream is None else {"stream": stream}
     return {**kept, "type": kind, "abbr": abbr, **streaming, **more}
@@ -94,7 +94,7 @@ MODEL_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "hf_chat_model": _local("hf-chat-model", "HuggingFacewithChatTemplate"),
     "hf_qwenvl_model": _local("hf-qwenvl-model", "HuggingFaceQwen2VLwithChatTemplate", max_out_len=256),
 }
-"""The entry of `models` for each name."""
+"""The `models` entry for each name."""
 
 
 _STRING: Mapping[str, Any] = {
@@ -117,9 +117,9 @@ _TOKEN_IDS: Mapping[str, Any] = {
 }
 
 LOAD_PRESET_NAME = "synthetic"
-"""What results of each of them are filed under."""
+"""The name for the results of all of these."""
 LOAD_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "synthetic_gen_string": _STRING,
     "synthetic_gen_tokenid": _TOKEN_IDS,
 }
-"""The `config` of each name."""
+"""The `config` for each name."""

@@ -1,9 +1,8 @@
-"""The models of a config: dicts that name a class of the original, read as models of Assay.
+"""The models of a config: dicts that name a class of the original, converted to models of Assay.
 
-A dict says where the model is, how texts are drawn and how it wants to be spoken to. Each of its keys is
-used, told to have no effect here, or wrong; all that is wrong with all models of a config is said at once.
-Nothing is opened here, and a key for a service is handed on apart from all the rest, so that it is stored
-nowhere.
+A dict defines the location of the model, its sampling and its roles. Every key is used, reported as without
+effect, or an error; the problems of all models of a config are raised together. No model is opened here. The
+API key of a service is passed on separately, so that it is never stored.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ from assay.dialects.openicl.pacing import PACING_KEYS, Pacing, read_pacing
 MODEL_CODE = "OPENICL-040"
 _ADAPTERS = "lora_data_map_file"
 _PROGRAM_KEYS = ("num_return_sequences", "max_tokens", _ADAPTERS)
-"""Keys of generation_kwargs that say what AISBench itself does."""
+"""Keys of generation_kwargs that configure AISBench itself."""
 _DEFAULT_LENGTH = 4096
-"""The tokens that AISBench asks a service for where neither model nor dataset names a length."""
+"""The maximum tokens that AISBench requests if neither model nor dataset sets a length."""
 _DEFAULT_TEMPERATURE = 0.7
-"""What OpenCompass's classes send without a temperature, `OpenAISDK` excepted."""
+"""The default temperature of OpenCompass's classes, except `OpenAISDK`."""
 
 
 class ModelSampling(NamedTuple):
-    """How texts are drawn; None: the dataset's config says."""
+    """The sampling settings; None: taken from the dataset's config."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -60,37 +59,37 @@ class ModelSampling(NamedTuple):
 
 
 class ModelConfig(msgspec.Struct, frozen=True):
-    """A model of a config, as Assay opens it."""
+    """A model of a config, in the form that Assay opens."""
 
     abbr: str
-    """What its results are filed under."""
+    """The name for its results."""
     model: str
-    """As Assay names it: `openai:NAME@URL`, `hf:PATH`."""
+    """Assay's name for it: `openai:NAME@URL`, `hf:PATH`."""
     model_args: dict[str, str]
     is_chat: bool | None
-    """Whether it is spoken to in turns; None: as the model itself is made."""
+    """Whether to send chat messages; None: decided by the model."""
     drawing: ModelSampling
     max_tokens: int | None = None
-    """The longest text, where a dataset names no length of its own."""
+    """The maximum output length, if a dataset sets none."""
     meta_template: Any = None
     postprocessor: str | None = None
-    """What its texts go through before the dataset's own post-processor."""
+    """The post-processor for its outputs, applied before the dataset's own."""
     is_service: bool = False
-    """Whether its class asks OpenAI's service, or one like it, as OpenCompass does."""
+    """Whether its class calls OpenAI's service or a compatible one, as OpenCompass does."""
     column: str = ""
-    """What its column in a summary is called."""
+    """The name of its column in a summary."""
     notes: tuple[str, ...] = ()
-    """What has no effect here, in words."""
+    """Notes on settings without effect."""
     secret: str | None = None
-    """The key of a service, in memory alone; never part of anything that is written."""
+    """The API key of a service, in memory only; never written anywhere."""
     pacing: Pacing | None = None
-    """How it is loaded, where its speed is measured."""
+    """The request schedule, if its speed is measured."""
     tokenizer: str | None = None
-    """Folder of its tokenizer, where its speed is measured and the config names one."""
+    """Folder of its tokenizer, if its speed is measured and the config names one."""
     faithful_args: dict[str, str] = {}
-    """Further arguments of a run that reproduces the original."""
+    """Additional arguments of a faithful run."""
     faithful_temperature: float | None = None
-    """The temperature of such a run, where it is another; 1 where the server chooses it."""
+    """The temperature of a faithful run, if it differs; 1 if the server chooses it."""
 
     def __repr__(self) -> str:
         return f"ModelConfig({self.abbr!r}, {self.model!r})"
@@ -99,9 +98,9 @@ class ModelConfig(msgspec.Struct, frozen=True):
 def read_models(
     entries: Sequence[Mapping[str, Any]], source: str, *, is_timed: bool = False
 ) -> list[ModelConfig]:
-    """Return the models of a config, or raise everything that is wrong with them.
+    """Return the models of a config, or raise all their problems.
 
-    `is_timed`: their speed is measured, so that what says when requests are sent counts.
+    `is_timed`: whether their speed is measured, so that the request schedule counts.
     """
     problems = Problems()
     models: list[ModelConfig] = []
@@ -113,8 +112,8 @@ def read_models(
             continue
         if found.abbr in taken:
             if taken[found.abbr] != entry:
-                what = f"the abbr {found.abbr!r} is another model's, and results are filed under it"
-                problems.add(Problem(MODEL_CODE, what, "give each model an abbr of its own", where))
+                what = f"the abbr {found.abbr!r} is already used by another model, and it names the results"
+                problems.add(Problem(MODEL_CODE, what, "give each model a unique abbr", where))
             continue
         taken[found.abbr] = entry
         models.append(found)
@@ -123,12 +122,12 @@ def read_models(
 
 
 def find_family(entry: Mapping[str, Any]) -> Family | None:
-    """Return what kind of model an entry names; None where it names none that is read."""
+    """Return the kind of model of an entry; None if its class is not supported."""
     return FAMILIES.get(get_short_name(entry.get("type", "")), (None, None))[0]
 
 
 class _ModelReader:
-    """One model on its way."""
+    """Reads one model."""
 
     def __init__(
         self, entry: Mapping[str, Any], where: Origin, problems: Problems, *, is_timed: bool
@@ -183,7 +182,7 @@ class _ModelReader:
             self._faithful_temperature,
         )
 
-    # --- what kind of model it is ---
+    # --- the kind of model ---
 
     def _kind(self) -> str | None:
         if "type" not in self._entry:
@@ -195,9 +194,9 @@ class _ModelReader:
         if kind in FAMILIES:
             return kind
         if kind in REJECTED_CLASSES:
-            self._problem(f"models of the class {kind} are not opened here", REJECTED_CLASSES[kind])
+            self._problem(f"the model class {kind} is not supported", REJECTED_CLASSES[kind])
         else:
-            what = f"there is no model class {kind!r} here{suggest_name(kind, FAMILIES)}"
+            what = f"there is no model class {kind!r}{suggest_name(kind, FAMILIES)}"
             self._problem(what, f"use one of {listing(FAMILIES, at_most=20)}")
         return None
 
@@ -209,16 +208,16 @@ class _ModelReader:
         known = (*COMMON_KEYS, *used, *IGNORED_KEYS, *ANSWER_CHANGING_KEYS)
         for key, value in self._entry.items():
             if key in ANSWER_CHANGING_KEYS and value:
-                what = f"{key} is {value!r:.60}, which is not followed here and would change the answers"
-                self._problem(what, "leave it away, or name a model that has it built in")
+                what = f"{key} is {value!r:.60}, which is not supported and would change the answers"
+                self._problem(what, "remove it, or name a model that has it built in")
             elif key not in known:
                 of_others = any(key in others for others in USED_KEYS.values())
                 what = (
-                    f"{key!r} means nothing to {kind}"
+                    f"{key!r} does not apply to {kind}"
                     if of_others
                     else f"{kind} has the unknown key {key!r}{suggest_name(key, known)}"
                 )
-                self._problem(what, f"use some of {listing(used, at_most=30)}")
+                self._problem(what, f"supported: {listing(used, at_most=30)}")
         counted = (*used, *PACING_KEYS, "tokenizer_path") if self._is_timed else used
         quiet = [
             key
@@ -226,7 +225,7 @@ class _ModelReader:
             if key in IGNORED_KEYS and key not in counted and self._entry[key] not in (None, False, "", {}, 0)
         ]
         if quiet:
-            self._notes.append(f"{', '.join(quiet)}: no effect here")
+            self._notes.append(f"{', '.join(quiet)}: no effect")
 
     def _abbr(self, named: str) -> str:
         said = self._entry.get("abbr")
@@ -237,10 +236,10 @@ class _ModelReader:
             return ""
         return said
 
-    # --- where it is ---
+    # --- the location ---
 
     def vllm_service(self) -> tuple[str, str | None]:
-        """Return the model behind an address of AISBench's kind, and its key."""
+        """Return the model at an address in AISBench's form, and its API key."""
         kind = get_short_name(self._entry["type"])
         name, key = self._text("model"), self._text("api_key") or None
         if kind in TGI_CLASSES:
@@ -248,20 +247,20 @@ class _ModelReader:
         if kind in TRITON_CLASSES:
             name = name or self._text("model_name")
             if not name:
-                what = "there is no 'model_name', which is part of the address of Triton's models"
+                what = "there is no 'model_name', which is part of the address of a Triton model"
                 self._problem(what, "write model_name='NAME', or --model-name NAME")
-            # The original's name for it; models differ in theirs.
+            # The original's name for the parameter; models use different names.
             self._args["max_tokens_name"] = "max_new_tokens"
             return f"triton:{name}@{_strip_endpoint(self._base())}", key
         if kind in OPENAI_COMPATIBLE_CLASSES:
             self._notes.append(
-                f"{kind}: the original calls {OPENAI_COMPATIBLE_CLASSES[kind]}; Assay calls the OpenAI-compatible address of "
-                "the same server, /v1"
+                f"{kind}: the original calls {OPENAI_COMPATIBLE_CLASSES[kind]}; Assay calls the "
+                "OpenAI-compatible address of the same server, /v1"
             )
         return f"openai:{name}@{self._address()}", key
 
     def _address(self) -> str:
-        # The originals join `v1/chat/completions` to it; an address that has it already is meant as it is.
+        # The originals append `v1/chat/completions`; an address that already ends with it is kept.
         url = _strip_endpoint(self._base())
         return url if url.endswith("/v1") else f"{url}/v1"
 
@@ -278,29 +277,29 @@ class _ModelReader:
         return url
 
     def openai_service(self) -> tuple[str, str | None]:
-        """Return the model behind an address of OpenCompass's kind, and its key."""
+        """Return the model at an address in OpenCompass's form, and its API key."""
         name = self._text("path")
         base = self._entry.get("openai_api_base") or OPENAI_URL
         if isinstance(base, list | tuple) and base:
             if len(base) > 1:
-                self._notes.append(f"openai_api_base: the first of {len(base)} addresses is asked")
+                self._notes.append(f"openai_api_base: only the first of {len(base)} addresses is used")
             base = base[0]
         if not isinstance(base, str):
             self._wrong("openai_api_base", base, "an address")
             base = OPENAI_URL
         key = self._entry.get("key", "ENV")
         if isinstance(key, list | tuple) and key:
-            self._notes.append(f"key: the first of {len(key)} is used")
+            self._notes.append(f"key: only the first of {len(key)} is used")
             key = key[0]
         if not isinstance(key, str):
-            self._problem("key is no text", "write key='ENV', and put the key into OPENAI_API_KEY")
+            self._problem("key is not a text", "write key='ENV', and set OPENAI_API_KEY")
             key = "ENV"
         if (timeout := self._number("timeout", least=0)) is not None:
             self._args["timeout_s"] = f"{timeout:g}"
         return f"openai:{name}@{_strip_endpoint(base)}", None if key in ("ENV", "") else key
 
     def local(self) -> tuple[str, None]:
-        """Return the folder or hub name of weights."""
+        """Return the folder or hub name of the weights."""
         path = self._text("path")
         if not path:
             self._problem("there is no 'path' to the weights", "write path='FOLDER' or path='ORG/NAME'")
@@ -317,16 +316,16 @@ class _ModelReader:
             self._args["attn"] = str(attention)
         known = ("trust_remote_code", "torch_dtype", "dtype", "attn_implementation", "device_map")
         if others := [key for key in more if key not in known]:
-            self._notes.append(f"model_kwargs: {', '.join(others)}: no effect here")
+            self._notes.append(f"model_kwargs: {', '.join(others)}: no effect")
         if (length := self._number("max_seq_len", least=2)) is not None:
             self._args["context_length"] = str(int(length))
         return f"hf:{path}", None
 
     def own(self) -> tuple[str, None]:
-        """Return a model as Assay itself names it."""
+        """Return a model by Assay's own name."""
         name = self._text("model")
         if not name:
-            self._problem("there is no 'model'", "write model='smollm2', or another of Assay's names")
+            self._problem("there is no 'model'", "write model='smollm2', or another name for --model")
         more = self._entry.get("model_args") or {}
         if not isinstance(more, Mapping):
             self._wrong("model_args", more, "a dict")
@@ -334,7 +333,7 @@ class _ModelReader:
         self._args |= {str(key): _argument(value) for key, value in more.items()}
         return name, None
 
-    # --- how texts are drawn ---
+    # --- sampling ---
 
     def _drawing(self, family: Family) -> ModelSampling:
         said = self._entry.get("generation_kwargs") or {}
@@ -355,10 +354,10 @@ class _ModelReader:
         of = "generation_kwargs."
         temperature = self._number("temperature", said, of=of)
         if family == "vllm_service" and temperature is None:
-            # Nothing is sent, so the server may sample: each repeat is a request of its own.
+            # No temperature is sent, so the server may sample: each repeat is its own request.
             temperature = 1.0
         if family == "hf":
-            # Transformers draw only where do_sample is set; without it the temperature is not looked at.
+            # transformers samples only if do_sample is set; otherwise it ignores the temperature.
             temperature = (1.0 if temperature is None else temperature) if said.get("do_sample") else 0.0
         stops = [said.get("stop"), self._entry.get("stop_words"), self._entry.get("end_str")]
         stop = tuple(text for one in stops if one for text in ((one,) if isinstance(one, str) else one))
@@ -367,7 +366,7 @@ class _ModelReader:
         samples = self._number("num_return_sequences", said, least=1, of=of)
         if family == "vllm_service" and samples and samples > 1 and not temperature:
             self._faithful_temperature = (
-                1.0  # Equal requests would be sent once; the original sends them all.
+                1.0  # At 0, equal requests would be sent only once; the original sends them all.
             )
         seed = self._number("seed", said, of=of)
         return ModelSampling(
@@ -379,10 +378,10 @@ class _ModelReader:
         )
 
     def _decoding(self, said: Mapping[str, Any]) -> None:
-        """Send what AISBench's config says, and nothing else: the server's defaults decide the rest."""
+        """Send exactly what AISBench's config sets; the server's defaults decide the rest."""
         if said.get(_ADAPTERS) is not None:
-            what = f"{_ADAPTERS} is set: adapters by row are not supported"
-            self._problem(what, "name the adapter as the model, one run each")
+            what = f"{_ADAPTERS} is set: per-row adapters are not supported"
+            self._problem(what, "name the adapter as the model, one run per adapter")
         try:
             whole = json.dumps({key: value for key, value in said.items() if key != "max_tokens"})
             sent = json.dumps({key: value for key, value in said.items() if key not in _PROGRAM_KEYS})
@@ -390,17 +389,17 @@ class _ModelReader:
             self._problem(f"generation_kwargs cannot be sent: {error}", "use plain values")
             return
         self._args["decoding"] = sent
-        # The original sends num_return_sequences too, and retries lost connections alone.
+        # The original also sends num_return_sequences, and retries only lost connections.
         self._faithful_args = {"decoding": whole, "retry_statuses": "false"}
         if get_short_name(self._entry["type"]) not in (*TGI_CLASSES, *TRITON_CLASSES):
-            # It asks for likelihoods as for texts, and has the server write as much.
+            # The original requests likelihoods with the same length as generated texts.
             length = self._entry.get("max_out_len")
             length = length if isinstance(length, int) and length > 0 else _DEFAULT_LENGTH
             scored = {**json.loads(whole), "max_tokens": length, "stream": False}
             self._faithful_args["scoring_fields"] = json.dumps(scored)
 
     def _added_fields(self) -> dict[str, Any]:
-        """Return the fields that an OpenCompass config adds to every request."""
+        """Return the additional request fields of an OpenCompass config."""
         found: dict[str, dict[str, Any]] = {}
         for name in ("openai_extra_kwargs", "extra_body"):
             more = self._entry.get(name) or {}
@@ -420,7 +419,7 @@ class _ModelReader:
         return added
 
     def _decoding_of_service(self, said: Mapping[str, Any]) -> None:
-        """Set what a faithful run sends: the fields of the original's class, null for the server's choice."""
+        """Set the request fields of a faithful run: those of the original; null: the server's default."""
         kind, name = get_short_name(self._entry["type"]), self._text("path")
         added = {key: value for key, value in said.items() if key not in _PROGRAM_KEYS}
         temperature = added.pop("temperature", None)
@@ -451,7 +450,7 @@ class _ModelReader:
         self._faithful_temperature = temperature if isinstance(temperature, int | float) else 1.0
 
     def _set_extra_fields(self, said: Mapping[str, Any]) -> None:
-        """Hand on what only the server knows, as fields of its calls."""
+        """Pass on server-specific settings as request fields."""
         for key, value in said.items():
             if (
                 key in SAMPLING_KEYS
@@ -460,8 +459,8 @@ class _ModelReader:
             ):
                 continue
             if key == "lora_data_map_file":
-                what = "lora_data_map_file is set: adapters by row are not asked for here"
-                self._problem(what, "name the adapter as the model, one run each")
+                what = "lora_data_map_file is set: per-row adapters are not supported"
+                self._problem(what, "name the adapter as the model, one run per adapter")
             elif key in SERVER_KEYS:
                 self._args[key] = _argument(value)
             elif isinstance(value, Mapping) and key == "extra_body":
@@ -477,11 +476,11 @@ class _ModelReader:
         others = [key for key, value in said.items() if key not in SAMPLING_KEYS and value is not None]
         if others and (is_drawn or set(others) - {"top_k", "typical_p"}):
             self._notes.append(
-                f"generation_kwargs: {', '.join(others)}: not followed here, so texts may differ from the "
+                f"generation_kwargs: {', '.join(others)}: not supported, so texts may differ from the "
                 "original's"
             )
 
-    # --- how it is asked ---
+    # --- requests ---
 
     def _set_concurrency(self, family: Family, kind: str) -> None:
         batch = self._number("batch_size", least=1)
@@ -491,7 +490,7 @@ class _ModelReader:
             if batch is not None:
                 self._args["concurrency"] = str(int(batch))
             if (retry := self._number("retry", least=0)) is not None:
-                # The originals count attempts; the first is none that is made again.
+                # The originals count attempts; Assay counts retries after the first attempt.
                 self._args["retries"] = str(max(0, int(retry) - 1))
             is_stream = bool(self._entry.get("stream")) or kind in STREAMING_CLASSES
             if is_stream or family == "vllm_service":
@@ -499,22 +498,22 @@ class _ModelReader:
         elif family == "hf" and batch is not None:
             self._args["max_batch"] = str(int(batch))
 
-    # --- how fast it is asked ---
+    # --- request schedule ---
 
     def _pacing(self, family: Family, kind: str) -> Pacing:
         if family == "hf":
-            what = f"{kind} is opened inside this program, and the speed of a server is what is measured"
+            what = f"{kind} runs inside this program, but only the speed of a server can be measured"
             self._problem(what, "serve the model, and name VLLMCustomAPIChat with its address")
         if family in ("vllm_service", "openai_service"):
-            # Without a word a measured server is asked for a stream; here the config says.
+            # A speed measurement streams by default; here the config decides.
             self._args["stream"] = (
                 "true" if self._entry.get("stream") or kind in STREAMING_CLASSES else "false"
             )
         if (self._number("retry", least=0) or 0) > 1:
-            self._notes.append("retry: a request whose time is measured is sent once")
+            self._notes.append("retry: no effect, because timed requests are sent only once")
         if (self._number("num_return_sequences", self._read_generation_kwargs(), least=1) or 1) > 1:
-            what = "generation_kwargs.num_return_sequences asks for several answers to each request"
-            self._problem(what, "leave it away where speed is measured")
+            what = "generation_kwargs.num_return_sequences requests several answers per request"
+            self._problem(what, "remove it for speed measurements")
         entry = dict(self._entry)
         if family == "assay" and self._args.get("concurrency", "").isdecimal():
             entry["batch_size"] = int(self._args["concurrency"])
@@ -533,15 +532,15 @@ class _ModelReader:
             return None
         if isinstance(said, Mapping) and "type" not in said:
             patterns = listing(map(str, said), at_most=4)
-            what = f"pred_postprocessor names one for each of the datasets {patterns}; here it is one for all"
-            self._problem(what, "write pred_postprocessor=dict(type=...), or say it in the datasets' configs")
+            what = f"pred_postprocessor differs between the datasets {patterns}, which is not supported"
+            self._problem(what, "write pred_postprocessor=dict(type=...), or set it in the datasets' configs")
             return None
         if not isinstance(said, Mapping):
             self._wrong("pred_postprocessor", said, "a dict with a 'type'")
             return None
         if others := [key for key in said if key != "type"]:
-            what = f"pred_postprocessor has the arguments {listing(others)}, which are not handed on here"
-            self._problem(what, "leave them away, or say it in the datasets' configs")
+            what = f"pred_postprocessor has the arguments {listing(others)}, which are not supported"
+            self._problem(what, "remove them, or set pred_postprocessor in the datasets' configs")
             return None
         return get_short_name(said["type"])
 
@@ -563,12 +562,12 @@ class _ModelReader:
         expected = describe_expected_value(key, value)
         is_right = isinstance(value, int | float) and not isinstance(value, bool) and value >= least
         if not is_right or expected is not None:
-            self._wrong(f"{of}{key}", value, expected or f"a number from {least:g} on")
+            self._wrong(f"{of}{key}", value, expected or f"a number of at least {least:g}")
             return None
         return float(value) if isinstance(value, float) else int(value)
 
     def _wrong(self, key: str, value: Any, expected: str) -> None:
-        # What may be a key is never shown.
+        # Never show a value that may be an API key.
         seen = "something else" if "key" in key else f"{value!r:.60}"
         self._problem(f"{key} is {seen}, expected {expected}", "correct the value")
 
@@ -585,7 +584,7 @@ _ADDRESS_READERS: Mapping[Family, Callable[[_ModelReader], tuple[str, str | None
 
 
 def _strip_endpoint(url: str) -> str:
-    """Return an address up to the endpoint that is joined to it."""
+    """Return an address without its endpoint."""
     url = url.rstrip("/")
     for ending in ("/chat/completions", "/completions", "/generate", "/generate_stream", "/infer"):
         url = url.removesuffix(ending)

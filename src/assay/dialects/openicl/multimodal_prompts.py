@@ -1,4 +1,4 @@
-"""Prompts of text and media, as a task asks for prompts."""
+"""The prompts of a task with text and media."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MULTIMODAL_TEMPLATE = "MMPromptTemplate"
 
 
 class MultimodalPrompts:
-    """Prompts of one dataset; all its files were looked at before."""
+    """The prompts of one dataset, whose media files have all been checked."""
 
     format = "multimodal"
     labels: tuple[Hashable, ...] = ()
@@ -37,7 +37,7 @@ class MultimodalPrompts:
         is_faithful: bool,
         where: Origin,
     ) -> None:
-        """Take the template and all rows; raise what is wrong with it, with them and with their files."""
+        """Check the template, all rows and their files; raise all problems."""
         self._template = MultimodalTemplate(
             spec.arguments,
             output_column=output_column,
@@ -47,22 +47,22 @@ class MultimodalPrompts:
             where=where,
         )
         self.settings = self._template.survey(zip(rows.rows, rows.origins, strict=True)).settings()
-        """What the plan is checked against: the media that the model must take."""
+        """The media that the model must support, for checking the plan."""
 
     def generation(self, row: Mapping[str, Any], shots: Sequence[Mapping[str, Any]] = ()) -> Prompt:
-        """Return a row's conversation; such templates have no place for examples."""
+        """Return a row's conversation. These templates do not support examples."""
         return self._template.messages(row)
 
     def labelled(
         self, row: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], label: Hashable
     ) -> LabelledPrompt:
-        """Refuse: a template of media is for answers that are written."""
-        raise TemplateFailure(f"{MULTIMODAL_TEMPLATE} has no labels: ask by GenInferencer")
+        """Raise, because media templates support only generation."""
+        raise TemplateFailure(f"{MULTIMODAL_TEMPLATE} has no labels: use GenInferencer")
 
     def turns(self, row: Mapping[str, Any]) -> list[Exchange]:
-        """Return none: it has one turn."""
+        """Return an empty list, because there is a single turn."""
         return []
 
     def differences(self, *, is_labelled: bool) -> Sequence[Difference[Any]]:
-        """Return where the original does otherwise."""
+        """Return the differences from the original."""
         return self._template.differences

@@ -1,7 +1,7 @@
-"""How AISBench's config of a service wants it to be loaded: how many requests at once, and at which times.
+"""The request schedule of AISBench's service configs: concurrency and request times.
 
-Values are AISBench's own. What code and documents of the original say differently is taken from the code,
-but for one thing: a ramp counts without a rate as well, where the original's code forgets it.
+Values are AISBench's own. Where its code and documentation differ, this follows the code, with one exception:
+a ramp also works without a rate, which the original's code ignores.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import msgspec
 from assay.core.errors import listing, suggest_name
 
 PACING_KEYS = ("request_rate", "use_timestamp", "traffic_cfg")
-"""Keys of a service's config that mean something only where its speed is measured."""
+"""Keys of a service's config that apply only if its speed is measured."""
 MIN_RATE = 0.001
-"""Requests per second below which the original does not wait at all."""
+"""The rate (requests per second) below which the original does not wait at all."""
 _MAX_CONCURRENCY = 100_000
 _MAX_RATE = 64_000.0
 _TRAFFIC_KEYS = ("burstiness", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
 
 RampForm: TypeAlias = Literal["linear", "exponential"]
 OnProblem: TypeAlias = Callable[[str, str], None]
-"""Takes what is wrong, and the fix."""
+"""Takes the problem and the fix."""
 
 
 class RampUp(msgspec.Struct, frozen=True):
-    """A rate that goes from one value to another over all requests."""
+    """A rate that changes from one value to another over all requests."""
 
     form: RampForm
     start: float
@@ -37,22 +37,22 @@ class RampUp(msgspec.Struct, frozen=True):
 
 
 class Pacing(msgspec.Struct, frozen=True):
-    """When requests are sent."""
+    """The request schedule."""
 
     batch_size: int = 1
-    """Requests under way at most."""
+    """Maximum concurrent requests."""
     rate: float | None = None
-    """Requests per second. None: as soon as there is a place."""
+    """Requests per second. None: as soon as a slot is free."""
     burstiness: float = 1.0
-    """Shape of the gaps' gamma distribution; 0: even gaps. The original's documents say 0 is the default, its
-    code has 1."""
+    """Shape of the gamma distribution of the gaps; 0: even gaps. The default is 0 in the original's
+    documentation, but 1 in its code."""
     ramp: RampUp | None = None
     uses_timestamps: bool = False
-    """Whether a dataset's own times count, where it has some."""
+    """Whether to use a dataset's own timestamps, if it has any."""
 
 
 def read_pacing(entry: Mapping[str, Any], on_problem: OnProblem) -> Pacing:
-    """Return how a model's entry wants it to be loaded; what is wrong is handed to `on_problem`."""
+    """Return the request schedule of a model's entry; report problems to `on_problem`."""
     reading = _PacingReader(entry, on_problem)
     batch = reading.number(entry, "batch_size", 1, least=1, most=_MAX_CONCURRENCY)
     if batch != int(batch):
@@ -72,7 +72,7 @@ def read_pacing(entry: Mapping[str, Any], on_problem: OnProblem) -> Pacing:
 
 
 class _PacingReader:
-    """An entry on its way."""
+    """Reads the schedule of one entry."""
 
     def __init__(self, entry: Mapping[str, Any], on_problem: OnProblem) -> None:
         self._entry = entry
@@ -86,7 +86,7 @@ class _PacingReader:
         for key in said:
             if key not in _TRAFFIC_KEYS:
                 what = f"traffic_cfg has the unknown key {key!r}{suggest_name(str(key), _TRAFFIC_KEYS)}"
-                self._problem(what, f"use some of {listing(_TRAFFIC_KEYS)}")
+                self._problem(what, f"supported: {listing(_TRAFFIC_KEYS)}")
         return said
 
     def ramp(self, traffic: Mapping[str, Any]) -> RampUp | None:
@@ -94,15 +94,15 @@ class _PacingReader:
         ends = [traffic.get(key) for key in _TRAFFIC_KEYS[2:]]
         if not form:
             if any(end is not None for end in ends):
-                what = "traffic_cfg has an end of a ramp and no ramp_up_strategy"
-                self._problem(what, "write ramp_up_strategy='linear', or leave both ends away")
+                what = "traffic_cfg has a start or end rate of a ramp, but no ramp_up_strategy"
+                self._problem(what, "write ramp_up_strategy='linear', or remove both rates")
             return None
         if form not in get_args(RampForm):
             what = f"traffic_cfg.ramp_up_strategy is {form!r:.60}, expected one of "
             self._problem(what + listing(get_args(RampForm)), "correct the value")
             return None
         if any(end is None for end in ends):
-            what = "traffic_cfg has a ramp_up_strategy, and not both ends of the ramp"
+            what = "traffic_cfg has a ramp_up_strategy, but not both ramp_up_start_rps and ramp_up_end_rps"
             self._problem(what, "write ramp_up_start_rps=1 and ramp_up_end_rps=10")
             return None
         start, end = (
@@ -126,7 +126,7 @@ class _PacingReader:
             return default
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not least <= value <= most or math.isinf(value):
-            expected = f"a number from {least:g}" + (f" to {most:g}" if most < math.inf else " on")
+            expected = f"a number from {least:g}" + (f" to {most:g}" if most < math.inf else " upwards")
             self._problem(f"{of}{key} is {value!r:.60}, expected {expected}", "correct the value")
             return default
         return float(value)

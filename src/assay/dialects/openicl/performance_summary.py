@@ -1,4 +1,4 @@
-"""The summarizer of AISBench's performance mode: which stage of a load is told, by which statistics."""
+"""The summarizer of AISBench's performance mode: the reported stage and statistics."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _MAX_STATS = 8
 
 
 class PerformanceSummary(NamedTuple):
-    """What a summarizer wants to be told."""
+    """The settings of a performance summarizer."""
 
     is_stable: bool = False
-    """Whether only the stage counts in which as many requests were under way as could be."""
+    """Whether only the stage with maximum concurrency counts."""
     stats: tuple[str, ...] | None = None
-    """None: the usual ones."""
+    """None: the default statistics."""
 
 
 def find_summary_preset(name: str) -> PerformanceSummary | None:
-    """Return a summary that is known without a file."""
+    """Return a summary preset, or None."""
     return PerformanceSummary(name == "stable_stage") if name in SUMMARY_PRESETS else None
 
 
 def read_performance_summary(said: Mapping[str, Any], where: Origin) -> PerformanceSummary:
-    """Return what a config's summarizer wants; one of accuracy stands for the usual one of performance."""
+    """Return the settings of a config's summarizer; an accuracy summarizer means the default one."""
     if said.get("attr") != "performance":
         return PerformanceSummary()
     calculator = said.get("calculator")

@@ -1,6 +1,6 @@
-"""What a config says of its task, as a table in a README has it: read from the config, no data is loaded.
+"""Descriptions of configs for README tables, read from the config without loading data.
 
-Code of authors is not run either: what an evaluator returns is read in its file.
+Authors' code is not run either: the value names of an evaluator are read from its source.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from assay.dialects.openicl.templates.template_parsing import (
 
 _ANSWER_ROLE = "BOT"
 _MIN_RULE_LENGTH = 3
-"""So many marks, such as dashes, are a line between examples."""
+"""Minimum number of marks, such as dashes, in a line that separates examples."""
 
 
 def count_inline_examples(read: TemplateLayout | None, columns: Collection[str]) -> int:
-    """Return how many solved examples stand before the question, which has the first hole of a column."""
+    """Return the number of solved examples before the question, which has the first column placeholder."""
     layout = next(iter(read.values()), None) if isinstance(read, dict) else read
     before: list[TemplateItem] = []
     for item in list_items(layout):
-        # Words between braces in an example are no holes.
+        # Words in braces inside an example are not placeholders.
         hole = next((column for column in item.text.columns if column in columns), None)
         if hole is not None:
             answered = [one for one in before if one.role == _ANSWER_ROLE and one.text.raw.strip()]
@@ -52,7 +52,7 @@ def count_inline_examples(read: TemplateLayout | None, columns: Collection[str])
 
 
 def _count_repeats(before: str) -> int:
-    """Return how often the words before the question, from the beginning of their line, stood before."""
+    """Return how often the words before the question, from the start of their line, occur earlier."""
     start = before.rstrip().rfind("\n") + 1
     words = before[start:].strip()
     is_rule = not any(letter.isalnum() for letter in words)
@@ -63,50 +63,50 @@ def _count_repeats(before: str) -> int:
 
 
 ValueNames = Callable[[str, str, Mapping[str, Any]], Sequence[str] | None]
-"""Takes the name of an evaluator, its module and its arguments; None where the name is unknown."""
+"""Takes an evaluator's name, module and arguments; returns None if the name is unknown."""
 _OWN_DEPTH = 1
-"""So many folders below a config's own are looked through for code, as they are when it is evaluated."""
+"""Depth of subfolders to search for code, the same as in an evaluation."""
 _One = TypeVar("_One")
 
 
 class ConfigDescription(NamedTuple):
-    """What a config says of its task. Of several entries that differ, what each says, in order."""
+    """The description of a config's task. If entries differ, the values of each, in order."""
 
     path: Path
     methods: tuple[str, ...]
     metrics: tuple[str, ...]
-    """The names of the values; none where answers are not scored, or the names cannot be read."""
+    """The names of the values; empty if answers are not scored or the names cannot be read."""
     evaluators: tuple[str, ...]
     """The names of the evaluators."""
     shots: tuple[int, ...]
-    """Solved examples in the prompt: those of the retriever, and those written into the template."""
+    """Number of solved examples: those of the retriever, and those written in the template."""
     formats: tuple[str, ...]
-    """What the prompt looks like; none where a template is not one that is known."""
+    """The prompt formats; empty if a template is unknown."""
     prompt_hash: str | None
-    """Of the file as a whole."""
+    """The hash of the whole file."""
     is_of_opencompass: bool
-    """Whether it names OpenCompass's own parts, whose names are in its hash."""
+    """Whether it uses OpenCompass's own parts, whose names are part of its hash."""
     hands_on: tuple[Path, ...] | None
-    """The configs that it is from, where the file only names others; None: it says something itself."""
+    """The configs that the file only re-exports; None if it has content of its own."""
 
 
 class ConfigDescriber:
-    """Describes configs; the files of a checkout are looked through once."""
+    """Describes configs; the files of a checkout are read only once."""
 
     def __init__(self, root: Path | None, value_names: ValueNames) -> None:
-        """Take a checkout, None: the one above each config; and what knows Assay's own evaluators."""
+        """Store a checkout (None: the one that contains each config) and a lookup for Assay's evaluators."""
         self._root = root
         self._value_names = value_names
         self._definitions: dict[tuple[Path, int | None], Definitions] = {}
         self._classes: dict[tuple[Path, str], EvaluatorClass | None] = {}
 
     def describe(self, path: Path) -> ConfigDescription:
-        """Load a config and say what is in it; all that is wrong with it is raised."""
+        """Load a config and return its description; raise all problems."""
         found = load_entries(str(path), self._root)
         entries = [(one, one.entry) for one in found if isinstance(one.entry, DatasetEntry)]
         templates = [_template(entry) for _, entry in entries]
         scored = [entry.eval_cfg.evaluator for _, entry in entries if entry.eval_cfg is not None]
-        # Hundreds of entries may share one.
+        # Hundreds of entries may share one evaluator.
         evaluators = {str(component): component for component in scored}.values()
         shots = [_count_retrieved(one, entry) for one, entry in entries]
         return ConfigDescription(
@@ -131,7 +131,7 @@ class ConfigDescriber:
         )
 
     def _values(self, component: Component, config: LoadedConfig) -> Sequence[str]:
-        """Return the names of the values of an evaluator: the person's own, Assay's, or a checkout's."""
+        """Return the value names of an evaluator: the person's own, Assay's, or a checkout's."""
         name = get_short_name(component.type)
         folders = dict.fromkeys(file.absolute().parent for file in reversed(config.files))
         for folder in folders:
@@ -154,12 +154,12 @@ class ConfigDescriber:
         depth: int | None,
         seen: frozenset[EvaluatorClass] = frozenset(),
     ) -> Sequence[str]:
-        """Return the names of a class's values, or of the first class that it extends and that has some."""
+        """Return the value names of a class, or of the first base class that has any."""
         if one.values:
             return one.values
         for base in one.bases:
             extended = self._read(folder, depth, base)
-            # A class may well be called like the one of another module that it extends.
+            # A class may have the same name as its base class in another module.
             if extended is None or extended == one or extended in seen:
                 values = self._value_names(base, "", {})
             else:
@@ -179,7 +179,7 @@ class ConfigDescriber:
 
 
 class _Template(NamedTuple):
-    """What a prompt's template is."""
+    """The template of a prompt."""
 
     format: str | None
     n_examples: int
@@ -211,7 +211,7 @@ def _module(component: Component) -> str:
 
 
 def _is_import_only(path: Path) -> bool:
-    """Whether a config says nothing of its own: its datasets are all from bases."""
+    """Whether a config only imports its datasets from bases."""
     body = ast.parse(path.read_bytes()).body
     return not any(isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) for node in body)
 

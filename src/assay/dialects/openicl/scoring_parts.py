@@ -1,4 +1,4 @@
-"""What the dialect needs from the room of scoring, as a protocol; the app hands it over."""
+"""The protocol for the scoring package, which the app passes to this dialect."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ class PostProcess(NamedTuple):
 
     name: str
     find: Callable[[str], Any]
-    """Returns the answer in a text; None where there is none."""
+    """Returns the answer in a text, or None."""
     find_gold: Callable[[Any], Any] | None = None
-    """Returns a right answer of whatever kind the dataset has; None: it is read as a text, too."""
+    """Processes a right answer of any type; None: right answers are processed as text."""
 
 
 class JudgeConfig(NamedTuple):
-    """How a judge is asked about answers, as a config says it."""
+    """The judge settings of a config."""
 
     render: Callable[[Mapping[str, Any], Any, Any], Prompt]
-    """Makes the judge's prompt of a row, the right answer and the model's: a text, or one for each turn."""
+    """Renders the judge's prompt from a row, the right answer and the model's (a text, or one per turn)."""
     reading: str | None
     """The name of the function that reads verdicts."""
     arguments: Mapping[str, Any]
-    """What that function is given."""
+    """The arguments of that function."""
 
 
 class PairwiseJudgeConfig(NamedTuple):
-    """How a judge compares answers with a rival's."""
+    """The settings of a judge that compares answers with a rival's."""
 
     render: Callable[[Mapping[str, Any], Any, str, str], Prompt]
-    """Makes the judge's prompt of a row, the right answer, the answer that stands first, and the second."""
+    """Renders the judge's prompt from a row, the right answer, the first answer and the second answer."""
     rival: Callable[[Mapping[str, Any]], str | None]
-    """Returns the rival's answer to a row; None where it has none."""
+    """Returns the rival's answer to a row, or None."""
     reading: str | None
     arguments: Mapping[str, Any]
     order: str | None
-    """`double`: both orders. `random`: a drawn one. None: where nothing is said, both."""
+    """`double`: both orders. `random`: a random order. None: not set, which means both."""
 
 
 class ScoringParts(Protocol):
@@ -48,7 +48,7 @@ class ScoringParts(Protocol):
     def postprocessor(
         self, name: str, arguments: Mapping[str, Any], *, is_faithful: bool
     ) -> PostProcess | None:
-        """Return a post-processor; None where the name is unknown, ValueError where arguments are wrong."""
+        """Return a post-processor; None if the name is unknown. Raise ValueError for wrong arguments."""
 
     def own_postprocessor(self, name: str, function: Callable[..., Any], *, is_faithful: bool) -> PostProcess:
         """Return an author's function as a post-processor."""
@@ -56,36 +56,36 @@ class ScoringParts(Protocol):
     def evaluator(
         self, name: str, module: str, arguments: Mapping[str, Any], *, is_faithful: bool
     ) -> Any | None:
-        """Return an evaluator that a module has; None where the name is unknown."""
+        """Return an evaluator of a module; None if the name is unknown."""
 
     def own_evaluator(self, author: Any, file: str, *, is_faithful: bool) -> Any:
         """Return an author's object with a method `score` as an evaluator."""
 
     def judged(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
-        """Return an evaluator that asks a judge."""
+        """Return an evaluator that uses a judge."""
 
     def build_grading_evaluator(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
-        """Return an evaluator that asks a judge for grades."""
+        """Return an evaluator whose judge gives grades."""
 
     def is_grade_reader(self, name: str | None) -> bool:
-        """Whether a name, or none, means that a judge gives grades."""
+        """Whether a verdict reader of this name (or None) reads grades."""
 
     def compared(self, comparing: PairwiseJudgeConfig, *, seed: int, is_faithful: bool) -> Any:
-        """Return an evaluator that asks a judge which of two answers is better."""
+        """Return an evaluator whose judge chooses the better of two answers."""
 
     def is_pair_reader(self, name: str | None) -> bool:
-        """Whether a name means that a judge chooses between two answers."""
+        """Whether a verdict reader of this name reads a choice between two answers."""
 
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
-        """Return an evaluator that asks a judge about what another does not accept."""
+        """Return an evaluator that uses a judge for answers that another evaluator does not accept."""
 
     def repeated(
         self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
     ) -> Any:
-        """Return an evaluator of rows with several answers each, named as one of the originals does."""
+        """Return an evaluator for several answers per row, with the value names of an original."""
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
-        """Return what a prediction is compared with."""
+        """Return the reference for a prediction."""
 
     @property
     def postprocessor_names(self) -> Sequence[str]:
@@ -93,8 +93,8 @@ class ScoringParts(Protocol):
 
     @property
     def evaluator_names(self) -> Sequence[str]:
-        """Return the names of evaluators, but for those that ask a judge."""
+        """Return the names of evaluators, except those that use a judge."""
 
     @property
     def corrected(self) -> Mapping[str, tuple[str, str]]:
-        """Return the parts that differ from the original: what it does, and what is done here."""
+        """Return the parts that differ from the original: what the original does, and what Assay does."""

@@ -1,4 +1,4 @@
-"""The summarizer of a config: which rows its table has, and which datasets are also told together."""
+"""The summarizer of a config: the rows of its table, and the groups of datasets."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ _FLAGS: Mapping[str, Joining] = {
     "weights": "weighted_average",
     "harmonic_mean": "harmonic_mean",
 }
-"""What a group may say of how its values are joined, in the order in which it is looked for."""
+"""The ways to aggregate a group's values, in order of precedence."""
 _SUPPORTED_SUMMARIZERS = ("DefaultSummarizer",)
 
 
 class ConfigSummary(NamedTuple):
-    """What a config wants to be told."""
+    """The summary settings of a config."""
 
     rows: tuple[Subset, ...] | None = None
-    """The rows of the table, in order, headings between them; None: every dataset and every group."""
+    """The rows of the table in order, including headings; None: every dataset and every group."""
     groups: tuple[SummaryGroup, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def read_summary(config: LoadedConfig, key: str | None = None) -> ConfigSummary:
-    """Return the summary that a config describes; all that is wrong with it is raised together.
+    """Return the summary settings of a config; raise all problems together.
 
-    `key`: the variable that holds it. Groups of variables that end with `_summary_groups` count where the
-    summarizer names none.
+    `key`: the variable of the summarizer. If the summarizer has no groups, the variables that end with
+    `_summary_groups` define them.
     """
     where = Origin(str(config.path))
     problems = Problems()
     if key is not None and not isinstance(config.values.get(key), dict):
         known = [name for name, value in config.values.items() if isinstance(value, dict)]
         what = f"there is no summarizer {key!r}{suggest_name(key, known)}; it has {listing(known) or 'none'}"
-        problems.add(Problem(SUMMARY_CODE, what, "name one of these", where))
+        problems.add(Problem(SUMMARY_CODE, what, "choose one of these", where))
         problems.raise_if_any()
     said: Mapping[str, Any] = (config.values[key] if key is not None else read_summarizer(config)) or {}
     notes = []
     kind = get_short_name(said["type"]) if said.get("type") else _SUPPORTED_SUMMARIZERS[0]
     if kind not in _SUPPORTED_SUMMARIZERS:
-        notes.append(f"summarizer {kind}: its own table is not made here; the usual one is")
+        notes.append(f"summarizer {kind}: its own table is not supported; using the default one")
     for name in said:
         if name not in _KEYS and kind in _SUPPORTED_SUMMARIZERS:
             what = f"summarizer has the unknown key {name!r}{suggest_name(str(name), _KEYS)}"
-            problems.add(Problem(SUMMARY_CODE, what, f"use some of {listing(_KEYS)}", where))
+            problems.add(Problem(SUMMARY_CODE, what, f"supported: {listing(_KEYS)}", where))
     written = said.get("summary_groups")
     if written is None:
         named = [value for name, value in config.values.items() if name.endswith(GROUPS_SUFFIX)]
@@ -87,7 +87,7 @@ def _rows(said: Any, where: Origin, problems: Problems) -> Iterator[Subset]:
 
 
 def read_groups(said: Any, where: Origin, problems: Problems) -> Iterator[SummaryGroup]:
-    """Yield checked groups; what is wrong is noted."""
+    """Yield checked groups; add problems to `problems`."""
     if not isinstance(said, list | tuple):
         what = f"summary_groups is {said!r:.60}, expected a list of dicts"
         problems.add(
@@ -105,7 +105,7 @@ def read_groups(said: Any, where: Origin, problems: Problems) -> Iterator[Summar
 
 
 class _GroupReader:
-    """One group on its way."""
+    """Reads one group."""
 
     def __init__(self, said: Mapping[str, Any], index: int, where: Origin, problems: Problems) -> None:
         self._said = said
@@ -135,7 +135,7 @@ class _GroupReader:
         return SummaryGroup(said["name"], subsets, self._joining(metric), metric, weights, transforms)
 
     def _joining(self, metric: str) -> Joining:
-        # The original looks at the name of the metric alone, where there is one; a flag beside it is meant.
+        # The original uses only the metric's name if there is one; here a flag also counts.
         if metric in get_args(Joining):
             return cast(Joining, metric)
         return next((joining for flag, joining in _FLAGS.items() if self._said.get(flag)), "naive_average")
@@ -163,11 +163,11 @@ class _GroupReader:
         for name, weight in said.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
                 self._problem(
-                    f"the weight of {name!r} is {weight!r:.60}, expected a number from 0 on", ("weights",)
+                    f"the weight of {name!r} is {weight!r:.60}, expected a number of at least 0", ("weights",)
                 )
             elif str(name).partition("@")[0] not in names and name not in names:
                 self._problem(
-                    f"weights names {name!r}, which is no subset{suggest_name(str(name), names)}",
+                    f"weights names {name!r}, which is not a subset{suggest_name(str(name), names)}",
                     ("weights",),
                 )
         if said and not sum(one for one in said.values() if isinstance(one, int | float)):
@@ -183,13 +183,13 @@ class _GroupReader:
             try:
                 compile_arithmetic(text if isinstance(text, str) else "")
             except NotArithmetic as error:
-                what = f"{self._of}: the transform of {name!r}, {text!r:.60}, is no arithmetic in x: {error}"
-                fix = f"use {ALLOWED}; other Python is not run"
+                what = f"{self._of}: the transform of {name!r}, {text!r:.60}, is not arithmetic in x: {error}"
+                fix = f"use only {ALLOWED}; other Python is not run"
                 self._problems.add(Problem(SUMMARY_CODE, what, fix, self._where))
         return {str(name): text for name, text in said.items() if isinstance(text, str)}
 
     def _problem(self, what: str, keys: Sequence[str]) -> None:
-        fix = f"use some of {listing(keys)}" if len(keys) > 1 else f"correct {keys[0]!r}"
+        fix = f"supported: {listing(keys)}" if len(keys) > 1 else f"correct {keys[0]!r}"
         self._problems.add(Problem(SUMMARY_CODE, f"{self._of} {what}", fix, self._where))
 
 

@@ -1,7 +1,7 @@
-"""A table without code, as the config entry that OpenCompass makes of it.
+"""The config entry that OpenCompass creates for a table without code.
 
-OpenCompass looks at the first record alone, writes an entry with a template, an inferencer and an evaluator,
-and treats it like any other. Faithful runs do the same, and the version of a table is the hash of that entry.
+OpenCompass reads only the first record, creates an entry with a template, an inferencer and an evaluator, and
+treats it like any other. Faithful runs do the same. The version of a table is the hash of that entry.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TABLE_KEYS = (
     *("abbr", "data_type", "infer_method", "human_prompt", "bot_prompt", "template"),
     *("input_columns", "output_column", "options", "test_range"),
 )
-"""What the original reads of all that can be said of a table."""
+"""The table settings that the original supports."""
 _ANSWER = "answer"
 _OPENICL = "opencompass.openicl"
 _TEMPLATE = Symbol(f"{_OPENICL}.icl_prompt_template", "PromptTemplate")
@@ -32,9 +32,9 @@ _TABLE = Symbol("opencompass.datasets", "CustomDataset")
 
 
 def build_original_entry(path: str, columns: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the entry that the original makes of a table; None where it makes none.
+    """Return the entry that the original creates for a table, or None.
 
-    `columns`: of the first record. `said`: the keys of `KEYS`, `abbr` among them.
+    `columns`: those of the first record. `said`: the settings, including `abbr`.
     """
     options = list(said.get("options") or _letters(columns))
     kind = said.get("data_type") or ("mcq" if len(list(_letters(columns))) >= 2 else "qa")
@@ -66,12 +66,12 @@ def build_original_entry(path: str, columns: Sequence[str], said: Mapping[str, A
             "inferencer": {"type": _INFERENCERS[method]},
         },
     }
-    # Without an answer the original's evaluation fails; the answers are kept.
+    # Without an answer column the original's evaluation fails, but its answers are saved.
     return entry if answer is None else {**entry, "eval_cfg": evaluation}
 
 
 def compute_table_version(columns: Sequence[str], said: Mapping[str, Any]) -> str | None:
-    """Return the six digits that the original shows as a table's version; None where it makes no entry."""
+    """Return the six digits of the original's table version; None if it creates no entry."""
     entry = build_original_entry("", columns, {"abbr": "", **said})
     return None if entry is None else hash_prompt(entry)
 
@@ -86,7 +86,7 @@ def _letters(columns: Sequence[str]) -> Iterator[str]:
 def _template(
     kind: str, method: str, options: Sequence[str], answer: str | None, said: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the template of a table that has none; None where the original cannot make it."""
+    """Return the default template of a table; None if the original cannot create one."""
     question = "{question}" if kind == "qa" else "Question: {question}"
     shown = "".join(f"\n{name}. {{{name}}}" for name in options) if kind == "mcq" else ""
     human = _turn("HUMAN", said.get("human_prompt") or question + shown)

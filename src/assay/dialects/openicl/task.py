@@ -1,4 +1,4 @@
-"""The task that an entry of a config becomes."""
+"""The task of a config entry."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _AFTER_TURN = "\n\n"
 
 
 class UnreadableTurns(ValueError):
-    """A row that holds no conversation."""
+    """A row without a readable conversation."""
 
 
 class RowConversation(NamedTuple):
-    """What is said in a row."""
+    """The conversation of a row."""
 
     system: tuple[str, ...]
     users: tuple[str, ...]
     references: tuple[str | None, ...]
-    """What should be answered to each, where the dataset says it."""
+    """The reference answer to each turn, if the dataset has it."""
 
 
 def read_conversation(value: Any) -> RowConversation:
-    """Read a column: one text, several texts one for each turn, or messages with roles."""
+    """Read a column: one text, a list with one text per turn, or messages with roles."""
     if isinstance(value, str):
         return RowConversation((), (value,), (None,))
     if not isinstance(value, Sequence) or not value:
@@ -56,7 +56,7 @@ def read_conversation(value: Any) -> RowConversation:
     messages = [_message(one) for one in value]
     users = [at for at, (role, _) in enumerate(messages) if role == "user"]
     if not users:
-        raise UnreadableTurns("no message is the user's")
+        raise UnreadableTurns("there is no user message")
     answers = [
         messages[at + 1][1] if at + 1 < len(messages) and messages[at + 1][0] == "assistant" else None
         for at in users
@@ -76,10 +76,10 @@ def _message(value: Any) -> tuple[Role, str]:
 def build_turn_requests(
     said: RowConversation, mode: TurnMode, sampling: Sampling, *, is_chat: bool
 ) -> list[Generate]:
-    """Return what the model is asked: all turns in one conversation, or each by itself.
+    """Return the generation requests: all turns in one conversation, or each turn separately.
 
-    `every`: the model's own answers stand before a turn. `every_with_gt`: one ask for each turn, before which
-    the right answers stand. `last`: the last turn alone, after the right answers.
+    `every`: the model's own answers precede a turn. `every_with_gt`: one request per turn, preceded by the
+    right answers. `last`: only the last turn, preceded by the right answers.
     """
     if mode == "every":
         return [Generate(_prompt(said, 0, is_chat), sampling, tuple(said.users[1:]))]
@@ -88,12 +88,12 @@ def build_turn_requests(
 
 
 def _prompt(said: RowConversation, turn: int, is_chat: bool) -> Prompt:
-    """Return the prompt for one turn: what stands before it with its right answers."""
+    """Return the prompt for one turn: the turns before it, with their right answers."""
     messages = [Message("system", text) for text in said.system]
     for number in range(turn):
         reference = said.references[number]
         if reference is None:
-            raise UnreadableTurns(f"turn {number + 1} has no right answer, which would stand before the next")
+            raise UnreadableTurns(f"turn {number + 1} has no right answer, which the next turn needs")
         messages += [Message("user", said.users[number]), Message("assistant", reference)]
     messages.append(Message("user", said.users[turn]))
     return tuple(messages) if is_chat else _AFTER_TURN.join(message.text for message in messages)
@@ -101,35 +101,35 @@ def _prompt(said: RowConversation, turn: int, is_chat: bool) -> Prompt:
 
 _SHOWN_CHARS = 400
 _MAX_TOKENS = "max_out_len"
-"""A column that says how much may be written about its row."""
+"""The column with the maximum output length of each row."""
 
 
 class RequestInputs(NamedTuple):
-    """All that a row's requests are made of."""
+    """Everything needed to build a row's requests."""
 
     inference: Inference
     templates: Templates | MultimodalPrompts
     test: Split
     train: Split
     picked: Sequence[tuple[int, ...]]
-    """For each row the rows of the train split that are its examples."""
+    """For each row, the train rows that are its examples."""
     labels: Sequence[tuple[Any, ...]]
-    """For each row the labels that are compared."""
+    """For each row, the labels to compare."""
     conversation: Callable[[Mapping[str, Any]], RowConversation]
     """Reads the turns of a row."""
     is_chat: bool
     is_whole: bool
-    """Whether the whole text of an option's prompt is scored, and not the part that differs."""
+    """Whether the whole text of an option's prompt is scored, not only the differing part."""
     keeps_spaces: bool
-    """Whether a prompt may end in spaces, as the template has it."""
+    """Whether a prompt may end in spaces, if the template does."""
     has_own_length: bool
-    """Whether rows say how much may be written about them."""
+    """Whether rows have their own maximum output length."""
     asks_one_by_one: bool = False
-    """Whether several answers to a row are requests of their own, each of which may fail alone."""
+    """Whether several answers to a row are separate requests, which can fail independently."""
 
 
 class ConfigTask(DescribedTask):
-    """One entry of a config."""
+    """The task of one config entry."""
 
     def __init__(
         self,
@@ -144,11 +144,11 @@ class ConfigTask(DescribedTask):
         self._scorers = scorers
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the samples in the order of the rows."""
+        """Yield the samples in row order."""
         return iter(self._samples)
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return what to ask about a row, with at most so many examples."""
+        """Return the requests for a row, with at most `shots` examples."""
         asking = self._asking
         number = asking.test.ids.number(sample.id)
         picked = asking.picked[number]
@@ -164,7 +164,7 @@ class ConfigTask(DescribedTask):
         return made
 
     def shown(self, sample: Sample, method: str) -> Prompt:
-        """Return a row's prompt up to the answer, for a person to see."""
+        """Return a row's prompt up to the answer, for display."""
         ask = self.requests(sample)[0].ask
         if isinstance(ask, Generate | Labels):
             return ask.prompt
@@ -182,7 +182,7 @@ class ConfigTask(DescribedTask):
         return before if isinstance(before, str) or final_text(before) else before[:-1]
 
     def troubles(self) -> Iterator[tuple[Origin, str]]:
-        """Yield the rows, and the examples, of which no prompt can be made, and why."""
+        """Yield the rows and examples whose prompt cannot be rendered, with the reason."""
         asking = self._asking
         for number, origin in enumerate(asking.test.origins):
             try:
@@ -198,7 +198,7 @@ class ConfigTask(DescribedTask):
                 yield asking.train.origins[at], f"as an example: {error}"
 
     def scorers(self) -> Sequence[ComponentSpec]:
-        """Name the scorer, with what the config says of evaluation."""
+        """Return the scorer, with the evaluation settings of the config."""
         return self._scorers
 
     def _find_examples(self, ask: Ask, shots: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
@@ -249,16 +249,16 @@ class ConfigTask(DescribedTask):
             text = normalizer + final_text(prompt)[start:]
             yield "unconditional", index, Span(text, len(normalizer))
         elif asking.is_whole and isinstance(prompt, str):
-            # The first token has nothing before it, and the originals leave it unscored.
+            # The first token has no context, and the originals do not score it.
             yield "option", index, Span(prompt, 0, leads=False)
         else:
             yield "option", index, Span(prompt, start)
 
     def _ended(self, prompt: Prompt) -> Prompt:
-        """Return a prompt that ends without spaces, unless it is to end as the original's."""
+        """Return a prompt without trailing spaces, unless it must equal the original's."""
         if not isinstance(prompt, str) or self._asking.keeps_spaces:
             return prompt
-        # A tokenizer puts the space before a word into its token: a space at the end would take it away.
+        # Tokenizers attach a space to the following word; a trailing space would prevent that token.
         return prompt.rstrip(" ") or prompt
 
     def _sampling(self, row: Mapping[str, Any]) -> Sampling:
@@ -269,10 +269,10 @@ class ConfigTask(DescribedTask):
 
 
 def _build_continuation(labelled: LabelledPrompt, row: Mapping[str, Any]) -> Span:
-    """Return the prompt of a label with its continuation scored, which the template may show already."""
+    """Return the request that scores the continuation of a label, which the template may already contain."""
     prompt, continuation = labelled.prompt, str(row["cont"])
     text = final_text(prompt)
-    # From where labels differ: what stands before, the examples among it, may have the same words.
+    # Search from where labels differ, because earlier text such as examples may contain the same words.
     start = text.rfind(continuation, labelled.start) if continuation else -1
     if start >= 0:
         return Span(prompt, start)

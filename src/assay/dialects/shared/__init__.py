@@ -1,1 +1,1 @@
-"""What dialects share: templates, few-shot draws, the reading of options and answers."""
+"""Code that several dialects share: templates, few-shot examples, options and answers, authors' modules."""

@@ -1,4 +1,4 @@
-"""What an author's code draws from the global generators, made to depend on a seed."""
+"""Seeding of the global random generators for authors' code."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from assay.core.ids import rank
 
 @contextmanager
 def seeded_draws(seed: int, *parts: str) -> Iterator[Callable[..., None]]:
-    """Let the global generators draw from a seed inside; leaves them as they were.
+    """Seed the global generators inside the context, and restore their state afterwards.
 
-    Yields a function that seeds them anew, for one row: a draw then depends on the seed and the row alone,
-    and not on which rows came before.
+    Yields a function that seeds them again for one row, so that a draw depends only on the seed and the row,
+    not on earlier rows.
     """
     known, known_np = random.getstate(), np.random.get_state()
 
     def seed_for(*more: str) -> None:
         number = rank(seed, *parts, *more)
-        random.seed(number)  # noqa: TID251 (what an author's code draws from)
+        random.seed(number)  # noqa: TID251 (authors' code uses the global generator)
         np.random.seed(number % (1 << 32))
 
     seed_for()

@@ -1,9 +1,9 @@
-"""Running an author's Python file whose imports name another system's package.
+"""The runner for authors' Python files that import another system's package.
 
-The file gets an `import` of its own: names of that package are looked up in a table of namespaces, and in the
-files beside it; all other imports go their usual way. Nothing is put into `sys.modules` under a foreign name
-and nothing is patched, so the names exist for that file alone, while it loads and later inside its functions,
-and two files never see each other's modules.
+The file gets its own `import`: modules of that package are looked up in a table of namespaces and in the
+file's folder; all other imports work as usual. Nothing is added to `sys.modules` under a foreign name and
+nothing is patched. So the names exist only for that file, while it loads and later inside its functions, and
+two files never see each other's modules.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from assay.core.origin import Origin
 
 Namespaces = Mapping[str, Mapping[str, Any]]
 _PACKAGE_FILE = "__init__"
-"""The file that stands for its folder."""
+"""The file that makes its folder a package."""
 
 
 class AuthorModules:
-    """The modules that one author's file sees."""
+    """The modules that one author's file can import."""
 
     def __init__(
         self,
@@ -39,13 +39,12 @@ class AuthorModules:
         aliases: Mapping[str, str] | None = None,
         code: str,
     ) -> None:
-        """Take the dotted package the file believes to be in, and what its modules hold.
+        """Store the dotted package that the file is written for, and the contents of its modules.
 
-        `folder`: files beside it can be imported as modules of the package. `ambient`: names that are there
-        without an import, as documents leave imports out of their examples. `extendable`: modules that a
-        file of the same name beside the author's adds to. `aliases`: other names of modules, as a package is
-        called in whole by one file and in part by another. `code`: of the problem raised when a file does
-        not load.
+        `folder`: its files can be imported as modules of the package. `ambient`: names that are available
+        without an import, because documented examples omit imports. `extendable`: modules that a file of the
+        same name in the folder extends. `aliases`: other names of modules, because files name a package in
+        full or in part. `code`: the error code for a file that does not load.
         """
         self._package = package
         self._aliases = aliases or {}
@@ -55,9 +54,9 @@ class AuthorModules:
         self._code = code
         self._modules: dict[str, ModuleType] = {}
         self.files: list[Path] = []
-        """The files that were run, the person's own and those beside it."""
+        """The files that were run: the author's file and those it imports."""
         self._imports: dict[str, set[str]] = {}
-        """From a file to those beside it that it imports."""
+        """For each file, the files of the folder that it imports."""
         self._builtins = {**vars(builtins), **(ambient or {}), "__import__": self._import}
         for name, namespace in namespaces.items():
             vars(self._module(name)).update(namespace)
@@ -66,9 +65,9 @@ class AuthorModules:
             self._place(alias, self._module(name))
 
     def run(self, path: Path) -> ModuleType:
-        """Run a file as a module of the package; what goes wrong is an AuthorError that names the line.
+        """Run a file as a module of the package; raise AuthorError with the line of any failure.
 
-        One that another file has imported already is not run again: its classes would be others.
+        A file that another file has imported is not run again, because that would create its classes twice.
         """
         name = f"{self._package}.{path.stem}"
         return self._modules[name] if name in self._modules and path in self.files else self._run(name, path)
@@ -77,8 +76,8 @@ class AuthorModules:
         is_new = name not in self._modules
         module = self._module(name)
         self.files.append(path)
-        # A name that is its own in this process: pickling, dataclasses and tracebacks look it up. It has no
-        # dots, as there is no package that these could look for.
+        # A name that is unique in this process, because pickling, dataclasses and tracebacks look it up. It
+        # has no dots, because there is no parent package to look up.
         own_name = f"assay_author_{id(self):x}_{name.replace('.', '_')}"
         vars(module).update(
             __name__=own_name,
@@ -101,13 +100,13 @@ class AuthorModules:
         return module
 
     def _forget(self, name: str) -> None:
-        """Take back a module that did not load, so that nobody finds half of it."""
+        """Remove a module that failed to load, so that it is not used half-initialised."""
         del self._modules[name]
         parent, _, last = name.rpartition(".")
         vars(self._module(parent)).pop(last, None)
 
     def _compiled(self, path: Path) -> CodeType:
-        # Annotations may name what only a type checker would import, or what is no name at all.
+        # Annotations may use names that only a type checker imports, or text that is not a name.
         flags = __future__.annotations.compiler_flag
         code: CodeType = compile(path.read_bytes(), str(path), "exec", flags=flags, dont_inherit=True)
         return code
@@ -124,12 +123,12 @@ class AuthorModules:
             if package in self._roots:
                 return Problem(self._code, str(error), "correct the import", where)
             if self._find_module_file(f"{self._package}.{package}") is not None:
-                what = f"it imports {error.name!r}, a file beside it, as if that were installed"
+                what = f"it imports {error.name!r}, a file in the same folder, as if it were installed"
                 return Problem(self._code, what, f"write from .{package} import ...", where)
             return Problem(
                 self._code,
                 f"it imports {error.name!r}, which is not installed",
-                f"install the package that provides it, often: pip install {package}",
+                f"install the package that provides it, usually: pip install {package}",
                 where,
             )
         if isinstance(error, ImportError) and error.name and error.name.partition(".")[0] in self._roots:
@@ -137,7 +136,7 @@ class AuthorModules:
         return Problem(self._code, f"it raised {type(error).__name__}: {error}", "correct the file", where)
 
     def _module(self, name: str) -> ModuleType:
-        """Return a module of the package, made when it is not there, with its parents."""
+        """Return a module of the package; create it and its parents if needed."""
         module = self._modules.get(name)
         if module is None:
             module = ModuleType(name)
@@ -159,7 +158,7 @@ class AuthorModules:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
-        """Stand in for `__import__` inside the file."""
+        """Replace `__import__` inside the file."""
         root = name.partition(".")[0]
         if level == 0 and root not in self._roots:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
@@ -180,18 +179,18 @@ class AuthorModules:
                         f"it has {listing(sorted(known)) or 'nothing'}",
                         name=full,
                     )
-        # A file beside it may have added to it meanwhile.
+        # A file in the folder may have extended it in the meantime.
         self._note(globals, module)
         return module
 
     def _note(self, importing: Mapping[str, Any] | None, module: ModuleType) -> None:
-        """Remember which file imports which."""
+        """Record which file imports which."""
         file, imported = (importing or {}).get("__file__"), vars(module).get("__file__")
         if file is not None and imported is not None:
             self._imports.setdefault(file, set()).add(imported)
 
     def find_imported_files(self, path: Path) -> list[Path]:
-        """Return a file and those beside it that it imports, by itself or through others."""
+        """Return a file and the files of its folder that it imports, directly or indirectly."""
         found, left = set[str](), {str(path)}
         while left:
             found |= left
@@ -199,14 +198,14 @@ class AuthorModules:
         return sorted(map(Path, found))
 
     def _try_add_name(self, name: str, wanted: str) -> bool:
-        """Whether a file of the author's adds a name to a module of the table, as `utils.py` may."""
+        """Whether an author's file, such as `utils.py`, adds a name to a module of the table."""
         beside = self._find_module_file(name) if name in self._extendable else None
         if beside is None or beside in self.files:
             return False
         return hasattr(self._run(name, beside), wanted)
 
     def _resolve_name(self, name: str, level: int, importing: Mapping[str, Any] | None = None) -> str:
-        """Return the full name of a module, which dots count from the package of the file that imports."""
+        """Return the full name of a module; leading dots are relative to the importing file's package."""
         if level == 0:
             found = (alias for alias in self._aliases if name == alias or name.startswith(f"{alias}."))
             alias = next(found, None)
@@ -229,7 +228,7 @@ class AuthorModules:
         )
 
     def _find_module_file(self, name: str) -> Path | None:
-        """Return the file that a module name of the package means: one beside the author's."""
+        """Return the file in the author's folder for a module of the package, or None."""
         parent, _, last = name.rpartition(".")
         if self._folder is None or parent != self._package:
             return None
@@ -238,13 +237,13 @@ class AuthorModules:
 
 
 def _find_package(name: str, path: Path) -> str:
-    """Return the package that dots count from in a file, which may stand for its folder."""
+    """Return the package that relative imports in a file refer to; the file may be `__init__`."""
     parent, _, last = name.rpartition(".")
     return name if path.stem == _PACKAGE_FILE != last else parent
 
 
 def find_error_line(error: BaseException, path: Path) -> Origin:
-    """Return the innermost line of a file that an exception passed through."""
+    """Return the innermost line of a file in an exception's traceback."""
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
     ]

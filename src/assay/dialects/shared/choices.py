@@ -1,7 +1,7 @@
-"""How a dataset writes its options and names the right one, found out from all of its rows.
+"""Options and answers: how a dataset writes its options and names the right one.
 
-`answer` may be an option's label, its text, or an index from 0 or 1. One reading must fit every row
-that has an answer; when two fit and disagree, the person is asked instead of one being guessed.
+`answer` may be an option's label, its text, or an index counted from 0 or 1. One reading must fit every row
+that has an answer. If two readings fit and disagree, the person must choose; Assay does not guess.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Options(NamedTuple):
 
 
 def find_option_columns(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns that are plainly options: A, B, C ... without a gap, or choice0, choice1, ..."""
+    """Return the columns that are clearly options: A, B, C ... without a gap, or choice0, choice1, ..."""
     names = list(columns)
     letters: list[str] = []
     for label in iterate_labels():
@@ -54,7 +54,7 @@ def find_option_columns(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def iterate_labels() -> Iterable[str]:
-    """Yield A, B, ... Z, AA, AB, ...: options have no limit."""
+    """Yield A, B, ... Z, AA, AB, ... without end."""
     yield from string.ascii_uppercase
     for first in string.ascii_uppercase:
         for second in string.ascii_uppercase:
@@ -68,9 +68,9 @@ def build_labels(n: int) -> tuple[str, ...]:
 
 
 def read_option_list(fields: Mapping[str, Any], name: str) -> list[str] | None:
-    """Return the options a list-valued field holds, as texts; None when it holds no list.
+    """Return the options in a list-valued field as texts; None if it is not a list.
 
-    A JSON object with `text` beside `label`, as ARC writes it, counts as the list of its texts.
+    A JSON object with `text` and `label`, as in ARC, counts as the list of its texts.
     """
     value = get_field(fields, name, None)
     if isinstance(value, Mapping) and isinstance(value.get("text"), Sequence):
@@ -81,7 +81,7 @@ def read_option_list(fields: Mapping[str, Any], name: str) -> list[str] | None:
 
 
 def read_answer(value: Any, options: Options, form: AnswerForm) -> tuple[int, ...] | None:
-    """Return the right options' indexes under one reading, or None when it does not fit.
+    """Return the indexes of the right options under one reading, or None if it does not fit.
 
     A list names several right options.
     """
@@ -116,9 +116,9 @@ _LABEL_AND_TEXT = re.compile(r"^[(\[]?\s*(\w{1,2})\s*[)\].:、]\s*(.+)$", re.DOT
 
 
 def _match_decorated_label(text: str, options: Options) -> int | None:
-    """Return the option that a text names by its label with something around it.
+    """Return the option that a text names by a decorated label.
 
-    `a`, `(A)`, `A.`, `Option A`, `option_a`, and `A. Paris` where Paris is that option's text.
+    `a`, `(A)`, `A.`, `Option A`, `option_a`, and `A. Paris` if Paris is the text of option A.
     """
     labels = [label.casefold() for label in options.labels]
     bare = text.casefold().strip("()[]{}. :*")
@@ -154,7 +154,7 @@ def _match_text(value: Any, options: Options) -> int | None:
 def _match_index(value: Any, options: Options, first: int) -> int | None:
     if isinstance(value, bool):
         return None
-    # A column of numbers that has a gap comes out of pandas as 1.0, 2.0.
+    # pandas writes a column of integers with gaps as 1.0, 2.0.
     text = _to_plain_characters(str(value).strip())
     if text not in options.texts:
         text = text.removesuffix(".0")
@@ -163,7 +163,7 @@ def _match_index(value: Any, options: Options, first: int) -> int | None:
 
 
 def _to_plain_characters(text: str) -> str:
-    """Return full-width letters and circled digits as plain ones: Ａ is A, ② is 2."""
+    """Convert full-width letters and circled digits to plain ones: Ａ is A, ② is 2."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
@@ -176,30 +176,30 @@ _READERS: dict[AnswerForm, Callable[[Any, Options], int | None]] = {
 
 
 class AnswerFormCounts:
-    """Which readings of the answer fit, counted over all rows."""
+    """Counts of the rows that fit each reading of the answer."""
 
     def __init__(self, *, trusts_labels: bool = False) -> None:
-        """Read every answer in every way; or, trusting labels, no further while they fit.
+        """Count all readings, or with `trusts_labels` stop after the label reading while it fits.
 
-        A label is never in doubt, so nothing else matters where all answers are labels. Where one is not,
-        the counts are of no use, and `is_whole` says so.
+        A label is unambiguous, so the other readings do not matter if all answers are labels. If an answer is
+        not a label, the counts are incomplete and `is_whole` is false.
         """
         self.n = 0
         self.fits: dict[AnswerForm, int] = dict.fromkeys(ANSWER_FORMS, 0)
         self.differ: set[frozenset[AnswerForm]] = set()
         self.lowest: int | None = None
-        """The lowest number among the answers that can be indexes."""
+        """The lowest number among answers that can be indexes."""
         self.several: set[AnswerForm] = set()
-        """The readings by which some answer names more than one option."""
+        """The readings under which at least one answer names several options."""
         self._trusts_labels = trusts_labels
 
     @property
     def is_whole(self) -> bool:
-        """Whether the counts decide: all readings were counted, or labels fit every row."""
+        """Whether the counts are complete: all readings were counted, or labels fit every row."""
         return not self._trusts_labels or self.fits["label"] == self.n
 
     def add(self, value: Any, options: Options) -> None:
-        """Take one row's answer."""
+        """Count one row's answer."""
         self.n += 1
         if self._trusts_labels:
             gold = read_answer(value, options, "label")
@@ -225,12 +225,12 @@ class AnswerFormCounts:
             self.several.add(form)
 
     def best(self) -> AnswerForm:
-        """Return the reading that fits most rows; the documented one, by label, wins ties."""
+        """Return the reading that fits most rows; the label reading wins ties."""
         return max(ANSWER_FORMS, key=lambda form: (self.fits[form], -ANSWER_FORMS.index(form)))
 
     def find_rivals(self, form: AnswerForm) -> tuple[AnswerForm, ...]:
-        """Return other readings that fit every row as well and give other answers."""
-        # A label is what the document asks for: it is never in doubt.
+        """Return the other readings that fit every row but give different answers."""
+        # Labels are the documented form and therefore unambiguous.
         if form == "label" or self.fits[form] < self.n:
             return ()
         return tuple(

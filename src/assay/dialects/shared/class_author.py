@@ -1,6 +1,6 @@
-"""Calling the code of a class's author: what it raises becomes a problem with file, line, hook and rows.
+"""Calls to the code of a class's author: exceptions become problems with file, line, hook and rows.
 
-Each dialect says what its own exceptions mean; what can go wrong in any class is told here.
+Each dialect explains its own exceptions; this module explains those that any class can raise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHOWN_ROWS = 5
 
 
 class HookProblem(NamedTuple):
-    """What is wrong, with no row named yet: many rows may have the same."""
+    """A problem without rows, because many rows may have the same problem."""
 
     code: str
     what: str
@@ -37,22 +37,22 @@ class HookProblem(NamedTuple):
 
 
 class ClassAuthor:
-    """The author of one class: where it stands, for messages."""
+    """The author of one class, with the file and class name for messages."""
 
     row: ClassVar[str] = "row"
-    """What a row is called."""
+    """The word for a row in messages."""
     raised_code: ClassVar[str]
-    """The code of the problem when a hook raises."""
+    """The error code if a hook raises."""
     import_code: ClassVar[str]
-    """The code where it needs a package that is not installed."""
+    """The error code if it needs a package that is not installed."""
     missing_code: ClassVar[str]
-    """The code where it opens a file that is not there."""
+    """The error code if it opens a file that does not exist."""
     missing_fix: ClassVar[str]
     name_code: ClassVar[str]
-    """The code where a name looks misspelt."""
+    """The error code for a name that looks misspelt."""
 
     def __init__(self, path: Path, class_name: str, *, draws: bool = True) -> None:
-        """Take the file and the class; `draws`: whether its code may use the global random generators."""
+        """Store the file and the class. `draws`: whether its code may use the global random generators."""
         self.path = path
         self.class_name = class_name
         self.draws = draws
@@ -60,37 +60,37 @@ class ClassAuthor:
     def problem(
         self, code: str, what: str, fix: str, where: Origin | None = None, *, rows: Sequence[int] = ()
     ) -> Problem:
-        """Return a problem of this class; `rows`: those that have it, counted from 1."""
+        """Return a problem of this class. `rows`: the affected rows, counted from 1."""
         owner = f"class {self.class_name}{self._listed(rows)}"
         return Problem(code, f"{owner}: {what}", fix, where or Origin(str(self.path)))
 
     def check_names(
         self, cls: type, files: Collection[Path], settable: Collection[str], *, allowed: Collection[str] = ()
     ) -> None:
-        """Reject attributes and methods whose names resemble known ones: nothing would read them.
+        """Raise if attributes or methods look like misspelt known names, which nothing would read.
 
-        `files`: the author's. `settable`: the names that an author may define. `allowed`: further names with
-        a meaning.
+        `files`: the author's files. `settable`: names that an author may define. `allowed`: other known
+        names.
         """
         problems = Problems()
         for name, meant, where in find_misspelt_names(cls, files, settable, allowed=allowed):
-            what = f"nothing reads {name!r} (did you mean {meant!r}?)"
-            fix = f"write {meant}; if {name} is your own helper, use it in this file or rename it"
+            what = f"{name!r} is never used (did you mean {meant!r}?)"
+            fix = f"rename it to {meant}; if {name} is your own helper, use it in this file or rename it"
             problems.add(self.problem(self.name_code, what, fix, where))
         problems.raise_if_any()
 
     @contextmanager
     def calling(self, hook: str, *, row: int | None = None, values: Iterable[str] = ()) -> Iterator[None]:
-        """Run a hook of the author's; what it raises becomes an AuthorError with the row, counted from 1.
+        """Convert what an author's hook raises to an AuthorError with the row, counted from 1.
 
-        `values`: the keys of the rows that it reads.
+        `values`: the keys of the rows that the hook reads.
         """
         try:
             yield
         except AuthorError:
             raise
         except FileNotFoundError as error:
-            what = f"{hook} needs a file that is not there: {error}"
+            what = f"{hook} needs a file that does not exist: {error}"
             where = find_error_line(error, self.path)
             raise DatasetMissing(self.problem(self.missing_code, what, self.missing_fix, where)) from error
         except RAISED_BY_AUTHORS as error:
@@ -99,7 +99,7 @@ class ClassAuthor:
             raise AuthorError(self.problem(*self.explain_error(error, hook, values), rows=rows)) from error
 
     def explain_error(self, error: BaseException, hook: str, values: Iterable[str] = ()) -> HookProblem:
-        """Return what is wrong when a hook raises; `values`: the keys of the row it was given."""
+        """Return the problem for an exception of a hook. `values`: the keys of its row."""
         place = find_error_line(error, self.path)
         own = self.explain_own_error(error, place)
         if own is not None:
@@ -109,13 +109,13 @@ class ClassAuthor:
             return HookProblem(self.import_code, what, f"pip install {error.name.partition('.')[0]}", place)
         if isinstance(error, KeyError) and error.args and values:
             near = suggest_name(str(error.args[0]), values)
-            what = f"{hook} asks for the key {error}, which is not there{near}; the row has {listing(values)}"
-            return HookProblem(self.raised_code, what, "correct the key, or the data", place)
+            what = f"{hook} uses the missing key {error}{near}; the row has {listing(values)}"
+            return HookProblem(self.raised_code, what, "correct the key or the data", place)
         what = f"{hook} raised {type(error).__name__}: {error}"
-        return HookProblem(self.raised_code, what, "correct the class, or the data", place)
+        return HookProblem(self.raised_code, what, "correct the class or the data", place)
 
     def explain_own_error(self, error: BaseException, place: Origin) -> HookProblem | None:
-        """Return what an exception of the dialect's own means; None for any other."""
+        """Return the problem for one of the dialect's own exceptions; None for any other."""
         return None
 
     def _listed(self, rows: Sequence[int]) -> str:

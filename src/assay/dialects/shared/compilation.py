@@ -1,4 +1,4 @@
-"""What compiling a dataset gives, whatever language it was written in."""
+"""Protocols for compiled datasets of any dialect."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class PreviewableTask(Task, Protocol):
     """A task that can show its prompts."""
 
     def shown(self, sample: Sample, method: str) -> Prompt:
-        """Return a sample's prompt for a person to see."""
+        """Return a sample's prompt, for display."""
 
 
 class CompiledDataset(Protocol):
-    """A task together with what a person should see of how it came about."""
+    """A task, with notes and facts for display."""
 
     @property
     def task(self) -> PreviewableTask:
@@ -25,11 +25,11 @@ class CompiledDataset(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what was inferred or let pass, in words."""
+        """Return messages about what was inferred or tolerated."""
 
     @property
     def kind(self) -> str:
-        """Return what kind of dataset it is, in a word."""
+        """Return the kind of dataset, in one word."""
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return in words how the dataset was understood: names and what they stand for."""
+        """Return how the dataset was read, as (name, description) pairs."""

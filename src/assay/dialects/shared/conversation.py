@@ -1,4 +1,4 @@
-"""Solved examples and a question as the messages of a chat: pairs of a user's and an assistant's turn."""
+"""Chat messages for solved examples and a question: pairs of user and assistant turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AFTER_LEAD = "\n\n"
 def build_chat_messages(
     examples: Iterable[tuple[str, str]], question: str, *, system: str | None = None, lead: str = ""
 ) -> tuple[Message, ...]:
-    """Return the messages up to the answer; `lead` stands at the beginning of what the user says first."""
+    """Return the messages up to the answer; `lead` begins the first user message."""
     messages = [Message("system", system)] if system else []
     for asked, answered in examples:
         messages += [Message("user", asked), Message("assistant", answered)]
@@ -22,7 +22,7 @@ def build_chat_messages(
 
 
 def _prepend_lead(messages: Sequence[Message], lead: str) -> tuple[Message, ...]:
-    """Put a text at the beginning of what the user says first; not every template has a system's turn."""
+    """Add a text to the start of the first user message, because not every template has a system turn."""
     first = next((at for at, message in enumerate(messages) if message.role == "user"), None)
     if first is None:
         return (*messages, Message("user", lead))

@@ -1,4 +1,4 @@
-"""What every task has that is described by a spec: the spec, and the kinds of ask that its methods make."""
+"""The base class of tasks: the spec, and the request kinds of its methods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from assay.core.request import Kind
 from assay.core.task import TaskSpec
 
 METHOD_KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
-"""What each method asks for."""
+"""The request kind of each method."""
 
 
 class DescribedTask:
@@ -19,15 +19,15 @@ class DescribedTask:
 
     @property
     def spec(self) -> TaskSpec:
-        """Return what the manifest records."""
+        """Return the spec that the manifest stores."""
         return self._spec
 
     def record(self, name: str, value: object) -> None:
-        """Record one more setting: something that decides the samples, found out beside the dialect."""
+        """Add a setting that affects the samples but was determined outside the dialect."""
         settings = {**self._spec.settings, name: value}
         self._spec = msgspec.structs.replace(self._spec, settings=settings)
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """Return the kinds of ask it will make."""
+        """Return the request kinds of the task."""
         return frozenset(METHOD_KINDS[method] for method in self._spec.methods)

@@ -1,7 +1,7 @@
-"""A conversation with holes, rendered for models that read text and for models that chat.
+"""Conversation templates, rendered for models that read text and for chat models.
 
 The last turn leads to the answer. It is rendered up to the answer, so that one prompt serves every
-method: an option is appended and scored, labels are compared, or the model is left to go on.
+method: append and score an option, compare labels, or let the model continue.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from assay.core.prompt import Message, Prompt, Role
 from assay.dialects.shared.template import BraceTemplate, Template
 
-# Stands for the answer while a template is rendered; a private-use character that no dataset holds.
+# Placeholder for the answer while a template is rendered: a private-use character that no dataset contains.
 _SLOT = "\ue0a5"
 SHOT_SEPARATOR = "\n\n"
 
@@ -25,21 +25,21 @@ class TemplateTurn(NamedTuple):
 
 
 class RoleMarks(NamedTuple):
-    """How a model that reads text marks who speaks, as its meta template says."""
+    """The role markers for a model that reads text, from its meta template."""
 
     begin: str
-    """What the whole text begins with."""
+    """The start of the whole text."""
     around: Mapping[Role, tuple[str, str]]
-    """What precedes and follows a turn of each role."""
+    """The texts before and after a turn of each role."""
     end: str = ""
-    """What follows the last turn, where the answer is in the text."""
+    """The text after the last turn, if the text includes the answer."""
 
     def text(self, turns: Sequence[tuple[Role, str]]) -> str:
-        """Return turns as text, without the beginning and the end of the whole."""
+        """Return turns as text, without the start and end of the whole text."""
         return "".join([f"{self._before(role)}{text}{self._after(role)}" for role, text in turns])
 
     def reply(self, begun: str) -> str:
-        """Return a begun reply."""
+        """Return the start of a reply."""
         return f"{self._before('assistant')}{begun}"
 
     def _before(self, role: Role) -> str:
@@ -53,18 +53,18 @@ class DialogueOpening(NamedTuple):
     """A conversation up to the answer."""
 
     context: str
-    """The text right before the answer, without trailing spaces; for a chat, the begun reply."""
+    """The text right before the answer, without trailing spaces; for a chat, the start of the reply."""
     joiner: str
-    """The spaces that set the answer off. They belong to the answer, where tokenizers put them."""
+    """The spaces before the answer. They belong to the answer, because tokenizers put them there."""
     history: tuple[Message, ...] | None
-    """The messages before the reply; None when the model reads plain text."""
+    """The messages before the reply; None if the model reads plain text."""
     generation: Prompt
-    """What the model is given to write the answer itself."""
+    """The prompt for generating the answer."""
     verbatim: Prompt
-    """The same, trailing spaces kept."""
+    """The same prompt with its trailing spaces."""
 
     def followed_by(self, answer: str) -> tuple[Prompt, int]:
-        """Return the prompt with an answer in place, and where in its final text the answer begins."""
+        """Return the prompt with an answer appended, and the answer's position in its final text."""
         return self._prompt(self.context + self.joiner + answer), len(self.context)
 
     def build_label_prompt(self) -> Prompt:
@@ -86,10 +86,9 @@ class Dialogue:
         *,
         keeps_end: bool = False,
     ) -> None:
-        """Take the turns.
+        """Store the turns.
 
-        `marks`: how the model wants roles to be marked in a text. `keeps_end`: what the model reads may end
-        in white space.
+        `marks`: the role markers for text. `keeps_end`: whether prompts may end in white space.
         """
         self._keeps_end = keeps_end
         self.turns = tuple(turns)
@@ -99,23 +98,23 @@ class Dialogue:
         self.answer_field = answer_field
         every = frozenset(name for turn in turns for name in turn.template.fields)
         self.fields = every - {answer_field}
-        """The fields it shows, the answer aside."""
+        """The fields that the templates use, except the answer."""
         self.literals = frozenset(name for turn in turns for name in turn.template.literals)
-        """What a Jinja template names as `{field}`, which Jinja does not fill."""
+        """The names a Jinja template contains as `{field}`, which Jinja does not fill."""
         self.is_plain = all(isinstance(one, BraceTemplate) and one.is_small for _, one in turns)
-        """Whether it has `{field}` templates only, which cannot fail when their fields are there."""
+        """Whether all templates are `{field}` templates, which cannot fail if their fields exist."""
 
     def opening(
         self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool
     ) -> DialogueOpening:
         """Render up to the answer, with solved examples before the question.
 
-        `values` and each shot hold the record's fields; a shot's answer stands under the answer field.
+        `values` and each shot contain the record's fields; a shot's answer is in the answer field.
         """
         return self._chat_opening(values, shots) if chat else self._text_opening(values, shots)
 
     def render_turns_with_answer(self, values: Mapping[str, Any]) -> list[tuple[Role, str]]:
-        """Render every turn to its end; `values` has what the answer field shows."""
+        """Render every turn completely; `values` contains the answer field."""
         return [(role, template.render(values)) for role, template in self.turns]
 
     def render_text_with_answer(self, values: Mapping[str, Any]) -> str:
@@ -145,7 +144,7 @@ class Dialogue:
         turns, reply = self._rendered(values)
         body = head + _join_turns(turns)
         whole = body if reply is None else f"{body}\n{reply}"
-        # A turn that holds nothing but the answer adds nothing to a bare question.
+        # A turn that consists of the answer only adds nothing to a bare question.
         verbatim = body if reply == "" and not shots else whole
         context = whole.rstrip(" ")
         joiner = whole[len(context) :] or _find_joiner(whole)
@@ -183,7 +182,7 @@ class Dialogue:
         return DialogueOpening(context, joiner, history, history, verbatim)
 
     def _rendered(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str | None]:
-        """Render the turns before the reply, and the reply up to the answer (None: there is no such turn)."""
+        """Render the turns before the reply, and the reply up to the answer (None without such a turn)."""
         turns = [(role, template.render(values)) for role, template in self._before]
         role, template = self._last
         if self._has_slot:
@@ -200,7 +199,7 @@ def _join_turns(turns: Sequence[tuple[Role, str]]) -> str:
 
 
 def _find_joiner(text: str) -> str:
-    """An answer is set off by a space, unless white space or nothing stands before it."""
+    """Return a space to precede an answer, or nothing if white space or no text precedes it."""
     return "" if not text or text[-1].isspace() else " "
 
 
@@ -212,7 +211,7 @@ def turns_to_messages(turns: Sequence[tuple[Role, str]]) -> tuple[Message, ...]:
 
 
 def _append_turns(messages: list[Message], turns: Sequence[tuple[Role, str]]) -> None:
-    """Append turns; empty ones and later system turns are left out, neighbours of one role become one."""
+    """Append turns; drop empty ones and later system turns, and merge adjacent turns of one role."""
     for role, text in turns:
         content = text.rstrip()
         if not content or (role == "system" and messages):

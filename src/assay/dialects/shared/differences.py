@@ -1,4 +1,4 @@
-"""Where an original system and Assay differ: each difference in words, and the tasks that it can touch."""
+"""Differences between an original system and Assay, and the tasks that each can affect."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from assay.core.task import OriginalDifference
 AS_ORIGINAL = "as the original"
 
 Traits = TypeVar("Traits")
-"""What a dialect knows of a task, as far as a difference may touch it."""
+"""The traits of a task that determine which differences can affect it."""
 
 
 class Difference(NamedTuple, Generic[Traits]):
-    """One difference."""
+    """One difference between an original system and Assay."""
 
     name: str
     touches: Callable[[Traits], bool]
-    """Whether it can touch a task."""
+    """Whether it can affect a task."""
     original: str
     """What the original does."""
     corrected: str
-    """What is done here."""
+    """What Assay does."""
     is_reproduced: bool = True
-    """Whether `--fidelity faithful` does as the original."""
+    """Whether `--fidelity faithful` reproduces the original."""
     faithful: str = AS_ORIGINAL
-    """What it then does, where that is not quite the same."""
+    """What a faithful run does, if that is not exactly what the original does."""
 
 
 def touches_every_task(_: object) -> bool:
-    """Touch every task."""
+    """Return True for every task."""
     return True
 
 
 def select_differences(
     differences: Iterable[Difference[Traits]], traits: Traits, *, is_faithful: bool
 ) -> tuple[OriginalDifference, ...]:
-    """Return the differences that can touch a task, and what was done about each."""
+    """Return the differences that can affect a task, and what was done about each."""
     return tuple(
         OriginalDifference(
-            one.name,
-            one.original,
-            one.faithful if is_faithful and one.is_reproduced else one.corrected,
+            difference.name,
+            difference.original,
+            difference.faithful if is_faithful and difference.is_reproduced else difference.corrected,
         )
-        for one in differences
-        if one.touches(traits)
+        for difference in differences
+        if difference.touches(traits)
     )

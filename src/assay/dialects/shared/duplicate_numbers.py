@@ -1,7 +1,7 @@
-"""Which numbers of a long list come again. Eight bytes for each number, whatever it stands for.
+"""Duplicates in a long list of numbers, at eight bytes per number.
 
-A dataset may be larger than memory: its ids and its rows are compared by hashes, and only those that come
-again are kept.
+A dataset may be larger than memory, so its ids and rows are compared by hashes, and only the duplicates are
+kept.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from bisect import bisect_left
 from itertools import pairwise
 
 _NUMPY_THRESHOLD = 20_000
-"""Numbers that are put in order before numpy would be imported."""
+"""Length up to which numbers are sorted without importing numpy."""
 
 
 class DuplicateNumbers:
-    """The numbers of a list that come more than once."""
+    """The numbers that occur more than once in a list."""
 
     def __init__(self, numbers: array[int] | None = None) -> None:
-        """Look through whole numbers from 0 to 2^64 - 1."""
+        """Find the duplicates among integers from 0 to 2^64 - 1."""
         self._known = array("Q")
-        """Each of them once, in order."""
+        """Each duplicated number once, sorted."""
         self.n_more = 0
-        """How often a number came that had come before."""
+        """The number of repeated occurrences."""
         self.first: tuple[int, int] | None = None
-        """Where the first of them comes for the first and the second time."""
+        """The positions of the first duplicate's first and second occurrence."""
         if numbers:
             self._find_duplicates(numbers)
 
@@ -35,7 +35,7 @@ class DuplicateNumbers:
         return self.place(number) is not None
 
     def place(self, number: int) -> int | None:
-        """Return where a number stands among those that come again; None: it comes once."""
+        """Return the position of a number among the duplicates; None if it occurs once."""
         at = bisect_left(self._known, number)
         return at if at < len(self._known) and self._known[at] == number else None
 
@@ -51,7 +51,7 @@ class DuplicateNumbers:
 
 
 def sort_numbers(numbers: array[int]) -> array[int]:
-    """Return numbers from the least to the greatest."""
+    """Return numbers in ascending order."""
     if len(numbers) <= _NUMPY_THRESHOLD:
         return array("Q", sorted(numbers))
     import numpy as np

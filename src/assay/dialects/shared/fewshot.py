@@ -1,4 +1,4 @@
-"""Solved examples for a prompt. A draw depends on (seed, task, sample) alone; a sample never sees itself."""
+"""Solved examples for prompts. A draw depends only on (seed, task, sample); a sample never sees itself."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NUMBERS = 1 << 64
 
 
 class Shots(NamedTuple):
-    """The examples of one prompt, in the order in which they stand before the question."""
+    """The examples of one prompt, in prompt order."""
 
     shown: Sequence[Sample] = ()
     n_left_out: int = 0
-    """Examples that belong here but are not shown, since the prompt would be too long."""
+    """Number of examples dropped because the prompt would be too long."""
 
     def at_most(self, n: int | None, *, drops_last: bool = False) -> Shots:
-        """Return n of them, whole: those nearest to the question, or with `drops_last` the furthest."""
+        """Return at most n examples: the nearest to the question, or with `drops_last` the furthest."""
         if n is None or len(self.shown) <= n:
             return self
         excess = len(self.shown) - n
@@ -33,7 +33,7 @@ class Shots(NamedTuple):
 
 
 class ShotPool:
-    """Where examples come from, and how they are chosen."""
+    """A pool of examples, and the policy for choosing them."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class ShotPool:
         question: Callable[[Sample], str],
         keep: Callable[[Iterable[Sample]], Sequence[Sample]] = list,
     ) -> None:
-        """`keep`: makes the list of those that may be examples; one need not lie in memory."""
-        # What a member asks is known by a number: comparing those reads no texts from all over memory.
+        """Store the pool. `keep`: creates the list of possible examples, which may be on disk."""
+        # Each member's question is stored as a number, because comparing numbers is faster than texts.
         self._asked = array("Q")
         self._question = question
         self.members = keep(self._noted(pool))
-        """The samples that may be examples."""
+        """The samples that can be examples."""
         self._in_order = sort_numbers(self._asked)
         self._n_shots = n_shots
         self.policy = policy
@@ -62,27 +62,27 @@ class ShotPool:
         return len(self.members)
 
     def has_same_question(self, sample: Sample) -> bool:
-        """Return whether the pool holds this sample's question, so that it has to be kept out."""
+        """Return whether the pool contains this sample's question, which must be excluded."""
         return self._count_twins(self._number(sample)) > 0
 
     def n_left(self, sample: Sample) -> int:
-        """Return how many examples there are for a sample, once those that ask the same are kept out."""
+        """Return the number of examples for a sample, excluding those with the same question."""
         return len(self.members) - self._count_twins(self._number(sample))
 
     def count_fewest_left(self) -> int:
-        """Return how many examples there are for the member that has the fewest."""
+        """Return the number of examples for the member with the fewest."""
         return len(self) - max((sum(1 for _ in alike) for _, alike in groupby(self._in_order)), default=0)
 
     def shots(self, sample: Sample) -> list[Sample]:
-        """Return the examples for a sample: never itself, never a row that asks the same."""
+        """Return the examples for a sample: never itself, and never a row with the same question."""
         return [self.members[i] for i in self.picked(sample)]
 
     def picked(self, sample: Sample) -> list[int]:
-        """Return where among the members the examples for a sample stand."""
+        """Return the positions of a sample's examples among the members."""
         if not self._n_shots:
             return []
         own = self._number(sample)
-        # So many more than needed that, after the twins are dropped, enough are left.
+        # Draw enough extra examples to replace dropped duplicates.
         wanted = min(len(self.members), self._n_shots + self._count_twins(own))
         if self.policy == "first":
             chosen: Sequence[int] = range(wanted)
@@ -93,22 +93,22 @@ class ShotPool:
         return [i for i in chosen if self._asked[i] != own][: self._n_shots]
 
     def _noted(self, pool: Iterable[Sample]) -> Iterator[Sample]:
-        """Yield the samples that may be examples, and note what they ask."""
+        """Yield the samples that can be examples, and record their questions."""
         for sample in pool:
             if sample.is_graded:
                 self._asked.append(self._number(sample))
                 yield sample
 
     def _number(self, sample: Sample) -> int:
-        """Return a number that samples share when they ask the same, in this process."""
+        """Return a number that samples with the same question share, within this process."""
         return hash(normalize_question(self._question(sample))) % _NUMBERS
 
     def _count_twins(self, number: int) -> int:
-        """Return how many members ask this."""
+        """Return the number of members with this question."""
         first = bisect_left(self._in_order, number)
         return bisect_right(self._in_order, number, first) - first
 
 
 def normalize_question(text: str) -> str:
-    """Return what two questions share when they ask the same: upper and lower case and spaces aside."""
+    """Return a question in a form that ignores case and spaces."""
     return " ".join(text.casefold().split())

@@ -1,4 +1,4 @@
-"""What is made of each row only when it is asked for."""
+"""A sequence whose items are computed from rows on access."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Made = TypeVar("Made")
 
 
 class LazyRows(Sequence[Made], Generic[Row, Made]):
-    """A list that holds nothing: rows may be more than fit into memory, and so is what is made of them."""
+    """A sequence that stores no items, because rows and items may not fit into memory."""
 
     def __init__(self, rows: Sequence[Row], make: Callable[[Row], Made]) -> None:
-        """Take the rows, and what makes the same of a row whenever it is called."""
+        """Store the rows and a function that returns the same item for a row on every call."""
         self._rows = rows
         self._make = make
 

@@ -1,6 +1,6 @@
-"""Conversations as datasets write them: lists of messages in the forms of OpenAI, ShareGPT and their like.
+"""Conversations in datasets: lists of messages in the formats of OpenAI, ShareGPT and others.
 
-Knows no table: a value becomes turns, and turns become the messages of a prompt.
+A value is parsed to turns, and turns become the messages of a prompt. Independent of tables.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ ROLES: Mapping[str, Role] = {
     "bot": "assistant",
     "model": "assistant",
 }
-"""The roles that datasets write, and what each is in a prompt."""
+"""The roles that datasets use, and the role of each in a prompt."""
 TOOL_ROLES = frozenset({"tool", "function", "observation", "function_call", "function_response", "ipython"})
 _CALLS = ("tool_calls", "function_call", "tool_call_id", "functions", "tools")
-"""Keys of a message that belong to tool use."""
+"""Message keys of tool calls."""
 _FORMS = (("role", "content"), ("from", "value"), ("role", "value"), ("role", "text"), ("from", "content"))
-"""The keys of a message: who speaks, and what."""
+"""The message keys for role and content."""
 _SENT = frozenset({"role", "from", "content", "value", "text", "id", "weight"})
-"""Keys of a message that are sent, or that a model need not know."""
+"""Message keys that are sent, or that a model does not need."""
 _MEDIA_PARTS: Mapping[str, Medium] = {
     "image_url": Medium.IMAGE,
     "input_image": Medium.IMAGE,
@@ -48,15 +48,15 @@ _MEDIA_PARTS: Mapping[str, Medium] = {
 }
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _WHERE = ("url", "path", "image", "audio", "video", "data")
-"""Keys under which a part names its medium."""
+"""Keys under which a part contains its medium."""
 
 
 class BadConversation(ValueError):
-    """A value that is no conversation Assay can ask; the message says which turn and why."""
+    """A value that is not a usable conversation; the message names the turn and the reason."""
 
 
 class UnsupportedConversation(BadConversation):
-    """A conversation that is well formed and needs what Assay does not do, such as tool calls."""
+    """A valid conversation that needs an unsupported feature, such as tool calls."""
 
 
 class ConversationTurn(NamedTuple):
@@ -64,15 +64,15 @@ class ConversationTurn(NamedTuple):
 
     role: Role
     content: str | list[Any]
-    """Its text, or its parts as they are written."""
+    """Its text, or its parts as written."""
 
     def written(self) -> dict[str, Any]:
-        """Return the turn as OpenAI writes it."""
+        """Return the turn in OpenAI's format."""
         return {"role": self.role, "content": self.content}
 
 
 def parse_value(value: Any) -> Any:
-    """Return a cell's JSON where a text holds a list or an object; any other value as it is."""
+    """Parse a text that is a JSON list or object; return any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)
@@ -82,7 +82,7 @@ def parse_value(value: Any) -> Any:
 
 
 def is_conversation(value: Any) -> bool:
-    """Whether a value is a list of messages, by its keys alone."""
+    """Whether a value is a list of messages, judged by its keys only."""
     messages = _list_messages(parsed := parse_value(value))
     if not messages or (isinstance(parsed, list) and isinstance(parsed[0], str)):
         return False
@@ -92,20 +92,20 @@ def is_conversation(value: Any) -> bool:
 
 
 def is_plain_text(value: Any) -> bool:
-    """Whether a value is a text that is not meant to be JSON."""
+    """Whether a value is a text and not JSON."""
     return isinstance(value, str) and value.lstrip()[:1] not in ("[", "{")
 
 
 def is_text_list(value: Any) -> bool:
-    """Whether a value is a list of two texts or more."""
+    """Whether a value is a list of at least two texts."""
     texts = parse_value(value)
     return isinstance(texts, list) and len(texts) > 1 and all(isinstance(one, str) for one in texts)
 
 
 def read_turns(value: Any) -> list[ConversationTurn]:
-    """Return the turns of a conversation; BadConversation says what is wrong with which turn.
+    """Return the turns of a conversation; raise BadConversation with the turn and the reason.
 
-    A list of texts is a conversation whose speakers alternate, the user first; one text is the user's turn.
+    In a list of texts the speakers alternate, the user first; a single text is a user turn.
     """
     if isinstance(value, str) and is_plain_text(value) and value.strip():
         return [ConversationTurn("user", value)]
@@ -118,7 +118,7 @@ def read_turns(value: Any) -> list[ConversationTurn]:
 
 
 def find_unsent_keys(value: Any) -> frozenset[str]:
-    """Return the keys of a conversation's messages that say something and are no part of a prompt."""
+    """Return the message keys of a conversation that have values but are not part of a prompt."""
     messages = parse_value(value)
     if not isinstance(messages, list) or all(type(one) is dict and len(one) == 2 for one in messages):
         return frozenset()
@@ -132,7 +132,7 @@ def find_unsent_keys(value: Any) -> frozenset[str]:
 
 
 def to_message(turn: Mapping[str, Any], roots: Sequence[Path]) -> Message:
-    """Return a turn that was read before as a message of a prompt; media are looked for in the roots."""
+    """Return the prompt message for a turn; media are looked up in the roots."""
     content = turn["content"]
     if isinstance(content, str):
         return Message(turn["role"], content)
@@ -150,7 +150,7 @@ def get_turn_text(turn: ConversationTurn) -> str:
 
 
 def _list_messages(value: Any) -> list[Any] | None:
-    """Return the messages of a value; None where it is neither a list nor a table of columns."""
+    """Return the messages of a value; None if it is neither a list nor an object of lists."""
     if isinstance(value, Mapping):
         return _read_column_messages(value)
     if not isinstance(value, list):
@@ -162,7 +162,7 @@ def _list_messages(value: Any) -> list[Any] | None:
 
 
 def _read_column_messages(value: Mapping[str, Any]) -> list[Any] | None:
-    """Return the messages of an object of equally long lists, as `datasets` may store a list of objects."""
+    """Return the messages of an object of equally long lists, a form in which `datasets` stores objects."""
     names = [name for name, column in value.items() if isinstance(column, list)]
     if not any({*keys} <= {*names} for keys in _FORMS) or len({len(value[name]) for name in names}) != 1:
         return None
@@ -174,7 +174,7 @@ def _form(message: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _turn(message: Any, number: int) -> ConversationTurn:
-    # Most messages are a known role and a text: the hot path of every table of conversations.
+    # Hot path of every table of conversations: most messages have a known role and a text.
     if type(message) is dict and len(message) == 2:
         name = message["role"] if "role" in message else message.get("from")
         text = message["content"] if "content" in message else message.get("value")
@@ -196,7 +196,7 @@ def _turn(message: Any, number: int) -> ConversationTurn:
     role = ROLES.get(name.lower()) if isinstance(name, str) else None
     if role is None:
         hint = suggest_name(name, ROLES) if isinstance(name, str) else ""
-        raise BadConversation(f"{place} has the unknown role {name!r}{hint}; known are {listing(ROLES)}")
+        raise BadConversation(f"{place} has the unknown role {name!r}{hint}; known roles: {listing(ROLES)}")
     return ConversationTurn(role, _content(message[what], f"{place}, the {role}'s,"))
 
 
@@ -230,7 +230,7 @@ def _check_part(part: Any, place: str) -> None:
         return
     known = listing((*_TEXT_PARTS, *_MEDIA_PARTS))
     raise UnsupportedConversation(
-        f"{place} has a part of type {kind!r}, which is not supported; known are {known}"
+        f"{place} has a part of type {kind!r}, which is not supported; supported: {known}"
     )
 
 
@@ -249,7 +249,7 @@ def _part(part: Any, roots: Sequence[Path]) -> Part:
 
 
 def _medium_address(part: Mapping[str, Any]) -> str | None:
-    """Return where a part's medium is: under the key of its type, `source`, or one of the usual keys."""
+    """Return the address of a part's medium: under the key of its type, `source` or a usual key."""
     held = part.get(part["type"], part.get("image_url", part.get("source", part)))
     if isinstance(held, str):
         return held or None

@@ -1,8 +1,7 @@
-"""Find names in an author's class that are probably misspellings of names the framework knows.
+"""Detection of names in an author's class that are probably misspellings of the framework's names.
 
-A class may define helpers of its own, so an unknown name alone is no mistake. A name is reported when it
-resembles a known one, its class does not define that known one as well, and nothing in the author's files
-reads it.
+A class may define its own helpers, so an unknown name is not a mistake by itself. A name is reported if it
+resembles a known name, its class does not define that known name, and nothing in the author's files uses it.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import NamedTuple
 from assay.core.origin import Origin
 
 _CUTOFF = 0.8
-"""How alike two names must be: high enough to keep `dataset` and `dataset_name` apart."""
+"""Minimum similarity of two names: high enough to distinguish `dataset` and `dataset_name`."""
 _READERS = frozenset({"getattr", "hasattr"})
 
 
 class MisspeltName(NamedTuple):
-    """A name nobody reads, and the known name it resembles."""
+    """An unused name, and the known name it resembles."""
 
     name: str
     meant: str
@@ -30,12 +29,12 @@ class MisspeltName(NamedTuple):
 
 
 def find_nearest_name(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that a name resembles; case and underscores do not count."""
+    """Return the known name that a name resembles, ignoring case and underscores."""
     plain = _normalize_name(name)
     same = next((one for one in known if _normalize_name(one) == plain), None)
     if same is not None:
         return same
-    # Of equally close names, the first in the alphabet: the message must not change from run to run.
+    # Of equally close names take the alphabetically first, so that the message is deterministic.
     found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_CUTOFF)
     return found[0] if found else None
 
@@ -43,9 +42,9 @@ def find_nearest_name(name: str, known: Collection[str]) -> str | None:
 def find_misspelt_names(
     cls: type, files: Collection[Path], settable: Collection[str], *, allowed: Collection[str] = ()
 ) -> list[MisspeltName]:
-    """Return the probable misspellings in a class and in those classes it extends that the files define.
+    """Return the probable misspellings in a class and its base classes in these files.
 
-    `settable`: the names that an author may define. `allowed`: further names with a meaning.
+    `settable`: names that an author may define. `allowed`: other known names.
     """
     own = {one.__name__ for one in cls.__mro__ if _find_class_file(one) in files}
     trees = [(path, ast.parse(path.read_bytes())) for path in files]
@@ -85,7 +84,7 @@ def _find_read_names(tree: ast.AST) -> Iterator[str]:
     }
     for node in nodes:
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
-            # `json.loads` is no use of a method `loads`.
+            # `json.loads` does not use a method `loads`.
             if getattr(node.value, "id", None) not in modules:
                 yield node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -99,7 +98,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _find_defined_names(cls: ast.ClassDef) -> Iterator[tuple[str, int]]:
-    """Yield what a class body defines, and what its methods set on `self`, with the lines."""
+    """Yield the names that a class body defines and that its methods set on `self`, with lines."""
     for statement in cls.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield statement.name, statement.lineno

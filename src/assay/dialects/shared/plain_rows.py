@@ -1,4 +1,4 @@
-"""Rows of an author's own as plain data that can be stored and hashed."""
+"""Conversion of authors' rows to plain data that can be stored and hashed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 def copy_data(value: Any) -> Any:
-    """Return data for an author's code to work on: what it changes there, nobody else sees.
+    """Return a copy of data that an author's code may modify.
 
-    Dicts and lists are copied, with those inside them. Anything else is the author's own kind of object,
-    which may not bear it.
+    Dicts and lists are copied recursively. Other objects are returned as they are, because they may not
+    support copying.
     """
     if type(value) is dict:
         return {key: one if type(one) in _ATOMS else copy_data(one) for key, one in value.items()}
@@ -25,7 +25,7 @@ def copy_data(value: Any) -> Any:
 
 
 def to_plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as plain data; also a copy that the author's code does not change."""
+    """Return a row as plain data, as a copy that the author's code cannot modify."""
     made: dict[str, Any] = to_plain_data(row)
     return made
 

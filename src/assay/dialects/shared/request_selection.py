@@ -1,7 +1,7 @@
-"""Which rows are asked, how often, and how long their answers may be: what AISBench says in a meta file.
+"""Selection of rows, repeats and answer lengths, as AISBench's meta files describe them.
 
-AISBench draws anew whenever it reads the file. Here every draw depends on the seed alone, so that a run can
-be repeated and answers are compared with their own rows.
+AISBench draws again whenever it reads the file. In Assay every draw depends only on the seed, so that a run
+is reproducible and answers are compared with their own rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.core.ids import make_random
 from assay.core.sample import Sample
 
 MAX_TOKENS = "max_tokens"
-"""The column that says how long the answer of its row may be."""
+"""The column with the maximum answer length of each row."""
 
 SamplingMode: TypeAlias = Literal["default", "random", "shuffle"]
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
@@ -27,7 +27,7 @@ Share: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The shortest and the longest of the lengths that are drawn, both included."""
+    """The minimum and maximum of the drawn lengths, both inclusive."""
 
     min_value: Positive
     max_value: Positive
@@ -38,7 +38,7 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Lengths, each with the share of the rows that have it."""
+    """Lengths, each with its share of the rows."""
 
     percentage_distribute: Annotated[tuple[tuple[Positive, Share], ...], msgspec.Meta(min_length=1)]
 
@@ -51,7 +51,7 @@ class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class UniformLengths(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="method", tag="uniform"
 ):
-    """Every length between two bounds is as likely as another."""
+    """Lengths drawn uniformly between two bounds."""
 
     params: Bounds
 
@@ -59,7 +59,7 @@ class UniformLengths(
 class SharedLengths(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="method", tag="percentage"
 ):
-    """The first rows have the first length, the next ones the second; those left at the end have the last."""
+    """The first rows have the first length, the next rows the second; remaining rows have the last."""
 
     params: Shares
 
@@ -68,17 +68,17 @@ OutputConfig: TypeAlias = UniformLengths | SharedLengths
 
 
 def _to_fraction(share: float) -> Fraction:
-    """Return a share as it is written: 0.29 is 29 of 100."""
+    """Return a share as its decimal fraction: 0.29 is 29 of 100."""
     return Fraction(str(share))
 
 
 def select_rows(
     rows: range, count: int | None, mode: SamplingMode, *, seed: int, task: str
 ) -> range | tuple[int, ...]:
-    """Return the rows that are asked, in order; a range where they are some of the table's in its order.
+    """Return the selected rows in order; a range if they are in the table's order.
 
-    More than there are: they come again from the first one on. `random` draws from all, each row at most
-    once more often than another; `shuffle` takes the first ones in another order.
+    If more rows are requested than exist, rows repeat from the first. `random` draws from all rows, each at
+    most once more often than any other; `shuffle` takes the first rows in random order.
     """
     n = len(rows) if count is None else count
     if not rows or (mode == "default" and n <= len(rows)):
@@ -90,7 +90,7 @@ def select_rows(
 
 
 def order_samples(found: Mapping[int, Sample], chosen: tuple[int, ...]) -> Iterator[Sample]:
-    """Yield samples by position. One that comes again has an id of its own, and the cluster of its first."""
+    """Yield samples by position. A repeated sample has its own id and the cluster of the first."""
     ids = {sample.id for sample in found.values()}
     total, so_far = Counter(chosen), Counter[int]()
     for position in chosen:
@@ -102,7 +102,7 @@ def order_samples(found: Mapping[int, Sample], chosen: tuple[int, ...]) -> Itera
 
 
 def _repeat_sample(sample: Sample, nth: int, ids: Container[str]) -> Sample:
-    """Return a sample as it is asked for the nth time."""
+    """Return the nth repeat of a sample."""
     name = sample.id if nth == 1 else f"{sample.id}~{nth}"
     while nth > 1 and name in ids:
         name += "~"
@@ -111,11 +111,11 @@ def _repeat_sample(sample: Sample, nth: int, ids: Container[str]) -> Sample:
 
 
 class AnswerLengths(NamedTuple):
-    """How long the answer of each row may be, by an output config."""
+    """The maximum answer length of each row, from an output config."""
 
     config: OutputConfig
     n_rows: int
-    """Rows that are asked, each as often as it is."""
+    """Number of requested rows, including repeats."""
     seed: int
     task: str
     is_faithful: bool
@@ -127,7 +127,7 @@ class AnswerLengths(NamedTuple):
             yield msgspec.structs.replace(sample, fields={**sample.fields, MAX_TOKENS: length})
 
     def of(self, place: int, name: str) -> int:
-        """Return the length of a row, given its place among those that are asked and what it is called."""
+        """Return the length of a row, given its position among the requested rows and its id."""
         if isinstance(self.config, UniformLengths):
             bounds = self.config.params
             return make_random(self.seed, self.task, name, "output_config").randint(
@@ -137,18 +137,18 @@ class AnswerLengths(NamedTuple):
         return next((length for length, end in steps if place < end), steps[-1][0])
 
     def _steps(self) -> list[tuple[int, int]]:
-        """Return each shared length with the place behind its last row."""
+        """Return each length with the position after its last row."""
         steps, end = [], 0
         if isinstance(self.config, SharedLengths):
             for length, share in self.config.params.percentage_distribute:
-                # The original calculates 0.29 * 100 as 28.999999999999996.
+                # The original computes 0.29 * 100 as 28.999999999999996.
                 end += math.floor((share if self.is_faithful else _to_fraction(share)) * self.n_rows)
                 steps.append((length, end))
         return steps
 
 
 def read_length(value: Any) -> int | None:
-    """Return a row's own length, None where it says none; ValueError for what is no number of tokens."""
+    """Return a row's own length, or None; raise ValueError if it is not a number of tokens."""
     given = value.strip() if isinstance(value, str) else value
     if given is None or given == "":
         return None

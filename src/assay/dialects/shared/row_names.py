@@ -1,4 +1,4 @@
-"""Names of rows: a hash of the content, numbered where rows are equal."""
+"""Row names: a hash of the content, numbered for equal rows."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast, overload
 
 _MARK = "-"
-"""Stands before the number of a repeated row; a hash has none."""
+"""Precedes the number of a repeated row; a hash never contains it."""
 _NUMPY_THRESHOLD = 20_000
-"""Rows that are put in order before numpy would be imported."""
+"""Number of rows up to which sorting does not import numpy."""
 
 
 def name_rows(digests: Sequence[str]) -> list[str]:
-    """Return a name for each row, given the hashes of their contents; equal rows are numbered."""
+    """Return a name for each row, given the content hashes; equal rows are numbered."""
     return list(RowNames(digests))
 
 
 def get_content_hash(name: str) -> str:
-    """Return the hash of the content that a row was named by."""
+    """Return the content hash in a row's name."""
     return name.partition(_MARK)[0]
 
 
 class RowNames(Sequence[str]):
-    """The names of many rows. Each takes 24 bytes, and the row that has a name is found."""
+    """The names of many rows, at 24 bytes each, with lookup by name."""
 
     def __init__(self, digests: Iterable[str]) -> None:
-        """Take the hash of each row's content, as `core.ids.digest` makes it."""
+        """Store the hash of each row's content, as returned by `core.ids.digest`."""
         self._contents = array("Q", (int(one, 16) for one in digests))
         self._ordered, self._places = _sort_contents(self._contents)
-        """The contents from the least to the greatest, and where each of them stands; equal ones in order."""
+        """The sorted content hashes and their positions; equal ones in row order."""
         self._are_different = all(
             one != following for one, following in zip(self._ordered, self._ordered[1:], strict=False)
         )
@@ -54,7 +54,7 @@ class RowNames(Sequence[str]):
         return self._name(range(len(self))[at])
 
     def number(self, name: str) -> int:
-        """Return which row has this name, from 0 on; KeyError: none."""
+        """Return the index of the row with this name; raise KeyError if there is none."""
         content, _, nth = name.partition(_MARK)
         try:
             at = bisect_left(self._ordered, int(content, 16)) + (int(nth) - 1 if nth else 0)
@@ -80,7 +80,7 @@ class RowNames(Sequence[str]):
 
 
 def hash_contents(*several: Iterable[str]) -> str:
-    """Return the hash that lists of contents have together: `core.ids.digest` of them, never held."""
+    """Return `core.ids.digest` of several lists of contents, without keeping them in memory."""
     found = hashlib.blake2b(digest_size=16)
     for nth, contents in enumerate(several):
         found.update(b",[" if nth else b"[[")
@@ -99,5 +99,5 @@ def _sort_contents(numbers: array[int]) -> tuple[Sequence[int], Sequence[int]]:
 
     found = np.frombuffer(numbers, dtype=np.uint64)
     places = np.argsort(found, kind="stable")
-    # Python reads a number of a memory view several times as quickly as one of numpy's arrays.
+    # Reading an item is several times faster from a memoryview than from a numpy array.
     return cast(Sequence[int], found[places].data), cast(Sequence[int], places.data)

@@ -1,4 +1,4 @@
-"""Samples that may be wanted again, in any order: the first in memory, the rest of many on disk."""
+"""A store for samples with random access: the first in memory, the rest on disk."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import overload
 from assay.core.sample import Sample
 
 _MEMORY_CHARS = 64_000_000
-"""Of samples in memory, each counted with what it takes beside its texts."""
+"""Maximum characters of samples in memory, including a fixed overhead per sample."""
 _SAMPLE_CHARS = 1_000
 _WRITE_BUFFER_BYTES = 1 << 20
 
 
 class StoredSamples(Sequence[Sample]):
-    """A list of samples that is only read. Beyond what is held, each takes eight bytes of memory.
+    """A read-only list of samples. Each sample on disk needs eight bytes of memory.
 
-    What lies on disk was written by this process, into a file that nobody else can open: it comes back as it
-    was, dates and decimals of a parquet file included.
+    This process writes the file, and no other process can open it. So every value is restored exactly,
+    including dates and decimals of a parquet file.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._held: list[Sample] = []
         self._ends = array("Q")
-        """Where each sample that is not held ends in the file."""
+        """The end position in the file of each sample that is not in memory."""
         room = _MEMORY_CHARS
         source = iter(samples)
         for sample in source:
@@ -80,6 +80,6 @@ class StoredSamples(Sequence[Sample]):
 
 
 def _write(file: int, content: bytearray) -> None:
-    """Write all; a disk that is nearly full takes a part at a time."""
+    """Write everything; a nearly full disk may accept only parts."""
     while content:
         del content[: os.write(file, content)]

@@ -1,4 +1,4 @@
-"""Which parts of a dataset are meant: `name:one,two`, `name:[category]`, globs and `!exclusions`."""
+"""Selection of parts of a dataset: `name:one,two`, `name:[category]`, globs and `!exclusions`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def select_parts(
     categories: Mapping[str, Sequence[str]] | None = None,
     banned: Sequence[str] = (),
 ) -> list[str]:
-    """Return the parts that a selection means, in their own order; nothing selected means all.
+    """Return the selected parts in dataset order; an empty selection means all parts.
 
-    `known` is empty when nobody knows which parts there are: plain names are then taken as they are. `noun`:
-    what a part is called. `code`: of the problem raised for a part that is not there.
+    `known` is empty if the parts are unknown; plain names are then returned unchanged. `noun`: the word for a
+    part. `code`: the error code for an unknown part.
     """
     known = [name for name in known if name not in banned]
     parts = _Parts(dataset, known, categories or {}, noun, code)
@@ -36,7 +36,7 @@ def select_parts(
         for name in parts.meant(part):
             found.pop(name, None)
     if written and not found:
-        raise parts.unknown(f"the selection {selection!r} leaves nothing over", known, "")
+        raise parts.unknown(f"the selection {selection!r} excludes everything", known, "")
     order = {name: at for at, name in enumerate(known)}
     return sorted(found, key=lambda name: order.get(name, len(order)))
 
@@ -51,7 +51,7 @@ class _Parts(NamedTuple):
     code: str
 
     def meant(self, part: str) -> list[str]:
-        """Return the parts that one piece of a selection names."""
+        """Return the parts that one item of a selection names."""
         known = self.known
         if part.startswith("[") and part.endswith("]"):
             name = part[1:-1].strip()
@@ -63,18 +63,18 @@ class _Parts(NamedTuple):
         if any(char in part for char in "*?["):
             matches = fnmatch.filter(known, part)
             if not matches:
-                raise self.unknown(f"no {self.noun} is like {part!r}", known, "")
+                raise self.unknown(f"no {self.noun} matches {part!r}", known, "")
             return matches
         if known and part not in known:
             raise self.unknown(f"there is no {self.noun} {part!r}", known, part)
         return [part]
 
     def unknown(self, what: str, known: Sequence[str], name: str) -> UsageError:
-        """Return the error for a part that is not there."""
+        """Return the error for an unknown part."""
         return UsageError(
             Problem(
                 self.code,
                 f"{self.dataset}: {what}{suggest_name(name, known)}",
-                f"choose from {listing(known, at_most=20)}" if known else "leave the selection away",
+                f"choose from {listing(known, at_most=20)}" if known else "omit the selection",
             )
         )

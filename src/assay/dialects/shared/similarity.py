@@ -1,4 +1,4 @@
-"""How alike texts are by their vectors, and which are the best of many. An encoder is handed in."""
+"""Similarity of texts by the vectors of a given encoder."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from assay.core.ports import Embedder
 
 _DIGITS = 6
-"""Similarities are compared to so many digits: what lies beyond is the encoder's rounding, not a meaning."""
+"""Digits to which similarities are compared; further digits are rounding errors of the encoder."""
 
 
 class Vectors:
-    """The vectors of texts, each computed once however often it is asked for."""
+    """The vectors of texts, each computed only once."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -29,13 +29,13 @@ class Vectors:
 
 
 def compute_similarity(pool: NDArray[np.float64], vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how alike each of the pool is to one: the product of vectors of length 1, their cosine."""
+    """Return the cosine similarity of each pool vector to one vector; all have length 1."""
     products: NDArray[np.float64] = (pool @ vector).round(_DIGITS)
     return products
 
 
 def rank_best(scores: NDArray[np.float64], n: int) -> list[int]:
-    """Return where the n highest scores stand, the highest first; of equal ones the earlier first."""
+    """Return the positions of the n highest scores, highest first; of equal scores the earlier first."""
     if n <= 0:
         return []
     kept = np.arange(len(scores))

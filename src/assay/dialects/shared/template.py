@@ -1,7 +1,7 @@
-"""Prompt templates: `{field}` or Jinja, decided by what is written.
+"""Prompt templates: `{field}` or Jinja, recognised by their content.
 
-A template knows the fields it needs before it is rendered, so a field that no column has is found
-before a model is loaded. Values are put in once: a value that contains `{other}` stays as it is.
+A template lists the fields it needs before it is rendered, so an unknown field is reported before a model is
+loaded. Values are inserted once: a value that contains `{other}` stays unchanged.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from assay.core.bounded_jinja import BoundedEnvironment
 
-# A field is written `{name}`. Braces after a LaTeX command (`\frac{a}{b}`) are text, and so is
-# anything between braces that does not look like a column's name, such as JSON.
+# A field is written `{name}`. Braces after a LaTeX command (`\frac{a}{b}`) are text, as is anything in
+# braces that does not look like a column name, such as JSON.
 _FIELD = re.compile(r"(?P<latex>\\[A-Za-z]+(?:\{[^{}]*\})+)|\{(?P<name>[^\W\d][\w .\-]*)\}")
 
 
@@ -35,19 +35,19 @@ def _field_pattern(columns: Iterable[str]) -> re.Pattern[str]:
 
 _FEW_PIECES = 200
 _MAX_CHARACTERS = 100_000_000
-"""Of a prompt that repeats its fields very often; Jinja has the same bound."""
+"""Maximum length of a prompt that repeats its fields very often; Jinja has the same limit."""
 
 
 class Template(Protocol):
-    """Text with holes."""
+    """A text with placeholders."""
 
     fields: frozenset[str]
-    """The fields it names."""
+    """The fields it uses."""
     literals: frozenset[str]
-    """What it names as `{field}` although it is Jinja, which leaves that as it is."""
+    """Names written as `{field}` in a Jinja template, which Jinja leaves unchanged."""
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Return the text with the holes filled."""
+        """Return the text with the placeholders filled."""
 
 
 def compile_template(
@@ -67,13 +67,13 @@ def compile_template(
 
 
 class BraceTemplate:
-    """`{field}` and nothing else; other braces are text."""
+    """A template with `{field}` placeholders; other braces are text."""
 
     literals: frozenset[str] = frozenset()
 
     def __init__(self, text: str, columns: Iterable[str] = ()) -> None:
         self._pieces: list[tuple[str, str | None]] = []
-        """Each piece as it is written, with the name of its field; None: it is text."""
+        """Each piece as written, with the name of its field; None for text."""
         end = 0
         for match in _field_pattern(columns).finditer(text):
             if (name := match["name"]) is None:
@@ -84,11 +84,11 @@ class BraceTemplate:
         self._pieces.append((text[end:], None))
         self.fields = frozenset(name for _, name in self._pieces if name is not None)
         self.is_small = len(self._pieces) <= _FEW_PIECES
-        """Whether the prompt is at most a few times as long as the row, and rendering cannot fail."""
+        """Whether the prompt has few pieces, so that rendering cannot exceed the limit."""
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Return the text with the holes filled; a field that is not there stays as it is written."""
-        # Most values are texts at once: the hot path of every prompt.
+        """Return the text with the placeholders filled; a missing field stays as written."""
+        # Hot path of every prompt: most values are already texts.
         parts = [
             written
             if name is None
@@ -99,13 +99,13 @@ class BraceTemplate:
         ]
         if not self.is_small and (n := sum(map(len, parts))) > _MAX_CHARACTERS:
             raise TemplateFailure(
-                f"it makes {n:,} characters, {_MAX_CHARACTERS:,} are allowed", is_limit=True
+                f"it produces {n:,} characters; the maximum is {_MAX_CHARACTERS:,}", is_limit=True
             )
         return "".join(parts)
 
 
 class JinjaTemplate:
-    """A Jinja template in the bounded sandbox; an undefined name is an error."""
+    """A Jinja template in the restricted sandbox; an undefined name is an error."""
 
     def __init__(self, text: str, where: Origin | None = None, label: str = "the template") -> None:
         from jinja2 import TemplateSyntaxError, meta
@@ -118,8 +118,8 @@ class JinjaTemplate:
             self._template = compile_jinja(environment, text)
         except JinjaFailure as error:
             if isinstance(error.error, TemplateSyntaxError):
-                what = f"the Jinja template does not parse: {error.what} (template line {error.line})"
-                fix = "correct the template; to write braces as text use {{ '{' }}"
+                what = f"invalid Jinja template: {error.what} (template line {error.line})"
+                fix = "correct the template; for literal braces write {{ '{' }}"
                 raise AuthorError(Problem("TEMPLATE-001", what, fix, where)) from error
             raise AuthorError(build_limit_problem(label, error.what, where)) from error
         tree = environment.parse(text)
@@ -127,7 +127,7 @@ class JinjaTemplate:
         self.literals = find_literal_fields(environment, text)
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Return the text with the holes filled."""
+        """Return the text with the placeholders filled."""
         from assay.core.bounded_jinja import JinjaFailure, render_jinja
 
         try:
@@ -139,22 +139,22 @@ class JinjaTemplate:
 
 
 class TemplateFailure(Exception):
-    """A template could not be rendered with these values; the caller knows which row it was."""
+    """Raised if a template cannot be rendered with these values; the caller adds the row."""
 
     def __init__(self, what: str, *, is_limit: bool = False) -> None:
         super().__init__(what)
         self.is_limit = is_limit
-        """Whether the template does more than one rendering may: other rows will not fare better."""
+        """Whether the template exceeds a limit, which will also fail for other rows."""
 
 
 def build_limit_problem(label: str, what: str, where: Origin | None) -> Problem:
-    """Return the problem of a template that does too much."""
+    """Return the problem for a template that exceeds a limit."""
     fix = "make the template smaller; docs/reference/errors.md lists the limits"
     return Problem("TEMPLATE-002", f"{label} cannot be used: {what}", fix, where)
 
 
 def find_literal_fields(environment: Environment, text: str) -> frozenset[str]:
-    """Return what a Jinja template names as `{field}`, which Jinja leaves in the prompt as it is."""
+    """Return the names a Jinja template contains as `{field}`, which Jinja leaves unchanged."""
     from jinja2 import nodes
 
     written = environment.parse(text).find_all(nodes.TemplateData)
@@ -178,7 +178,7 @@ _MISSING = object()
 
 
 def get_field(values: Mapping[str, Any], name: str, default: Any = _MISSING) -> Any:
-    """Return a field of a record; `a.b` looks into a nested one when no field has that whole name."""
+    """Return a field of a record; `a.b` is a nested field if no field has that full name."""
     value = values.get(name, _MISSING)
     if value is not _MISSING:
         return value
@@ -193,7 +193,7 @@ def get_field(values: Mapping[str, Any], name: str, default: Any = _MISSING) -> 
 
 
 def has_field(values: Mapping[str, Any], name: str) -> bool:
-    """Return whether a record has a field, nested ones included."""
+    """Return whether a record has a field, including nested fields."""
     return get_field(values, name, None) is not None or name in values
 
 

@@ -1,4 +1,4 @@
-"""A label of which a server told no probability, where an author's code takes the probabilities of all."""
+"""The failure for a label whose probability a server does not return, if an author's code needs all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from assay.core.response import Failure
 
 UNKNOWN_LABEL = Failure(
     "unknown_label",
-    "the server told its likeliest tokens alone, and a label is not among them: its probability is not known",
+    "the server returned only its top tokens, and a label is not among them: its probability is not known",
 )
-"""In the place of a 0, from which code that divides or takes logarithms would make a number."""
+"""Used instead of 0, with which code that divides or takes logarithms would compute a wrong number."""

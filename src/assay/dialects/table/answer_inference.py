@@ -1,4 +1,4 @@
-"""Which column holds the right answer of a table without options, and in which form."""
+"""Inference of the answer column of a table without options, and of the answer's form."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from assay.dialects.table.readings import AmbiguousTableError, Reading
 _MOST_CLASSES = 10
 _ROWS_PER_CLASS = 4
 _LEAST_ROWS_OF_CLASSES = 20
-"""A text column is a closed set of labels when this many rows share few values."""
+"""Minimum rows for a text column with few distinct values to count as a closed set of labels."""
 _MOST_ROWS = 0.9
-"""Share of rows that must fit a reading before the others are called mistakes."""
+"""Share of rows that must fit a reading; the remaining rows then count as mistakes."""
 _LONG_ANSWER_WORDS = 12
-"""Median words of an answer that no comparison of texts can judge."""
+"""Median number of words from which on answers are too long for a text comparison."""
 
 
 def reject_programs(table: Evidence) -> None:
-    """Stop where the answers are programs that tests judge: no comparison of texts can."""
+    """Raise if the answers are programs, which only tests can score."""
     if table.given.output_column or table.given.no_answers:
         return
     tests = [column for column in table.free() if table.role(column) == "tests"]
@@ -45,19 +45,19 @@ def reject_programs(table: Evidence) -> None:
     ]
     if tests and programs:
         what = (
-            f"the answers are programs that the tests in column {tests[0].name!r} judge "
-            f"(columns {listing(programs)}); a table has no scorer that runs programs"
+            f"the answers are programs (columns {listing(programs)}), to be tested by column "
+            f"{tests[0].name!r}; running programs is not supported for tables"
         )
         prompt = next((c.name for c in table.free() if table.role(c) in ("question", "statement")), None)
         inputs = None if prompt is None else (prompt,)
         readings = [
-            Reading("keep the replies, score nothing", TableMeta(input_columns=inputs, no_answers=True))
+            Reading("save the replies without scoring", TableMeta(input_columns=inputs, no_answers=True))
         ]
         raise AmbiguousTableError(table.path, what, readings)
 
 
 def infer_free_answer(table: Evidence) -> None:
-    """Find the answer's column and form."""
+    """Infer the answer column and the answer's form."""
     given = table.given
     if given.data_type == "text" or given.messages_column:
         return
@@ -194,7 +194,7 @@ def _answer_candidates(table: Evidence) -> list[Column]:
 
 
 def _find_named_labels(table: Evidence, answers: list[Column]) -> Column | None:
-    """Return the column of integers that another column names, row by row."""
+    """Return the column of integers whose names are in another column."""
     numbers = next((column for column in answers if column.integers is not None), None)
     texts = [column for column in answers if column.is_text and column.integers is None]
     if numbers is None or len(texts) != 1 or not _is_one_to_one(numbers, texts[0]):
@@ -220,23 +220,23 @@ def ask_for_answer(table: Evidence, meta: TableMeta) -> None:
         readings.append(Reading("plain texts: measure their perplexity", TableMeta(data_type="text")))
     readings.append(
         Reading(
-            "the file has no right answers: keep the replies, score nothing",
+            "the file has no right answers: save the replies without scoring them",
             msgspec.structs.replace(base, no_answers=True),
         )
     )
     empty = [c.name for c in table.columns.values() if not c.filled and table.role(c) == "answer"]
     seen = f"; {listing(empty)} is empty in every row" if empty else ""
     names = listing(name for name, column in table.columns.items() if column.parent is None)
-    what = f"no column is plainly the right answer{seen}; the columns are {names}"
+    what = f"no column is clearly the right answer{seen}; the columns are {names}"
     raise AmbiguousTableError(table.path, what, readings)
 
 
 def _infer_answer_form(table: Evidence, answer: Column) -> None:
-    """Find out how the answers are written: as they are, at the end of a solution, as labels."""
+    """Infer how the answers are written: directly, at the end of a solution, or as labels."""
     texts = [cell for cell in answer.filled if isinstance(cell, str)]
     if names := table.label_names.get(answer.name):
         table.meta["label_names"] = {str(index): name for index, name in enumerate(names)}
-        table.reasons["answer"] = "a label whose names the dataset gives"
+        table.reasons["answer"] = "a label; the dataset provides the names"
     elif answer.is_boolean:
         table.meta["answer_is"] = "boolean"
     elif len(texts) == len(answer.filled) and all(map(extract_after_hashes, texts)):
@@ -249,13 +249,13 @@ def _infer_answer_form(table: Evidence, answer: Column) -> None:
         return
     elif _is_closed_set(table, answer):
         table.meta["label_names"] = {value: value for value in answer.distinct}
-        table.reasons["answer"] = f"one of {len(answer.distinct)} values that all rows share"
+        table.reasons["answer"] = f"only {len(answer.distinct)} distinct values"
     elif table.given.match is None and table.given.data_type is None:
         _ask_about_long_answers(table, answer)
 
 
 def _is_bare_label(table: Evidence, answer: Column) -> bool:
-    """Whether small numbers are labels: their column is called so, or they are only zeros and ones."""
+    """Whether small numbers are labels: by the column's name, or because they are only 0 and 1."""
     numbers = set(answer.integers or ())
     if not numbers <= set(range(-1, 20)):
         return False
@@ -275,7 +275,7 @@ def _infer_label_names(table: Evidence, answer: Column) -> None:
             }
             if len(pairs) >= 2:
                 table.meta["label_names"] = dict(sorted(pairs.items(), key=lambda pair: int(pair[0])))
-                table.reasons["answer"] = f"a label that column {column.name} names"
+                table.reasons["answer"] = f"a label; column {column.name} has the names"
                 table.taken.add(column.name)
                 return
     numbers = sorted(set(answer.integers or ()) - {-1})
@@ -284,17 +284,17 @@ def _infer_label_names(table: Evidence, answer: Column) -> None:
     base = TableMeta(input_columns=inputs, context_columns=context, output_column=answer.name)
     readings = [
         Reading(
-            "the numbers are labels: write what each one means in place of NAME0, NAME1 ...",
+            "the numbers are labels: replace NAME0, NAME1 ... by what each one means",
             msgspec.structs.replace(base, label_names=named),
         ),
         Reading("the answer is the number itself", msgspec.structs.replace(base, answer_is="text")),
     ]
-    what = f"the answers are the bare numbers {listing(map(str, numbers))}, and nothing says what they mean"
+    what = f"the answers are the numbers {listing(map(str, numbers))}, but their meaning is unknown"
     raise AmbiguousTableError(table.path, what, readings, column=answer.name)
 
 
 def _has_labelled_options(table: Evidence, answer: Column) -> bool:
-    """Find options that the question's own text lists: `(A) ... (B) ...`, with letters as answers."""
+    """Find options listed in the question text, `(A) ... (B) ...`, with letters as answers."""
     letters = [str(cell).strip("() .").upper() for cell in answer.filled]
     letters = [letter for letter in letters if len(letter) == 1 and letter.isascii() and letter.isalpha()]
     if not answer.is_text or len(letters) < _MOST_ROWS * len(answer.filled):
@@ -306,18 +306,18 @@ def _has_labelled_options(table: Evidence, answer: Column) -> bool:
         pairs = [(cell, row) for cell, row in zip(answer.cells, rows, strict=True) if not is_empty(cell)]
         n = sum(row is not None and read_answer(cell, row, "label") is not None for cell, row in pairs)
         if n >= _MOST_ROWS * len(pairs):
-            # The survey lists the rows that do not fit.
+            # The survey reports the rows that do not fit.
             table.meta["options"] = column.name
             table.meta["answer_is"] = "label"
             table.option_rows = rows
-            table.reasons["options"] = "listed in the question's own text"
+            table.reasons["options"] = "listed in the question text"
             return True
     if len(set(letters)) < 2 or table.given.data_type == "qa":
         return False
-    what = f"the answers are letters ({listing(sorted(set(letters)))}), and no column holds the options"
+    what = f"the answers are letters ({listing(sorted(set(letters)))}), but no column contains the options"
     named = TableMeta(input_columns=table.meta.get("input_columns"), output_column=answer.name)
     meta = msgspec.structs.replace(named, data_type="qa")
-    reading = Reading("the reply must be that letter (a free answer)", meta)
+    reading = Reading("the reply must be this letter (a free-form answer)", meta)
     raise AmbiguousTableError(table.path, what, [reading], column=answer.name)
 
 
@@ -337,7 +337,7 @@ def _is_closed_set(table: Evidence, answer: Column) -> bool:
 
 
 def _ask_about_long_answers(table: Evidence, answer: Column) -> None:
-    """Stop where answers are long texts: whether a reply is right, no comparison can say."""
+    """Raise if answers are long texts and no comparison method is given."""
     cells = [parse_printed(cell) for cell in answer.filled] if answer.is_printed else answer.filled
     shortest = [min((len(one.split()) for one in read_targets(cell) or ("",)), default=0) for cell in cells]
     shortest.sort()
@@ -348,25 +348,23 @@ def _ask_about_long_answers(table: Evidence, answer: Column) -> None:
     inputs, context = table.meta.get("input_columns"), table.meta.get("context_columns")
     base = TableMeta(input_columns=inputs, context_columns=context, output_column=answer.name)
     readings = [
-        Reading("share of words in common with the reference", msgspec.structs.replace(base, match="f1")),
+        Reading("score the word overlap with the reference (F1)", msgspec.structs.replace(base, match="f1")),
         Reading(
-            "a model judges each reply against the reference",
+            "a judge model compares each reply with the reference",
             msgspec.structs.replace(base, match="judge"),
             "--judge MODEL",
         ),
-        Reading(
-            "the reply must be the reference, word for word", msgspec.structs.replace(base, match="exact")
-        ),
+        Reading("the reply must equal the reference exactly", msgspec.structs.replace(base, match="exact")),
     ]
     what = (
-        f"the answers in column {answer.name!r} are whole texts (about {middle} words), and nothing says "
-        "how a reply is compared with them"
+        f"the answers in column {answer.name!r} are long texts (about {middle} words), so the way to compare "
+        "replies with them must be chosen"
     )
     raise AmbiguousTableError(table.path, what, readings, column=answer.name)
 
 
 def _has_same_answers(one: Column, other: Column) -> bool:
-    """Whether two answer columns hold the same, the other one perhaps as a worked solution or a list."""
+    """Whether two columns have the same answers; one of them may be a worked solution or a list."""
 
     def plain(cell: Any) -> str:
         text = str(cell)

@@ -1,7 +1,7 @@
 """Assertions of promptfoo: read from a cell or an object, checked, and filled from the row.
 
-What an assertion accepts is decided in `scoring.assertions`; here every assertion that it cannot decide is
-rejected by its name, before a model is loaded.
+`scoring.assertions` evaluates them. This module rejects every assertion that it does not support, by name,
+before a model is loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SUPPORTED_ASSERTIONS = (
     *("equals", "contains", "icontains", "regex", "starts-with", "is-json", "contains-json", "llm-rubric"),
     *("contains-any", "contains-all", "icontains-any", "icontains-all"),
 )
-"""The assertions that can be decided; each also as `not-TYPE`."""
+"""The supported assertions; each also as `not-TYPE`."""
 _LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 _JSON = ("is-json", "contains-json")
 _UNSUPPORTED = (
@@ -46,11 +46,11 @@ _SET_KEYS = frozenset({"type", "assert", "weight", "metric", "threshold"})
 
 
 class BadAssertion(ValueError):
-    """An assertion that cannot be decided; the message names it and says why."""
+    """An unsupported or invalid assertion; the message names it and the reason."""
 
 
 def read_assertion_cell(text: str) -> dict[str, Any]:
-    """Return the assertion of a cell: `type: value`, or a text that the reply must equal."""
+    """Return the assertion in a cell: `type: value`, or a text that the reply must equal."""
     text = text.strip()
     match = _CELL.fullmatch(text)
     name = "" if match is None else match["type"]
@@ -70,7 +70,7 @@ def read_assertion_cell(text: str) -> dict[str, Any]:
 
 
 def read_assertion_object(assertion: Any) -> dict[str, Any]:
-    """Return an assertion that is written as an object; a set of assertions holds others."""
+    """Return an assertion that is written as an object. An `assert-set` contains other assertions."""
     if not isinstance(assertion, Mapping) or not isinstance(assertion.get("type"), str):
         raise BadAssertion(f"found {assertion!r:.80}, expected an object with 'type'")
     is_set = assertion["type"] == SET
@@ -89,7 +89,7 @@ def read_assertion_object(assertion: Any) -> dict[str, Any]:
     if is_set:
         inner = assertion.get("assert")
         if not isinstance(inner, list) or not inner:
-            raise BadAssertion("an assert-set needs a list 'assert' of one assertion or more")
+            raise BadAssertion("an assert-set needs a list 'assert' with at least one assertion")
         made["assert"] = [read_assertion_object(one) for one in inner]
         if assertion.get("threshold") is not None:
             made["threshold"] = assertion["threshold"]
@@ -98,35 +98,33 @@ def read_assertion_object(assertion: Any) -> dict[str, Any]:
 
 
 def check_assertion(assertion: dict[str, Any]) -> dict[str, Any]:
-    """Return an assertion with its value in the form that is decided; BadAssertion where it has none."""
+    """Return an assertion with a normalised value; raise BadAssertion if it has none."""
     base = base_type(assertion)
     if base not in SUPPORTED_ASSERTIONS:
         known = listing(SUPPORTED_ASSERTIONS, at_most=20)
         hint = suggest_name(base, SUPPORTED_ASSERTIONS)
-        raise BadAssertion(
-            f"the assertion {assertion['type']!r} is not supported{hint}; supported are {known}"
-        )
+        raise BadAssertion(f"the assertion {assertion['type']!r} is not supported{hint}; supported: {known}")
     value = assertion.get("value")
     if isinstance(value, str) and value.startswith("file://"):
         raise BadAssertion(
-            f"the value of {assertion['type']!r} is in the file {value!r}; write it into the row"
+            f"the value of {assertion['type']!r} is in the file {value!r}; copy it into the row"
         )
     if base in _LISTS:
         value = _split_values(value) if isinstance(value, str) else value
         if not isinstance(value, list) or not value:
-            raise BadAssertion(f"{assertion['type']!r} needs values with commas between them")
+            raise BadAssertion(f"{assertion['type']!r} needs values separated by commas")
         return {**assertion, "value": [_to_javascript_text(one) for one in value]}
     if base in _JSON:
         return {**assertion, "value": _schema(value)} if value not in (None, "") else drop_value(assertion)
     if base == "equals":
         return assertion if "value" in assertion else {**assertion, "value": ""}
     if value in (None, "") or isinstance(value, list | dict):
-        raise BadAssertion(f"{assertion['type']!r} needs a text as its value, found {value!r:.60}")
+        raise BadAssertion(f"{assertion['type']!r} needs a text value, found {value!r:.60}")
     return {**assertion, "value": _to_javascript_text(value)}
 
 
 def fill_assertion(assertion: dict[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an assertion with `{{names}}` filled from a row; BadAssertion where a name is not known."""
+    """Return an assertion with `{{names}}` filled from a row; raise BadAssertion for an unknown name."""
     if "assert" in assertion:
         return {**assertion, "assert": [fill_assertion(one, row) for one in assertion["assert"]]}
     value = assertion.get("value")
@@ -136,7 +134,7 @@ def fill_assertion(assertion: dict[str, Any], row: Mapping[str, Any]) -> dict[st
 
 
 def check_pattern(assertion: dict[str, Any]) -> dict[str, Any]:
-    """Return an assertion that was filled; BadAssertion where it has a pattern that is none."""
+    """Return a filled assertion; raise BadAssertion if its pattern is not a regular expression."""
     for one in assertion.get("assert", ()):
         check_pattern(one)
     if base_type(assertion) == "regex":
@@ -148,32 +146,32 @@ def check_pattern(assertion: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_variables(assertion: Mapping[str, Any]) -> frozenset[str]:
-    """Return the variables that an assertion names as `{{name}}`."""
+    """Return the variables that an assertion uses as `{{name}}`."""
     inner = [find_variables(one) for one in assertion.get("assert", ())]
     texts = [text for text in _texts(assertion.get("value")) if _has_holes(text)]
     return frozenset().union(*inner, *(_template(text).fields for text in texts))
 
 
 def drop_value(assertion: dict[str, Any]) -> dict[str, Any]:
-    """Return an assertion that has no value."""
+    """Return an assertion without its value."""
     return {key: value for key, value in assertion.items() if key != "value"}
 
 
 def _reject_near_miss(name: str, text: str, *, has_colon: bool) -> None:
-    """Raise where a text looks like a misspelt assertion: it would be compared whole, and never hold."""
+    """Raise if a text looks like a misspelt assertion, which would be compared literally and always fail."""
     if not has_colon:
         return
     known = (*SUPPORTED_ASSERTIONS, *_UNSUPPORTED, *_ALIASES, *(f"not-{one}" for one in SUPPORTED_ASSERTIONS))
     hint = " (in lower case)" if name.lower() in known else suggest_name(name, known)
     if hint or "-" in name:
         raise BadAssertion(
-            f"{name!r} is not a known assertion{hint}; a text to compare with the whole reply is written "
+            f"{name!r} is not a known assertion{hint}; to compare the whole reply with a text, write "
             f"{'equals: ' + text!r:.80}"
         )
 
 
 def _split_values(text: str) -> list[str]:
-    """Return the values between commas; a value in quotes may hold commas."""
+    """Return the values separated by commas; a quoted value may contain commas."""
     (row,) = csv.reader([text.replace("\n", " ")], skipinitialspace=True) if text.strip() else ([],)
     return [value.strip() for value in row if value.strip()]
 
@@ -192,7 +190,7 @@ def _schema(value: Any) -> Any:
 
 
 def _to_javascript_text(value: Any) -> str:
-    """Return a value as JavaScript writes it."""
+    """Return a value as JavaScript prints it."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():

@@ -1,7 +1,6 @@
-"""Values of single cells: options written in the usual forms, accepted answers, the end of a solution.
+"""Readers for single cells: options in the usual forms, accepted answers, the end of a solution.
 
-Each reader takes one value and returns None when the value does not have the form. None of them knows
-a column's name.
+Each reader takes one value and returns None if the value does not have the form. Column names play no role.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from typing import Any, NamedTuple
 from assay.dialects.shared.choices import Options, build_labels
 
 _MOST_PRINTED = 100_000
-"""Characters of a cell in which a printed list is looked for."""
+"""Maximum length of a cell that is parsed as a printed list."""
 
 
 class CellOptions(NamedTuple):
-    """The options that one cell holds."""
+    """The options in one cell."""
 
     texts: tuple[str, ...]
     labels: tuple[str, ...] | None = None
-    """The options' own labels, where the cell gives them."""
+    """The labels of the options, if the cell has them."""
     right: tuple[int, ...] | None = None
-    """Indexes of the right options, where the cell marks them."""
+    """Indexes of the right options, if the cell marks them."""
 
     def to_options(self) -> Options:
-        """Return the options with their own labels, or A, B, C ..."""
+        """Return the options with their labels, or with A, B, C ..."""
         return Options(self.labels or build_labels(len(self.texts)), self.texts)
 
 
@@ -49,7 +48,7 @@ def read_options(value: Any) -> CellOptions | None:
 def _read_list(value: Sequence[Any]) -> CellOptions | None:
     if not value:
         return None
-    # Most lists hold texts alone: the hot path of every table with a list of options.
+    # Hot path of every table with a list of options: most lists contain only texts.
     if set(map(type, value)) == _TEXTS:
         return _strip_labels(list(value))
     first = value[0]
@@ -82,7 +81,7 @@ _MARK_KEYS = (
 
 
 def _read_records(value: Sequence[Any]) -> CellOptions | None:
-    """Read a list of objects, each with a text and perhaps a label or a mark."""
+    """Read a list of objects, each with a text and optionally a label or a mark."""
     if not all(isinstance(one, Mapping) for one in value):
         return None
     if all(len(one) == 1 for one in value):
@@ -107,7 +106,7 @@ def _read_records(value: Sequence[Any]) -> CellOptions | None:
 
 
 def _shared_key(records: Sequence[Any], names: Sequence[str]) -> str | None:
-    """Return the first of some keys that every object has, in any case."""
+    """Return the first of these keys that every object has, ignoring case."""
     for name in names:
         for key in records[0]:
             if str(key).casefold() == name and all(key in one for one in records):
@@ -142,14 +141,14 @@ def _read_mapping(value: Mapping[Any, Any]) -> CellOptions | None:
         if not all(isinstance(one, str) for one in held.values()):
             return CellOptions(tuple(to_text(one) for one in held.values()), labels)
         return CellOptions(tuple(held.values()), labels)
-    # Option texts, each with its mark: {"Paris": 1, "Rome": 0}.
+    # Option texts with marks: {"Paris": 1, "Rome": 0}.
     if (marks := read_marks(list(held.values()))) is not None:
         return CellOptions(tuple(held), None, marks)
     return None
 
 
 def read_marks(values: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return the places of the ones among zeros and ones (or true and false); None: something else."""
+    """Return the positions of 1 in a list of 0 and 1 (or of true and false); None for other lists."""
     if len(values) < 2 or any(one not in (0, 1) or isinstance(one, str) for one in values):
         return None
     right = tuple(index for index, one in enumerate(values) if one)
@@ -162,7 +161,7 @@ _LABEL = re.compile(
 
 
 def _strip_labels(texts: list[str]) -> CellOptions:
-    """Take `(A)`, `B)`, `C.` off options that all carry their label, in order."""
+    """Strip `(A)`, `B)`, `C.` if all options begin with their label, in order."""
     if _LABEL.match(texts[0]) is None:
         return CellOptions(tuple(texts))
     matches = [_LABEL.match(text) for text in texts]
@@ -174,7 +173,7 @@ def _strip_labels(texts: list[str]) -> CellOptions:
 
 
 def _are_labels(names: Sequence[str]) -> bool:
-    """Whether names count: A B C, a b c, 0 1 2 or 1 2 3, in order and without a gap."""
+    """Whether names are consecutive labels: A B C, a b c, 0 1 2 or 1 2 3."""
     return len(names) >= 2 and any(
         list(names) == [str(label) for label in expected]
         for expected in (
@@ -192,7 +191,7 @@ _INLINE = re.compile(
 
 
 def _read_text(text: str) -> CellOptions | None:
-    """Read options that a text lists with their labels: `a ) 38 , b ) 27`, or a line for each."""
+    """Read options that a text lists with labels: `a ) 38 , b ) 27`, or one per line."""
     found = find_last_option_list(text)
     if found is not None:
         return found[1]
@@ -204,7 +203,7 @@ def _read_text(text: str) -> CellOptions | None:
 
 
 def find_last_option_list(text: str) -> tuple[int, CellOptions] | None:
-    """Return where a text's last list of labelled options begins, and the options."""
+    """Return the position and the options of a text's last list of labelled options."""
     if len(text) > _MOST_PRINTED:
         return None
     matches = list(_INLINE.finditer(text))
@@ -235,7 +234,7 @@ _ARRAY = re.compile(r"^array\((.*?)(?:,\s*dtype=\w+)?\)$", re.DOTALL)
 
 
 def parse_printed(text: str) -> list[Any] | dict[Any, Any] | None:
-    """Return the list or object that a cell's text is a printout of: JSON, Python or numpy."""
+    """Parse a cell that is a printed list or object: JSON, Python or numpy."""
     stripped = text.strip()
     if (array := _ARRAY.match(stripped)) is not None:
         stripped = array[1].strip()
@@ -248,7 +247,7 @@ def parse_printed(text: str) -> list[Any] | dict[Any, Any] | None:
         if value is None and stripped[0] == "[":
             value = _literal(_NUMPY_GAP.sub(", ", stripped))
     if isinstance(value, list) and len(value) == 1 and "' '" in stripped:
-        # Python joins texts that stand side by side, as numpy prints them.
+        # numpy prints texts without commas, which Python would concatenate.
         value = _literal(_NUMPY_GAP.sub(", ", stripped))
     if isinstance(value, (list, tuple)):
         return list(value)
@@ -263,7 +262,7 @@ def _literal(text: str) -> Any:
 
 
 def parse_printed_answers(text: str) -> list[Any] | dict[Any, Any] | None:
-    """Return the accepted answers that a cell's text is a printout of; `[1, 2]` is one answer as it is."""
+    """Parse a cell that is a printed list or object of accepted answers; `[1, 2]` is a single answer."""
     value = parse_printed(text)
     items = value if isinstance(value, list) else ()
     return value if value and all(isinstance(one, (str, Mapping)) for one in items) else None
@@ -276,10 +275,10 @@ _VALUE_KEYS = (
 
 
 def read_targets(value: Any) -> tuple[str, ...] | None:
-    """Return the accepted answers that a cell holds, the first one as it is usually written.
+    """Return the accepted answers in a cell, the most usual spelling first.
 
-    A list holds several; an object holds them under `value`, `text`, `aliases`, `spans` and the like.
-    None: an object that holds none of these.
+    A list contains several; an object has them under `value`, `text`, `aliases`, `spans` and the like.
+    Return None for an object with none of these keys.
     """
     if type(value) is list and set(map(type, value)) == _TEXTS:
         return tuple(text for text in dict.fromkeys(value) if text.strip())
@@ -313,7 +312,7 @@ def read_list(value: Any) -> Sequence[Any] | None:
 
 
 def extract_after_hashes(text: str) -> str | None:
-    """Return what follows the last `####` of a worked solution."""
+    """Return the text after the last `####` of a worked solution."""
     _, hashes, end = text.rpartition("####")
     return end.strip() or None if hashes else None
 
@@ -337,7 +336,7 @@ _FALSE = frozenset({"false", "no", "n", "f"})
 
 
 def read_boolean(value: Any) -> bool | None:
-    """Return a truth value, written as one or as `true`, `yes`, `false` or `no`."""
+    """Return a boolean, also from the texts `true`, `yes`, `false` and `no`."""
     if isinstance(value, bool):
         return value
     text = value.strip().casefold() if isinstance(value, str) else ""
@@ -349,7 +348,7 @@ def _is_nested(value: Any) -> bool:
 
 
 def to_text(value: Any) -> str:
-    """Return a value as a prompt shows it."""
+    """Return a value as text for a prompt."""
     if value is None:
         return ""
     if value is True or value is False:

@@ -1,4 +1,4 @@
-"""What a column's name suggests: a word list in several languages. Names only suggest; values decide."""
+"""Column roles suggested by names: a word list in several languages. Names only suggest; values decide."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ColumnRole: TypeAlias = Literal[
 
 
 class RoleSuggestion(NamedTuple):
-    """What a name suggests, and how strongly."""
+    """The role that a name suggests, and how strongly."""
 
     role: ColumnRole
     strength: int
-    """3: the name is the word itself; 2: its last word is; 1: some word of it is."""
+    """3: the name is the word; 2: its last word is; 1: any of its words is."""
 
 
 _WORDS: dict[str, frozenset[str]] = {
@@ -52,7 +52,7 @@ def split_column_name(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def suggest_role(name: str) -> RoleSuggestion | None:
-    """Return what a column's name suggests most strongly; None: nothing."""
+    """Return the role that a column's name suggests most strongly, or None."""
     words = tuple(word for word in split_column_name(name) if not word.isdigit())
     if not words:
         return None
@@ -71,7 +71,7 @@ def suggest_role(name: str) -> RoleSuggestion | None:
 
 
 def _suggest_from_words(words: tuple[str, ...]) -> RoleSuggestion | None:
-    """Return what several words together mean: `answer_idx` is an answer, `wrong_answer` a distractor."""
+    """Return the role of several words combined: `answer_idx` is an answer, `wrong_answer` a distractor."""
     head, rest = words[-1], words[:-1]
     if any(word in _WORDS["distractor"] for word in words) and len(words) > 1:
         return RoleSuggestion("distractor", 3)
@@ -94,12 +94,12 @@ def _suggest_from_words(words: tuple[str, ...]) -> RoleSuggestion | None:
 
 
 def _choose_role(roles: list[ColumnRole]) -> ColumnRole:
-    """Return the role of a word that has several: as a name of one column, not of a family of options."""
+    """Return the role of a word with several roles: that of a single column, not of a family of options."""
     return next((role for role in ("answer", "question", "statement") if role in roles), roles[0])
 
 
 def _suggest_from_ending(name: str) -> RoleSuggestion | None:
-    """Look for a known word at the end of a name whose script does not part words."""
+    """Find a known word at the end of a name in a script without spaces between words."""
     if name.isascii():
         return None
     cuts = ((name[:size], name[size:]) for size in range(1, len(name)))
@@ -115,7 +115,7 @@ def _suggest_from_ending(name: str) -> RoleSuggestion | None:
 
 
 def is_weak_answer(name: str) -> bool:
-    """Whether a name suggests an answer only where no plainer name does: `output`, `response`."""
+    """Whether a name suggests an answer only if no clearer name exists: `output`, `response`."""
     words = [word for word in split_column_name(name) if not word.isdigit()]
     return len(words) == 1 and words[0] in _WORDS["weak_answer"]
 
@@ -134,13 +134,13 @@ def is_remark(name: str) -> bool:
 
 
 class NumberedName(NamedTuple):
-    """A name that counts: `option_a`, `choice0`, `보기1`."""
+    """A numbered name: `option_a`, `choice0`, `보기1`."""
 
     stem: str
     """The name without its number or letter; names that differ in case alone have one family each."""
     place: int
     base: int | None
-    """The number that the first one has: 0 or 1. Of letters, None."""
+    """The number of the first name, 0 or 1; None for letters."""
 
 
 _ENUMERATIONS = (
@@ -154,7 +154,7 @@ _ENUMERATIONS = (
     "αβγδεζηθ",
     "一二三四五六七八",
 )
-"""Characters by which options are counted, beside Latin letters and digits."""
+"""Characters that number options, besides Latin letters and digits."""
 _DIGITS_AT_END = re.compile(r"^(?P<stem>.*?)[\W_]*(?P<number>\d{1,2})[\W_]*$")
 _LETTER_AT_END = re.compile(r"^(?P<stem>.*?[\W_])?(?P<letter>[A-Za-z])[\W_]*$")
 _CAPITAL_AT_END = re.compile(r"^(?P<stem>[a-z\d_]*[a-z]|.*[^\x00-\x7f])(?P<letter>[A-Z])$")
@@ -163,7 +163,7 @@ _SHORT_STEM = re.compile(r"^(?P<stem>op|opt|option|ans|choice)(?P<letter>[a-h])$
 
 @lru_cache(maxsize=4096)
 def parse_numbered_name(name: str) -> NumberedName | None:
-    """Return the number in a name that counts."""
+    """Return the parts of a numbered name, or None."""
     for characters in _ENUMERATIONS:
         place = characters.find(name.strip().casefold()[-1:])
         if name.strip() and place >= 0:
@@ -217,7 +217,7 @@ def find_numbered_families(columns: tuple[str, ...]) -> list[tuple[str, tuple[st
 
 
 def is_option_stem(stem: str) -> bool:
-    """Whether the stem of a family of columns is a word for options; letters alone count."""
+    """Whether the stem of a column family is a word for options, or empty (letters only)."""
     if not stem:
         return True
     words = [word for word in split_column_name(stem) if not word.isdigit()]

@@ -1,4 +1,4 @@
-"""What the values of a column look like, over a bounded sample of rows."""
+"""Properties of columns, computed from a bounded sample of rows."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from assay.dialects.table.column_words import RoleSuggestion, suggest_role
 SAMPLE_ROWS = 1000
 """Rows from which columns are inferred. Every row is checked afterwards."""
 _SAMPLE_CHARACTERS = 4_000_000
-"""As much text is kept for it; of longer rows there are fewer."""
+"""Maximum characters of the sample; with long rows it has fewer rows."""
 _LONG_TEXT = 100
-"""Median characters from which a text column holds passages rather than names."""
+"""Median length from which on a text column contains passages rather than names."""
 
 
 _SENTENCE_WORDS = 4
 """Words from which a text that ends with a full stop is a sentence."""
 _CODE = re.compile(r"[!-~]*[@_/\\\d][!-~]*")
 _SENTENCE = 30
-"""Median characters from which the items of a list are sentences rather than names."""
+"""Median length from which on list items are sentences rather than names."""
 
 
 class Column:
@@ -53,12 +53,12 @@ class Column:
 
     @cached_property
     def is_text(self) -> bool:
-        """Whether every filled cell is a text and none is the printout of a list or an object."""
+        """Whether every filled cell is a text, and not a printed list or object."""
         return bool(self.filled) and all(type(cell) is str for cell in self.filled) and not self.is_printed
 
     @cached_property
     def is_printed(self) -> bool:
-        """Whether every filled cell is the printout of a list or an object."""
+        """Whether every filled cell is a printed list or object."""
         return bool(self.filled) and all(
             type(cell) is str and cell[:1] in "[{(a" and parse_printed(cell) is not None
             for cell in self.filled
@@ -66,19 +66,19 @@ class Column:
 
     @cached_property
     def is_text_list(self) -> bool:
-        """Whether every filled cell is a list of texts, or of such lists."""
+        """Whether every filled cell is a list of texts, possibly nested."""
         return bool(self.filled) and all(
             isinstance(cell, (list, tuple)) and bool(cell) and _holds_text(cell) for cell in self.filled
         )
 
     @cached_property
     def is_scalar(self) -> bool:
-        """Whether every filled cell is a text, a number or a truth value."""
+        """Whether every filled cell is a text, a number or a boolean."""
         return bool(self.filled) and not any(isinstance(cell, (Mapping, list, tuple)) for cell in self.filled)
 
     @cached_property
     def integers(self) -> list[int] | None:
-        """The filled cells as whole numbers; None when one of them is something else."""
+        """The filled cells as integers; None if any cell is something else."""
         found = []
         for cell in self.filled:
             if isinstance(cell, bool) or not isinstance(cell, (int, float, str)):
@@ -91,12 +91,12 @@ class Column:
 
     @cached_property
     def is_boolean(self) -> bool:
-        """Whether every filled cell is a truth value."""
+        """Whether every filled cell is a boolean."""
         return bool(self.filled) and all(read_boolean(cell) is not None for cell in self.filled)
 
     @cached_property
     def is_counter(self) -> bool:
-        """Whether the cells count the rows."""
+        """Whether the cells number the rows."""
         numbers = self.integers
         return (
             numbers is not None
@@ -106,15 +106,15 @@ class Column:
 
     @cached_property
     def median_length(self) -> float:
-        """Characters of the middle one of the filled cells."""
+        """Median length of the filled cells."""
         return median(len(str(cell)) for cell in self.filled) if self.filled else 0.0
 
     @cached_property
     def is_long(self) -> bool:
-        """Whether the column holds passages."""
+        """Whether the column contains passages."""
         if self.is_text_list:
             items = [len(item) for cell in self.filled for item in cell if isinstance(item, str)]
-            # A list of names or keywords is no passage.
+            # A list of names or keywords is not a passage.
             return self.median_length >= _LONG_TEXT and (not items or median(items) >= _SENTENCE)
         return self.is_text and self.median_length >= _LONG_TEXT
 
@@ -134,7 +134,7 @@ class Column:
 
     @cached_property
     def asks(self) -> bool:
-        """Whether most cells end as a question does, or have a blank to fill in."""
+        """Whether most cells end like a question, or have a blank to fill in."""
         if not self.is_text:
             return False
         texts: list[str] = self.filled
@@ -143,24 +143,24 @@ class Column:
 
     @cached_property
     def distinct(self) -> list[str]:
-        """The different values, as texts, in order."""
+        """The distinct values as texts, in order."""
         return sorted({str(cell).strip() for cell in self.filled}) if self.is_scalar else []
 
     @cached_property
     def holds_options(self) -> bool:
-        """Whether every filled cell holds two options or more."""
+        """Whether every filled cell contains at least two options."""
         found = [read_options(cell) for cell in self.filled]
         return bool(found) and all(one is not None and len(one.texts) >= 2 for one in found)
 
     @cached_property
     def marks_right(self) -> bool:
-        """Whether every filled cell holds options and marks the right ones."""
+        """Whether every filled cell contains options and marks the right ones."""
         found = [read_options(cell) for cell in self.filled]
         return bool(found) and all(one is not None and one.right is not None for one in found)
 
     @cached_property
     def holds_targets(self) -> bool:
-        """Whether every filled cell holds accepted answers, one or several."""
+        """Whether every filled cell contains one or more accepted answers."""
         cells = self.filled
         if self.is_printed:
             cells = [parse_printed_answers(cell) or cell for cell in cells]
@@ -178,7 +178,7 @@ class Column:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a cell holds nothing."""
+    """Whether a cell is empty."""
     return (
         value is None
         or value == ""
@@ -196,7 +196,7 @@ def _holds_text(value: Any) -> bool:
 
 
 def sample_columns(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> list[Column]:
-    """Return the columns of a table's first rows; objects give a column for each of their fields too."""
+    """Return the columns of a table's first rows; the fields of objects become columns too."""
     kept = []
     n_characters = 0
     for row in islice(rows, SAMPLE_ROWS):

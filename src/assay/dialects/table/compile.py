@@ -1,4 +1,4 @@
-"""A table and what was said about it, compiled into a task."""
+"""The compiler from a table and its settings to a task."""
 
 from __future__ import annotations
 
@@ -58,45 +58,45 @@ from assay.sources.source import Source
 
 DEFAULT_MAX_TOKENS = 256
 _LARGE_DOCUMENT = 100_000_000
-"""Bytes of a JSON document from which on a person is told that it is held in memory."""
+"""Bytes from which on a note says that a JSON document is read into memory."""
 
 
 class CompiledTable(msgspec.Struct, frozen=True):
-    """A table's task together with what was learnt on the way, for a person to see."""
+    """A table's task, with the survey and the notes for display."""
 
     task: TableTask | TextTask
     survey: Survey
     pool: ShotPool | None
     notes: tuple[str, ...]
     said: TableMeta = TableMeta()
-    """All that was said: the meta file below the command line or the config entry."""
+    """All given settings: command line or config entry first, then the meta file."""
 
     @property
     def kind(self) -> str:
-        """Return what kind of table it is."""
+        """Return the kind of the table: `mcq`, `qa` or `text`."""
         return self.survey.layout.data_type
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return in words which column is what."""
+        """Return the role of each column as (name, description) pairs."""
         return describe_settings(self.survey, self.task.spec)
 
 
 class ModelDefaults(msgspec.Struct, frozen=True):
-    """What the model's own config says, for tables that say nothing else."""
+    """Defaults from the model's own config, for settings that the table leaves open."""
 
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
-    """Texts that end an answer, beside those of the table."""
+    """Stop texts, in addition to those of the table."""
     marks: RoleMarks | None = None
-    """How the model wants roles to be marked in a text."""
+    """How to mark roles in a text for this model."""
     joins_turns: bool = False
-    """Whether the original sends the model all turns as one text."""
+    """Whether the original sends all turns to the model as one text."""
 
 
 def compile_table(
     path: str,
     settings: TaskSettings,
-    said: TableMeta | None = None,
+    given: TableMeta | None = None,
     *,
     meta_file: str | None = None,
     find_split: Callable[[str, str], str] | None = None,
@@ -104,78 +104,78 @@ def compile_table(
 ) -> CompiledTable:
     """Compile a table.
 
-    `said` (command line, config entry) wins over the meta file, which wins over the model's config, and that
-    over inference. `find_split` turns (this file, split name) into another file, for shots.
+    The order of precedence is: `given` (command line, config entry), the meta file, the model's config,
+    inference. `find_split` maps (this file, split name) to another file, for shots.
     """
     notes: list[str] = []
     model = model or ModelDefaults()
-    said, meta_where = _read_all_settings(path, said or TableMeta(), meta_file, notes)
-    source = _open_table(path, said.file_settings, settings)
+    meta, meta_where = _read_all_settings(path, given or TableMeta(), meta_file, notes)
+    source = _open_table(path, meta.file_settings, settings)
     notes += (*_list_document_notes(source), *source.notes)
-    notes += _check_media(source, said)
+    notes += _check_media(source, meta)
     has_decimal_comma = source.has_decimal_comma
-    said = TableMeta(
+    meta = TableMeta(
         windows=settings.windows, window_tokens=settings.window_tokens, stride=settings.stride
-    ).over(said)
-    source, said = read_shape(source, said, notes, settings)
-    if said.eval_task is not None and settings.samples is None and said.eval_task.epochs > 1:
-        settings = msgspec.structs.replace(settings, samples=said.eval_task.epochs)
-    found = _survey_all(source, said, settings)
-    found.layout = msgspec.structs.replace(found.layout, has_decimal_comma=has_decimal_comma)
-    layout = found.layout
-    notes += found.notes
-    name = compose_name(said.abbr or Path(path).name.split(".")[0])
+    ).over(meta)
+    source, meta = read_shape(source, meta, notes, settings)
+    if meta.eval_task is not None and settings.samples is None and meta.eval_task.epochs > 1:
+        settings = msgspec.structs.replace(settings, samples=meta.eval_task.epochs)
+    survey = _survey_all(source, meta, settings)
+    survey.layout = msgspec.structs.replace(survey.layout, has_decimal_comma=has_decimal_comma)
+    layout = survey.layout
+    notes += survey.notes
+    name = compose_name(meta.abbr or Path(path).name.split(".")[0])
     if layout.data_type == "text":
-        task = _text_task(path, name, source, said, settings, found, notes)
-        return CompiledTable(task, found, None, tuple(notes), said)
-    check_shape(said, settings, path)
-    notes += _list_ignored_settings(said, layout, settings)
-    methods = _methods(settings, said, layout, source)
-    where = meta_where if said.template or said.human_prompt or said.bot_prompt else Origin(path)
-    # The original leaves texts outside turns out of a chat.
+        task = _text_task(path, name, source, meta, settings, survey, notes)
+        return CompiledTable(task, survey, None, tuple(notes), meta)
+    check_shape(meta, settings, path)
+    notes += _list_ignored_settings(meta, layout, settings)
+    methods = _methods(settings, meta, layout, source)
+    where = meta_where if meta.template or meta.human_prompt or meta.bot_prompt else Origin(path)
+    # The original drops texts outside turns from a chat.
     drops = settings.is_faithful and settings.is_chat and not model.joins_turns
     make = partial(make_dialogue, faithful=settings.is_faithful, marks=model.marks, drops_bare_text=drops)
     label_map = make_label_map(
-        said, layout, where, faithful=settings.is_faithful, marks=model.marks, drops_bare_text=drops
+        meta, layout, where, faithful=settings.is_faithful, marks=model.marks, drops_bare_text=drops
     )
     if label_map is not None:
         _check_label_map(label_map, methods, where, is_chat=settings.is_chat)
-        # Other methods than ppl are rejected; the default prompt stands for the question where one is needed.
-        said_without = msgspec.structs.replace(said, template=None)
-        dialogue = make(said_without, layout, where) if layout.question_columns else label_map.all[0]
+        # Only ppl is supported here. Where a question is needed, the default prompt provides it.
+        without_template = msgspec.structs.replace(meta, template=None)
+        dialogue = make(without_template, layout, where) if layout.question_columns else label_map.all[0]
     else:
-        dialogue = make(said, layout, where)
+        dialogue = make(meta, layout, where)
     shows_options = _has_visible_options(dialogue, layout)
-    ppl_target = said.ppl_target or ("label" if shows_options or label_map else "text")
+    ppl_target = meta.ppl_target or ("label" if shows_options or label_map else "text")
     without_options = dialogue
-    if not (said.template or said.human_prompt):
-        without_options = make(said, layout, where, hides_options=True)
-    # Options that are to be scored by their own words are not shown beforehand.
+    if not (meta.template or meta.human_prompt):
+        without_options = make(meta, layout, where, hides_options=True)
+    # The prompt does not show options whose texts are scored.
     ppl_dialogue = without_options if ppl_target == "text" else dialogue
     several_right = None
-    if not settings.is_faithful and found.has_several_right:
-        several_right = said.several_right or "exact"
-    notes += _matching_notes(said, layout, methods, several_right, is_faithful=settings.is_faithful)
-    notes += list_shape_notes(source, said)
+    if not settings.is_faithful and survey.has_several_right:
+        several_right = meta.several_right or "exact"
+    notes += _matching_notes(meta, layout, methods, several_right, is_faithful=settings.is_faithful)
+    notes += list_shape_notes(source, meta)
     shown = (dialogue, ppl_dialogue) if label_map is None else label_map.all
-    _check_prompts(source, layout, found.filled, shown, faithful=settings.is_faithful)
+    _check_prompts(source, layout, survey.filled, shown, faithful=settings.is_faithful)
     if "prob" in methods and not shows_options:
         raise _build_plan_error(
             "TABLE-007",
-            "method 'prob' compares the options' labels, but the prompt does not show the options",
-            "show them in the prompt ({option_list}), or use method ppl or gen",
+            "method 'prob' compares the option labels, but the prompt does not show the options",
+            "add {option_list} to the prompt, or use --method ppl or gen",
             source,
         )
-    pool, shot_source, found_shots = _shot_pool(
-        source, said, found, settings, name, build_question_reader(without_options), find_split
+    pool, shot_source, shot_survey = _shot_pool(
+        source, meta, survey, settings, name, build_question_reader(without_options), find_split
     )
-    if shot_source is not None and found_shots is not None:
-        _check_prompts(shot_source, layout, found_shots.filled, shown, faithful=settings.is_faithful)
+    if shot_source is not None and shot_survey is not None:
+        _check_prompts(shot_source, layout, shot_survey.filled, shown, faithful=settings.is_faithful)
     sampling = Sampling(
-        max_tokens=settings.max_tokens or said.max_tokens or model.max_tokens or DEFAULT_MAX_TOKENS,
+        max_tokens=settings.max_tokens or meta.max_tokens or model.max_tokens or DEFAULT_MAX_TOKENS,
         temperature=settings.temperature or 0.0,
         top_p=1.0 if settings.top_p is None else settings.top_p,
-        stop=_stops(settings, said, layout, model.stop),
+        stop=_stops(settings, meta, layout, model.stop),
         seed=settings.seed if settings.temperature else None,
         n=settings.samples or 1,
     )
@@ -192,16 +192,16 @@ def compile_table(
         settings.score_by or "sum",
         sampling,
         label_map,
-        build_shape_scorer(source, said),
-        _gen_style(make, said, layout, where, shows_options) if several_right == "exact" else None,
-        said.match or "stated",
+        build_shape_scorer(source, meta),
+        _gen_style(make, meta, layout, where, shows_options) if several_right == "exact" else None,
+        meta.match or "stated",
         several_right,
     )
-    rows = _rows(said, settings, found, source, name, notes)
+    rows = _rows(meta, settings, survey, source, name, notes)
     lengths = None
-    if said.output_config is not None:
-        lengths = AnswerLengths(said.output_config, len(rows), settings.seed, name, settings.is_faithful)
-    recorded = _build_settings(said, layout, settings, prompting, pool) | build_shape_settings(source)
+    if meta.output_config is not None:
+        lengths = AnswerLengths(meta.output_config, len(rows), settings.seed, name, settings.is_faithful)
+    recorded = _build_settings(meta, layout, settings, prompting, pool) | build_shape_settings(source)
     spec = TaskSpec(
         name,
         "table",
@@ -211,27 +211,27 @@ def compile_table(
         else f"{source.content_hash()}+{shot_source.content_hash()}",
         methods,
         len(rows),
-        found.n_rows,
+        survey.n_rows,
         recorded,
         find_differences(
             methods,
             layout.data_type,
-            said,
+            meta,
             is_faithful=settings.is_faithful,
             has_shots=pool is not None,
-            has_bare_text=settings.is_chat and not model.joins_turns and has_bare_text(said.template),
+            has_bare_text=settings.is_chat and not model.joins_turns and has_bare_text(meta.template),
         ),
     )
-    table = TableTask(spec, TableRows(source, layout, found.twins, rows, lengths), prompting, pool)
-    return CompiledTable(table, found, pool, tuple(notes), said)
+    table = TableTask(spec, TableRows(source, layout, survey.twins, rows, lengths), prompting, pool)
+    return CompiledTable(table, survey, pool, tuple(notes), meta)
 
 
-def _survey_all(source: Source, said: TableMeta, settings: TaskSettings) -> Survey:
-    """Survey a table; where that fails, report first all rows that do not have the shape of the table."""
+def _survey_all(source: Source, meta: TableMeta, settings: TaskSettings) -> Survey:
+    """Survey a table. If that fails, first report all rows that do not match the shape of the table."""
     try:
         return survey_table(
             source,
-            said,
+            meta,
             faithful=settings.is_faithful,
             seed=settings.seed,
             is_scored=settings.is_scored,
@@ -243,88 +243,88 @@ def _survey_all(source: Source, said: TableMeta, settings: TaskSettings) -> Surv
 
 
 def _gen_style(
-    make: Callable[..., Dialogue], said: TableMeta, layout: Layout, where: Origin, shows_options: bool
+    make: Callable[..., Dialogue], meta: TableMeta, layout: Layout, where: Origin, shows_options: bool
 ) -> AnswerStyle:
-    """Return how all of several right options are asked for; a person's own prompt stays as it is."""
-    dialogue = make(said, layout, where, asks_for_all=shows_options)
+    """Return the style that asks for all right options. A custom prompt stays unchanged."""
+    dialogue = make(meta, layout, where, asks_for_all=shows_options)
     return AnswerStyle(dialogue, "label" if shows_options else "text", names_all=True)
 
 
 def _matching_notes(
-    said: TableMeta,
+    meta: TableMeta,
     layout: Layout,
     methods: tuple[str, ...],
     several_right: SeveralRight | None,
     *,
     is_faithful: bool,
 ) -> list[str]:
-    """Say where a choice of what counts as right has no effect, or cannot be kept."""
+    """Return notes on `match` and `several_right` settings that have no or limited effect."""
     notes = []
-    if said.match is not None and (is_faithful or layout.data_type != "qa"):
-        why = "faithful runs compare to the letter" if is_faithful else f"this is a {layout.data_type} table"
-        notes.append(f"match {said.match!r} is for free answers and has no effect: {why}")
-    if said.several_right is not None and several_right is None:
+    if meta.match is not None and (is_faithful or layout.data_type != "qa"):
+        why = "faithful runs compare literally" if is_faithful else f"this is a {layout.data_type} table"
+        notes.append(f"match {meta.match!r} applies to free-form answers only: {why}")
+    if meta.several_right is not None and several_right is None:
         why = "faithful runs count any right option" if is_faithful else "no row has several right options"
-        notes.append(f"several_right {said.several_right!r} has no effect: {why}")
+        notes.append(f"several_right {meta.several_right!r} has no effect: {why}")
     others = [method for method in methods if method != "gen"]
     if several_right == "exact" and others:
-        notes.append(f"{listing(others)} can choose one option: any of several right options counts there")
+        notes.append(f"{listing(others)} can choose only one option: any of several right options counts")
     return notes
 
 
 def _check_label_map(label_map: LabelMap, methods: tuple[str, ...], where: Origin, *, is_chat: bool) -> None:
-    """Raise where prompts that each label has of its own cannot be compared."""
+    """Raise if the per-label prompts cannot be compared."""
     others = [method for method in methods if method != "ppl"]
     if others:
-        what = f"key 'template': a template for each label is for method ppl, not for {listing(others)}"
-        fix = 'write "infer_method": "ppl" (or --method ppl), or one template for all labels'
+        what = f"key 'template': per-label templates need method ppl, not {listing(others)}"
+        fix = 'use --method ppl ("infer_method": "ppl"), or write one template for all labels'
         raise PlanError(Problem("TABLE-006", what, fix, where))
     if is_chat and not label_map.differs_in_reply:
-        what = "key 'template': the labels' templates differ before the last turn, which a chat cannot score"
-        fix = "write what differs into the last turn, with role BOT, or ask the model as text: --chat off"
+        what = "key 'template': per-label templates differ before the last turn, which a chat cannot score"
+        fix = "move the differing text to the last turn, with role BOT, or send plain text with --chat off"
         raise PlanError(Problem("TABLE-006", what, fix, where))
 
 
 def _list_repeat_notes(settings: TaskSettings, methods: tuple[str, ...]) -> list[str]:
-    """Say what becomes of several answers to a row."""
+    """Return notes on several answers per row that have no effect."""
     n = settings.samples or 1
     if n == 1:
         return []
     if "gen" not in methods:
-        return [f"{n} answers to each row were asked for, which has no effect on {listing(methods)}"]
+        return [f"{n} answers per row are requested, which has no effect on {listing(methods)}"]
     if not settings.temperature:
-        return [f"every row is asked {n} times at temperature 0: all answers will be the same"]
+        return [f"{n} answers per row are requested at temperature 0: they will all be the same"]
     return []
 
 
-def _open_table(path: str, asked: FileSettings, settings: TaskSettings) -> Source:
+def _open_table(path: str, file: FileSettings, settings: TaskSettings) -> Source:
     """Open the file of a table, or of its examples, and check every row.
 
-    What is not said about the file is inferred from it, but for a faithful run: the original infers nothing.
+    Missing file settings are inferred, except in a faithful run: the original infers nothing.
     """
-    source = open_source(path, None if settings.is_faithful and not asked.given() else asked)
+    source = open_source(path, None if settings.is_faithful and not file.given() else file)
     source.check()
     return source
 
 
 def _list_document_notes(source: Source) -> list[str]:
-    """Say that a large document does not stream, as files of lines and columns do."""
+    """Return a note if the source is a large JSON document, which cannot be streamed."""
     if not isinstance(source, JsonSource) or (size := Path(source.path).stat().st_size) < _LARGE_DOCUMENT:
         return []
-    return [f"a .json document is read whole, {format_size(size)} of it; JSON lines (.jsonl) take no memory"]
+    return [f"the .json file ({format_size(size)}) is read into memory; JSON lines (.jsonl) are streamed"]
 
 
-def _check_media(source: Source, said: TableMeta) -> list[str]:
-    """Raise where rows have media, which a table's prompt cannot show; note it beside an own prompt."""
+def _check_media(source: Source, meta: TableMeta) -> list[str]:
+    """Raise if rows contain media, which a table's prompt cannot show; only note it for a custom prompt."""
     if not source.media_columns:
         return []
     column, medium = next(iter(source.media_columns.items()))
-    what = f"the column holds {medium} files, which the prompt of a table cannot show"
-    if said.template or said.human_prompt:
+    what = f"the column contains {medium} files, which the prompt of a table cannot show"
+    if meta.template or meta.human_prompt:
         return [f"{column}: {what}"]
     fix = (
-        "write a config with a media template (docs/formats/openicl.md); to ask about the text alone, "
-        "say so with a template, such as --template '{question}'"
+        "write a config with a media template (docs/formats/openicl.md); to use the text only, "
+        "give a template, such as --template '{question}'"
     )
     raise PlanError(Problem("HUB-014", what, fix, Origin(source.path, column=column)))
 
@@ -333,17 +333,17 @@ def _text_task(
     path: str,
     name: str,
     source: Source,
-    said: TableMeta,
+    meta: TableMeta,
     settings: TaskSettings,
-    found: Survey,
+    survey: Survey,
     notes: list[str],
 ) -> TextTask:
-    check_texts(path, said, settings)
-    windows = build_windows(said)
-    rows = _rows(said, settings, found, source, name, notes)
+    check_texts(path, meta, settings)
+    windows = build_windows(meta)
+    rows = _rows(meta, settings, survey, source, name, notes)
     recorded = {
-        "said": said,
-        "layout": found.layout,
+        "said": meta,
+        "layout": survey.layout,
         "form": "text",
         "windows": windows,
         "seed": settings.seed,
@@ -355,26 +355,26 @@ def _text_task(
         source.content_hash(),
         ("ppl",),
         1 if is_joined(windows) else len(rows),
-        found.n_rows,
+        survey.n_rows,
         msgspec.json.decode(msgspec.json.encode(recorded)),
     )
-    return TextTask(spec, TableRows(source, found.layout, found.twins, rows), windows)
+    return TextTask(spec, TableRows(source, survey.layout, survey.twins, rows), windows)
 
 
-def _list_ignored_settings(said: TableMeta, layout: Layout, settings: TaskSettings) -> list[str]:
-    """Say what was asked for and has no effect: windows where there are none, a length that rows have."""
+def _list_ignored_settings(meta: TableMeta, layout: Layout, settings: TaskSettings) -> list[str]:
+    """Return notes on window and length settings that have no effect."""
     notes = []
-    given = [name for name in ("windows", "window_tokens", "stride") if getattr(said, name) is not None]
+    given = [name for name in ("windows", "window_tokens", "stride") if getattr(meta, name) is not None]
     if given:
-        notes.append(f"{listing(given)} concern plain texts and have no effect on a {layout.data_type} table")
-    if layout.length_column is not None and (settings.max_tokens or said.max_tokens):
-        where = "'output_config'" if said.output_config else f"the column {layout.length_column!r}"
-        notes.append(f"{where} says how long answers may be; max_tokens counts where a row says nothing")
+        notes.append(f"{listing(given)} apply to plain texts, not to a {layout.data_type} table; ignored")
+    if layout.length_column is not None and (settings.max_tokens or meta.max_tokens):
+        where = "'output_config'" if meta.output_config else f"column {layout.length_column!r}"
+        notes.append(f"{where} sets the answer length; max_tokens applies only to rows without one")
     return notes
 
 
 def _read_all_settings(
-    path: str, said: TableMeta, meta_file: str | None, notes: list[str]
+    path: str, meta: TableMeta, meta_file: str | None, notes: list[str]
 ) -> tuple[TableMeta, Origin]:
     file = find_on_disk(Path(meta_file) if meta_file else meta_path(Path(path)))
     if not file.exists() and not file.is_symlink():
@@ -382,27 +382,27 @@ def _read_all_settings(
             raise AuthorError(
                 Problem("TABLE-002", "there is no such meta file", "correct --meta", Origin(str(file)))
             )
-        return said, Origin(path)
+        return meta, Origin(path)
     in_file = read_meta(file, notes)
     has_prompt = in_file.template or in_file.human_prompt or in_file.bot_prompt
-    is_overridden = said.template or (said.human_prompt and said.bot_prompt)
+    is_overridden = meta.template or (meta.human_prompt and meta.bot_prompt)
     where = Origin(str(file)) if has_prompt and not is_overridden else Origin(path)
-    return said.over(in_file), where
+    return meta.over(in_file), where
 
 
-def _methods(settings: TaskSettings, said: TableMeta, layout: Layout, source: Source) -> tuple[str, ...]:
-    wanted = settings.methods or said.infer_method or ("gen",)
+def _methods(settings: TaskSettings, meta: TableMeta, layout: Layout, source: Source) -> tuple[str, ...]:
+    wanted = settings.methods or meta.infer_method or ("gen",)
     methods = (wanted,) if isinstance(wanted, str) else tuple(dict.fromkeys(wanted))
     for method in methods:
         if method not in METHOD_KINDS:
             raise _build_plan_error(
-                "TABLE-007", f"there is no method {method!r}", f"use some of {listing(METHOD_KINDS)}", source
+                "TABLE-007", f"there is no method {method!r}", f"use {listing(METHOD_KINDS)}", source
             )
         if method != "gen" and layout.data_type == "qa":
             raise _build_plan_error(
                 "TABLE-007",
-                f"method {method!r} chooses between options, and this is a qa table without options",
-                "use --method gen, or name the options in the meta file",
+                f"method {method!r} needs options, but this is a qa table without options",
+                "use --method gen, or name the option columns with --options",
                 source,
             )
     return methods
@@ -420,19 +420,19 @@ def _check_prompts(
     *,
     faithful: bool,
 ) -> None:
-    """Find the rows that lack what a prompt shows, or on which a Jinja prompt fails.
+    """Raise if rows lack a field that the prompt uses, or if a Jinja prompt fails.
 
-    `filled`: columns that were found to have a value in every row, which need no look at the rows.
-    The original leaves `{field}` as it is where a row lacks the field; it has no Jinja.
+    `filled`: columns with a value in every row, for which no row needs to be checked. The original leaves
+    `{field}` unchanged if a row lacks the field; it has no Jinja.
     """
     if all(isinstance(one, ChatDialogue) for one in dialogues):
-        return  # Their rows were checked when they were read.
+        return  # Conversations are checked while they are read.
     problems = Problems()
     different = tuple(dict.fromkeys(dialogues))
     plain = () if faithful else tuple(dialogue for dialogue in different if dialogue.is_plain)
     braces = sorted({name for dialogue in plain for name in dialogue.fields})
     has_jinja = not all(dialogue.is_plain for dialogue in different)
-    # Rows that were found to have options have a list of them; most have all else too, seen at a glance.
+    # Computed fields always exist. Most rows have all other fields too, which the loop checks first.
     made = {OPTION_LIST} if layout.data_type == "mcq" else set()
     made |= {FULL_QUESTION} if layout.joins_question else set()
     wanted = [name for name in braces if name not in made]
@@ -445,11 +445,11 @@ def _check_prompts(
         values = build_template_values(layout.sample(fields, record.origin, ""))
         for name in braces:
             if get_field(values, name, None) is None:
-                seen = "is null" if has_field(values, name) else "is not there"
+                seen = "is null" if has_field(values, name) else "is missing"
                 problems.add(
                     Problem(
                         "TABLE-005",
-                        f"the prompt shows {{{name}}}, which {seen} in this row",
+                        f"the prompt uses {{{name}}}, which {seen} in this row",
                         "fill it in, or use a Jinja template with {% if ... %}",
                         record.origin,
                     )
@@ -490,39 +490,39 @@ def _has_visible_options(dialogue: Dialogue, layout: Layout) -> bool:
 
 def _shot_pool(
     source: Source,
-    said: TableMeta,
-    found: Survey,
+    meta: TableMeta,
+    survey: Survey,
     settings: TaskSettings,
     name: str,
     question: Callable[[Sample], str],
     find_split: Callable[[str, str], str] | None,
 ) -> tuple[ShotPool | None, Source | None, Survey | None]:
-    """Return the solved examples; those of another file with that file, and what a pass over it found."""
+    """Return the pool of solved examples, and the source and survey of their file if it is another file."""
     if not settings.shots:
         return None, None, None
     other: Source | None = None
-    pool_found: Survey | None = None
-    layout, n_rows = found.layout, found.n_rows
+    pool_survey: Survey | None = None
+    layout, n_rows = survey.layout, survey.n_rows
     if settings.shots_from is None:
-        samples = TableRows(source, layout, found.twins).samples()
+        samples = TableRows(source, layout, survey.twins).samples()
     else:
         given = settings.shots_from
         if not is_address(given):
             given = str(find_on_disk(Path(given)))
         file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
-        other = _open_table(file, select_settings(file, said.file_settings), settings)
-        # The examples are read as the dataset is, so that both answer in one form.
-        form = layout.answer_form if layout.answer_form in ANSWER_FORMS else found.meta.answer_is
-        pool_said = msgspec.structs.replace(found.meta, id_column=None, answer_is=form)
-        pool_found = survey_table(other, pool_said, seed=settings.seed)
-        n_rows = pool_found.n_rows
+        other = _open_table(file, select_settings(file, meta.file_settings), settings)
+        # Read the examples like the dataset, so that answers have the same form.
+        form = layout.answer_form if layout.answer_form in ANSWER_FORMS else survey.meta.answer_is
+        pool_meta = msgspec.structs.replace(survey.meta, id_column=None, answer_is=form)
+        pool_survey = survey_table(other, pool_meta, seed=settings.seed)
+        n_rows = pool_survey.n_rows
         pool_layout = msgspec.structs.replace(
-            pool_found.layout,
+            pool_survey.layout,
             has_decimal_comma=other.has_decimal_comma,
-            # Examples have the fields that the dataset's own prompt names.
+            # Examples need the fields that the dataset's prompt uses.
             joins_question=layout.joins_question,
         )
-        samples = TableRows(other, pool_layout, pool_found.twins).samples()
+        samples = TableRows(other, pool_layout, pool_survey.twins).samples()
     policy: ShotPolicy = "first" if other is not None else "random"
     if settings.shot_policy is not None:
         policy = "first" if settings.shot_policy == "first" else "random"
@@ -535,7 +535,7 @@ def _shot_pool(
         question=question,
         keep=StoredSamples,
     )
-    # The row with the most twins decides: no row may be given fewer examples than the others in silence.
+    # The row with the most duplicates decides: no row may silently get fewer examples than the others.
     if other is None:
         spare = pool.count_fewest_left()
     else:
@@ -546,17 +546,17 @@ def _shot_pool(
         raise PlanError(
             Problem(
                 "TABLE-013",
-                f"{settings.shots} shots asked for, but only {spare:,} of {n_rows:,} rows can be examples "
+                f"{settings.shots} shots requested, but only {spare:,} of {n_rows:,} rows can be examples "
                 f"for every row: {_explain_left_out(pool, spare, n_rows, is_own=other is None)}",
-                "ask for fewer shots, or name a larger file with --shots-from",
+                "reduce --shots, or name a larger file with --shots-from",
                 Origin((other or source).path),
             )
         )
-    return pool, other, pool_found
+    return pool, other, pool_survey
 
 
 def _explain_left_out(pool: ShotPool, spare: int, n_rows: int, *, is_own: bool) -> str:
-    """Say why rows cannot be examples for the row that has the fewest."""
+    """Return why the other rows cannot be examples for the row with the fewest examples."""
     n_same = len(pool) - spare
     reasons = []
     if n_unanswered := n_rows - len(pool):
@@ -564,28 +564,28 @@ def _explain_left_out(pool: ShotPool, spare: int, n_rows: int, *, is_own: bool) 
     if is_own and n_same == 1:
         reasons.append("a row is never its own example")
     elif n_same:
-        reasons.append(f"{n_same:,} show the same prompt as the row that is asked")
-    return " and ".join(reasons) or "there are no more"
+        reasons.append(f"{n_same:,} have the same prompt as the row to be answered")
+    return " and ".join(reasons) or "there are no more rows"
 
 
 def _stops(
-    settings: TaskSettings, said: TableMeta, layout: Layout, of_model: tuple[str, ...]
+    settings: TaskSettings, meta: TableMeta, layout: Layout, of_model: tuple[str, ...]
 ) -> tuple[str, ...]:
     if settings.stop is not None:
         return settings.stop
-    own = _own_stops(settings, said, layout) if said.stop is None else said.stop
+    own = _own_stops(settings, meta, layout) if meta.stop is None else meta.stop
     return tuple(dict.fromkeys((*own, *of_model)))
 
 
-def _own_stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple[str, ...]:
-    # A chat model ends its turn; a model that goes on writing text must be stopped where the pattern
-    # of the prompt would begin again. Faithful runs stop nowhere, as the original.
-    if settings.is_chat or settings.is_faithful or said.uses_one_text:
+def _own_stops(settings: TaskSettings, meta: TableMeta, layout: Layout) -> tuple[str, ...]:
+    # A chat model ends its turn. A model that continues text must stop where the prompt's pattern would
+    # begin again. Faithful runs have no stop texts, like the original.
+    if settings.is_chat or settings.is_faithful or meta.uses_one_text:
         return ()
-    if said.messages_column is not None:
+    if meta.messages_column is not None:
         return CHAT_STOPS
     stops = [SHOT_SEPARATOR] if settings.shots else []
-    if layout.data_type == "mcq" and not said.template and not said.human_prompt:
+    if layout.data_type == "mcq" and not meta.template and not meta.human_prompt:
         stops.append("\nQuestion:")
     return tuple(stops)
 
@@ -594,16 +594,16 @@ _SLICE = re.compile(r"^\[?(-?\d*):(-?\d*)(?::(-?\d*))?\]?$")
 
 
 def _rows(
-    said: TableMeta, settings: TaskSettings, found: Survey, source: Source, name: str, notes: list[str]
+    meta: TableMeta, settings: TaskSettings, survey: Survey, source: Source, name: str, notes: list[str]
 ) -> range | tuple[int, ...]:
-    """Return which rows are asked, in order: of those in the range as many as are requested."""
-    rows = _parse_range(said.test_range, found.n_rows, source)
-    mode = said.sampling_mode or "default"
-    chosen = select_rows(rows, said.request_count, mode, seed=settings.seed, task=name)
+    """Return the rows to evaluate, in order: `request_count` rows from `test_range`."""
+    rows = _parse_range(meta.test_range, survey.n_rows, source)
+    mode = meta.sampling_mode or "default"
+    chosen = select_rows(rows, meta.request_count, mode, seed=settings.seed, task=name)
     if len(chosen) > len(rows):
         notes.append(
-            f"{len(rows):,} rows are asked {len(chosen):,} times in all; the times of one row are one "
-            "observation, and the interval is no narrower for them"
+            f"{len(rows):,} rows are repeated to {len(chosen):,} requests; repeats of a row count as one "
+            "observation and do not narrow the interval"
         )
     return chosen
 
@@ -617,7 +617,7 @@ def _parse_range(test_range: str | None, n_rows: int, source: Source) -> range:
             Problem(
                 "TABLE-004",
                 f"key 'test_range': found {test_range!r}, expected a slice",
-                'write for example "[0:100]"',
+                'write, for example, "[0:100]"',
                 Origin(source.path),
             )
         )
@@ -626,11 +626,11 @@ def _parse_range(test_range: str | None, n_rows: int, source: Source) -> range:
 
 
 def _build_settings(
-    said: TableMeta, layout: Layout, settings: TaskSettings, prompting: PromptSetup, pool: ShotPool | None
+    meta: TableMeta, layout: Layout, settings: TaskSettings, prompting: PromptSetup, pool: ShotPool | None
 ) -> dict[str, Any]:
-    """Return everything that decides a prompt or a score, as it will be read back from the manifest."""
+    """Return everything that determines a prompt or a score, in the form the manifest stores."""
     recorded = {
-        "said": msgspec.to_builtins(said),
+        "said": msgspec.to_builtins(meta),
         "layout": msgspec.to_builtins(layout),
         "form": "chat" if prompting.is_chat else "text",
         "ppl_target": prompting.ppl_style.answers_by,
@@ -641,7 +641,7 @@ def _build_settings(
         "shot_policy": None if pool is None else pool.policy,
         "seed": settings.seed,
         "fidelity": "faithful" if settings.is_faithful else "corrected",
-        "prompt_hash": compute_prompt_version(said, layout),
+        "prompt_hash": compute_prompt_version(meta, layout),
     }
     if layout.data_type == "qa":
         recorded["match"] = prompting.match

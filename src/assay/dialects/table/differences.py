@@ -1,4 +1,4 @@
-"""Where the original and Assay differ. The page docs/formats/table.md shows this table with its reasons."""
+"""The differences between the original and Assay. docs/formats/table.md lists them with the reasons."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from assay.dialects.table.meta import DataType, TableMeta
 
 
 class TableTraits(NamedTuple):
-    """What of a task tells which differences can touch it."""
+    """The traits of a task that determine which differences can affect it."""
 
     asks: frozenset[str]
-    """Its methods, each with the kind of data behind a slash."""
+    """The methods, each followed by a slash and the data type."""
     has_shots: bool
     draws: bool
-    """Whether rows or the lengths of answers are drawn."""
+    """Whether rows or answer lengths are drawn at random."""
     has_shares: bool
-    """Whether rows are given lengths by shares."""
+    """Whether percentages of the rows get given lengths."""
     keeps_end: bool
-    """Whether prompts keep the space at their end by default too."""
+    """Whether prompts keep a trailing space even by default."""
     has_bare_text: bool
-    """Whether a chat is asked by a template with texts outside its turns."""
+    """Whether a chat template has texts outside its turns."""
 
 
 def _build_method_check(*asks: str, needs_shots: bool = False) -> Callable[[TableTraits], bool]:
-    """Touch tasks that ask so; with `needs_shots` only where prompts have examples."""
-    return lambda one: not one.asks.isdisjoint(asks) and (one.has_shots or not needs_shots)
+    """Return a check for tasks with one of these methods (with `needs_shots`: and with examples)."""
+    return lambda traits: not traits.asks.isdisjoint(asks) and (traits.has_shots or not needs_shots)
 
 
 _DIFFERENCES: tuple[Difference[TableTraits], ...] = (
@@ -53,7 +53,7 @@ _DIFFERENCES: tuple[Difference[TableTraits], ...] = (
     ),
     Difference(
         "trailing_space",
-        lambda one: _build_method_check("gen/mcq", "gen/qa")(one) and not one.keeps_end,
+        lambda traits: _build_method_check("gen/mcq", "gen/qa")(traits) and not traits.keeps_end,
         "a text prompt ends in the space before the answer, which most tokenizers put into the answer",
         "the space is left to the model",
     ),
@@ -91,13 +91,13 @@ _DIFFERENCES: tuple[Difference[TableTraits], ...] = (
     ),
     Difference(
         "bare_text",
-        lambda one: one.has_bare_text,
+        lambda traits: traits.has_bare_text,
         "texts outside the turns of a template are left out of a chat",
         "the user says them",
     ),
     Difference(
         "unseeded_draw",
-        lambda one: one.draws,
+        lambda traits: traits.draws,
         "AISBench draws rows and lengths anew whenever it reads the file: before the model is asked, and "
         "before its answers are compared",
         "they are drawn once, by the seed",
@@ -105,7 +105,7 @@ _DIFFERENCES: tuple[Difference[TableTraits], ...] = (
     ),
     Difference(
         "rounded_shares",
-        lambda one: one.has_shares,
+        lambda traits: traits.has_shares,
         "AISBench loses a row of a share to rounding: 0.29 of 100 rows are 28",
         "they are 29",
     ),
@@ -115,19 +115,19 @@ _DIFFERENCES: tuple[Difference[TableTraits], ...] = (
 def find_differences(
     methods: tuple[str, ...],
     data_type: DataType,
-    said: TableMeta,
+    meta: TableMeta,
     *,
     is_faithful: bool,
     has_shots: bool,
     has_bare_text: bool = False,
 ) -> tuple[OriginalDifference, ...]:
-    """Return the differences that can touch a task, and what was done about each."""
+    """Return the differences that can affect a task, and what was done about each."""
     traits = TableTraits(
         frozenset(f"{method}/{data_type}" for method in methods),
         has_shots,
-        draws=said.sampling_mode in ("random", "shuffle") or isinstance(said.output_config, UniformLengths),
-        has_shares=isinstance(said.output_config, SharedLengths),
-        keeps_end=said.uses_one_text,
+        draws=meta.sampling_mode in ("random", "shuffle") or isinstance(meta.output_config, UniformLengths),
+        has_shares=isinstance(meta.output_config, SharedLengths),
+        keeps_end=meta.uses_one_text,
         has_bare_text=has_bare_text,
     )
     return select_differences(_DIFFERENCES, traits, is_faithful=is_faithful)

@@ -1,4 +1,4 @@
-"""Rows of a dataset as a task of `eval.yaml` asks them: its solvers applied, its options and answers read."""
+"""The rows of an `eval.yaml` task, with its solvers applied and its options and answers read."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from assay.sources.record import Record
 from assay.sources.source import Source
 
 MESSAGES_COLUMN, CHOICES_COLUMN, ANSWER_COLUMN = "__messages", "__choices", "__answer"
-"""The columns that rows have after reading."""
+"""The columns that reading adds to the rows."""
 LITERAL_PREFIX = "literal:"
 _HOLE = re.compile(r"\{\{|\}\}|\{(?P<name>\w+)\}")
 _REASONING_PROMPT = "Think step by step. Then write your answer on a last line of its own, after ANSWER:\n\n"
 
 
 def read_eval_rows(
-    source: Source, said: TableMeta, task: EvalTask, notes: list[str], seed: int
+    source: Source, meta: TableMeta, task: EvalTask, notes: list[str], seed: int
 ) -> tuple[Source, TableMeta]:
-    """Return the rows as conversations with options and answers, and all that is said about the table."""
-    reader = _EvalRowReader(task, said.abbr or "", seed, has_cells=isinstance(source, DelimitedSource))
+    """Return the rows as conversations with options and answers, and the completed settings."""
+    reader = _EvalRowReader(task, meta.abbr or "", seed, has_cells=isinstance(source, DelimitedSource))
     spec = task.field_spec
     columns = (
         *source.columns,
@@ -53,20 +53,20 @@ def read_eval_rows(
         id_column=spec.id,
         max_tokens=task.max_tokens,
     )
-    made = said.over(implied)
-    made = msgspec.structs.replace(
-        made, messages_column=MESSAGES_COLUMN, input_columns=(MESSAGES_COLUMN,), output_column=ANSWER_COLUMN
+    merged = meta.over(implied)
+    merged = msgspec.structs.replace(
+        merged, messages_column=MESSAGES_COLUMN, input_columns=(MESSAGES_COLUMN,), output_column=ANSWER_COLUMN
     )
     shaped = ChatSource.from_messages(reading, MESSAGES_COLUMN, ANSWER_COLUMN)
     notes.append(_note(task))
     if any("model" in one.args for one in task.scorers):
-        notes.append("the 'model' of a scorer has no effect: --judge names the judge")
-    return shaped, made
+        notes.append("the 'model' of a scorer has no effect; set the judge with --judge")
+    return shaped, merged
 
 
-def find_original_columns(said: Mapping[str, Any]) -> dict[str, str]:
-    """Return how the dataset itself calls the columns that rows of an `eval.yaml` have after reading."""
-    spec = said.get("eval_task", {}).get("field_spec")
+def find_original_columns(meta: Mapping[str, Any]) -> dict[str, str]:
+    """Return the dataset's own names for the columns that reading adds."""
+    spec = meta.get("eval_task", {}).get("field_spec")
     if spec is None:
         return {}
     choices = spec.get("choices", "")
@@ -78,7 +78,7 @@ def find_original_columns(said: Mapping[str, Any]) -> dict[str, str]:
 
 
 def build_eval_scorer(task: EvalTask) -> ComponentSpec:
-    """Return what scores the replies of a task."""
+    """Return the scorer for the replies of a task."""
     if task.is_judged:
         (one,) = task.scorers
         return ComponentSpec(
@@ -97,7 +97,7 @@ def _note(task: EvalTask) -> str:
 
 
 class _EvalRowReader:
-    """Reads rows as one task says."""
+    """Reads the rows of one task."""
 
     def __init__(self, task: EvalTask, name: str, seed: int, *, has_cells: bool) -> None:
         self._task = task
@@ -106,20 +106,20 @@ class _EvalRowReader:
         self._seed = seed
 
     def read(self, record: Record) -> dict[str, Any]:
-        """Return a row's fields, with its conversation, options and answer beside them."""
+        """Return a row's fields, with conversation, options and answer added."""
         spec = self._task.field_spec
         choices = None if spec.choices is None else self._choices(record, spec.choices)
         answer = self._answer(record, choices)
         if choices is not None and self._task.shuffle_choices:
             choices, answer = self._shuffle_choices(record, choices, answer)
-        made = {**record.fields, MESSAGES_COLUMN: self._messages(record), ANSWER_COLUMN: answer}
-        return made if choices is None else {**made, CHOICES_COLUMN: choices}
+        fields = {**record.fields, MESSAGES_COLUMN: self._messages(record), ANSWER_COLUMN: answer}
+        return fields if choices is None else {**fields, CHOICES_COLUMN: choices}
 
     def _value(self, record: Record, column: str, why: str) -> Any:
         if not has_field(record.fields, column):
             known = listing(record.fields)
-            what = f"the row has no {column!r} (field_spec.{why} names it); it has {known}"
-            raise _problem(record, column, what, "correct field_spec, or the row")
+            what = f"the row has no field {column!r} (named by field_spec.{why}); its fields are {known}"
+            raise _problem(record, column, what, "correct field_spec or the row")
         return get_field(record.fields, column)
 
     def _choices(self, record: Record, named: str | tuple[str, ...]) -> list[str]:
@@ -131,7 +131,7 @@ class _EvalRowReader:
         if isinstance(value, Mapping) and isinstance(value.get("text"), list):
             value = value["text"]
         if not isinstance(value, list) or len(value) < 2:
-            what = f"the options are {value!r:.80}, expected a list of two or more"
+            what = f"the options are {value!r:.80}, expected a list of at least two"
             raise _problem(record, named if isinstance(named, str) else named[0], what, "correct the row")
         return [str(one) for one in value]
 
@@ -157,7 +157,7 @@ class _EvalRowReader:
         return named if isinstance(value, list) else named[0]
 
     def _shuffle_choices(self, record: Record, choices: list[str], answer: Any) -> tuple[list[str], Any]:
-        """Return the options in an order that the seed and the row decide, and the answer's new letter."""
+        """Return the options in an order drawn from the seed and the row, and the answer's new letter."""
         order = list(range(len(choices)))
         make_random(self._seed, self._name, str(record.origin.row), "choices").shuffle(order)
         labels = build_labels(len(choices))
@@ -190,14 +190,14 @@ class _EvalRowReader:
         return turns
 
     def _known(self, record: Record) -> dict[str, Any]:
-        """Return what templates may name of a row."""
+        """Return the values of a row that templates may use."""
         return {name: self._value(record, name, "metadata") for name in self._task.field_spec.metadata or ()}
 
 
 def _label(value: Any, labels: tuple[str, ...], is_cell: bool) -> str | None:
-    """Return the letter that an answer names: a letter, or an integer that counts from 0.
+    """Return the letter for an answer that is a letter, or an integer counted from 0.
 
-    Digits in a text may as well count from 1; a csv cell has no other way to write an integer.
+    Digits in a text are ambiguous, as they may count from 1; a csv cell has no other way to write an integer.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return labels[value] if 0 <= value < len(labels) else None
@@ -208,7 +208,7 @@ def _label(value: Any, labels: tuple[str, ...], is_cell: bool) -> str | None:
 
 
 def _fill_template(template: str, values: Mapping[str, Any]) -> str:
-    """Return a template with `{name}` filled; `{{` and `}}` are braces, unknown names stay as written."""
+    """Fill `{name}` in a template; `{{` and `}}` are literal braces, unknown names stay unchanged."""
 
     def fill(match: re.Match[str]) -> str:
         if match["name"] is None:
@@ -244,7 +244,7 @@ def _chain_of_thought(turns: Turns, args: Mapping[str, Any], values: Mapping[str
 
 
 def _multiple_choice(turns: Turns, args: Mapping[str, Any], values: Mapping[str, Any]) -> Turns:
-    # The options follow the last turn, in Assay's own form.
+    # ChatDialogue adds the options after the last turn.
     return _chain_of_thought(turns, {}, values) if args.get("cot") else turns
 
 

@@ -1,6 +1,6 @@
-"""Tasks of a Hugging Face `eval.yaml`: which columns are what, how the model is asked, what scores it.
+"""Tasks of a Hugging Face `eval.yaml`: the role of each column, the solvers and the scorers.
 
-The file names no data: rows come from the files beside it, or from the repository that it is in.
+The file does not name its data: rows come from the files in the same folder, or from its repository.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assay.sources.yaml_file import read_yaml
 
 FILE_NAME = "eval.yaml"
 ANY_CONFIG = "default"
-"""The config of a task that names none."""
+"""The config of a task without one."""
 JUDGE_SCORERS = ("model_graded_qa", "model_graded_fact")
 SOLVERS: Mapping[str, tuple[str, ...]] = {
     "prompt_template": ("template", "*"),
@@ -28,7 +28,7 @@ SOLVERS: Mapping[str, tuple[str, ...]] = {
     "generate": ("max_tokens",),
     "multiple_choice": ("cot", "max_tokens"),
 }
-"""The solvers that can be run, with their arguments; `*`: any others fill the template."""
+"""The supported solvers and their arguments; `*`: other arguments fill the template."""
 SCORERS: Mapping[str, tuple[str, ...]] = {
     "includes": ("ignore_case",),
     "match": ("location", "ignore_case", "numeric"),
@@ -38,26 +38,26 @@ SCORERS: Mapping[str, tuple[str, ...]] = {
     "choice": (),
     **{name: ("model",) for name in JUDGE_SCORERS},
 }
-"""The scorers that can be run, with their arguments."""
+"""The supported scorers and their arguments."""
 _UNSUPPORTED = ("answer", "math", "use_tools", "self_critique")
-"""Solvers and scorers of inspect that cannot be run: no misspelling of others."""
+"""Solvers and scorers of inspect that are not supported. No spelling suggestion is made for these."""
 _REDUCER = re.compile(r"mean|median|mode|max|pass_at_[1-9]\d*|at_least_[1-9]\d*")
 _LOCATIONS = ("begin", "end", "any", "exact")
 
 
 class FieldSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Which column is what."""
+    """The role of each column."""
 
     input: str = "input"
     target: str = "target"
-    """A column, or `literal:VALUE` for one answer to all rows."""
+    """A column, or `literal:VALUE` for the same answer in all rows."""
     choices: str | tuple[str, ...] | None = None
-    """The column that lists the options, or the columns that hold one each."""
+    """The column that lists the options, or one column per option."""
     id: str | None = None
     metadata: tuple[str, ...] | None = None
-    """Columns that templates may name."""
+    """Columns that templates may use."""
     input_image: str | None = None
-    """The column that holds an image: a data URL, an address or a path."""
+    """The image column: a data URL, a web address or a path."""
     description: str | None = None
 
 
@@ -83,12 +83,12 @@ class EvalTask(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
     @property
     def is_judged(self) -> bool:
-        """Whether a judge decides."""
+        """Whether a judge scores the replies."""
         return any(one.name in JUDGE_SCORERS for one in self.scorers)
 
     @property
     def max_tokens(self) -> int | None:
-        """Return how long replies may be, where a solver says it."""
+        """Return the maximum reply length, if a solver sets it."""
         return next((one.args["max_tokens"] for one in self.solvers if "max_tokens" in one.args), None)
 
 
@@ -99,24 +99,24 @@ def is_eval_file(path: Path) -> bool:
     try:
         document = read_yaml(str(path))
     except AuthorError:
-        return path.name == FILE_NAME  # Whoever reads it says what is wrong with it.
+        return path.name == FILE_NAME  # The reader reports what is wrong.
     is_promptfoo = isinstance(document, Mapping) and "tests" in document and "tasks" not in document
     return has_field_specs(document) or (path.name == FILE_NAME and not is_promptfoo)
 
 
 def has_field_specs(document: Any) -> bool:
-    """Whether a document lists tasks that say which column is what; those of other frameworks do not."""
+    """Whether a document lists tasks with a `field_spec`; tasks of other frameworks have none."""
     tasks = document.get("tasks") if isinstance(document, Mapping) else None
     return isinstance(tasks, list) and any(isinstance(one, Mapping) and "field_spec" in one for one in tasks)
 
 
 def read_eval_tasks(path: str) -> list[EvalTask]:
-    """Return the tasks of a file; everything that cannot be run is rejected by name, all at once."""
+    """Return the tasks of a file; raise one error that lists everything unsupported."""
     return read_task_document(read_yaml(path), Origin(path))
 
 
 def select_tasks(tasks: Sequence[EvalTask], ids: Sequence[str], path: str) -> list[EvalTask]:
-    """Return the tasks of some ids, or all where none is given; AuthorError for an id that no task has."""
+    """Return the tasks with these ids, or all tasks without ids; raise AuthorError for an unknown id."""
     known = [task.id for task in tasks if task.id is not None]
     for name in ids:
         if name not in known:
@@ -126,19 +126,19 @@ def select_tasks(tasks: Sequence[EvalTask], ids: Sequence[str], path: str) -> li
 
 
 def read_task_document(document: Any, where: Origin) -> list[EvalTask]:
-    """Return the tasks that a document describes, as `read_yaml` returns it."""
+    """Return the tasks of a document from `read_yaml`."""
     written = document.get("tasks") if isinstance(document, Mapping) else None
     if not isinstance(written, list) or not written:
-        raise AuthorError(_problem("the file has no list 'tasks' with a task in it", where))
+        raise AuthorError(_problem("the file has no 'tasks' list with at least one task", where))
     problems = Problems()
     tasks = [
-        made
+        task
         for number, one in enumerate(written, 1)
-        if (made := problems.collect(lambda one=one, number=number: _task(one, number, where))) is not None  # type: ignore[misc]
+        if (task := problems.collect(lambda one=one, number=number: _task(one, number, where))) is not None  # type: ignore[misc]
     ]
     ids = [task.id for task in tasks]
     if len(written) > 1 and None in ids:
-        problems.add(_problem("a file of several tasks needs an 'id' for each", where))
+        problems.add(_problem("each of several tasks needs an 'id'", where))
     for name in {one for one in ids if one is not None and ids.count(one) > 1}:
         problems.add(_problem(f"two tasks have the id {name!r}", where))
     problems.raise_if_any()
@@ -160,7 +160,7 @@ def _task(written: Any, number: int, where: Origin) -> EvalTask:
 
 
 def _faults(task: EvalTask) -> list[str]:
-    """Return what of a task cannot be run."""
+    """Return the unsupported parts of a task."""
     faults = [
         *(fault for one in task.solvers if (fault := _describe_unknown(one, "solver", SOLVERS))),
         *(fault for one in task.scorers if (fault := _describe_unknown(one, "scorer", SCORERS))),
@@ -173,11 +173,11 @@ def _faults(task: EvalTask) -> list[str]:
     if any(name in ("generate", "multiple_choice") for name in names[:-1]):
         faults.append(f"solvers after the model's reply are not supported: {listing(names)}")
     if len(set(_names(task))) < len(task.scorers):
-        faults.append("it names a scorer twice")
+        faults.append("a scorer is listed twice")
     if not task.scorers:
-        faults.append("it names no scorer")
+        faults.append("there is no scorer")
     if len(task.scorers) > 1 and task.is_judged:
-        faults.append("a scorer that asks a judge is supported only by itself")
+        faults.append("a judge scorer cannot be combined with other scorers")
     if task.field_spec.choices is None and ("multiple_choice" in names or "choice" in _names(task)):
         faults.append("'multiple_choice' and 'choice' need field_spec.choices")
     if task.epochs < 1:
@@ -196,7 +196,7 @@ def _names(task: EvalTask) -> list[str]:
 def _describe_unknown(step: Step, noun: str, known: Mapping[str, tuple[str, ...]]) -> str | None:
     if step.name not in known:
         hint = "" if step.name in _UNSUPPORTED else suggest_name(step.name, known)
-        return f"the {noun} {step.name!r} is not supported{hint}; supported are {listing(known)}"
+        return f"the {noun} {step.name!r} is not supported{hint}; supported: {listing(known)}"
     allowed = known[step.name]
     others = [] if "*" in allowed else [name for name in step.args if name not in allowed]
     return f"the {noun} {step.name!r} has {listing(others)}, which is not supported" if others else None
@@ -211,7 +211,7 @@ def _argument_faults(task: EvalTask) -> list[str]:
             faults.append(f"the solver {one.name!r} needs 'template', a text")
         shows_prompt = template is None or "{prompt}" in str(template)
         if one.name in ("prompt_template", "chain_of_thought") and not shows_prompt:
-            faults.append(f"the template of {one.name!r} does not show {{prompt}}: {template!r:.60}")
+            faults.append(f"the template of {one.name!r} does not contain {{prompt}}: {template!r:.60}")
     for one in task.scorers:
         if one.args.get("location", "end") not in _LOCATIONS:
             faults.append(f"'location' is {one.args['location']!r}; expected one of {listing(_LOCATIONS)}")

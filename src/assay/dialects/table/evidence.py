@@ -1,4 +1,4 @@
-"""A table's sample of columns, with what was found out about them so far."""
+"""The evidence about a table: a sample of its columns, and everything inferred so far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.dialects.table.meta import TableMeta
 
 
 class Evidence:
-    """One table while its columns are being inferred."""
+    """The state of the inference for one table."""
 
     def __init__(
         self, path: str, columns: list[Column], given: TableMeta, label_names: Mapping[str, tuple[str, ...]]
@@ -23,17 +23,17 @@ class Evidence:
         self.path = path
         self.columns = {column.name: column for column in columns}
         self.given = given
-        """What the person said."""
+        """The given settings."""
         self.label_names = label_names
-        """Names that the data itself gives to integer labels, by column."""
+        """The dataset's own names for integer labels, by column."""
         self.meta: dict[str, Any] = {}
-        """What was inferred, by the meta file's keys."""
+        """The inferred settings, by meta file key."""
         self.reasons: dict[str, str] = {}
-        """Why, for each part of the table."""
+        """The reason for each inferred part."""
         self.taken: set[str] = set()
-        """Columns that are part of something."""
+        """Columns that already have a role."""
         self.option_rows: list[Options | None] | None = None
-        """The options of each row of the sample, once they are found."""
+        """The options of each row of the sample, once they are known."""
         self._take_given()
 
     def _take_given(self) -> None:
@@ -44,16 +44,16 @@ class Evidence:
             self.taken.add(given.output_column)
 
     def free(self) -> Iterator[Column]:
-        """Yield the columns that are not yet part of anything, with something in them."""
+        """Yield the columns that have values and no role yet."""
         for column in self.columns.values():
             owner = column.name if column.parent is None else column.parent.name
             if column.filled and column.name not in self.taken and owner not in self.taken:
                 yield column
 
     def role(self, column: Column) -> str | None:
-        """Return what a column's name suggests; None: nothing."""
+        """Return the role that a column's name suggests, or None."""
         if column.parent is not None and (parent := column.parent.suggestion) is not None:
-            # Fields of an object belong to what the object is, unless they are plainly something else.
+            # Fields of an object inherit its role, unless their names clearly suggest another one.
             own = column.suggestion
             if parent.role in ("context", "metadata", "id", "answer", "explanation"):
                 return parent.role if own is None or own.role in (parent.role, "statement") else None
@@ -71,7 +71,7 @@ class Evidence:
         )
 
     def unused(self) -> tuple[str, ...]:
-        """Return the columns that are no part of anything."""
+        """Return the columns without a role."""
         parts = {name.split(".")[0] for name in self.taken} | self.taken | {"id", MAX_TOKENS}
         return tuple(
             column.name
@@ -81,7 +81,7 @@ class Evidence:
 
 
 def find_named_answers(table: Evidence) -> list[Column]:
-    """Return the columns whose names say that they hold the right answer, the plainest first."""
+    """Return the columns whose names suggest the right answer, the clearest first."""
     has_q = any(name.casefold() == "q" for name in table.columns)
 
     def is_named(column: Column) -> bool:
@@ -110,7 +110,7 @@ def _is_flag(column: Column) -> bool:
 
 
 def _is_solution(column: Column) -> bool:
-    """Whether every cell is a worked solution that ends in its answer."""
+    """Whether every cell is a worked solution that ends with the answer."""
     return column.is_text and all(
         extract_after_hashes(cell) is not None or extract_last_boxed(cell) is not None
         for cell in column.filled

@@ -1,8 +1,8 @@
-"""Which column is what, inferred from names and values of a bounded sample.
+"""Inference of column roles from the names and values of a bounded sample.
 
-The result is a `TableMeta`: the settings a person could have written. What they did write is never changed.
-Where the evidence allows two readings, `Undecided` lists them as commands. Every row is checked later, by the
-survey: a row that breaks the inferred reading is an error with its line.
+The result is a `TableMeta`: the settings a person could have written. Given settings are never changed. If
+the evidence allows two readings, `AmbiguousTableError` lists them as commands. The survey checks every row
+later: a row that contradicts the inferred reading is an error with its line.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from assay.sources.record import Record
 
 
 class TableInference(NamedTuple):
-    """What a table's columns are, and why."""
+    """The inferred roles of a table's columns, with reasons."""
 
     meta: TableMeta
     reasons: Mapping[str, str]
-    """For each part (question, context, options, answer) why it was taken to be that."""
+    """The reason for each inferred part (question, context, options, answer)."""
     unused: tuple[str, ...] = ()
-    """Columns that are no part of the prompt or the answer."""
+    """Columns that neither the prompt nor the answer uses."""
 
 
 def infer_table_meta(
@@ -36,9 +36,9 @@ def infer_table_meta(
     given: TableMeta,
     label_names: Mapping[str, tuple[str, ...]],
 ) -> TableInference:
-    """Infer what a person did not say about a table.
+    """Infer the settings of a table that are not given.
 
-    `label_names`: names that the data itself gives to integer labels, by column.
+    `label_names`: the dataset's own names for integer labels, by column.
     """
     columns = sample_columns(names, (record.fields for record in records))
     table = Evidence(path, columns, given, label_names)

@@ -1,6 +1,6 @@
-"""Samples of inspect as tables: `input`, `target`, `choices`, `id`, `metadata`.
+"""Tables of inspect samples: `input`, `target`, `choices`, `id`, `metadata`.
 
-An `input` of messages is a conversation (chat_rows.py); here are the samples that ask a text.
+This module reads samples whose `input` is a text; chat_rows.py reads those with a list of messages.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _KEYS = frozenset({INPUT, TARGET, CHOICES, "id", "metadata", "description", *_UN
 
 
 def is_inspect(columns: Sequence[str]) -> bool:
-    """Whether columns are those of inspect's samples and no others."""
+    """Whether all columns are fields of an inspect sample."""
     return {*columns} >= _NEEDED and {*columns} <= _KEYS
 
 
 def check_inspect(source: Source) -> None:
-    """Raise where a sample needs an environment to run in, which Assay does not have."""
+    """Raise if a sample needs a sandbox environment, which is not supported."""
     named = [name for name in _UNSUPPORTED if name in source.columns]
     if not is_inspect(source.columns) or not named:
         return
     for record in source.records():
         for name in named:
             if record.fields.get(name) not in (None, "", {}, []):
-                what = f"the sample has {name!r}: it needs an environment to run in, which is not supported"
-                fix = f"remove the sample, or the column {name!r} where the model needs no environment"
+                what = f"the sample has {name!r}: samples that need an environment are not supported"
+                fix = f"remove the sample, or remove the column {name!r} if the model needs no environment"
                 raise AuthorError(Problem("TABLE-035", what, fix, record.origin.at(name)))
 
 
 def read_inspect(
     source: Source, said: TableMeta, sample: Sequence[dict[str, Any]], notes: list[str]
 ) -> tuple[Source, TableMeta] | None:
-    """Return inspect's samples with options as rows; None where the table is another or has no options."""
+    """Return inspect samples with options as rows; None for other tables and samples without options."""
     if not is_inspect(source.columns) or CHOICES not in source.columns:
         return None
     if said.options or said.output_column or said.input_columns or said.template or said.human_prompt:
@@ -77,7 +77,7 @@ def _read(record: Record) -> dict[str, Any]:
 
 
 def _choices(fields: Mapping[str, Any]) -> list[str]:
-    """Return the options of a sample; a csv cell holds them as JSON, or with commas between."""
+    """Return the options of a sample; a csv cell contains JSON, or values separated by commas."""
     value = parse_value(fields.get(CHOICES))
     if isinstance(value, list):
         return [str(one) for one in value if str(one).strip()]

@@ -1,4 +1,4 @@
-"""A template that says for each label what the whole prompt looks like with it, for `ppl`."""
+"""Per-label templates for `ppl`: each label has its own complete prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.dialects.table.layout import build_template_values
 
 
 class LabelMap:
-    """The conversation of each label."""
+    """The conversations, by label."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class LabelMap:
         *,
         differs_in_reply: bool,
     ) -> None:
-        """Take the conversations; `differs_in_reply`: whether they differ in the model's last turn alone."""
+        """Store the conversations. `differs_in_reply`: whether they differ only in the model's last turn."""
         self._dialogues = dialogues
         self._answer_field = answer_field
         self._marks = marks
@@ -31,9 +31,9 @@ class LabelMap:
         self.differs_in_reply = differs_in_reply
 
     def spans(self, sample: Sample, shots: Sequence[Sample], *, is_chat: bool) -> list[tuple[Prompt, int]]:
-        """Return each option's prompt, and where in its final text the prompts begin to differ.
+        """Return each option's prompt, and the position in its final text where the prompts begin to differ.
 
-        The right answer itself is left empty: it would be shown with every label.
+        The answer field is empty, because otherwise every label's prompt would show the right answer.
         """
         values = {**build_template_values(sample), self._answer_field: ""}
         if is_chat:
@@ -54,10 +54,10 @@ class LabelMap:
         solved = [turn for shot in shots for turn in self._turns(_get_gold_label(shot), self._solved(shot))]
         every = [self._turns(label, values) for label in sample.labels]
         start = _count_common_characters([turns[-1][1] for turns in every])
-        made: list[tuple[Prompt, int]] = []
+        prompts: list[tuple[Prompt, int]] = []
         for *before, (role, reply) in every:
-            made.append(((*turns_to_messages([*solved, *before]), Message(role, reply)), start))
-        return made
+            prompts.append(((*turns_to_messages([*solved, *before]), Message(role, reply)), start))
+        return prompts
 
     def _turns(self, label: str, values: Mapping[str, Any]) -> list[Any]:
         return list(self._of(label).render_turns_with_answer(values))
@@ -74,7 +74,7 @@ def _get_gold_label(shot: Sample) -> str:
 
 
 def _count_common_characters(texts: Sequence[str]) -> int:
-    """Return how many characters all texts share, up to the white space before the word that differs."""
+    """Return the number of leading characters all texts share, up to the space before the differing word."""
     columns = takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
     shared = "".join(letters[0] for letters in columns)
     whole = len(shared) - len(shared.rstrip())

@@ -1,4 +1,4 @@
-"""Which column is what, and how a record becomes a sample. Settled once, before any model is loaded."""
+"""The layout of a table: the role of each column, and how a record becomes a sample."""
 
 from __future__ import annotations
 
@@ -32,57 +32,57 @@ from assay.dialects.table.meta import DataType
 from assay.sources.decimal_comma import convert_decimal_comma
 
 OPTION_LIST = "option_list"
-"""The field under which a template finds all options as lines: `A. text`."""
+"""The template field that contains all options, one per line: `A. text`."""
 FULL_QUESTION = "full_question"
-"""The field under which a template finds context and question in one text."""
+"""The template field that contains context and question as one text."""
 LayoutForm: TypeAlias = Literal[
     "label", "text", "index0", "index1", "boolean", "after_hashes", "boxed", "named", "marked", "beside_wrong"
 ]
-"""How the answer names an option, or where in its cell a free answer is.
+"""How the answer names an option, or where in its cell a free-form answer is.
 
-`named`: by a value that `label_names` names; `marked`: the options' own field marks the right ones;
-`beside_wrong`: the answer's column holds the right option, other columns the wrong ones.
+`named`: by a value that `label_names` translates; `marked`: the field of the options marks the right ones;
+`beside_wrong`: the answer column contains the right option, other columns the wrong ones.
 """
 _YES, _NO = ("yes", "true"), ("no", "false")
 _NO_LABEL = "-1"
-"""Written where annotators did not agree on a label."""
+"""The value that datasets use if annotators did not agree on a label."""
 
 
 class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The settled mapping of a table."""
+    """The role of each column of a table. Determined once, before a model is loaded."""
 
     data_type: DataType
     columns: tuple[str, ...]
     question_columns: tuple[str, ...]
-    """The columns that make two rows ask the same; of plain texts the one that holds them."""
+    """The columns of the question. Of a table of plain texts, the text column."""
     answer_column: str | None
     options: tuple[str, ...] | str = ()
-    """Option columns, or the one field that lists them."""
+    """The option columns, or the field that lists all options."""
     option_labels: tuple[str, ...] | str | None = None
-    """The options' own names, or the field that lists those; None: A, B, C ..."""
+    """The labels of the options, or the field that lists the labels; None: A, B, C ..."""
     answer_form: LayoutForm = "label"
     context_columns: tuple[str, ...] = ()
-    """Texts that come before the question."""
+    """Columns of texts that precede the question."""
     distractors: tuple[str, ...] = ()
     label_names: dict[str, str] | None = None
     shuffle_seed: int | None = None
-    """The seed that shuffles each row's options; None: they stay as they are."""
+    """The seed for shuffling each row's options; None: do not shuffle."""
     joins_question: bool = False
-    """Whether context and question are put into one field, as some rows lack a part or have it as a list."""
+    """Whether context and question become one field, because some rows lack a part or have it as a list."""
     category_column: str | None = None
     cluster_column: str | None = None
     id_column: str | None = None
     keeps_empty_options: bool = False
-    """Whether an empty cell is an option all the same, as the original has it."""
+    """Whether an empty cell counts as an option, as in the original."""
     keeps_empty_texts: bool = False
-    """Whether texts are joined, so that an empty one among them does no harm."""
+    """Whether empty texts are allowed, because all texts are joined."""
     length_column: str | None = None
-    """The column that says how long a row's answer may be."""
+    """The column with the maximum length of each row's answer."""
     has_decimal_comma: bool = False
     """Whether an answer such as `3,5` is the number 3.5."""
 
     def get_options(self, fields: Mapping[str, Any]) -> Options:
-        """Return a record's options; empty cells at the end are options the row does not have."""
+        """Return a record's options, without empty cells at the end."""
         if self.label_names is not None:
             names = tuple(self.label_names.values())
             return Options(build_labels(len(names)), names)
@@ -97,7 +97,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
             else:
                 texts = read_option_list(fields, self.options) or []
         else:
-            # Most cells are texts at once: the hot path of every table with options.
+            # Hot path of every table with options: most cells are already texts.
             texts = [
                 value if type(value := fields.get(name)) is str else to_text(get_field(fields, name, None))
                 for name in self.options
@@ -108,7 +108,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         return Options(self._labels(fields, len(texts)), tuple(texts), names[: len(texts)])
 
     def _read_cell_options(self, fields: Mapping[str, Any]) -> CellOptions | None:
-        """Return the options of the one field that holds them."""
+        """Return the options from the field that lists them."""
         assert isinstance(self.options, str)
         value = get_field(fields, self.options, None)
         if self.options in self.question_columns:
@@ -128,7 +128,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def get_gold(self, fields: Mapping[str, Any], options: Options) -> tuple[int, ...] | None:
-        """Return the right options of a record; () when it has no answer, None when its answer names none."""
+        """Return the indexes of the right options; () without an answer, None if it matches no option."""
         answer = self.get_answer(fields)
         if answer is None:
             return ()
@@ -143,7 +143,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         return self._named(answer)
 
     def _named(self, answer: Any) -> tuple[int, ...] | None:
-        """Return the option that a label means, by its value or by its name."""
+        """Return the option for a label, given by value or by name."""
         assert self.label_names is not None
         values = list(self.label_names)
         if isinstance(answer, (list, tuple)):
@@ -159,7 +159,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         return (names.index(text.casefold()),) if names.count(text.casefold()) == 1 else None
 
     def get_targets(self, answer: Any) -> tuple[str, ...]:
-        """Return the accepted free answers in an answer's cell; () where it does not have the form."""
+        """Return the accepted free-form answers in an answer cell; () if it does not have the form."""
         if self.keeps_empty_options:
             several: Sequence[Any] = answer if isinstance(answer, (list, tuple)) else (answer,)
             return tuple(to_text(target) for target in several)
@@ -186,7 +186,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def column_labels(self) -> tuple[str, ...]:
-        """Return the labels of the option columns; () where rows have options and labels of their own."""
+        """Return the labels of the option columns; () if each row has its own options and labels."""
         if self.label_names is not None:
             return build_labels(len(self.label_names))
         if isinstance(self.options, str) or isinstance(self.option_labels, str):
@@ -194,25 +194,25 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.option_labels or build_labels(len(self.options))
 
     def get_answer(self, fields: Mapping[str, Any]) -> Any:
-        """Return a record's answer as written; None when it has none."""
+        """Return a record's answer as written, or None if it has none."""
         value = None if self.answer_column is None else get_field(fields, self.answer_column, None)
         if isinstance(value, Mapping) and is_empty(value):
             return None  # SQuAD 2 writes a question without an answer as {"text": [], "answer_start": []}
         return None if value is None or value == "" or value == [] else value
 
     def get_question(self, fields: Mapping[str, Any]) -> str:
-        """Return the text that says what a record asks."""
+        """Return the question of a record as text."""
         return "\n".join(to_text(get_field(fields, name, "")) for name in self.question_columns)
 
     def build_full_question(self, fields: Mapping[str, Any]) -> str:
-        """Return context and question as one text, without the parts that a record lacks."""
+        """Return context and question as one text, without the parts that are missing from a record."""
         context = [_to_lines(get_field(fields, name, None)) for name in self.context_columns]
         question = [_to_lines(get_field(fields, name, None)) for name in self.question_columns]
         parts = [*filter(None, context), "\n".join(filter(None, question))]
         return "\n\n".join(filter(None, parts))
 
     def get_group(self, fields: Mapping[str, Any]) -> str | None:
-        """Return the group that a record belongs to, if the table has groups."""
+        """Return the group of a record, or None."""
         return (
             None
             if self.category_column is None
@@ -220,7 +220,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def sample(self, fields: dict[str, Any], origin: Origin, sample_id: str) -> Sample:
-        """Make a sample of a record that has been checked."""
+        """Return the sample for a record that has been checked."""
         answer = self.get_answer(fields)
         group = self.get_group(fields)
         cluster = None if self.cluster_column is None else to_text(get_field(fields, self.cluster_column, ""))
@@ -241,16 +241,16 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         return convert_decimal_comma(text) if self.has_decimal_comma else text
 
     def get_length(self, fields: Mapping[str, Any]) -> int | None:
-        """Return how many tokens a record allows its answer; ValueError where it says something else."""
+        """Return the maximum number of answer tokens of a record; raise ValueError if it is not a number."""
         return None if self.length_column is None else read_length(fields.get(self.length_column))
 
     def get_own_id(self, fields: Mapping[str, Any]) -> str | None:
-        """Return the dataset's own id of a record, if it has one."""
+        """Return the dataset's own id of a record, or None."""
         return None if self.id_column is None else to_text(get_field(fields, self.id_column, ""))
 
 
 def read_printed_answer(answer: Any, options: Options) -> Any:
-    """Return an answer, as a list where it is the printout of one and no option has that text."""
+    """Return an answer; parse it as a list if it is a printed list and no option has that text."""
     if not isinstance(answer, str) or answer[:1] != "[" or answer.strip() in options.texts:
         return answer
     printed = parse_printed(answer)
@@ -258,7 +258,7 @@ def read_printed_answer(answer: Any, options: Options) -> Any:
 
 
 def hash_content(fields: Mapping[str, Any]) -> str:
-    """Return the id of a record that has none of its own: a hash of its content."""
+    """Return a hash of the content, the id of a record without its own id."""
     return digest(fields, size=6)
 
 
@@ -268,9 +268,9 @@ def parse_content_id(content: str) -> int:
 
 
 def build_template_values(sample: Sample) -> dict[str, Any]:
-    """Return what a template may name: the fields, each option by its label, and all of them as lines.
+    """Return the values for a template: the fields, each option by its label, and all options as lines.
 
-    Options with labels of their own are also named A, B, C ... in their order.
+    Options with other labels are also available as A, B, C ... in order.
     """
     if not sample.choices:
         return sample.fields
@@ -283,7 +283,7 @@ def build_template_values(sample: Sample) -> dict[str, Any]:
 
 
 def _shuffle_options(options: Options, gold: tuple[int, ...], draw: str) -> tuple[Options, tuple[int, ...]]:
-    """Return options in an order drawn for one row, with the labels in theirs."""
+    """Return the options in a random order drawn for one row; the labels keep their order."""
     order = list(range(len(options.texts)))
     random.Random(draw).shuffle(order)
     texts = tuple(options.texts[index] for index in order)
@@ -291,7 +291,7 @@ def _shuffle_options(options: Options, gold: tuple[int, ...], draw: str) -> tupl
 
 
 def _to_lines(value: Any) -> str:
-    """Return a text, or a list of texts as lines."""
+    """Return a text unchanged, and a list of texts as lines."""
     if isinstance(value, (list, tuple)):
         return "\n".join(filter(None, map(_to_lines, value)))
     return to_text(value).strip()

@@ -1,6 +1,7 @@
-"""What a person may say about a table: in `<file>.meta.json`, in a config entry, or on the command line.
+"""The settings of a table: from `<file>.meta.json`, a config entry or the command line.
 
-OpenCompass's nine documented fields and AISBench's three keep names and meanings; the others are Assay's own.
+The nine documented fields of OpenCompass and the three of AISBench keep their names and meanings. The other
+fields are Assay's own.
 """
 
 from __future__ import annotations
@@ -30,131 +31,131 @@ SeveralRight: TypeAlias = Literal["exact", "any"]
 
 
 class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Everything that can be said; None is not said."""
+    """All settings of a table; None means not set."""
 
     abbr: str | None = None
     """The task's name. Default: the file's name up to its first dot."""
     data_type: DataType | None = None
-    """`mcq` has options, `qa` a free answer, `text` nothing but a text."""
+    """`mcq`: rows with options; `qa`: rows with free-form answers; `text`: plain texts."""
     infer_method: str | tuple[str, ...] | None = None
-    """`ppl`, `prob`, `gen`, or several of them."""
+    """`ppl`, `prob`, `gen`, or several of these."""
     human_prompt: str | None = None
-    """Template of the user's turn."""
+    """Template of the user turn."""
     bot_prompt: str | None = None
-    """Template of the model's turn, with the answer in it."""
+    """Template of the model turn, including the answer."""
     template: str | dict[str, Any] | None = None
-    """One text, or `{"begin": [...], "round": [...]}` with roles; replaces the two prompts."""
+    """One text, or `{"begin": [...], "round": [...]}` with roles; replaces the two prompts above."""
     prompt_style: PromptStyle | None = None
-    """Whose default prompt is used. `aisbench`: one text of the user's that ends in `Answer: `."""
+    """The default prompt to use. `aisbench`: a single user text that ends in `Answer: `."""
     messages_column: str | None = None
-    """The column that holds each row's conversation, a list of messages: the whole prompt."""
+    """The column with each row's conversation, a list of messages. It is the whole prompt."""
     eval_task: EvalTask | None = None
-    """How an `eval.yaml` says the rows are asked and scored."""
+    """The task of an `eval.yaml`: how to prompt and score the rows."""
     input_columns: tuple[str, ...] | None = None
     output_column: str | None = None
     context_columns: tuple[str, ...] | None = None
-    """Texts that come before the question in the prompt, such as a passage."""
+    """Columns of texts that precede the question in the prompt, such as a passage."""
     options: tuple[str, ...] | str | None = None
-    """The columns that hold the options, or one field that holds a list of them."""
+    """The option columns, or the field that lists all options."""
     distractors: tuple[str, ...] | None = None
-    """Columns of wrong options; the right one is in the answer's column. The seed shuffles them."""
+    """Columns of wrong options; the answer column has the right one. The seed shuffles them."""
     label_names: tuple[str, ...] | dict[str, str] | None = None
-    """What the answer's values mean, the same options in every row: names from 0 on, or name by value."""
+    """Names of the answer values, which are the options of every row: a list counted from 0, or a mapping."""
     shuffle_options: bool | None = None
     """Whether the seed shuffles the options of each row."""
     option_labels: tuple[str, ...] | str | None = None
-    """The options' names when they are not A, B, C ...: a list, or the field that holds one."""
+    """The option labels if they are not A, B, C ...: a list, or the field that contains one."""
     answer_is: AnswerIs | None = None
-    """How the answer names an option: by label, by its text, by index from 0 or from 1.
+    """How the answer names an option: by label, by text, or by index counted from 0 or 1.
 
-    Of a free answer: `boolean`, or the end of a solution (`after_hashes`, `boxed`).
+    For free-form answers: `boolean`, or the end of a solution (`after_hashes`, `boxed`).
     """
     no_answers: bool | None = None
-    """Whether the table has no right answers, so that replies are kept and nothing is scored."""
+    """Whether the table has no right answers, so that replies are saved without scoring them."""
     ppl_target: PplTarget | None = None
-    """What `ppl` scores after the prompt: the option's label, or its text."""
+    """What `ppl` scores after the prompt: the option's label or its text."""
     category_column: str | None = None
-    """Scores are also given for each value of this column."""
+    """Column of groups; each group also gets its own score."""
     cluster_column: str | None = None
-    """Rows that share a value here are not independent; the interval takes it into account."""
+    """Column of clusters. Rows of a cluster are not independent; the interval takes this into account."""
     id_column: str | None = None
     max_tokens: Length | None = None
     stop: tuple[str, ...] | None = None
     test_range: str | None = None
     """Rows to evaluate, as a Python slice: `[0:100]`."""
     windows: WindowScheme | None = None
-    """How the perplexity of texts is measured; `classic` unless said."""
+    """The window scheme for the perplexity of texts. Default: `classic`."""
     window_tokens: Annotated[int, msgspec.Meta(ge=2)] | None = None
-    """Tokens of a window. Default: as many as the model reads."""
+    """Tokens per window. Default: the model's context length."""
     stride: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Tokens between the beginnings of `hf-stride` windows."""
+    """Tokens between the starts of `hf-stride` windows."""
     request_count: Positive | None = None
-    """How many rows are asked: the first ones, or all and then again from the first one on."""
+    """Number of requests: the first rows, or all rows repeated from the first."""
     sampling_mode: SamplingMode | None = None
-    """Which rows are asked, and in which order."""
+    """Which rows to use, and in which order."""
     output_config: OutputConfig | None = None
-    """How long the answers may be, row by row."""
+    """The maximum answer length of each row."""
     match: Match | None = None
-    """What makes a free answer right; `stated` unless said."""
+    """When a free-form answer counts as right. Default: `stated`."""
     several_right: SeveralRight | None = None
-    """Where rows have several right options: whether a generated answer must name exactly those (`exact`, the
+    """For rows with several right options: whether a generated answer must name exactly these (`exact`, the
     default) or any one of them."""
     sheet: str | None = None
-    """Which table of the file: a sheet of a workbook, a list of a JSON document, a file of an archive."""
+    """The table to read: a sheet of a workbook, a list of a JSON document, or a file of an archive."""
     has_header: bool | None = None
-    """Whether the first row holds the column names."""
+    """Whether the first row contains the column names."""
     header_row: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Line of a text file, or row of a sheet, that holds the column names."""
+    """Line of a text file, or row of a sheet, with the column names."""
     columns: tuple[str, ...] | None = None
-    """Column names of a file that has no header."""
+    """Column names of a file without a header."""
     separator: str | None = None
-    """What separates the columns: one character, or `tab`."""
+    """The column separator: one character, or `tab`."""
     quotes: bool | None = None
-    """Whether a value in double quotes may hold separators and line breaks."""
+    """Whether a value in double quotes may contain separators and line breaks."""
     encoding: str | None = None
-    """Text encoding of the file, by the name that Python knows."""
+    """Text encoding of the file, by its Python name."""
     decimal_comma: bool | None = None
     """Whether a right answer such as `3,5` is the number 3.5."""
 
     @property
     def file_settings(self) -> FileSettings:
-        """How the file is written, as far as it is said."""
-        said = {name: getattr(self, name) for name in FileSettings.__struct_fields__}
-        return FileSettings(**{**said, "separator": "\t" if self.separator == "tab" else self.separator})
+        """The settings for reading the file."""
+        values = {name: getattr(self, name) for name in FileSettings.__struct_fields__}
+        return FileSettings(**{**values, "separator": "\t" if self.separator == "tab" else self.separator})
 
     @property
     def uses_one_text(self) -> bool:
-        """Whether the prompt is AISBench's default."""
+        """Whether the prompt is AISBench's default prompt."""
         own = (self.template, self.human_prompt, self.bot_prompt)
         return self.prompt_style == "aisbench" and own == (None, None, None)
 
     def over(self, lower: TableMeta) -> TableMeta:
-        """Return this, with what it leaves unsaid taken from a lower authority."""
+        """Return these settings, with unset ones taken from `lower`."""
         mine = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
         return msgspec.structs.replace(lower, **mine)
 
 
 META_FIELDS = TableMeta.__struct_fields__
 _SHOWN_CHARS = 200
-"""As much of a wrong value is repeated."""
+"""Maximum characters of a wrong value in a message."""
 _NUMBERS_AS_TEXT = ("request_count", "output_config")
-"""Keys in which a number may be written as a text, as AISBench allows."""
+"""Keys that accept a number as text, as AISBench does."""
 _EXPECTED = {
     "output_config": (
         '; expected {"method": "uniform", "params": {"min_value": 1, "max_value": 64}} or {"method": '
         '"percentage", "params": {"percentage_distribute": [[16, 0.5], [64, 0.5]]}}'
     )
 }
-"""Keys whose form takes more words than the names of values."""
+"""The expected form of keys with structured values."""
 
 
 def meta_path(data_path: Path) -> Path:
-    """Return where a table's meta file lies: the whole file name with `.meta.json` behind it."""
+    """Return the path of a table's meta file: the full file name plus `.meta.json`."""
     return data_path.with_name(data_path.name + ".meta.json")
 
 
 def read_meta(path: Path, notes: list[str]) -> TableMeta:
-    """Read a meta file; what was let pass is added to `notes`."""
+    """Read a meta file. Add tolerated mistakes to `notes`."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -170,19 +171,19 @@ def read_meta(path: Path, notes: list[str]) -> TableMeta:
 
 
 def _build_unreadable_problem(path: Path, error: OSError) -> Problem:
-    what, fix = f"the meta file cannot be read: {error.strerror}", "check your rights to read it"
+    what, fix = f"the meta file cannot be read: {error.strerror}", "check its permissions"
     if path.is_dir():
-        what, fix = "this is a folder, not a meta file", "rename the folder, or put the settings into a file"
+        what, fix = "this is a folder, not a meta file", "rename the folder, or use a file"
     elif path.is_symlink() and not path.exists():
-        what = f"the meta file is a link to {os.readlink(path)!r}, which is not there"
+        what = f"the meta file is a link to {os.readlink(path)!r}, which does not exist"
         fix = "correct the link, or delete it"
     return Problem("TABLE-002", what, fix, Origin(str(path)))
 
 
-def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
-    """Check keys and types of what was said, all problems at once."""
+def to_meta(values: dict[str, Any], where: Origin) -> TableMeta:
+    """Check keys and types of settings and return them; raise all problems at once."""
     problems = Problems()
-    for key in said:
+    for key in values:
         if key not in META_FIELDS:
             problems.add(
                 Problem(
@@ -193,11 +194,11 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
                 )
             )
     kinds = {field.name: field.type for field in msgspec.structs.fields(TableMeta)}
-    made = {}
-    for key, value in said.items():
+    converted = {}
+    for key, value in values.items():
         if key in kinds:
             try:
-                made[key] = msgspec.convert(value, kinds[key], strict=key not in _NUMBERS_AS_TEXT)
+                converted[key] = msgspec.convert(value, kinds[key], strict=key not in _NUMBERS_AS_TEXT)
             except msgspec.ValidationError as error:
                 problems.add(
                     Problem(
@@ -209,11 +210,11 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
                     )
                 )
     problems.raise_if_any()
-    return TableMeta(**made)
+    return TableMeta(**converted)
 
 
 def _format_beginning(value: Any) -> str:
-    """Return a value as it is written, or its beginning where it is long."""
+    """Return a value as Python writes it, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
 
@@ -223,27 +224,27 @@ _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(\s*[}\]])', re.DOTALL)
 
 def _parse(text: str, where: Origin, notes: list[str]) -> dict[str, Any]:
     try:
-        said = msgspec.json.decode(text)
+        values = msgspec.json.decode(text)
     except RecursionError:
-        what = "found brackets within brackets, many hundreds deep; no setting needs more than a few"
+        what = "the brackets are nested many hundred levels deep; settings need only a few levels"
         raise AuthorError(Problem("TABLE-002", what, "correct the file, or delete it", where)) from None
     except msgspec.DecodeError as error:
-        # The seed document's own example ends its last entry with a comma.
+        # The example in OpenCompass's documentation has a comma after its last entry.
         repaired = _TRAILING_COMMA.sub(lambda match: match[1] or match[2], text)
         try:
-            said = msgspec.json.decode(repaired)
+            values = msgspec.json.decode(repaired)
         except msgspec.DecodeError:
             raise AuthorError(
                 Problem("TABLE-002", f"not valid JSON: {error}", "correct the file, or delete it", where)
             ) from error
-        notes.append(f"{Path(where.path).name}: a comma after the last entry was let pass")
-    if not isinstance(said, dict):
+        notes.append(f"{Path(where.path).name}: ignored a comma after the last entry")
+    if not isinstance(values, dict):
         raise AuthorError(
             Problem(
                 "TABLE-002",
-                f"found a JSON {type(said).__name__}, expected an object of settings",
+                f"found a JSON {type(values).__name__}, expected an object of settings",
                 'write {"human_prompt": "...", ...}',
                 where,
             )
         )
-    return said
+    return values

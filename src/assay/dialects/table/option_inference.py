@@ -1,4 +1,4 @@
-"""Where the options of a table are, and which column names the right one."""
+"""Inference of the options of a table, and of the column with the right one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FitForm: TypeAlias = Literal["label", "text", "index0", "index1", "marked"]
 
 
 class AnswerFit(NamedTuple):
-    """A column that names an option in every row of the sample that it fills."""
+    """A column whose every filled cell names an option."""
 
     column: Column
     form: FitForm
@@ -33,11 +33,11 @@ class AnswerFit(NamedTuple):
     """The right options of each row."""
     note: str = ""
     is_sure: bool = True
-    """Whether the form is settled; else numbers may count from 0 or from 1."""
+    """Whether the form is certain; otherwise numbers may count from 0 or from 1."""
 
     @property
     def rank(self) -> int:
-        """How surely this is the answer: by name first, then by form."""
+        """How likely this is the answer column: by name first, then by form."""
         hint = self.column.suggestion
         named = (
             0
@@ -50,10 +50,10 @@ class AnswerFit(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Why it was taken to be the answer."""
+        """The reason for choosing this column."""
         hint = self.column.suggestion
         is_named = hint is not None and hint.role == "answer"
-        return self.note or ("its name" if is_named else "its values name an option in every row")
+        return self.note or ("its name" if is_named else "every row's value names an option")
 
 
 def find_answer_fits(
@@ -65,13 +65,13 @@ def find_answer_fits(
 ) -> list[AnswerFit]:
     """Return the columns that name an option in every row of the sample.
 
-    `base` is the number of the first option's column; `form` the only form to try.
+    `base`: the number of the first option column. `form`: the only form to try.
     """
     found = []
     for column in columns:
         forms = [one for one in ANSWER_FORMS if form in (None, one)]
         if column.name in label_names:
-            # Integers with names count from 0, whatever the names are.
+            # Integers with names always count from 0.
             forms = [one for one in forms if one == "index0"]
         readings = {one: golds for one in forms if (golds := _golds(column, rows, one)) is not None}
         if readings:
@@ -101,7 +101,7 @@ def _choose_best_fit(
         return AnswerFit(column, "label", readings["label"])
     if "text" in readings:
         return AnswerFit(column, "text", readings["text"])
-    # A 0 settles it, and so does the number of the last option.
+    # A 0, or the number of the last option, leaves only one reading.
     if len(readings) == 1:
         form = next(iter(readings))
         return AnswerFit(column, form, readings[form])
@@ -110,24 +110,24 @@ def _choose_best_fit(
         return AnswerFit(column, form, readings[form], f"the option columns count from {base}")
     counts_from_0 = not {"idx", "index", "ind"}.isdisjoint(split_column_name(column.name))
     if min(column.integers or (0,)) == 1 and not counts_from_0:
-        why = "no answer is 0; if they count from 0: --answer-is index0"
+        why = "no answer is 0; if they count from 0, use --answer-is index0"
         return AnswerFit(column, "index1", readings["index1"], why)
     return AnswerFit(column, "index0", readings["index0"], is_sure=False)
 
 
 _NAMED_RANK = 10
-"""Rank from which a column's name says that it is the answer."""
+"""Rank from which on a column's name marks it as the answer."""
 
 
 class _Choice(NamedTuple):
-    """Options found in a table: where they are, and each row's own."""
+    """A candidate for the options of a table: the columns, and the options of each row."""
 
     options: tuple[str, ...] | str
     rows: list[Options | None]
     base: int | None
-    """The number that the first option's column has."""
+    """The number of the first option column."""
     is_named: bool
-    """Whether the names say that these are options."""
+    """Whether the names suggest options."""
     why: str
 
     @property
@@ -136,7 +136,7 @@ class _Choice(NamedTuple):
 
 
 def infer_distractors(table: Evidence) -> bool:
-    """Find a right answer that has its own column beside the wrong ones."""
+    """Infer columns of wrong options next to a column with the right answer."""
     given = table.given
     if given.options or given.data_type in ("qa", "text") or given.label_names:
         return False
@@ -152,7 +152,7 @@ def infer_distractors(table: Evidence) -> bool:
             _ask_about_distractors(table, [right[0], *rivals])
         table.meta["output_column"] = answer
         table.taken.update((*table.meta["distractors"], answer, *(c.name for c in rivals)))
-        table.reasons["options"] = "the right answer beside the wrong ones; shuffled by the seed"
+        table.reasons["options"] = "the right answer and the wrong ones, shuffled by the seed"
     elif given.output_column is None and (right := find_named_answers(table)):
         table.meta["output_column"] = right[0].name
         table.taken.add(right[0].name)
@@ -166,15 +166,15 @@ def _ask_about_distractors(table: Evidence, answers: list[Column]) -> None:
         wrong = table.meta["distractors"]
         if column.is_text:
             meta = TableMeta(output_column=column.name, distractors=wrong)
-            readings.append(Reading(f"options: {column.name} against {listing(wrong)}", meta))
+            readings.append(Reading(f"options: {column.name} is right, {listing(wrong)} are wrong", meta))
         meta = TableMeta(data_type="qa", output_column=column.name)
-        readings.append(Reading(f"a free answer: any of {column.name}", meta))
+        readings.append(Reading(f"a free-form answer: any value in {column.name}", meta))
     what = f"{listing(c.name for c in answers)} could each be the right answer"
     raise AmbiguousTableError(table.path, what, readings[:3])
 
 
 def infer_choice(table: Evidence) -> None:
-    """Find options and the column that names the right one."""
+    """Infer the options and the column with the right one."""
     given = table.given
     if given.data_type in ("qa", "text") or given.label_names is not None:
         return
@@ -200,7 +200,7 @@ def _build_given_choice(table: Evidence, options: tuple[str, ...] | str) -> _Cho
 
 
 def _choices(table: Evidence) -> Iterator[_Choice]:
-    """Yield what may be options, the surest first."""
+    """Yield the candidates for options, the most certain first."""
     names = tuple(one.name for one in table.free() if one.is_scalar and one.parent is None)
     families = find_numbered_families(names)
     families.sort(key=lambda family: (family[0] != "", not is_option_stem(family[0]), -len(family[1])))
@@ -213,10 +213,10 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
         elif len(names) >= 3:
             unsure.append(choice)
     marked = [column for column in table.free() if column.marks_right]
-    # Of several lists with marks, the one with a single right option is the stricter question.
+    # Of several lists with marks, prefer the one with a single right option: it is the stricter question.
     marked.sort(key=lambda column: max(map(len, _right_options(column))))
     for column in marked:
-        yield _build_list_choice(table, column, named=True, why="its options are marked right or wrong")
+        yield _build_list_choice(table, column, named=True, why="its options are marked as right or wrong")
     for column in table.free():
         if column.holds_options and not column.marks_right and table.role(column) == "option":
             yield _build_list_choice(table, column, named=True, why="its name")
@@ -225,10 +225,10 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
         is_unnamed = column.parent is None and table.role(column) is None
         if column.holds_options and is_list and is_unnamed and not column.marks_right:
             yield _build_list_choice(
-                table, column, named=False, why="a list in each row, and the answers name its items"
+                table, column, named=False, why="a list in each row; the answers name its items"
             )
     for column in table.free():
-        # `answers` beside a label that counts them are options; alone they are accepted answers.
+        # `answers` with a column of indexes into them are options; without, they are accepted answers.
         if (
             all(isinstance(cell, list) for cell in column.filled)
             and column.holds_options
@@ -236,14 +236,14 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
             and column.parent is None
         ):
             yield _build_list_choice(
-                table, column, named=False, why="a list in each row, and the answers name its items"
+                table, column, named=False, why="a list in each row; the answers name its items"
             )
     yield from unsure
     yield from _named_columns(table)
 
 
 def _named_columns(table: Evidence) -> Iterator[_Choice]:
-    """Yield the columns whose own names are the answers."""
+    """Yield the columns whose names are the answers."""
     names = [column.name for column in table.free() if column.is_scalar and column.parent is None]
     for column in find_named_answers(table):
         named = [name for name in names if name in column.distinct and name != column.name]
@@ -278,7 +278,7 @@ def _read_row_options(table: Evidence, options: tuple[str, ...] | str) -> list[O
 
 
 def _find_answer(table: Evidence, choice: _Choice) -> AnswerFit | None:
-    """Return the column that names the right one of some options in every row of the sample."""
+    """Return the column that names the right option in every row of the sample."""
     if isinstance(choice.options, str) and table.columns[choice.options].marks_right:
         return AnswerFit(table.columns[choice.options], "marked", ())
     given = table.given.output_column
@@ -306,7 +306,7 @@ def _find_answer(table: Evidence, choice: _Choice) -> AnswerFit | None:
     others += [fit for fit in fits[1:] if fit.rank == best.rank and fit.golds != best.golds]
     if others:
         rivals = list({fit.column.name: fit for fit in (best, *others)}.values())
-        what = f"{listing(fit.column.name for fit in rivals)} each name an option, and they disagree"
+        what = f"{listing(fit.column.name for fit in rivals)} each name an option, but they disagree"
         readings = [
             Reading(f"the answer is in {fit.column.name}", TableMeta(output_column=fit.column.name))
             for fit in rivals[:3]
@@ -333,13 +333,13 @@ def _take_choice(table: Evidence, choice: _Choice, fit: AnswerFit | None) -> Non
     if fit.form in ("index0", "index1") and fit.is_sure and table.given.answer_is is None:
         table.meta["answer_is"] = fit.form
     if fit.form == "marked" and table.given.shuffle_options is None:
-        # Where the first option is always right, its place would give it away.
+        # If the first option is always right, its position would reveal it.
         right = _right_options(fit.column)
         table.meta["shuffle_options"] = all(one == tuple(range(len(one))) for one in right)
 
 
 def _infer_unfitting_answer(table: Evidence, choice: _Choice) -> None:
-    """Take an answer column by its name although some answers name no option: the survey lists those."""
+    """Choose an answer column by name although some answers name no option: the survey reports these."""
     if table.given.output_column is None and (named := find_named_answers(table)):
         table.meta["output_column"] = named[0].name
         table.taken.add(named[0].name)
@@ -349,7 +349,7 @@ def _infer_unfitting_answer(table: Evidence, choice: _Choice) -> None:
 
 
 def _can_be_answer(fit: AnswerFit) -> bool:
-    """Whether a column that names options in every row may be the answer: no id, no counter of rows."""
+    """Whether a column that names options in every row may be the answer, and not an id or a row number."""
     hint = fit.column.suggestion
     if hint is not None and hint.role == "answer":
         return True
@@ -368,6 +368,6 @@ def _can_be_answer(fit: AnswerFit) -> bool:
 
 
 def _right_options(column: Column) -> list[tuple[int, ...]]:
-    """Return which options the filled cells of a column mark as right."""
+    """Return the indexes of the options that each filled cell marks as right."""
     read = (read_options(cell) for cell in column.filled)
     return [one.right for one in read if one is not None and one.right is not None]

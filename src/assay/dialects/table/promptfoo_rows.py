@@ -1,7 +1,7 @@
-"""Tests of promptfoo as tables: csv with `__expected` columns; json, jsonl or yaml with `vars` and `assert`.
+"""Tables of promptfoo tests: csv with `__expected` columns; json, jsonl or yaml with `vars` and `assert`.
 
-A row passes when all its assertions hold, or when their weighted share reaches the row's threshold. The
-prompt is in promptfoo's config, not in the tests: one variable is the prompt, several need `--human-prompt`.
+A row passes if all its assertions pass, or if their weighted share reaches the row's threshold. The prompt is
+in promptfoo's config, not in the tests: a single variable is the prompt, several need `--human-prompt`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CONTEXTS = frozenset({"context", "passage", "document", "documents", "article"}
 
 
 class _Test(NamedTuple):
-    """One test as it is written, before its assertions are filled."""
+    """One test as written, before its assertions are filled."""
 
     variables: dict[str, Any]
     others: dict[str, Any]
@@ -52,22 +52,22 @@ class _Test(NamedTuple):
 
 
 def find_variable_columns(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns of a promptfoo csv that are variables of the prompt."""
+    """Return the columns of a promptfoo csv that are prompt variables."""
     return tuple(name for name in columns if not _SPECIAL.fullmatch(name))
 
 
 def read_promptfoo(
-    source: Source, said: TableMeta, sample: Sequence[dict[str, Any]], notes: list[str]
+    source: Source, meta: TableMeta, sample: Sequence[dict[str, Any]], notes: list[str]
 ) -> tuple[Source, TableMeta] | None:
-    """Return promptfoo's tests as rows with a prompt and assertions; None where the table has none.
+    """Return promptfoo tests as rows with a prompt and assertions; None for other tables.
 
-    The second value is all that is said about the table, with what the tests imply.
+    The second value is the settings, completed by what the tests imply.
     """
     columns = source.columns
     is_csv = any(map(_EXPECTED_COLUMN.fullmatch, columns))
     if not is_csv and not _is_test_table(columns, sample):
         return None
-    if said.output_column is not None:
+    if meta.output_column is not None:
         return None
     if is_csv:
         _check_columns(source)
@@ -79,19 +79,19 @@ def read_promptfoo(
     shaped = PromptfooSource(source, shown, reader)
     variables = tuple(name for name in variables if name.lower() not in _IDS) or variables
     implied = TableMeta(data_type="qa", output_column=EXPECTED)
-    if said.input_columns is None and not (said.human_prompt or said.template):
+    if meta.input_columns is None and not (meta.human_prompt or meta.template):
         if len(variables) > 1:
             shaped.check()
-        # A variable that only assertions name is an answer and no part of the prompt.
+        # A variable that only assertions use is an answer, not part of the prompt.
         inputs = _inputs(source, [name for name in variables if name not in reader.named] or list(variables))
         implied = msgspec.structs.replace(
             implied, input_columns=inputs, human_prompt=_format_default_prompt(inputs)
         )
-    return shaped, _add_affixes(said.over(implied), special, source)
+    return shaped, _add_affixes(meta.over(implied), special, source)
 
 
 class PromptfooSource(AdaptedSource):
-    """The rows of promptfoo's tests. Once all are read, it knows what their assertions need."""
+    """The rows of promptfoo tests. After a full pass it knows what their assertions need."""
 
     def __init__(self, source: Source, columns: tuple[str, ...], reader: _TestReader) -> None:
         super().__init__(source, columns, reader.read)
@@ -101,16 +101,16 @@ class PromptfooSource(AdaptedSource):
         self._reader.is_checked = True
 
     def list_row_notes(self) -> list[str]:
-        """Say when a row passes, and what of the rows is not used."""
-        share = ", or when their share reaches the row's threshold" if self._reader.has_threshold else ""
-        notes = [f"promptfoo tests: a row passes when all its assertions hold{share}"]
+        """Return notes on when a row passes, and on unused parts."""
+        share = ", or if their share reaches the row's threshold" if self._reader.has_threshold else ""
+        notes = [f"promptfoo tests: a row passes if all its assertions pass{share}"]
         if self._reader.has_provider:
-            notes.append("promptfoo's 'provider' of an assertion has no effect: --judge names the judge")
+            notes.append("the 'provider' of an assertion has no effect; set the judge with --judge")
         return notes
 
     @property
     def needs_judge(self) -> bool:
-        """Whether some assertion asks a judge."""
+        """Whether any assertion needs a judge."""
         return self._reader.needs_judge
 
 
@@ -129,12 +129,12 @@ def _variables(sample: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 def _check_columns(source: Source) -> None:
     for name in source.columns:
         if (match := _CONFIG.fullmatch(name)) and match["key"] != "threshold":
-            what = f"the column {name!r} sets {match['key']!r}; promptfoo knows 'threshold' alone there"
+            what = f"the column {name!r} sets {match['key']!r}; promptfoo supports only 'threshold' there"
             raise AuthorError(Problem("TABLE-033", what, "correct or delete the column", Origin(source.path)))
 
 
 def _inputs(source: Source, candidates: Sequence[str]) -> tuple[str, ...]:
-    """Return the variables that make the prompt, contexts before the question."""
+    """Return the variables that form the prompt, contexts before the question."""
     questions = [name for name in candidates if name.lower() in _QUESTIONS]
     contexts = [name for name in candidates if name.lower() in _CONTEXTS]
     if len(candidates) == 1:
@@ -142,11 +142,11 @@ def _inputs(source: Source, candidates: Sequence[str]) -> tuple[str, ...]:
     if len(questions) == 1 and len(contexts) == len(candidates) - 1:
         return (*contexts, *questions)
     if not candidates:
-        what = "the tests have no variables, so there is nothing to ask"
-        fix = "add a column that holds the prompt, or name the prompt with --human-prompt"
+        what = "the tests have no variables, so there is no prompt"
+        fix = "add a column with the prompt, or give the prompt with --human-prompt"
         raise AuthorError(Problem("TABLE-034", what, fix, Origin(source.path)))
     what = (
-        f"the tests have the variables {listing(candidates)}; how they make the prompt is in promptfoo's "
+        f"the tests have the variables {listing(candidates)}; the prompt that uses them is in promptfoo's "
         "config, not in this file"
     )
     readings = [
@@ -164,25 +164,25 @@ def _format_default_prompt(inputs: Sequence[str]) -> str:
     return "\n\n".join(f"{{{name}}}" for name in inputs)
 
 
-def _add_affixes(said: TableMeta, special: Sequence[str], source: Source) -> TableMeta:
-    """Return what is said with the rows' prefix and suffix around the prompt."""
+def _add_affixes(meta: TableMeta, special: Sequence[str], source: Source) -> TableMeta:
+    """Return the settings with the rows' prefix and suffix added to the prompt."""
     if not special:
-        return said
-    key = "template" if said.template is not None else "human_prompt"
-    prompt = getattr(said, key)
+        return meta
+    key = "template" if meta.template is not None else "human_prompt"
+    prompt = getattr(meta, key)
     if not isinstance(prompt, str):
-        what = f"the columns {listing(special)} belong around one prompt, and the template has several turns"
+        what = f"the columns {listing(special)} need a prompt of one text, but the template has several turns"
         fix = "write the prompt as one text, or delete the columns"
         raise AuthorError(Problem("TABLE-034", what, fix, Origin(source.path)))
     hole = "{{{{ {} }}}}" if "{{" in prompt or "{%" in prompt else "{{{}}}"
     before = hole.format(PREFIX) if PREFIX in special else ""
     after = hole.format(SUFFIX) if SUFFIX in special else ""
-    changed: TableMeta = msgspec.structs.replace(said, **{key: f"{before}{prompt}{after}"})
+    changed: TableMeta = msgspec.structs.replace(meta, **{key: f"{before}{prompt}{after}"})
     return changed
 
 
 class _TestReader:
-    """Reads tests, and remembers what their assertions need."""
+    """Reads tests, and records what their assertions need."""
 
     def __init__(self, source: Source, *, is_csv: bool) -> None:
         self._is_csv = is_csv
@@ -190,15 +190,15 @@ class _TestReader:
         self._special = frozenset(filter(_SPECIAL.fullmatch, source.columns))
         self._affixes = [name for name in (PREFIX, SUFFIX) if name in source.columns]
         self.is_checked = False
-        """Whether all rows were read before."""
+        """Whether all rows have been read once."""
         self.named: set[str] = set()
-        """Variables that assertions name."""
+        """Variables that assertions use."""
         self.needs_judge = False
         self.has_threshold = False
         self.has_provider = False
 
     def read(self, record: Record) -> dict[str, Any]:
-        """Return a test's fields: its variables, its assertions, and these in words."""
+        """Return a test's fields: its variables, its assertions, and a description of the assertions."""
         test = self._read_cells(record) if self._is_csv else self._read_object(record)
         place = EXPECTED if self._is_csv else "assert"
         assertions = [
@@ -259,11 +259,11 @@ class _TestReader:
             raise _problem(record, "vars", f"'vars' is {variables!r:.60}, expected an object", "correct it")
         for name, value in variables.items():
             if isinstance(value, list):
-                what = f"the variable {name!r} lists several values, which promptfoo expands to several tests"
-                raise _problem(record, "vars", what, "write one test for each value")
+                what = f"the variable {name!r} has several values, which promptfoo expands to several tests"
+                raise _problem(record, "vars", what, "write one test per value")
             if isinstance(value, str) and value.startswith("file://"):
                 what = f"the variable {name!r} is in the file {value!r}"
-                raise _problem(record, "vars", what, "write the text into the test")
+                raise _problem(record, "vars", what, "copy the text into the test")
         written = fields.get("assert") or []
         if not isinstance(written, list):
             raise _problem(record, "assert", f"'assert' is {written!r:.60}, expected a list", "correct it")
@@ -277,7 +277,7 @@ class _TestReader:
 
 
 def _run_for_row(record: Record, column: str, make: Any, *args: Any) -> dict[str, Any]:
-    """Return what is made; what is wrong with it is the problem of a row."""
+    """Return the result of a call; convert a BadAssertion to a RowProblem."""
     try:
         made: dict[str, Any] = make(*args)
     except BadAssertion as trouble:

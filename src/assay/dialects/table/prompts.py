@@ -1,4 +1,4 @@
-"""From what a table's author said to the conversation that is shown: defaults, prompts, round templates."""
+"""The prompts of a table: default prompts, custom prompts and round templates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from assay.dialects.table.meta import TableMeta
 
 SPEAKERS: Mapping[Role, str] = {"system": "System", "user": "User", "assistant": "Assistant"}
 CHAT_STOPS = ("\nUser:", "\nSystem:")
-"""Where a model that continues a text begins the next turn by itself."""
+"""The texts with which a model that continues a text would begin the next turn."""
 
 
 class ChatDialogue(Dialogue):
-    """The conversation that a row holds, up to the reply; options are listed behind its last turn."""
+    """The conversation of a row, up to the reply. The options follow its last turn."""
 
     def __init__(
         self, column: str, answer_field: str, roots: Sequence[Path], marks: RoleMarks | None, *, options: bool
@@ -43,7 +43,7 @@ class ChatDialogue(Dialogue):
     def opening(
         self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool
     ) -> DialogueOpening:
-        """Return the row's conversation up to the reply; chat rows have no solved examples."""
+        """Return the row's conversation up to the reply. Chat rows have no solved examples."""
         messages = [to_message(turn, self._roots) for turn in get_field(values, self._column)]
         if self._shows_options:
             messages[-1] = _append_text(messages[-1], f"\n{values[OPTION_LIST]}")
@@ -55,7 +55,7 @@ class ChatDialogue(Dialogue):
             text = self._marks.begin + self._marks.text(turns) + self._marks.reply("")
             context = text.rstrip(" ")
             return DialogueOpening(context, text[len(context) :], None, context, text)
-        text = "".join(f"{SPEAKERS[role]}: {said}{AFTER_TURN}" for role, said in turns)
+        text = "".join(f"{SPEAKERS[role]}: {content}{AFTER_TURN}" for role, content in turns)
         text += f"{SPEAKERS['assistant']}:"
         return DialogueOpening(text, " ", None, text, text)
 
@@ -73,7 +73,7 @@ _AISBENCH = "ais_bench.benchmark.openicl"
 
 
 def make_dialogue(
-    said: TableMeta,
+    meta: TableMeta,
     layout: Layout,
     where: Origin,
     *,
@@ -83,37 +83,37 @@ def make_dialogue(
     marks: RoleMarks | None = None,
     drops_bare_text: bool = False,
 ) -> Dialogue:
-    """Return the conversation of a table, every field it names known to exist.
+    """Return the conversation of a table; raise if it names a field that does not exist.
 
-    `asks_for_all`: the default prompt says that several options may be right. `drops_bare_text`: what a
-    template says outside its turns is not shown.
+    `asks_for_all`: the default prompt says that several options may be right. `drops_bare_text`: drop
+    template texts outside turns.
     """
     answer = layout.answer_column or "answer"
-    if said.messages_column is not None:
+    if meta.messages_column is not None:
         shows = layout.data_type == "mcq" and not hides_options
-        return ChatDialogue(said.messages_column, answer, [Path(where.path).parent], marks, options=shows)
+        return ChatDialogue(meta.messages_column, answer, [Path(where.path).parent], marks, options=shows)
     turns: list[tuple[Role, str]]
-    keeps_end = said.uses_one_text
-    if said.template is not None:
-        turns = _template_turns(said.template, where, drops_bare_text=drops_bare_text)
+    keeps_end = meta.uses_one_text
+    if meta.template is not None:
+        turns = _template_turns(meta.template, where, drops_bare_text=drops_bare_text)
     elif keeps_end:
         turns = [("user", _build_aisbench_prompt(layout, hides_options))]
     else:
-        human = said.human_prompt
+        human = meta.human_prompt
         if human is None:
             human = _default_human(layout, hides_options) + (f"\n{ALL_OPTIONS}" if asks_for_all else "")
-        bot = said.bot_prompt if said.bot_prompt is not None else _default_bot(layout, answer)
+        bot = meta.bot_prompt if meta.bot_prompt is not None else _default_bot(layout, answer)
         turns = [("user", human), ("assistant", bot)]
-    return _dialogue(turns, said, layout, where, faithful=faithful, marks=marks)
+    return _dialogue(turns, meta, layout, where, faithful=faithful, marks=marks)
 
 
 def is_label_map(template: str | dict[str, Any] | None) -> bool:
-    """Whether a template says for each label what the whole prompt looks like with it."""
+    """Whether a template is a mapping from labels to complete prompts."""
     return isinstance(template, dict) and bool(template) and not set(template) & set(_SECTIONS)
 
 
 def make_label_map(
-    said: TableMeta,
+    meta: TableMeta,
     layout: Layout,
     where: Origin,
     *,
@@ -121,19 +121,19 @@ def make_label_map(
     marks: RoleMarks | None = None,
     drops_bare_text: bool = False,
 ) -> LabelMap | None:
-    """Return the conversation of each label, where the template is such a map."""
-    template = said.template
+    """Return the conversation of each label, or None if the template has no per-label prompts."""
+    template = meta.template
     wanted = layout.column_labels
     if layout.data_type != "mcq" or not isinstance(template, dict) or not is_label_map(template):
         return None
     if wanted and not set(wanted) & set(template):
-        return None  # Reported as sections that there are not.
+        return None  # Reported later, as unknown sections.
     lacking = [label for label in wanted if label not in template]
     unknown = [label for label in template if wanted and label not in wanted]
     if lacking or unknown:
-        missing = f"has no entry for {listing(lacking)}" if lacking else f"has {listing(unknown)}"
+        missing = f"have no entry for {listing(lacking)}" if lacking else f"have {listing(unknown)}"
         raise _build_template_error(
-            f"a template for each label {missing}; the options are {listing(wanted)}"
+            f"the per-label templates {missing}; the options are {listing(wanted)}"
             + (suggest_name(unknown[0], _SECTIONS) if unknown else ""),
             where,
         )
@@ -141,16 +141,16 @@ def make_label_map(
     for label, one in template.items():
         if not isinstance(one, str | dict) or is_label_map(one):
             raise _build_template_error(
-                f"the entry of label {label!r} is {one!r:.60}, expected a text or turns", where
+                f"the entry for label {label!r} is {one!r:.60}, expected a text or turns", where
             )
         written[label] = _template_turns(one, where, drops_bare_text=drops_bare_text)
     every = list(written.values())
     if len(every) < 2 or any(one == other for at, one in enumerate(every) for other in every[:at]):
         raise _build_template_error(
-            "a template for each label needs two labels or more, each with its own text", where
+            "per-label templates need at least two labels with different texts", where
         )
     dialogues = {
-        label: _dialogue(turns, said, layout, where, faithful=faithful, marks=marks)
+        label: _dialogue(turns, meta, layout, where, faithful=faithful, marks=marks)
         for label, turns in written.items()
     }
     differs_in_reply = all(turns[:-1] == every[0][:-1] and turns[-1][0] == "assistant" for turns in every)
@@ -160,7 +160,7 @@ def make_label_map(
 
 def _dialogue(
     turns: list[tuple[Role, str]],
-    said: TableMeta,
+    meta: TableMeta,
     layout: Layout,
     where: Origin,
     *,
@@ -168,27 +168,27 @@ def _dialogue(
     marks: RoleMarks | None,
 ) -> Dialogue:
     answer = layout.answer_column or "answer"
-    # `{answer}` means the answer whatever its column is called, unless a column of that name exists.
+    # `{answer}` refers to the answer column, unless a column named `answer` exists.
     if "answer" not in layout.columns:
         turns = [(role, text.replace("{answer}", "{" + answer + "}")) for role, text in turns]
-    labels = _labels(said, where)
+    labels = _labels(meta, where)
     compiled = [
         compile_template(text, where, label, layout.columns)
         for label, (_, text) in zip(labels, turns, strict=False)
     ]
     made = [TemplateTurn(role, template) for (role, _), template in zip(turns, compiled, strict=True)]
-    dialogue = Dialogue(made, answer, marks, keeps_end=said.uses_one_text)
+    dialogue = Dialogue(made, answer, marks, keeps_end=meta.uses_one_text)
     _check_literals(dialogue, layout, where)
-    # The original leaves a field that no column has in the prompt as it is written.
+    # The original leaves an unknown field in the prompt unchanged.
     if not faithful:
         _check_fields(dialogue, layout, where)
     return dialogue
 
 
-def _labels(said: TableMeta, where: Origin) -> Iterator[str]:
-    """Yield what errors call each turn's template: its key, and the meta file that holds it."""
+def _labels(meta: TableMeta, where: Origin) -> Iterator[str]:
+    """Yield each turn's template name for error messages: its key, and its meta file."""
     place = f" of {Path(where.path).name}" if where.path.endswith(".json") else ""
-    keys = cycle(("template",)) if said.template is not None else iter(("human_prompt", "bot_prompt"))
+    keys = cycle(("template",)) if meta.template is not None else iter(("human_prompt", "bot_prompt"))
     return (f"{key!r}{place}" for key in keys)
 
 
@@ -201,13 +201,13 @@ def _default_human(layout: Layout, hides_options: bool) -> str:
             question = f"Question: {question}"
         context = ["{" + name + "}" for name in layout.context_columns]
         question = "\n\n".join([*context, question])
-    # Options that the question's own text lists are not listed again.
+    # Do not repeat options that the question text already lists.
     shows_own = layout.data_type == "qa" or layout.options in layout.question_columns
     return question if shows_own or hides_options else f"{question}\n{{{OPTION_LIST}}}"
 
 
 def _build_aisbench_prompt(layout: Layout, hides_options: bool) -> str:
-    """Return AISBench's default prompt: one text, with the answer behind its last word."""
+    """Return AISBench's default prompt: one text that ends with the answer."""
     if layout.answer_column is None:
         return _default_human(layout, hides_options)
     question = "\n".join("{" + name + "}" for name in layout.question_columns)
@@ -215,9 +215,9 @@ def _build_aisbench_prompt(layout: Layout, hides_options: bool) -> str:
     return f"Question: {question}{options}\nAnswer: {{{layout.answer_column}}}"
 
 
-def compute_prompt_version(said: TableMeta, layout: Layout) -> str | None:
-    """Return the version that AISBench gives its default prompt: a hash of the config it makes of a table."""
-    if not said.uses_one_text or layout.question_columns != ("question",):
+def compute_prompt_version(meta: TableMeta, layout: Layout) -> str | None:
+    """Return AISBench's version of its default prompt: a hash of the config it builds for a table."""
+    if not meta.uses_one_text or layout.question_columns != ("question",):
         return None
     letters = layout.column_labels if layout.data_type == "mcq" else ()
     shown = [letter for letter in letters if letter in layout.columns]
@@ -241,7 +241,7 @@ def _default_bot(layout: Layout, answer: str) -> str:
 
 
 def has_bare_text(template: str | dict[str, Any] | None) -> bool:
-    """Whether a template, or one of its labels', says something outside its turns."""
+    """Whether a template, or one of its per-label templates, has text outside its turns."""
     if not isinstance(template, dict):
         return False
     if is_label_map(template):
@@ -262,8 +262,8 @@ def _template_turns(
     unknown = [key for key in template if key not in _SECTIONS]
     if unknown or not template:
         raise _build_template_error(
-            f"found the keys {listing(template)}, expected some of 'begin', 'round', 'end', or the options' "
-            f"labels alone{suggest_name(unknown[0], _SECTIONS) if unknown else ''}",
+            f"found the keys {listing(template)}, expected 'begin', 'round' and 'end', or only the option "
+            f"labels{suggest_name(unknown[0], _SECTIONS) if unknown else ''}",
             where,
         )
     turns: list[tuple[Role, str]] = []
@@ -273,7 +273,7 @@ def _template_turns(
             if not (drops_bare_text and isinstance(item, str)):
                 turns.append(_turn(item, section, where))
     if not turns:
-        left_out = ", and a faithful chat leaves out text outside turns" if drops_bare_text else ""
+        left_out = ", and a faithful chat drops text outside turns" if drops_bare_text else ""
         raise _build_template_error(f"it has no turns{left_out}", where)
     return turns
 
@@ -282,17 +282,17 @@ def _turn(item: Any, section: str, where: Origin) -> tuple[Role, str]:
     if isinstance(item, str):
         return "user", item
     if not isinstance(item, dict) or not isinstance(item.get("prompt", ""), str):
-        raise _build_template_error(f"{section!r} holds {item!r}, expected a text or a turn", where)
+        raise _build_template_error(f"{section!r} contains {item!r}, expected a text or a turn", where)
     for key in item:
         if key not in ("role", "prompt", "fallback_role"):
-            raise _build_template_error(f"a turn of {section!r} has the unknown key {key!r}", where)
+            raise _build_template_error(f"a turn in {section!r} has the unknown key {key!r}", where)
     for key in ("role", "fallback_role"):
         role = item.get(key)
         if role in _ROLES:
             return _ROLES[role], item.get("prompt", "")
+    role = item.get("role")
     raise _build_template_error(
-        f"a turn of {section!r} has the role {item.get('role')!r}{suggest_name(str(item.get('role')), _ROLES)}",
-        where,
+        f"a turn in {section!r} has the unknown role {role!r}{suggest_name(str(role), _ROLES)}", where
     )
 
 
@@ -309,13 +309,13 @@ def _build_template_error(what: str, where: Origin) -> AuthorError:
 
 
 def _check_literals(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
-    """Raise where a Jinja template has `{column}`: Jinja would leave it in the prompt as it is written."""
+    """Raise if a Jinja template contains `{column}`, which Jinja would leave in the prompt unchanged."""
     for name in sorted(dialogue.literals & frozenset(_known_fields(layout))):
         raise AuthorError(
             Problem(
                 "TABLE-005",
-                f"the prompt is a Jinja template, in which {{{name}}} is text and not the column {name!r}",
-                f"write {{{{ {name} }}}}; for braces as text write {{{{ '{{{name}}}' }}}}",
+                f"the prompt is a Jinja template, where {{{name}}} is plain text, not the column {name!r}",
+                f"write {{{{ {name} }}}}; for literal braces write {{{{ '{{{name}}}' }}}}",
                 where,
             )
         )
@@ -334,9 +334,9 @@ def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
             raise AuthorError(
                 Problem(
                     "TABLE-005",
-                    f"the prompt names {{{name}}}, which no column has{suggest_name(name, known)}; "
+                    f"the prompt uses {{{name}}}, but there is no such column{suggest_name(name, known)}; "
                     f"the columns are {listing(layout.columns)}",
-                    "correct the name; for braces as text write them in Jinja: {{ '{" + name + "}' }}",
+                    "correct the name; for literal braces use Jinja: {{ '{" + name + "}' }}",
                     where,
                 )
             )

@@ -1,4 +1,4 @@
-"""Which columns ask, and which come before the question in the prompt."""
+"""Inference of the question columns, and of the context columns that precede them in the prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.readings import AmbiguousTableError, Reading
 
 _NAME_COLUMNS = Reading(
-    "write the names of your columns in place of QUESTION and ANSWER",
+    "replace QUESTION and ANSWER by the names of your columns",
     TableMeta(input_columns=("QUESTION",), output_column="ANSWER"),
 )
 
@@ -23,7 +23,7 @@ _MOST_WORDS = 4
 
 
 def infer_question(table: Evidence) -> None:
-    """Find the question, and the texts that it refers to."""
+    """Infer the question columns and the context columns."""
     given = table.given
     if given.input_columns or given.template or given.human_prompt or given.messages_column:
         return
@@ -62,7 +62,7 @@ def infer_question(table: Evidence) -> None:
 
 
 def _is_aside(table: Evidence, column: Column) -> bool:
-    """Whether a text column is neither question nor context: an id, an explanation, a short remark."""
+    """Whether a text column is neither question nor context: an id, an explanation, a short remark, ..."""
     role = table.role(column)
     if role in ("id", "metadata", "group", "explanation", "prediction", "tests", "distractor"):
         return not (role == "metadata" and column.is_long and column.asks)
@@ -163,7 +163,7 @@ def _is_quoted(word: str, texts: list[str]) -> bool:
 
 
 def _split_texts(table: Evidence, texts: list[Column]) -> tuple[list[Column], list[Column]]:
-    """Return the columns that ask, and those that come before them in the prompt."""
+    """Return the question columns and the context columns."""
     roles = {column.name: table.role(column) for column in texts}
     instructions = [column for column in texts if roles[column.name] == "instruction"]
     questions = [column for column in texts if roles[column.name] == "question"]
@@ -183,14 +183,14 @@ def _split_texts(table: Evidence, texts: list[Column]) -> tuple[list[Column], li
     ):
         if found:
             table.reasons["question"] = why
-            # Of two sentences or texts the last one is asked about; the first one is what it refers to.
+            # Of two sentences or texts the last one is the question, the first one its context.
             chosen = found[0] if why == "its name" and roles[found[0].name] == "question" else found[-1]
             return [chosen], [column for column in texts if column is not chosen]
     return _infer_only_text(table)
 
 
 def _infer_only_text(table: Evidence) -> tuple[list[Column], list[Column]]:
-    """Fall back on the one text column that is left, whatever its name; several are a question."""
+    """Fall back on the only remaining text column, whatever its name; raise if there are several."""
     answers = find_named_answers(table)
     left = [
         column
@@ -203,7 +203,7 @@ def _infer_only_text(table: Evidence) -> tuple[list[Column], list[Column]]:
     left = [one for one in left if not any(_is_redundant(one, other) for other in left)]
     unnamed = [column for column in left if table.role(column) is None]
     if len(unnamed) == 1 and unnamed[0].is_text:
-        table.reasons["question"] = "the only text column that is nothing else"
+        table.reasons["question"] = "the only text column without another role"
         return unnamed, []
     known = table.meta.get("output_column") or table.given.output_column
     known = known or (answers[0].name if answers else None)
@@ -220,12 +220,12 @@ def _infer_only_text(table: Evidence) -> tuple[list[Column], list[Column]]:
         columns = "--no-header --columns question,answer"
         readings.append(Reading("the first row is data, and not the columns' names", TableMeta(), columns))
     names = listing(column.name for column in left) if left else "none"
-    what = f"no column is plainly the question; columns of text: {names}"
+    what = f"no column is clearly the question; text columns: {names}"
     raise AmbiguousTableError(table.path, what, readings or [_NAME_COLUMNS])
 
 
 def _find_strongest(columns: list[Column]) -> list[Column]:
-    """Return the columns whose names suggest their role most strongly; those that ask come first."""
+    """Return the columns whose names suggest their role most strongly; those with questions come first."""
     if not columns:
         return []
     strengths = {column.name: column.suggestion.strength if column.suggestion else 0 for column in columns}
@@ -235,7 +235,7 @@ def _find_strongest(columns: list[Column]) -> list[Column]:
 
 
 def _is_redundant(column: Column, other: Column) -> bool:
-    """Whether another column's text contains this one's everywhere; of equal ones the first is kept."""
+    """Whether another column's text contains this one's in every row; of equal columns keep the first."""
     if column is other or not column.is_contained_in(other):
         return False
     return not other.is_contained_in(column) or column.name > other.name

@@ -1,4 +1,4 @@
-"""Readings of a table as commands a person can paste, and the error that asks which one is meant."""
+"""Possible readings of a table as commands to paste, and the error that lists them."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ _FLAGS = {
     "match": "--match",
     "messages_column": "--messages-column",
 }
-"""Flags that state a reading, by the meta file's key."""
+"""The flags for a reading, by meta file key."""
 
 
 PLACEHOLDER = re.compile(r"NAME-?\d+")
-"""The name of a label that the person still has to write."""
+"""A placeholder for a label name."""
 
 
 class Reading(NamedTuple):
-    """One way to read a table."""
+    """One possible reading of a table."""
 
     what: str
-    """In a few words, for a person who chooses."""
+    """A short description."""
     meta: TableMeta
-    """The settings that state it."""
+    """The settings that select this reading."""
     also: str = ""
-    """Flags that are no setting of the table."""
+    """Additional flags that are not table settings."""
 
     def command(self, path: str) -> str:
-        """Return the command that reads the table so."""
+        """Return the command for this reading."""
         return " ".join(filter(None, ("assay run", shlex.quote(path), format_flags(self.meta), self.also)))
 
 
 def format_flags(meta: TableMeta) -> str:
-    """Return settings of a table as flags."""
+    """Return table settings as flags."""
     flags = []
     if meta.no_answers:
         flags.append("--no-answers")
@@ -66,7 +66,7 @@ def _format_flag(value: Any) -> str:
 
 
 class AmbiguousTableError(AuthorError):
-    """A table can be read in several ways; the person chooses."""
+    """Raised if a table has several possible readings; lists a command for each."""
 
     def __init__(
         self,

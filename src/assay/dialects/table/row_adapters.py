@@ -1,4 +1,4 @@
-"""A source whose rows are rewritten on the way: shapes that are not plain columns become columns."""
+"""A source that rewrites the rows of another source, so that other shapes become plain columns."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from assay.sources.record import Record
 from assay.sources.source import Report, Source
 
 RowAdapter: TypeAlias = Callable[[Record], dict[str, Any]]
-"""Returns the fields that a row becomes; raises RowProblem where the row does not fit the shape."""
+"""Returns the new fields of a row; raises RowProblem if the row does not match the shape."""
 
 
 class RowProblem(Exception):
-    """What is wrong with a row; reading continues with the next one, so that all are reported."""
+    """A problem with one row. Reading continues with the next row, so that all problems are reported."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.what)
@@ -22,7 +22,7 @@ class RowProblem(Exception):
 
 
 class AdaptedSource(Source):
-    """The rows of another source, each rewritten; a file that was checked is not checked again."""
+    """The rewritten rows of another source. A file that was checked is not checked again."""
 
     def __init__(self, source: Source, columns: tuple[str, ...], adapt: RowAdapter) -> None:
         super().__init__(source.path)
@@ -32,20 +32,20 @@ class AdaptedSource(Source):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of all fields after rewriting."""
+        """The names of all fields, after rewriting."""
         return self._columns
 
     @property
     def label_names(self) -> Mapping[str, tuple[str, ...]]:
-        """Names that the data itself gives to integer labels."""
+        """The dataset's own names for integer labels."""
         return self._source.label_names
 
     def content_hash(self) -> str:
-        """Return the hash of the file that the rows come from."""
+        """Return the hash of the original file."""
         return self._source.content_hash()
 
     def _finish(self) -> None:
-        """Note that a walk has read all rows: what it checked need not be checked again."""
+        """Record that all rows were read, so that later passes need no checks."""
 
     def _read(self, report: Report) -> Iterator[Record]:
         inner = self._source

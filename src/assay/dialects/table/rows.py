@@ -14,19 +14,19 @@ from assay.dialects.table.survey import Table
 
 
 class TableRows(NamedTuple):
-    """Some rows of a table, and what is needed to read them."""
+    """A selection of rows of a table."""
 
     table: Table
     layout: Layout
     twins: DuplicateNumbers | None = None
-    """Ids that several rows would share, as their content is equal."""
+    """Content hashes that several rows share."""
     chosen: range | tuple[int, ...] | None = None
-    """Which rows, by position: a range in the table's order, others in their own; None: all."""
+    """Positions of the rows: a range keeps the table's order, a tuple has its own; None: all rows."""
     lengths: AnswerLengths | None = None
-    """How long their answers may be, where an output config says so."""
+    """Maximum answer lengths from an output config, or None."""
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the samples as they are asked. Those in an order of their own are held in memory."""
+        """Yield the samples in order. Samples in another order than the table's are kept in memory."""
         samples = self._chosen()
         return samples if self.lengths is None else self.lengths.add_lengths(samples)
 
@@ -40,7 +40,7 @@ class TableRows(NamedTuple):
         return order_samples({at: sample for at, sample in self._iterate_numbered() if at in wanted}, chosen)
 
     def _iterate_numbered(self) -> Iterator[tuple[int, Sample]]:
-        """Yield all rows with their places; rows of equal content are told apart by a number."""
+        """Yield all rows with their positions; rows of equal content get numbered ids."""
         layout = self.layout
         twins = self.twins or DuplicateNumbers()
         has_twins = len(twins) > 0

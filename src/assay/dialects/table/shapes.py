@@ -1,4 +1,4 @@
-"""Shapes of tables that are not plain columns, recognised before the columns are read."""
+"""Recognition of tables that are not plain columns: conversations, promptfoo, inspect and `eval.yaml`."""
 
 from __future__ import annotations
 
@@ -19,70 +19,70 @@ from assay.dialects.table.readings import AmbiguousTableError
 from assay.sources.source import Source
 
 _SAMPLED_ROWS = 100
-"""Rows by which a shape is recognised; every row is checked afterwards."""
+"""Rows used to recognise a shape. Every row is checked afterwards."""
 
 
 def read_shape(
-    source: Source, said: TableMeta, notes: list[str], settings: TaskSettings
+    source: Source, meta: TableMeta, notes: list[str], settings: TaskSettings
 ) -> tuple[Source, TableMeta]:
-    """Return a table as rows of plain columns, and all that is said about it.
+    """Return a table as rows of plain columns, and its settings completed by what the shape implies.
 
-    The rows are checked as they are walked. What a person says wins over what a shape implies. A faithful run
-    infers nothing: only a shape that the person names is read.
+    Rows are checked while they are read. Given settings take precedence over what a shape implies. A faithful
+    run infers nothing: it reads a shape only if the settings name it.
     """
-    if said.eval_task is not None:
-        return read_eval_rows(source, said, said.eval_task, notes, settings.seed)
-    if settings.is_faithful and said.messages_column is None:
-        return source, said
+    if meta.eval_task is not None:
+        return read_eval_rows(source, meta, meta.eval_task, notes, settings.seed)
+    if settings.is_faithful and meta.messages_column is None:
+        return source, meta
     check_inspect(source)
-    # Read once for all shapes: a document of JSON is loaded whole each time.
+    # Read once for all shapes, because a JSON document is loaded completely each time.
     sample = [record.fields for record in islice(source.records(), _SAMPLED_ROWS)]
     for read in (read_promptfoo, read_chat_rows, read_inspect):
         try:
-            found = read(source, said, sample, notes)
+            shaped = read(source, meta, sample, notes)
         except AmbiguousTableError:
             if settings.is_scored:
                 raise
-            # Answers that are only collected need no right ones.
-            found = read(source, msgspec.structs.replace(said, no_answers=True), sample, notes)
-        if found is not None:
-            return found
-    return source, said
+            # A run that only collects replies needs no right answers.
+            shaped = read(source, msgspec.structs.replace(meta, no_answers=True), sample, notes)
+        if shaped is not None:
+            return shaped
+    return source, meta
 
 
-def check_shape(said: TableMeta, settings: TaskSettings, path: str) -> None:
-    """Raise where a setting cannot be applied to the shape of a table."""
-    if said.output_column == EXPECTED and settings.shots:
-        what = f"{settings.shots} shots are asked for, but assertions say no right answer that could be shown"
-        fix = "remove --shots, or name a column of right answers: --answer-column NAME"
+def check_shape(meta: TableMeta, settings: TaskSettings, path: str) -> None:
+    """Raise if a setting does not work with the shape of a table."""
+    if meta.output_column == EXPECTED and settings.shots:
+        what = f"{settings.shots} shots requested, but assertions give no right answer to show in an example"
+        fix = "remove --shots, or name a column of right answers with --answer-column NAME"
         raise PlanError(Problem("TABLE-034", what, fix, Origin(path)))
-    if said.messages_column is not None and settings.shots:
+    if meta.messages_column is not None and settings.shots:
         what = (
-            f"{settings.shots} shots are asked for, but each row holds a whole conversation "
-            f"(column {said.messages_column!r}): where examples belong in it is not known"
+            f"{settings.shots} shots requested, but each row contains a whole conversation "
+            f"(column {meta.messages_column!r}), which has no place for examples"
         )
-        fix = "remove --shots, or write the examples into the conversations as earlier turns"
+        fix = "remove --shots, or add the examples to the conversations as earlier turns"
         raise PlanError(Problem("TABLE-032", what, fix, Origin(path)))
 
 
 def build_shape_settings(source: Source) -> dict[str, Any]:
-    """Return what the manifest and the plan must know about a shape beyond what is said."""
+    """Return the settings that a shape adds to the manifest and the plan."""
     return source.media_settings() if isinstance(source, ChatSource) else {}
 
 
-def build_shape_scorer(source: Source, said: TableMeta) -> ComponentSpec | None:
-    """Return what scores written answers to a shape; None: they are compared with the right answer."""
-    if said.eval_task is not None:
-        return build_eval_scorer(said.eval_task)
+def build_shape_scorer(source: Source, meta: TableMeta) -> ComponentSpec | None:
+    """Return the scorer for generated replies; None: compare them with the right answer."""
+    if meta.eval_task is not None:
+        return build_eval_scorer(meta.eval_task)
     if isinstance(source, PromptfooSource):
         return ComponentSpec("assertions", {"track": "gen", "judged": source.needs_judge})
     return None
 
 
-def list_shape_notes(source: Source, said: TableMeta) -> list[str]:
-    """Say what all rows of a shape showed, and which settings have no effect on it."""
+def list_shape_notes(source: Source, meta: TableMeta) -> list[str]:
+    """Return notes on the rows of a shape, and on settings that have no effect."""
     notes = source.list_row_notes() if isinstance(source, ChatSource | PromptfooSource) else []
-    if said.match is not None and build_shape_scorer(source, said) is not None:
-        decides = "the scorers of eval.yaml decide" if said.eval_task else "the assertions decide"
-        notes.append(f"match {said.match!r} has no effect: {decides}")
+    if meta.match is not None and build_shape_scorer(source, meta) is not None:
+        scorer = "the scorers of eval.yaml decide" if meta.eval_task else "the assertions decide"
+        notes.append(f"match {meta.match!r} has no effect: {scorer}")
     return notes

@@ -1,4 +1,4 @@
-"""The task a table becomes: samples from its rows, requests for each method, the names of its scorers."""
+"""The task of a table: samples from its rows, requests for each method, and its scorers."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from assay.dialects.table.rows import TableRows
 
 _NO_SHOTS = Shots()
 JUDGE_METRICS = {"gpt4_eval": {"type": "gpt4_eval"}}
-"""The metric that asks a judge whether an answer agrees with the right one."""
+"""The metric for which a judge model compares an answer with the right one."""
 
 
 class AnswerStyle(msgspec.Struct, frozen=True):
-    """A conversation, and how an answer is written in it."""
+    """A conversation, and how answers are written in it."""
 
     dialogue: Dialogue
     answers_by: PplTarget
-    """An option's label, or its text."""
+    """Whether an answer is an option's label or its text."""
     names_all: bool = False
-    """Whether an example names all of its right options, and not the first alone."""
+    """Whether an example names all its right options, not only the first."""
     shows_solution: bool = False
-    """Whether an example shows the whole solution that its answer is the end of."""
+    """Whether an example shows the whole solution, not only the answer at its end."""
 
     def answers(self, sample: Sample) -> tuple[str, ...]:
         """Return the options of a sample as answers."""
         return sample.labels if self.answers_by == "label" else sample.choices
 
     def build_solved_values(self, shot: Sample) -> Mapping[str, Any]:
-        """Return a shot's fields with its answer in place."""
+        """Return an example's fields, with its answer filled in."""
         if self.shows_solution:
             return build_template_values(shot)
         right = shot.gold if self.names_all else shot.gold[:1]
@@ -49,42 +49,42 @@ class AnswerStyle(msgspec.Struct, frozen=True):
 
 
 def build_question_reader(dialogue: Dialogue) -> Callable[[Sample], str]:
-    """Return what reads the prompt text that samples share when they ask the same.
+    """Return a function that returns the same text for samples that ask the same question.
 
-    The options count in any order: a row with its options shuffled still gives the answer away.
+    The order of options is ignored: a row with shuffled options would still reveal the answer.
     """
 
-    def asked(sample: Sample) -> str:
+    def get_question_text(sample: Sample) -> str:
         opening = dialogue.opening(build_template_values(sample), (), chat=False)
         return "\0".join((opening.context, *sorted(sample.choices)))
 
-    return asked
+    return get_question_text
 
 
 class PromptSetup(msgspec.Struct, frozen=True):
-    """How the task's prompts are made."""
+    """The prompt settings of a task."""
 
     style: AnswerStyle
     ppl_style: AnswerStyle
-    """Option likelihood may score the options' own words, and then does not show them beforehand."""
+    """The style for `ppl`. If it scores option texts, the prompt does not show them."""
     is_chat: bool
     is_faithful: bool
     score_by: str
     sampling: Sampling
     label_map: LabelMap | None = None
-    """What the whole prompt looks like with each label, where the template says it."""
+    """The whole prompt for each label, if the template defines it."""
     gen_scorer: ComponentSpec | None = None
-    """What scores written answers, where the shape of the table says it."""
+    """The scorer for generated replies, if the shape of the table defines it."""
     gen_style: AnswerStyle | None = None
-    """How an answer is asked for in words, where it differs: all of several right options."""
+    """The style for `gen`, if it differs: asks for all right options."""
     match: Match = "stated"
-    """What makes a free answer right."""
+    """When a free-form answer counts as right."""
     several_right: SeveralRight | None = None
-    """What makes an answer right where several options are; None where each row has one."""
+    """When an answer counts as right if several options are right; None if each row has one right option."""
 
 
 class TableTask(DescribedTask):
-    """A csv, jsonl or other table, compiled."""
+    """The compiled task of a csv, jsonl or other table."""
 
     def __init__(
         self,
@@ -99,20 +99,20 @@ class TableTask(DescribedTask):
         self._pool = pool
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the samples in the table's order."""
+        """Yield the samples in order."""
         return self._rows.samples()
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return what to ask about a sample, for every method; with at most so many examples."""
-        # The original leaves out the example nearest to the question first.
+        """Return the requests for a sample, for every method, with at most `shots` examples."""
+        # The original drops the example nearest to the question first.
         chosen = self._shots(sample).at_most(shots, drops_last=self._prompting.is_faithful)
-        made: list[Request] = []
+        requests: list[Request] = []
         for method in self._spec.methods:
-            made += _REQUEST_BUILDERS[method](self, sample, chosen)
-        return made
+            requests += _REQUEST_BUILDERS[method](self, sample, chosen)
+        return requests
 
     def opening(self, sample: Sample, method: str) -> DialogueOpening:
-        """Render a sample's prompt up to the answer, all its examples before it."""
+        """Render a sample's prompt up to the answer, with all its examples."""
         return self._opening(sample, method, self._shots(sample))
 
     def _shots(self, sample: Sample) -> Shots:
@@ -130,7 +130,7 @@ class TableTask(DescribedTask):
         return prompting.gen_style or prompting.style if method == "gen" else prompting.style
 
     def shown(self, sample: Sample, method: str) -> Prompt:
-        """Return a sample's prompt for a person to see."""
+        """Return a sample's prompt, for display."""
         if self._prompting.label_map is not None:
             prompt, start = self._labelled(sample, self._shots(sample))[0]
             return replace_final_text(prompt, final_text(prompt)[:start])
@@ -138,7 +138,7 @@ class TableTask(DescribedTask):
         return opening.generation if method == "gen" else opening.build_label_prompt()
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
-        """Name the scorer of each method."""
+        """Return the scorer of each method."""
         return [self._scorer(method) for method in self._spec.methods]
 
     def _scorer(self, method: str) -> ComponentSpec:
@@ -149,7 +149,7 @@ class TableTask(DescribedTask):
         if method == "ppl" and prompting.is_faithful:
             return ComponentSpec("whole_text_likelihood", args)
         if prompting.several_right is not None:
-            args["several_right"] = "any"  # One option is chosen, whatever was said.
+            args["several_right"] = "any"  # These methods choose exactly one option.
         if method == "prob":
             return ComponentSpec("label_probability", args)
         return ComponentSpec("option_likelihood", {**args, "score_by": prompting.score_by})

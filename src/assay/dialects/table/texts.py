@@ -1,4 +1,4 @@
-"""The task that a table of plain texts becomes: their perplexity, window by window."""
+"""The task for a table of plain texts: their perplexity, computed in windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.rows import TableRows
 
 SEPARATOR = "\n\n"
-"""What stands between texts that are joined."""
+"""The separator between joined texts."""
 _SHOWN_CHARS = 400
 _QUESTION_KEYS = (
     "human_prompt", "bot_prompt", "template", "output_column", "options", "option_labels", "answer_is",
@@ -25,46 +25,47 @@ _QUESTION_KEYS = (
 
 
 def is_joined(windows: Windows) -> bool:
-    """Whether a scheme's convention is one text made of the whole dataset."""
+    """Whether a window scheme joins the whole dataset into one text."""
     return windows.scheme != "classic"
 
 
-def build_windows(said: TableMeta) -> Windows:
-    """Return how texts are cut; what nobody said is left to the model."""
-    return Windows(said.windows or "classic", said.window_tokens, said.stride)
+def build_windows(meta: TableMeta) -> Windows:
+    """Return how texts are cut into windows; unset lengths are left to the model."""
+    return Windows(meta.windows or "classic", meta.window_tokens, meta.stride)
 
 
-def check_texts(path: str, said: TableMeta, settings: TaskSettings) -> None:
-    """Raise for everything that was asked and has no meaning for plain texts."""
+def check_texts(path: str, meta: TableMeta, settings: TaskSettings) -> None:
+    """Raise if a setting does not apply to plain texts."""
     where = Origin(path)
     problems: list[Problem] = []
-    for method in settings.methods or _list_methods(said.infer_method):
+    for method in settings.methods or _list_methods(meta.infer_method):
         if method != "ppl":
-            what = f"method {method!r} needs a question, and this is a table of plain texts"
-            problems.append(Problem("TABLE-007", what, "use --method ppl, or name the question", where))
+            what = f"method {method!r} needs a question, but this is a table of plain texts"
+            fix = "use --method ppl, or name the question column with --input-columns"
+            problems.append(Problem("TABLE-007", what, fix, where))
 
-    def refuse(what: str, fix: str) -> None:
+    def reject(what: str, fix: str) -> None:
         problems.append(Problem("TABLE-016", what, fix, where))
 
     if settings.shots:
-        refuse(f"{settings.shots} shots asked for, but plain texts have no solved examples", "drop --shots")
-    if unused := [key for key in _QUESTION_KEYS if getattr(said, key) is not None]:
-        refuse(f"{listing(unused)} given, but a plain text has no prompt and no answer", "drop them")
-    windows = build_windows(said)
+        reject(f"{settings.shots} shots requested, but plain texts have no solved examples", "remove --shots")
+    if unused := [key for key in _QUESTION_KEYS if getattr(meta, key) is not None]:
+        reject(f"{listing(unused)} given, but a plain text has no prompt and no answer", "remove them")
+    windows = build_windows(meta)
     if windows.stride is not None and windows.scheme != "hf-stride":
-        refuse(
-            f"a stride was given, but the windows are {windows.scheme!r}",
-            "add --windows hf-stride, or drop the stride",
+        reject(
+            f"a stride is given, but the window scheme is {windows.scheme!r}",
+            "add --windows hf-stride, or remove the stride",
         )
     if windows.stride and windows.length and windows.stride > windows.length:
-        refuse(
-            f"a stride of {windows.stride:,} tokens leaves out tokens between windows of {windows.length:,}",
-            "give a stride of at most --window-tokens",
+        reject(
+            f"a stride of {windows.stride:,} tokens skips tokens between windows of {windows.length:,}",
+            "use a stride of at most --window-tokens",
         )
-    if is_joined(windows) and (said.category_column or said.cluster_column):
-        refuse(
-            f"{windows.scheme!r} windows join all texts into one, which has no groups and no clusters",
-            "use --windows classic, or drop the columns",
+    if is_joined(windows) and (meta.category_column or meta.cluster_column):
+        reject(
+            f"{windows.scheme!r} windows join all texts into one, so there are no groups or clusters",
+            "use --windows classic, or remove category_column and cluster_column",
         )
     if problems:
         raise PlanError(problems)
@@ -75,7 +76,7 @@ def _list_methods(methods: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 class TextTask(DescribedTask):
-    """Plain texts, each for itself or all as one."""
+    """Perplexity of plain texts, separately or joined into one."""
 
     def __init__(self, spec: TaskSpec, rows: TableRows, windows: Windows) -> None:
         super().__init__(spec)
@@ -83,7 +84,7 @@ class TextTask(DescribedTask):
         self._windows = windows
 
     def samples(self) -> Iterator[Sample]:
-        """Yield a sample for each row, or one for all of them."""
+        """Yield one sample per row, or one sample for all rows."""
         samples = self._rows.samples()
         if not is_joined(self._windows):
             yield from samples
@@ -93,16 +94,16 @@ class TextTask(DescribedTask):
         yield Sample(hash_content(fields), fields, Origin(self._rows.table.path))
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Ask how likely the whole text is; there are no examples that could be left out."""
+        """Return the request for the log-likelihood of the whole text. There are no examples to drop."""
         ask = Span(self._text(sample), 0, windows=self._windows)
         return [make_request(self._spec.name, sample.id, "ppl", "text", 0, ask)]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
-        """Name the scorer."""
+        """Return the scorer."""
         return [ComponentSpec("text_likelihood", {"track": "ppl"})]
 
     def shown(self, sample: Sample, method: str) -> Prompt:
-        """Return the beginning of a text, for a person to see."""
+        """Return the beginning of a text, for display."""
         text = self._text(sample)
         if len(text) <= _SHOWN_CHARS:
             return text

@@ -76,4 +76,4 @@ def test_references_that_ask_for_another_key_say_so(
 ) -> None:
     text = CLASS.replace('[[row["word"]]', '[[row["answer"]]')
     found = problem_of(lambda: compile_one(tmp_path, text, [{"word": "one"}]))
-    assert (found.code, "'answer', which is not there" in found.what) == ("LLMBOX-003", True)
+    assert (found.code, "the missing key 'answer'" in found.what) == ("LLMBOX-003", True)

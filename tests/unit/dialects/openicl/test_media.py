@@ -87,9 +87,9 @@ def test_addresses_and_data(picture: Path) -> None:
         ("", "it has no path"),
         ("file://", "it has no path"),
         ("none.png", "there is no such file"),
-        ("data:image/png,abc", "not in base64"),
+        ("data:image/png,abc", "not base64"),
         ("data:image/png;base64,abc", "it is no base64"),
-        ("A" * 5000, "it is no path; base64 needs data:TYPE;base64,"),
+        ("A" * 5000, "it is not a path; base64 data needs the prefix data:TYPE;base64,"),
         ("a\0b.png", "it is no path"),
     ],
 )
@@ -106,7 +106,7 @@ def test_errors_show_the_beginning_of_data() -> None:
 def test_the_column_of_marked_parts_is_no_text_of_a_media_template() -> None:
     parts = {"text": {"type": "text", "text": "{content} Answer in one word."}}
     arguments = {"template": {"round": [{"role": "HUMAN", "prompt_mm": parts}]}}
-    with pytest.raises(AuthorError, match=r"MEDIA-001.*shows \{content\}.*write prompt_mm=") as caught:
+    with pytest.raises(AuthorError, match=r"MEDIA-001.*uses \{content\}.*write prompt_mm=") as caught:
         MultimodalTemplate(arguments)
     assert '"image_url": {"url": "file://{image}"}' in str(caught.value)
     # The original leaves it in the prompt.

@@ -80,7 +80,7 @@ def test_the_rows_that_examples_are_from_decide_the_hash_where_any_are_shown(wor
 def test_examples_are_never_from_another_split_than_the_one_that_is_named(workdir: Path) -> None:
     fixed = {**SHOWN, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
     for rows in ({"test": ROWS}, {"test": ROWS, "validation": ROWS}):
-        with pytest.raises(AuthorError, match=r"OPENICL-013 .*train_split is 'train', which is not there"):
+        with pytest.raises(AuthorError, match=r"OPENICL-013 .*train_split is 'train', which does not exist"):
             quiz(workdir, fixed, rows=rows)
         assert len(requests(quiz(workdir, GEN, rows=rows))) == 1
     assert requests(quiz(workdir, fixed, rows=ROWS), 1)[0].n_shots == 1
@@ -107,7 +107,7 @@ def test_media_have_no_place_for_examples(workdir: Path) -> None:
     rows = [{**row, "content": "<AIS_TEXT_START>Why?<AIS_CONTENT_TAG>"} for row in ROWS]
     fixed = {**said, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
     with pytest.raises(
-        AuthorError, match=r"OPENICL-015 .*FixKRetriever shows examples, and MMPromptTemplate"
+        AuthorError, match=r"OPENICL-015 .*FixKRetriever selects examples, but MMPromptTemplate"
     ):
         quiz(workdir, fixed, rows=rows, settings=TaskSettings(is_chat=True))
 
@@ -121,13 +121,13 @@ def test_labels_of_the_inferencer_go_before_those_of_the_template(workdir: Path)
 
 def test_two_labels_of_one_name_cannot_be_told_apart(workdir: Path) -> None:
     said = {**PPL, "prompt_template": "dict(type=PromptTemplate, template={1: 'yes', '1': 'no'})"}
-    with pytest.raises(AuthorError, match=r"OPENICL-015 .*two labels are called '1'"):
+    with pytest.raises(AuthorError, match=r"OPENICL-015 .*two labels have the same name '1'"):
         quiz(workdir, said)
 
 
 def test_every_row_has_the_text_that_is_scored_behind_its_labels(workdir: Path) -> None:
     rows = [{**row, "cont": None if at == 1 else "!"} for at, row in enumerate(ROWS)]
-    with pytest.raises(AuthorError, match=r"OPENICL-013 .*row 2: LLInferencer .*'cont', which has None"):
+    with pytest.raises(AuthorError, match=r"OPENICL-013 .*row 2: LLInferencer .*'cont', which is None"):
         quiz(workdir, {**PPL, "inferencer": "dict(type='LLInferencer')"}, rows=rows)
 
 

@@ -69,7 +69,7 @@ def test_the_set_of_examples_after_which_the_model_doubts_least(workdir: Path) -
     task = one.task
     assert isinstance(task, PreparingTask)
     notes = task.prepare(rehearse)
-    assert "doubts least" in notes[0]
+    assert "lowest entropy" in notes[0]
     prompts = [str(task.requests(sample)[0].ask.prompt) for sample in task.samples()]
     tried = [prompt for prompt in prompts if "13 + 13?" in prompt]
     assert tried

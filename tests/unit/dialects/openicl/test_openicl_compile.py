@@ -352,7 +352,7 @@ def test_rows_and_examples_without_a_prompt_are_told_together(workdir: Path) -> 
     empty = [{**ROWS[0], "question": ""}, ROWS[1], {**ROWS[2], "question": ""}]
     dialogue = infer(prompt_template="dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', "
                      "prompt='{question}')]))")  # fmt: skip
-    with pytest.raises(AuthorError, match="says nothing") as error:
+    with pytest.raises(AuthorError, match="the prompt is empty") as error:
         quiz(workdir, dialogue, rows=empty, settings=TaskSettings(is_chat=True))
     assert [problem.where.row for problem in error.value.problems if problem.where] == [1, 3]
 
@@ -393,7 +393,7 @@ def test_the_record_of_an_entry_does_not_depend_on_others_in_its_config(workdir:
 
 
 def test_a_method_that_the_config_is_not_for(workdir: Path) -> None:
-    with pytest.raises(AuthorError, match=r"OPENICL-014 .*'ppl' was asked for.*GenInferencer is for gen"):
+    with pytest.raises(AuthorError, match=r"OPENICL-014 .*'ppl' is given.*GenInferencer is for gen"):
         quiz(workdir, settings=TaskSettings(methods=("ppl",)))
     one = quiz(workdir, settings=TaskSettings(methods=("ppl", "gen")))
     assert any("ppl" in note for note in one.notes)
@@ -449,13 +449,13 @@ def test_columns_and_splits_that_are_not_there(workdir: Path) -> None:
     with pytest.raises(AuthorError, match=r"'tests'.*did you mean 'test'"):
         quiz(workdir, rows={"test": ROWS, "train": ROWS}, reader=splits)
     ranges = "dict(input_columns=['question'], output_column='answer', test_range='[5:]')"
-    with pytest.raises(AuthorError, match=r"test_range '\[5:\]' leaves none of 3"):
+    with pytest.raises(AuthorError, match=r"test_range '\[5:\]' selects none of 3"):
         quiz(workdir, reader=ranges)
 
 
 def test_gaps_in_a_column_are_told(workdir: Path) -> None:
     one = quiz(workdir, rows=[ROWS[0], {**ROWS[1], "A": None}, {**ROWS[2], "A": None}])
-    assert "'A' has no value in 2 of 3 rows: a prompt shows None there" in one.notes
+    assert "'A' has no value in 2 of 3 rows: their prompts show None" in one.notes
     assert not any("has no value" in note for note in quiz(workdir).notes)
 
 
@@ -508,4 +508,4 @@ def test_a_class_that_a_config_defines_cannot_call_what_it_imports(workdir: Path
     config.write_text(f"from datasets import Dataset\n{own}{text}", encoding="utf-8")
     with pytest.raises(AuthorError, match=r"OPENICL-012 .*QuizDataset: it is defined in a config") as error:
         compile_config(config)
-    assert "in a file beside the config" in error.value.problems[0].fix
+    assert "in a file next to the config" in error.value.problems[0].fix

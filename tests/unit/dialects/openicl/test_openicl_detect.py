@@ -54,5 +54,5 @@ def test_a_file_of_classes_is_told_to_be_no_config(workdir: Path) -> None:
     (workdir / "other.py").write_text("class A(Dataset):\n    pass\n", encoding="utf-8")
     assert is_loader("quiz.py")
     assert not is_loader("other.py")
-    with pytest.raises(AuthorError, match=r"OPENICL-008 quiz\.py: the file holds dataset classes"):
+    with pytest.raises(AuthorError, match=r"OPENICL-008 quiz\.py: the file contains dataset classes"):
         load_entries("quiz.py", None)

@@ -59,7 +59,7 @@ def test_a_gap_in_a_column_of_numbers_leaves_the_others_numbers(workdir: Path) -
 
 @pytest.mark.parametrize("golds", [("B", "A", "C"), (["B", "A"], ["A"], ["B"])])
 def test_a_right_answer_that_is_no_label(workdir: Path, golds: Any) -> None:
-    with pytest.raises(AuthorError, match=r"OPENICL-013 .*row 3.*none of the labels 'A', 'B'"):
+    with pytest.raises(AuthorError, match=r"OPENICL-013 .*row 3.*not one of the labels 'A', 'B'"):
         quiz(workdir, PPL, rows=answering(*golds))
 
 

@@ -72,5 +72,5 @@ def test_what_is_wrong_with_a_mapped_row_names_it(workdir: Path, monkeypatch: py
     rows = [{**row, "answer": "C" if nth == 20 else row["answer"]} for nth, row in enumerate(ROWS)]
     datasets.Dataset.from_list(rows).save_to_disk("mapped")
     monkeypatch.setattr(mapped_rows, "_IN_MEMORY_BYTES", 0)
-    with pytest.raises(AuthorError, match="QuizDataset row 21: the right answer 'C' is none of"):
+    with pytest.raises(AuthorError, match="QuizDataset row 21: the right answer 'C' is not one of"):
         asked(workdir, PPL, ", test_range='[10:]'")

@@ -79,7 +79,7 @@ def test_the_fields_of_a_service() -> None:
     }
     assert '"num_return_sequences": 4' in found.faithful_args["decoding"], "as the original sends it"
     assert found.faithful_args["retry_statuses"] == "false"
-    assert found.notes == ("request_rate: no effect here",)
+    assert found.notes == ("request_rate: no effect",)
 
 
 def test_a_model_of_openai_s_own_class() -> None:
@@ -122,7 +122,7 @@ def test_a_local_model() -> None:
         type="HuggingFacewithChatTemplate", path="p", generation_kwargs={"do_sample": True, "top_k": 5}
     )
     assert (drawn.drawing.temperature, drawn.is_chat, drawn.abbr) == (1.0, True, "hf-p")
-    assert any("top_k: not followed here" in note for note in drawn.notes)
+    assert any("top_k: not supported" in note for note in drawn.notes)
 
 
 def test_a_key_is_in_no_text_that_is_made_of_a_model() -> None:
@@ -138,12 +138,15 @@ def test_a_key_is_in_no_text_that_is_made_of_a_model() -> None:
     ("entry", "parts"),
     [
         (service(host_prt=1), ("unknown key 'host_prt'", "did you mean 'host_port'")),
-        (service(stop_words=["x"]), ("'stop_words' means nothing to VLLMCustomAPIChat",)),
+        (service(stop_words=["x"]), ("'stop_words' does not apply to VLLMCustomAPIChat",)),
         (service(host_port="8080"), ("host_port is '8080', expected a number",)),
         (service(generation_kwargs=3), ("generation_kwargs is 3, expected a dict",)),
         (service(generation_kwargs={"temperature": "hot"}), ("generation_kwargs.temperature is 'hot'",)),
-        (service(generation_kwargs={"lora_data_map_file": "x"}), ("lora_data_map_file", "one run each")),
-        (service(pred_postprocessor={"gsm8k*": {"type": "f"}}), ("one for each of the datasets 'gsm8k*'",)),
+        (
+            service(generation_kwargs={"lora_data_map_file": "x"}),
+            ("lora_data_map_file", "one run per adapter"),
+        ),
+        (service(pred_postprocessor={"gsm8k*": {"type": "f"}}), ("differs between the datasets 'gsm8k*'",)),
         (service(pred_postprocessor={"type": "f", "tag": 1}), ("the arguments 'tag'",)),
         ({"type": "TritonCustomAPI", "abbr": "t"}, ("no 'model_name'", "--model-name NAME")),
         ({"type": "VLLMwithChatTemplate", "path": "p"}, ("VLLMwithChatTemplate", "vllm:PATH")),
@@ -167,10 +170,10 @@ def test_all_that_is_wrong_is_told_together() -> None:
 
 def test_one_name_is_one_model() -> None:
     assert len(read_models([service(), service()], "c.py")) == 1, "the same entry twice is one"
-    assert "'m' is another model's" in problems(service(), service(url="http://other"))[0]
+    assert "'m' is already used by another model" in problems(service(), service(url="http://other"))[0]
 
 
-OFFLINE = {"vllm_offline_vl_model": "vllm serve PATH", "qwen_image_edit": "writes images"}
+OFFLINE = {"vllm_offline_vl_model": "vllm serve PATH", "qwen_image_edit": "generates images"}
 
 
 @pytest.mark.parametrize("name", [name for name in MODEL_PRESETS if name not in OFFLINE])

@@ -64,7 +64,10 @@ def test_the_rate_below_which_nobody_waits_is_the_codes(rate: float, expected: f
         ({"traffic_cfg": {"burstiness": ""}}, "traffic_cfg.burstiness is ''"),
         ({"traffic_cfg": {"burstiness": float("inf")}}, "traffic_cfg.burstiness is inf"),
         ({"traffic_cfg": {"ramp_up_strategy": "steep"}}, "ramp_up_strategy is 'steep'"),
-        ({"traffic_cfg": {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1}}, "not both ends"),
+        (
+            {"traffic_cfg": {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1}},
+            "but not both ramp_up_start_rps",
+        ),
         ({"traffic_cfg": {"ramp_up_end_rps": 1}}, "no ramp_up_strategy"),
         (
             {"traffic_cfg": {"ramp_up_strategy": "linear", "ramp_up_start_rps": 0, "ramp_up_end_rps": 5}},
@@ -82,7 +85,7 @@ def test_a_timed_model_says_whether_it_streams_and_that_nothing_is_sent_twice() 
     assert silent.model_args["stream"] == "false"
     assert silent.pacing == Pacing(4, 3.0)
     assert silent.tokenizer == "/tokenizer"
-    assert silent.notes == ("retry: a request whose time is measured is sent once",)
+    assert silent.notes == ("retry: no effect, because timed requests are sent only once",)
     assert timed(stream=True).model_args["stream"] == "true"
     assert timed(type="VLLMCustomAPIStream").model_args["stream"] == "true"
 
@@ -90,7 +93,7 @@ def test_a_timed_model_says_whether_it_streams_and_that_nothing_is_sent_twice() 
 def test_where_answers_count_pacing_has_no_effect() -> None:
     (found,) = read_models([{"type": "VLLMCustomAPIChat", "abbr": "m", "request_rate": 3}], "config.py")
     assert (found.pacing, found.tokenizer) == (None, None)
-    assert found.notes == ("request_rate: no effect here",)
+    assert found.notes == ("request_rate: no effect",)
 
 
 def test_a_model_that_assay_names_is_paced_by_its_concurrency() -> None:
@@ -103,10 +106,10 @@ def test_a_model_that_assay_names_is_paced_by_its_concurrency() -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({**MODEL_PRESETS["hf_chat_model"], "path": "x"}, "opened inside this program"),
+        ({**MODEL_PRESETS["hf_chat_model"], "path": "x"}, "runs inside this program"),
         (
             {"type": "VLLMCustomAPI", "generation_kwargs": {"num_return_sequences": 3}},
-            "several answers to each request",
+            "several answers per request",
         ),
         ({"type": "VLLMCustomAPI", "request_rate": "fast"}, "request_rate is 'fast'"),
     ],

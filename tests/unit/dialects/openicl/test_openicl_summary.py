@@ -54,7 +54,7 @@ def test_rows_and_groups_by_suffix_where_the_summarizer_names_none() -> None:
 
 def test_a_summarizer_of_its_own_kind_is_told() -> None:
     found = read_summary(config(summarizer={"type": "CircularSummarizer", "metric_types": ["x"]}))
-    assert "CircularSummarizer: its own table is not made here" in found.notes[0]
+    assert "CircularSummarizer: its own table is not supported" in found.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_summarizer_of_its_own_kind_is_told() -> None:
         ({"summary_groups": [{"name": "g", "subsets": ["a"], "weights": {"a": True}}]}, "is True"),
         (
             {"summary_groups": [{"name": "g", "subsets": ["a"], "transforms": {"a": "open('x')"}}]},
-            "is no arithmetic in x: found \"open('x')\"",
+            "is not arithmetic in x: found \"open('x')\"",
         ),
         ({"dataset_abbrs": "a"}, "expected a list"),
         ({"dataset_abbrs": [("a", "b", "c")]}, "expected a name or (name, metric)"),

@@ -120,7 +120,7 @@ def test_rows_that_come_again_share_a_cluster(tmp_path: Path) -> None:
     assert asked(one) == [f"{i % 3}+1=" for i in range(7)]
     assert one.task.spec.n_samples == 7
     (note,) = one.notes
-    assert "3 rows are asked 7 times" in note
+    assert "3 rows are repeated to 7 requests" in note
 
 
 def test_a_row_that_comes_once_stands_alone(tmp_path: Path) -> None:

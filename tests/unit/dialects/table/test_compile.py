@@ -254,7 +254,7 @@ def test_rows_that_ask_the_same_of_another_context_are_examples_for_each_other(t
         (asked,) = shown.requests(sample)
         assert all(str(row["context"]) in str(asked.ask) for row in rows)
     with pytest.raises(
-        AssayError, match=r"only 0 of 3 rows .* 3 show the same prompt as the row that is asked"
+        AssayError, match=r"only 0 of 3 rows .* 3 have the same prompt as the row to be answered"
     ):
         compiled(path, TableMeta(human_prompt="{question}"), shots=2)
 
@@ -281,7 +281,7 @@ def test_ids_that_repeat_are_replaced_with_a_note_or_refused(tmp_path: Path) -> 
     rows = [{"id": "a", "question": "q1", "answer": "1"}, {"id": "a", "question": "q2", "answer": "1"}]
     one = compiled(table(tmp_path, rows))
     assert len({sample.id for sample in one.task.samples()}) == 2
-    assert any("repeats" in note for note in one.notes)
+    assert any("has repeated values" in note for note in one.notes)
     with pytest.raises(AssayError, match="TABLE-012"):
         compiled(table(tmp_path, rows), TableMeta(id_column="id"))
 

@@ -98,12 +98,12 @@ def test_roles_are_marked_as_the_model_wants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("template", "settings", "part"),
     [
-        (rounds(), {"methods": ("gen",)}, "for method ppl, not for 'gen'"),
+        (rounds(), {"methods": ("gen",)}, "per-label templates need method ppl, not 'gen'"),
         ({"A": "{A}", "B": "{B}"}, {"is_chat": True}, "differ before the last turn"),
-        ({"A": "{A}"}, {}, "has no entry for 'B'"),
-        ({"A": "{A}", "B": "{B}", "C": "c"}, {}, "has 'C'; the options are 'A', 'B'"),
-        ({"A": "same", "B": "same"}, {}, "each with its own text"),
-        ({"A": "{A}", "B": 3}, {}, "the entry of label 'B' is 3"),
+        ({"A": "{A}"}, {}, "have no entry for 'B'"),
+        ({"A": "{A}", "B": "{B}", "C": "c"}, {}, "have 'C'; the options are 'A', 'B'"),
+        ({"A": "same", "B": "same"}, {}, "need at least two labels with different texts"),
+        ({"A": "{A}", "B": 3}, {}, "the entry for label 'B' is 3"),
         ({"A": "{A}", "B": "{C}"}, {"is_faithful": True}, None),
         ({"A": "{A}", "B": "{colour}"}, {}, "TABLE-005"),
         ({"rund": []}, {}, "did you mean 'round'"),

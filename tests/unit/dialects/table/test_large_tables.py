@@ -85,10 +85,10 @@ def test_ids_that_are_empty_or_repeated_are_counted(
 ) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps({"question": "q", "answer": "x", "id": one}) + "\n" for one in ids))
-    with pytest.raises(AuthorError, match=f"the id {first!r} is empty or repeated, and {n_others} others"):
+    with pytest.raises(AuthorError, match=f"the id {first!r} is empty or repeated, as are {n_others} others"):
         compile_table(str(path), TaskSettings(), TableMeta(id_column="id"))
     unsaid = compile_table(str(path), TaskSettings())
-    assert any("repeats values" in note for note in unsaid.notes)
+    assert any("has repeated values" in note for note in unsaid.notes)
 
 
 @pytest.mark.parametrize(("kind", "is_told"), [("json", True), ("jsonl", False)])
@@ -101,7 +101,7 @@ def test_a_large_document_is_said_to_be_held(
     assert compile_table(str(path), TaskSettings()).notes == ()
     monkeypatch.setattr("assay.dialects.table.compile._LARGE_DOCUMENT", 10)
     notes = compile_table(str(path), TaskSettings()).notes
-    assert any("read whole" in note for note in notes) == is_told
+    assert any("is read into memory" in note for note in notes) == is_told
 
 
 SHAPES: dict[str, list[dict[str, Any]]] = {

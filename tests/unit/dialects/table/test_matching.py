@@ -58,7 +58,7 @@ def test_a_judge_is_a_way_of_matching(tmp_path: Path) -> None:
 
 def test_matching_has_no_effect_on_options(tmp_path: Path) -> None:
     one = compiled(table(tmp_path, ONE), TableMeta(match="exact", several_right="any"))
-    assert "match 'exact' is for free answers and has no effect: this is a mcq table" in one.notes
+    assert "match 'exact' applies to free-form answers only: this is a mcq table" in one.notes
     assert "several_right 'any' has no effect: no row has several right options" in one.notes
     (spec,) = scorers(one)
     assert "several_right" not in spec.args
@@ -82,7 +82,7 @@ def test_any_right_option_counts_on_request_and_the_prompt_stays(tmp_path: Path)
 def test_methods_that_choose_one_option_count_any_right_one(tmp_path: Path) -> None:
     one = compiled(table(tmp_path, SEVERAL), methods=("ppl", "prob", "gen"))
     assert [spec.args["several_right"] for spec in scorers(one)] == ["any", "any", "exact"]
-    assert "'ppl', 'prob' can choose one option: any of several right options counts there" in one.notes
+    assert "'ppl', 'prob' can choose only one option: any of several right options counts" in one.notes
     assert ALL_OPTIONS not in prompt(one, "prob")
 
 

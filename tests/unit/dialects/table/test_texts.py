@@ -44,7 +44,7 @@ def code_of(path: str, said: TableMeta | None = None, **settings: Any) -> str:
 def test_a_column_text_and_nothing_to_ask_is_a_table_of_texts(tmp_path: Path) -> None:
     one = compiled(written(tmp_path, ROWS))
     assert one.survey.layout.data_type == "text"
-    assert one.notes == ("the rows are plain texts (column 'text'): their perplexity is measured",)
+    assert one.notes == ("the rows are plain texts (column 'text'): measuring their perplexity",)
     assert one.task.spec.methods == ("ppl",)
     assert one.task.kinds == {Kind.SPAN}
     assert one.survey.n_without_answer == 0
@@ -150,4 +150,4 @@ def test_empty_texts_are_found_where_each_stands_alone(tmp_path: Path, value: An
 
 def test_windows_on_a_table_of_questions_are_said_to_have_no_effect(tmp_path: Path) -> None:
     one = compiled(written(tmp_path, [{"question": "1+1=", "answer": "2"}]), windows="gptq", stride=3)
-    assert one.notes == ("'windows', 'stride' concern plain texts and have no effect on a qa table",)
+    assert one.notes == ("'windows', 'stride' apply to plain texts, not to a qa table; ignored",)

@@ -1,5 +1,5 @@
-"""The code that a config names: dataset classes, evaluators and post-processors, run as they are written.
+"""The code that a config uses: dataset classes, evaluators and post-processors, run unchanged.
 
-Their files believe to be part of `opencompass` or `ais_bench.benchmark`. What those packages offer to them is
-Assay's (`library`); the files themselves are the person's own, or those of a checkout.
+Their files are written for the packages `opencompass` or `ais_bench.benchmark`. Assay provides the contents
+of those packages (`library`); the files are the person's own, or those of a checkout.
 """

@@ -1,4 +1,4 @@
-"""The authors of dataset classes, evaluators and post-processors, as errors name them."""
+"""The authors of dataset classes, evaluators and post-processors, for error messages."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ class Author(ClassAuthor):
     import_code: ClassVar[str] = AUTHOR_MODULE_CODE
     missing_code: ClassVar[str] = AUTHOR_RAISED_CODE
     name_code: ClassVar[str] = AUTHOR_MODULE_CODE
-    missing_fix: ClassVar[str] = "put the data there, or name the folder that it counts from: --data-root DIR"
+    missing_fix: ClassVar[str] = "put the data there, or name the folder of the data with --data-root DIR"
 
     def explain_own_error(self, error: BaseException, place: Origin) -> HookProblem | None:
-        """Return what AISBench's own exceptions say, and what a class must know that a config defines."""
+        """Return the problem for AISBench's own exceptions, and for classes defined in a config."""
         if isinstance(error, SymbolUseError):
-            what = "it is defined in a config, which has names of imported code alone: "
-            fix = "define it in a file beside the config, and import it from opencompass.datasets"
+            what = "it is defined in a config, where imports are only names, not code: "
+            fix = "define it in a file next to the config, and import it from opencompass.datasets"
             return HookProblem(AUTHOR_RAISED_CODE, f"{what}{error}", fix, place)
         if isinstance(error, AuthorRaised):
-            return HookProblem(AUTHOR_RAISED_CODE, str(error), "correct the data, or the config", place)
+            return HookProblem(AUTHOR_RAISED_CODE, str(error), "correct the data or the config", place)
         return None
 
 
 def check_arguments(
     taking: Callable[..., Any], given: Mapping[str, Any], code: str, where: Origin, *, n_before: int = 0
 ) -> None:
-    """Raise where what a config gives to an author's function or class is not what that takes.
+    """Raise if the arguments in a config do not match an author's function or class.
 
-    `n_before`: how many arguments stand before it that the config does not give.
+    `n_before`: the number of leading arguments that do not come from the config.
     """
     try:
         signature = inspect.signature(taking)
     except ValueError:
-        # Not all code that is not written in Python tells what it takes.
+        # Some code that is not written in Python has no signature.
         return
     try:
         signature.bind(*[None] * n_before, **given)
     except TypeError as error:
         name = getattr(taking, "__qualname__", repr(taking))
         what = f"{name}{signature} is given {listing(given) or 'nothing'} by the config: {error}"
-        raise AuthorError(Problem(code, what, "correct the config, or the code", where)) from error
+        raise AuthorError(Problem(code, what, "correct the config or the code", where)) from error
 
 
 def check_own_names(author: Author, cls: type, code: AuthorCode) -> None:
-    """Reject names in a class of the person's own that resemble what it could override."""
+    """Raise if names in a person's own class look like misspelt names of overridable methods."""
     own = [one for one in cls.__mro__ if code.is_own(one.__name__)]
     if not own:
         return
@@ -70,5 +70,5 @@ def check_own_names(author: Author, cls: type, code: AuthorCode) -> None:
 
 
 def build_author(code: object, config: Path) -> Author:
-    """Return the author of a class or function; one that the config defines itself is the config's."""
+    """Return the author of a class or function; for code in a config, that is the config."""
     return Author(find_source_file(code) or config, getattr(code, "__name__", type(code).__name__))

@@ -1,4 +1,4 @@
-"""What authors' classes extend: a dataset that is loaded when it is made, and an evaluator."""
+"""The base classes for authors: a dataset that loads on creation, and an evaluator."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ class BaseDataset:
     """A dataset. `load` returns its rows: a `datasets.Dataset`, or a `DatasetDict` of splits."""
 
     def __init__(self, reader_cfg: Any = None, k: Any = 1, n: int = 1, **kwargs: Any) -> None:
-        """Load the rows with all arguments but the name; which columns and rows are read is seen to later."""
+        """Load the rows with all other arguments; `reader_cfg` is applied later."""
         self.abbr = kwargs.pop("abbr", "dataset")
         self.reader_cfg = reader_cfg or {}
         self.dataset = self.load(**kwargs)
 
     def load(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the rows; authors write it with the arguments that their entries give."""
+        """Return the rows. Authors override it with the arguments of their entries."""
         raise NotImplementedError(f"{type(self).__name__} must define load(...)")
 
     @property
     def train(self) -> Any:
-        """Return the rows that examples are from."""
+        """Return the rows for examples."""
         return self._split("train_split", "train")
 
     @property
     def test(self) -> Any:
-        """Return the rows that are asked."""
+        """Return the rows to evaluate."""
         return self._split("test_split", "test")
 
     def _split(self, key: str, usual: str) -> Any:
@@ -35,7 +35,7 @@ class BaseDataset:
 
 
 class BaseEvaluator:
-    """Scores answers: `score` returns numbers by name, and may return `details` of each row."""
+    """Scores answers: `score` returns numbers by name, and optionally `details` for each row."""
 
     def __init__(self, pred_postprocessor: Any = None) -> None:
         self.pred_postprocessor = pred_postprocessor
@@ -43,9 +43,9 @@ class BaseEvaluator:
 
     @property
     def output_dir(self) -> str:
-        """Return where the original writes results: nowhere here."""
+        """Return the original's result folder, which Assay does not have."""
         return self._out_dir
 
     def score(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, Any]:
-        """Return the numbers."""
+        """Return the scores by name."""
         raise NotImplementedError(f"{type(self).__name__} must define score(predictions, references)")

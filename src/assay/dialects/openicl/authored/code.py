@@ -1,4 +1,4 @@
-"""From a name in a config to the code behind it: the person's own, a checkout's, or Assay's own part."""
+"""Lookup of the code that a config refers to: the person's own, a checkout's, or Assay's own."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from assay.dialects.openicl.config.symbol import Symbol
 from assay.dialects.shared.author_modules import AuthorModules
 
 _DATASETS_INFO_MODULE = f"{OPENCOMPASS}.utils.datasets_info"
-"""Where a checkout of OpenCompass says which folder a dataset of its own naming is in."""
+"""The module of an OpenCompass checkout that maps dataset names to folders."""
 
 
 class LibraryParts(NamedTuple):
-    """What other rooms offer under the originals' names, for authors' files to import."""
+    """Parts of other packages that authors' files can import under the originals' names."""
 
     postprocessors: Mapping[str, Any]
-    """Functions from a text to a text, by the names that files import."""
+    """Functions from text to text, by import name."""
     evaluators: Mapping[str, type[BaseEvaluator]]
 
 
 class AuthorCode:
-    """The code that the configs of some folders can name."""
+    """The code that the configs of given folders can refer to."""
 
     def __init__(
         self, folders: Sequence[Path], root: Path | None, data_root: Path | None, offered: LibraryParts
@@ -41,7 +41,7 @@ class AuthorCode:
         self.modules = ConfigModules(self._library.namespaces, folders, root)
 
     def find(self, kind: Any) -> Any:
-        """Return the class or function that a `type` names; None where nobody has it."""
+        """Return the class or function that a `type` names, or None."""
         if isinstance(kind, Symbol):
             return self._find_symbol(kind)
         if not isinstance(kind, str):
@@ -49,29 +49,30 @@ class AuthorCode:
         if "." in kind and (found := self._find_symbol(Symbol.of(kind))) is not None:
             return found
         found = self._registered(kind)
-        # The originals want a name in quotes to be registered; a file that defines it leaves no doubt.
+        # The originals require registration for a quoted name; here a definition in a file is enough.
         return self.modules.code(OPENCOMPASS, kind) if found is None and self.is_own(kind) else found
 
     def is_own(self, kind: Any) -> bool:
-        """Whether a name is defined by a file of the person's own, beside the config."""
+        """Whether a file of the person's own, next to the config, defines a name."""
         return self.modules.has_own_definition(get_short_name(kind))
 
     def require(self, kind: Any, what: str, where: Origin, known: Iterable[str] = ()) -> Any:
-        """Return the class or function, or raise what is known about why it is not there.
+        """Return the class or function, or raise with the reason why it was not found.
 
-        `known`: names of such parts that Assay has, which may have been meant.
+        `known`: names of Assay's own parts, for suggestions.
         """
         found = self.find(kind)
         if found is not None:
             return found
         name = get_short_name(kind)
-        beside = "no file beside the config defines it"
-        fix = "define it in a file beside the config, or name a checkout that has it: --openicl-root DIR"
+        reason = "no file next to the config defines it"
+        fix = "define it in a file next to the config, or name a checkout that has it with --openicl-root DIR"
         if self.root is not None:
-            beside += f", nor does {str(self.root)!r}"
-            fix = "correct the name, or define it in a file beside the config"
-        said = f"there is no {what} {name!r}{suggest_name(name, [*self.modules.list_own_names(), *known])}: {beside}"
-        raise AuthorError(Problem(AUTHOR_MODULE_CODE, said, fix, where))
+            reason += f", nor does {str(self.root)!r}"
+            fix = "correct the name, or define it in a file next to the config"
+        hint = suggest_name(name, [*self.modules.list_own_names(), *known])
+        missing = f"there is no {what} {name!r}{hint}: {reason}"
+        raise AuthorError(Problem(AUTHOR_MODULE_CODE, missing, fix, where))
 
     def _find_symbol(self, symbol: Symbol) -> Any:
         if symbol.module.startswith(PACKAGES) or not symbol.module:
@@ -90,14 +91,14 @@ class AuthorCode:
 
 
 def get_short_name(kind: Any) -> str:
-    """Return how a class or function is called, without its module."""
+    """Return the name of a class or function without its module."""
     if isinstance(kind, Symbol):
         return kind.name
     return kind.rpartition(".")[2] if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
 
 
 def find_source_file(code: Any) -> Path | None:
-    """Return the file that a class or function is defined in."""
+    """Return the file that defines a class or function."""
     try:
         return Path(inspect.getfile(code))
     except (TypeError, OSError):
@@ -105,7 +106,7 @@ def find_source_file(code: Any) -> Path | None:
 
 
 def _import_installed(symbol: Symbol) -> Any:
-    """Return what an installed package of the person's own has."""
+    """Return a name from an installed package of the person's own."""
     try:
         module = __import__(symbol.module, fromlist=[symbol.name])
     except ImportError:
@@ -114,7 +115,7 @@ def _import_installed(symbol: Symbol) -> Any:
 
 
 def _read_dataset_places(root: Path | None) -> Mapping[str, Any]:
-    """Return what a checkout of OpenCompass says of where its datasets lie; its file holds nothing else."""
+    """Return the dataset folders from an OpenCompass checkout; its module contains nothing else."""
     file = None if root is None else root.joinpath(*_DATASETS_INFO_MODULE.split(".")).with_suffix(".py")
     if file is None or not file.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""Where the data of a dataset lies: authors write paths that count from folders of their own."""
+"""Lookup of data files: authors write paths relative to their own folders."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from assay.sources.hub_client import find_repository
 from assay.sources.hub_name import HubName, parse_hub_name
 
 CACHE_VARIABLES = ("COMPASS_DATA_CACHE", "AIS_BENCH_DATASETS_CACHE")
-"""Environment variables by which the originals are told where data lies."""
+"""Environment variables of the originals for the data folder."""
 _OWN_FOLDERS = ("ais_bench/datasets/", "data/")
-"""Where the originals keep data below those folders; a folder of datasets need not have them."""
+"""The originals' data folders below those; other dataset folders need not have them."""
 
 
 class DataPaths:
-    """Finds the files that authors name: in the folders that may hold data, in their order."""
+    """Finds the files that authors name, in a list of possible data folders."""
 
     def __init__(self, folders: Sequence[Path], names: Mapping[str, Any] | None = None) -> None:
-        """Take the folders, and where OpenCompass keeps the datasets that it calls by names of its own."""
+        """Store the folders, and OpenCompass's mapping from dataset names to folders."""
         told = [Path(value) for name in CACHE_VARIABLES if (value := os.environ.get(name))]
         self._folders = tuple(dict.fromkeys((Path(), *told, *folders)))
         self._names = names or {}
 
     def find(self, path: str) -> Path | None:
-        """Return a file or folder that is there; None where no folder has it."""
+        """Return an existing file or folder; None if no data folder has it."""
         wanted = Path(path)
         if wanted.is_absolute():
             return wanted
@@ -39,7 +39,7 @@ class DataPaths:
         return None
 
     def _spellings(self, path: str) -> list[str]:
-        """Return what a path may be called below a folder of data."""
+        """Return the possible forms of a path below a data folder."""
         known = self._names.get(path) or {}
         local = known.get("local") if isinstance(known, Mapping) else None
         names = [path, *([local] if isinstance(local, str) else [])]
@@ -52,9 +52,9 @@ class DataPaths:
         return [*names, *bare]
 
     def get_data_path(self, dataset_id: str, local_mode: bool = False, **_: Any) -> str:
-        """Return the place of a dataset, as the originals' function of that name does.
+        """Return the path of a dataset, like the originals' function of that name.
 
-        Where no folder has it, that is its name on the hub, which `load_dataset` takes.
+        If no folder has it, return its name on the hub, which `load_dataset` accepts.
         """
         found = self.find(dataset_id)
         if found is not None:
@@ -70,7 +70,7 @@ class DataPaths:
             raise FileNotFoundError(f"{what}; {error.problems[0].what}") from error
 
     def hub_name(self, dataset_id: str) -> HubName | None:
-        """Return what a dataset may be called on the hub; None where a folder has it or it must be a path."""
+        """Return the possible hub name of a dataset; None if a folder has it or it must be a path."""
         if self.find(dataset_id) is not None:
             return None
         known = self._names.get(dataset_id)

@@ -1,7 +1,7 @@
-"""Which file of a folder defines a name, found by reading the files and not by running them.
+"""Search for the file of a folder that defines a name, by reading the files without running them.
 
-The originals' packages import all their modules when they are imported, some of which need packages that are
-rarely installed. A config needs one or two of them.
+The originals' packages import all their modules at once, and some of these need packages that are rarely
+installed. A config needs only one or two modules.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from functools import cached_property
 from pathlib import Path
 
 _TOP_LEVEL_NAME = re.compile(r"^(?:class|def|async def) (\w+)|^(\w+)(?:\s*:[^=\n]+)?\s*=(?!=)", re.MULTILINE)
-"""A definition at the top of a file: a class, a function, a variable."""
+"""A top-level definition: a class, a function or a variable."""
 _REGISTERED = re.compile(r"register_module\(\s*(?:name\s*=\s*)?['\"]([^'\"]+)['\"]")
 _REGISTERED_UNNAMED = re.compile(r"register_module(?:\(\s*\))?\s*\n(?:@.*\n)*(?:class|def) (\w+)")
-"""A class or function that is registered under the name that it has."""
+"""A class or function that is registered under its own name."""
 _SKIPPED_FOLDERS = ("__pycache__", "configs", "tests")
 
 
 class Definitions:
-    """The names that the files below a folder define; the files are read when a name is first asked for."""
+    """The names that the files below a folder define. The files are read on first use."""
 
     def __init__(self, folder: Path, *, depth: int | None = None) -> None:
-        """Take the folder, and how many folders deep its files are looked for; None: all."""
+        """Store the folder and the search depth; None: no limit."""
         self._folder = folder
         self._depth = depth
 
     def find_file(self, name: str) -> Path | None:
-        """Return the file that defines a name at its top; of several the one nearest to the folder."""
+        """Return the file with a top-level definition of a name; of several, the nearest to the folder."""
         return next(iter(self.find_files(name)), None)
 
     def find_files(self, name: str) -> list[Path]:
-        """Return all files that define a name at their top, those nearest to the folder first."""
+        """Return all files with a top-level definition of a name, those nearest to the folder first."""
         return self._index.get(name, [])
 
     def find_registering_file(self, name: str) -> Path | None:
-        """Return the file in which something is registered under a name."""
+        """Return the file that registers something under a name."""
         return self._registered.get(name)
 
     def names(self) -> list[str]:
-        """Return all names that are defined."""
+        """Return all defined names."""
         return list(self._index)
 
     @property
@@ -70,7 +70,7 @@ class Definitions:
         return index
 
     def _files(self) -> Iterator[Path]:
-        """Yield the files, those of a folder before those of folders in it."""
+        """Yield the files of a folder before those of its subfolders."""
         for folder, folders, names in os.walk(self._folder):
             is_deepest = self._depth is not None and len(Path(folder).parts) - self._n_parts >= self._depth
             inside = () if is_deepest else sorted(folders)
@@ -81,6 +81,6 @@ class Definitions:
 
 
 def has_definition(path: Path, name: str) -> bool:
-    """Whether a file defines a name at its top."""
+    """Whether a file has a top-level definition of a name."""
     text = path.read_text(encoding="utf-8", errors="replace")
     return name in text and any(name in (match[1], match[2]) for match in _TOP_LEVEL_NAME.finditer(text))

@@ -1,4 +1,4 @@
-"""What the packages `opencompass` and `ais_bench.benchmark` offer to authors' files, under their names."""
+"""The contents of the packages `opencompass` and `ais_bench.benchmark` for authors' files."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _COMPONENTS = {
         "SCInferencer",
     ),
 }
-"""Parts that configs name, which Assay does itself: authors' files may import them and hand them on."""
+"""Config parts that Assay implements itself; authors' files may import them and pass them on."""
 _USUAL_EVALUATORS = (
     *("AccEvaluator", "AccwithDetailsEvaluator", "BleuEvaluator", "EMEvaluator", "MccEvaluator"),
     *("RougeEvaluator", "SquadEvaluator"),
@@ -87,11 +87,11 @@ _EVALUATOR_MODULES = (
     *("icl_circular_evaluator", "icl_em_evaluator", "icl_hf_evaluator", "icl_jieba_rouge_evaluator"),
     *("icl_misc_evaluator", "math_evaluator"),
 )
-"""The modules that the originals keep evaluators in which Assay has itself."""
+"""The originals' modules for evaluators that Assay implements itself."""
 
 
 def format_import_lines(names: Iterable[str], *, package: str) -> list[str]:
-    """Return the lines that import parts of a config, such as PromptTemplate; other names are left out."""
+    """Return the import lines for config parts such as PromptTemplate; other names are skipped."""
     lines = []
     for module, parts in (*_COMPONENTS.items(), ("openicl.icl_evaluator", _USUAL_EVALUATORS)):
         wanted = [name for name in dict.fromkeys(names) if name in parts]
@@ -101,7 +101,7 @@ def format_import_lines(names: Iterable[str], *, package: str) -> list[str]:
 
 
 class Library(NamedTuple):
-    """The modules, and what files registered through them."""
+    """The modules, and everything that files registered through them."""
 
     namespaces: Mapping[str, Mapping[str, Any]]
     registries: Mapping[str, Registry]
@@ -110,7 +110,7 @@ class Library(NamedTuple):
 def build_library(
     data: DataPaths, postprocessors: Mapping[str, Any], evaluators: Mapping[str, type[BaseEvaluator]]
 ) -> Library:
-    """Return the modules of both packages; they share their classes and registries."""
+    """Return the modules of both packages, which share classes and registries."""
     registered: dict[str, Any] = dict(build_registries())
     components = {name: {one: type(one, (), {}) for one in names} for name, names in _COMPONENTS.items()}
     scoring = {"BaseEvaluator": BaseEvaluator, **evaluators}
@@ -166,12 +166,12 @@ def _prefix_modules(package: str, modules: Mapping[str, Mapping[str, Any]]) -> d
 
 
 def get_logger(*_: Any, **__: Any) -> AuthorLog:
-    """Return where authors' files report what they do."""
+    """Return the log for authors' files."""
     return AuthorLog()
 
 
 def get_content_str(msgs: Iterable[Mapping[str, Any]]) -> str:
-    """Return the parts of a message, given in the form of OpenAI's, as one text with marks."""
+    """Return the parts of a message in OpenAI's format as one text with marks."""
     made = []
     for part in msgs:
         kind = str(part["type"])
@@ -182,14 +182,14 @@ def get_content_str(msgs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def safe_format(input_str: str, **kwargs: Any) -> str:
-    """Return a text with values put in for `{name}`; other braces stay as they are."""
+    """Return a text with `{name}` filled; other braces stay unchanged."""
     for name, value in kwargs.items():
         input_str = input_str.replace(f"{{{name}}}", str(value))
     return input_str
 
 
 class AuthorLog:
-    """A log of authors' files; the original's takes a code before some messages."""
+    """A log for authors' files; the original's takes a code before some messages."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self._log = logging.getLogger("assay.author")
@@ -204,7 +204,7 @@ class AuthorLog:
 
 
 class ErrorCodes:
-    """Codes of errors by name: each is its own name."""
+    """Error codes by name: each code is its own name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -216,7 +216,7 @@ class ErrorCodes:
 
 
 class AuthorRaised(Exception):
-    """What an author's file raises in AISBench's way: with a code and a message."""
+    """AISBench's exception for authors' files, with a code and a message."""
 
     def __init__(self, error_code: Any = "", message: str | None = None) -> None:
         super().__init__(str(error_code) if message is None else message)

@@ -1,8 +1,8 @@
-"""The modules that authors' files import, found where they lie: beside the config, or in a checkout.
+"""The modules that authors' files import, found next to the config or in a checkout.
 
-A package is a folder and is never run as a whole: what is imported from it comes from the one file that
-defines the name. Names of Assay's own library (`library`) go before those of a checkout, so that classes of a
-checkout stand on Assay's base classes.
+A package is a folder and is never run as a whole: an imported name comes from the one file that defines it.
+Names of Assay's library (`library`) take precedence over those of a checkout, so that classes of a checkout
+extend Assay's base classes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from assay.dialects.shared.author_modules import AuthorModules, Namespaces
 AUTHOR_MODULE_CODE = "OPENICL-011"
 OPENCOMPASS, AISBENCH = "opencompass", "ais_bench.benchmark"
 PACKAGES = (OPENCOMPASS, AISBENCH)
-"""The packages that files believe to be part of."""
+"""The packages that files are written for."""
 _DATASETS = "datasets"
-"""Where authors' files belong in each of them."""
+"""The subpackage for authors' files."""
 _OWN_DEPTH = 1
-"""So many folders below the config's are looked through: it may lie in a folder of very many."""
+"""Search depth below the config's folder, which may contain very many folders."""
 
 
 class _ModuleFolder(NamedTuple):
@@ -37,10 +37,10 @@ class _ModuleFolder(NamedTuple):
 
 
 class ConfigModules(AuthorModules):
-    """The modules that the files in a config's folders see, and those of the checkout behind them."""
+    """The modules that the files in a config's folders can import, including those of a checkout."""
 
     def __init__(self, namespaces: Namespaces, folders: Sequence[Path], root: Path | None) -> None:
-        """Take the library, the person's own folders, and the folder that a checkout's package lies in."""
+        """Store the library, the person's own folders, and the folder that contains a checkout's package."""
         own = [
             _ModuleFolder(f"{package}.{_DATASETS}", folder, Definitions(folder, depth=_OWN_DEPTH))
             for folder in dict.fromkeys(folders)
@@ -55,7 +55,7 @@ class ConfigModules(AuthorModules):
         super().__init__(f"{AISBENCH}.{_DATASETS}", namespaces, code=AUTHOR_MODULE_CODE)
 
     def code(self, module: str, name: str) -> Any:
-        """Return what a module has under a name: the person's own, the library's, the checkout's, or None."""
+        """Return a name of a module: the person's own, the library's, the checkout's, or None."""
         own = self._find_own_file(module, name)
         if own is not None:
             return vars(self._ran(own)).get(name)
@@ -65,7 +65,7 @@ class ConfigModules(AuthorModules):
         return vars(self._module(module)).get(name)
 
     def _find_own_file(self, module: str, name: str) -> Path | None:
-        """Return the person's file that a module is, else the only one that defines a name; None: no file."""
+        """Return the person's file for a module, or else the only file that defines a name, or None."""
         for place in self._own:
             parts = module.removeprefix(f"{place.package}.").split(".")
             path = place.folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
@@ -75,13 +75,13 @@ class ConfigModules(AuthorModules):
         beside = [path for path in found if path.parent == found[0].parent]
         if len(beside) > 1:
             names = listing(path.name for path in beside)
-            what = f"{name!r} is defined in {names}, and the config does not say which of them it means"
+            what = f"{name!r} is defined in {names}, and the config does not specify which one to use"
             fix = f"import it from one of them: from {OPENCOMPASS}.{_DATASETS}.{beside[0].stem} import {name}"
             raise AuthorError(Problem(AUTHOR_MODULE_CODE, what, fix, Origin(str(found[0].parent))))
         return found[0] if found else None
 
     def run_registering_file(self, name: str) -> bool:
-        """Run the file in which something is registered under a name; return whether there is one."""
+        """Run the file that registers something under a name; return whether there is one."""
         found = (place.definitions.find_registering_file(name) for place in self._places)
         path = next(filter(None, found), None)
         if path is not None:
@@ -89,7 +89,7 @@ class ConfigModules(AuthorModules):
         return path is not None
 
     def has_own_definition(self, name: str) -> bool:
-        """Whether a file of the person's own defines a name."""
+        """Whether one of the person's own files defines a name."""
         return any(place.definitions.find_file(name) for place in self._own)
 
     def list_own_names(self) -> list[str]:
@@ -97,7 +97,7 @@ class ConfigModules(AuthorModules):
         return [known for place in self._own for known in place.definitions.names()]
 
     def _try_add_name(self, name: str, wanted: str) -> bool:
-        """Whether a file adds a name to a module: its own file to the library's, or one of a package."""
+        """Whether a file adds a name to a module of the library or to a package."""
         path = self._find_module_file(name)
         if path is not None and path not in self.files and has_definition(path, wanted):
             self._run(name, path)
@@ -111,7 +111,7 @@ class ConfigModules(AuthorModules):
         return value is not None
 
     def _ran(self, path: Path) -> ModuleType:
-        """Return the module of a file, run once; the library may have some of its names without that."""
+        """Return the module of a file, which is run only once. The library may have some of its names."""
         name = self._name_of(path)
         is_lent = name in self._modules and path not in self.files
         return self._run(name, path) if is_lent else self._found(name)
@@ -125,7 +125,7 @@ class ConfigModules(AuthorModules):
         level: int = 0,
     ) -> Any:
         module = super()._import(name, globals, locals, fromlist, level)
-        # A name of a package comes from a file of it, which is then behind the file that imports.
+        # A name of a package comes from one of its files, on which the importing file then depends.
         for wanted in fromlist or ():
             home = sys.modules.get(getattr(vars(module).get(wanted), "__module__", ""))
             if home is not None and home in self._modules.values():
@@ -142,9 +142,9 @@ class ConfigModules(AuthorModules):
         return super()._found(name)
 
     def _map_to_config_package(self, name: str) -> str:
-        """Return a module of a folder below the config's as one of the config's own.
+        """Return the name of a module in a subfolder as a module of the config's own package.
 
-        A person's files may lie in such a folder and still be written as files of `datasets` are.
+        A person's files may be in a subfolder and still be written like files of `datasets`.
         """
         package, _, last = name.rpartition(".")
         own = next((one.package for one in self._own if package.startswith(f"{one.package}.")), None)
@@ -152,7 +152,7 @@ class ConfigModules(AuthorModules):
 
     def _run(self, name: str, path: Path) -> ModuleType:
         module = super()._run(name, path)
-        # What a checkout has in place of the library's own is not for others.
+        # Names of a checkout that replace the library's own are not visible to other files.
         vars(module).update(self._lent.get(name, {}))
         return module
 
@@ -164,7 +164,7 @@ class ConfigModules(AuthorModules):
         return (place for place in self._where(name) if place.is_dir())
 
     def _where(self, name: str) -> Iterator[Path]:
-        """Yield where a module or package may lie."""
+        """Yield the possible paths of a module or package."""
         for place in self._places:
             if name == place.package:
                 yield place.folder

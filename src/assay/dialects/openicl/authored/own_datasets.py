@@ -1,4 +1,4 @@
-"""Dataset classes that need no code of an author's: files of rows, as configs of both systems name them."""
+"""Dataset classes of both systems that read files of rows and need no author's code."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from assay.sources.hub_reads import noting_loads
 from assay.sources.json_keys import require_unique_keys
 
 MAX_OUT_LEN = "max_out_len"
-"""The column that says how long the answer of its row may be; files of AISBench's call it `max_tokens`."""
+"""The column with the maximum answer length of each row; AISBench's files name it `max_tokens`."""
 
 
 class CustomDatasetMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What AISBench's meta file of a custom dataset says."""
+    """AISBench's meta file for a custom dataset."""
 
     request_count: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """How many rows are asked; 0: all."""
+    """Number of rows to evaluate; 0: all."""
     sampling_mode: SamplingMode = "default"
     output_config: OutputConfig | None = None
 
 
 class FileRows(list[dict[str, Any]]):
-    """The rows of a file, read here and not by the library `datasets`; they know where they stand."""
+    """The rows of a file with their origins, read without the library `datasets`."""
 
     def __init__(self, path: str | Path) -> None:
         source = open_source(path)
@@ -52,16 +52,16 @@ class FileRows(list[dict[str, Any]]):
         self.origins: list[Origin] = [record.origin for record in records]
 
     def repeated(self, times: int) -> FileRows:
-        """Return the rows with each so many times, one after the other."""
+        """Return the rows with each repeated consecutively."""
         return self._made([row for row in self for _ in range(times)], times)
 
     def permute_options(self, options: Sequence[str], answer: str, pattern: CircularPattern) -> FileRows:
-        """Return the rows with each once for every order of its options."""
+        """Return the rows, each repeated for every order of its options."""
         rows = list(build_circular_rows(self, options, answer, pattern))
         return self._made(rows, len(rows) // max(1, len(self)))
 
     def select_requested(self, said: CustomDatasetMeta) -> FileRows:
-        """Return the rows that a meta file asks for, in its order, with how long answers to them may be."""
+        """Return the rows that a meta file selects, in its order, with their answer lengths."""
         task = self.path.name
         chosen = select_rows(
             range(len(self)), said.request_count or None, said.sampling_mode, seed=0, task=task
@@ -82,22 +82,22 @@ class FileRows(list[dict[str, Any]]):
 
 
 class Splits(dict[str, FileRows]):
-    """The rows of several splits, which can do what rows can."""
+    """The rows of several splits, with the same operations as rows."""
 
     def repeated(self, times: int) -> Splits:
-        """Return the splits with each row so many times."""
+        """Return the splits with each row repeated."""
         return Splits({split: rows.repeated(times) for split, rows in self.items()})
 
     def permute_options(self, options: Sequence[str], answer: str, pattern: CircularPattern) -> Splits:
-        """Return the splits with each row once for every order of its options."""
+        """Return the splits, each row repeated for every order of its options."""
         return Splits({split: rows.permute_options(options, answer, pattern) for split, rows in self.items()})
 
 
 def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
-    """Return the classes by name, which find their files through `data`."""
+    """Return the classes by name; they find their files with `data`."""
 
     class CustomDataset(BaseDataset):
-        """A file of rows, of any format that Assay reads."""
+        """A file of rows, in any format that Assay reads."""
 
         def load(
             self, path: str, file_name: str | None = None, local_mode: bool = False, meta_path: str = ""
@@ -110,7 +110,7 @@ def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
             return rows if said is None else rows.select_requested(said)
 
     class CodeCustomDataset(CustomDataset):
-        """The same with every row several times, for metrics over several answers."""
+        """A file of rows, each repeated, for metrics over several answers."""
 
         def load(
             self,
@@ -123,7 +123,7 @@ def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
             return super().load(path, file_name, meta_path=meta_path).repeated(num_repeats)
 
     class CircularCustomDataset(CustomDataset):
-        """The same with every row once for each order of its options."""
+        """A file of rows, each repeated for every order of its options."""
 
         def load(
             self,
@@ -144,7 +144,7 @@ def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
         """A file of rows."""
 
     class HFDataset(BaseDataset):
-        """Whatever `datasets.load_dataset` loads."""
+        """A dataset loaded by `datasets.load_dataset`."""
 
         def load(self, **kwargs: Any) -> Any:
             found = {key: _resolve_paths(data, value) for key, value in kwargs.items() if key in _PATH_KEYS}
@@ -152,7 +152,7 @@ def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
                 return datasets.load_dataset(**{**kwargs, **found})
 
     class MMCustomDataset(BaseDataset):
-        """Rows that name files: `type`, `path`, `question`, `answer`. They become one `content` column."""
+        """Rows with media files: `type`, `path`, `question`, `answer`, combined into one `content` column."""
 
         def load(self, path: str, mm_type: str = "path", num_frames: int = 5) -> Any:
             place = Path(data.get_data_path(path))
@@ -175,7 +175,7 @@ def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
 
 
 def _read_custom_meta(file: Path, meta: Path | None) -> CustomDatasetMeta | None:
-    """Return what the meta file of a dataset says; None where there is none."""
+    """Return the meta file of a dataset, or None."""
     place = meta or file.with_name(f"{file.name}.meta.json")
     if meta is None and not place.is_file():
         return None
@@ -183,7 +183,7 @@ def _read_custom_meta(file: Path, meta: Path | None) -> CustomDatasetMeta | None
         require_unique_keys(content := place.read_bytes(), Origin(str(place)))
         said = msgspec.json.decode(content)
         if meta is None and isinstance(said, dict):
-            # What OpenCompass reads of a table without code says nothing to the class.
+            # Keys that OpenCompass reads for tables without code do not apply to this class.
             said = {key: value for key, value in said.items() if key not in TABLE_KEYS}
         return msgspec.convert(said, CustomDatasetMeta, strict=False) if said else None
     except (msgspec.DecodeError, RecursionError) as error:
@@ -199,7 +199,7 @@ def _copy_max_tokens(rows: FileRows) -> FileRows:
 
 
 def _find_on_hub(data: DataPaths, path: str) -> Mapping[str, str] | None:
-    """Return what opens the splits of a dataset on the hub; None where the path is of this machine."""
+    """Return the splits of a dataset on the hub; None if the path is local."""
     name = data.hub_name(path)
     return None if name is None else list_split_addresses(name)
 
@@ -208,7 +208,7 @@ _PATH_KEYS = ("path", "data_files", "data_dir")
 
 
 def _resolve_paths(data: DataPaths, value: Any) -> Any:
-    """Return a path where it lies; a list or dict of them likewise; what is nowhere stays as it is."""
+    """Resolve a path, or a list or dict of paths; a path that is not found stays unchanged."""
     if isinstance(value, Mapping):
         return {key: _resolve_paths(data, one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -218,7 +218,7 @@ def _resolve_paths(data: DataPaths, value: Any) -> Any:
 
 
 def _segments(row: Mapping[str, Any], origin: Origin, folder: Path) -> Iterator[str]:
-    """Yield a row's files and its question, in the form in which `content` holds them."""
+    """Yield a row's files and its question as segments of `content`."""
     medium, paths = row.get("type"), row.get("path", ())
     if medium not in ("image", "video", "audio"):
         what = f"found {medium!r}, expected image, video or audio"
@@ -230,15 +230,15 @@ def _segments(row: Mapping[str, Any], origin: Origin, folder: Path) -> Iterator[
 
 
 class CircularDatasetMeta(type):
-    """The metaclass of such classes; they say in attributes what is turned.
+    """The metaclass of circular dataset classes, which are configured by attributes.
 
-    `dataset_class` loads the rows; of several splits those in `default_circular_splits` are turned.
+    `dataset_class` loads the rows; of several splits, those in `default_circular_splits` are permuted.
     `default_option_keys` and `default_answer_key` name the columns, unless an entry names others;
-    `default_answer_key_switch_method(row, order)` moves an answer that is no such key.
+    `default_answer_key_switch_method(row, order)` moves an answer that is not an option key.
     """
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
-        """Replace what loads the rows by what turns them."""
+        """Replace `load` with a version that permutes the options."""
         super().__init__(name, bases, namespace)
         cls.load = classmethod(_load_circular)
 

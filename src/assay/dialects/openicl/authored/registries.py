@@ -1,4 +1,4 @@
-"""Registries as authors' files use them: a decorator that keeps classes and functions by name."""
+"""Registries for authors' files: decorators that store classes and functions by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REGISTRY_NAMES = (
 
 
 class Registry:
-    """Classes and functions by the names they were registered under; the last of a name counts."""
+    """Classes and functions by registered name; the last registration of a name wins."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -38,11 +38,11 @@ class Registry:
     def register_module(
         self, name: Any = None, force: bool = True, module: Any = None
     ) -> Callable[[T], T] | Any:
-        """Keep a class or function, as a decorator or at once; without a name, or names, under its own."""
+        """Register a class or function, as a decorator or directly; without names, under its own name."""
         if module is not None:
             return self._keep(module, name)
         if name is not None and not isinstance(name, str | list):
-            # Written without brackets: what it decorates is handed over in the name's place.
+            # Used without brackets: the decorated object is passed as the name.
             return self._keep(name, None)
 
         def keep(registered: T) -> T:
@@ -52,7 +52,7 @@ class Registry:
         return keep
 
     def get(self, name: str) -> Any:
-        """Return what was registered under a name; None where nothing was."""
+        """Return the object registered under a name, or None."""
         return self.module_dict.get(name)
 
     def _keep(self, module: Any, name: Any) -> Any:
@@ -63,5 +63,5 @@ class Registry:
 
 
 def build_registries() -> dict[str, Registry]:
-    """Return a set of empty registries by the names that files import."""
+    """Return empty registries by import name."""
     return {name: Registry(name.lower()) for name in REGISTRY_NAMES}

@@ -1,7 +1,7 @@
-"""What an author's evaluator calls the values that it returns, read in its file; nothing is run.
+"""The names of the values that an author's evaluator returns, read from its source without running it.
 
-Understood are dicts that `score` returns, written out or built up in a variable. Names that are made while it
-runs cannot be read.
+Recognised are dicts that `score` returns, as literals or built up in a variable. Names that are computed at
+run time cannot be read.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _NON_VALUE_KEYS = ("details", "error")
 
 
 class EvaluatorClass(NamedTuple):
-    """A class of a file, and what of its `score` can be read."""
+    """A class of a file, and the readable part of its `score`."""
 
     values: tuple[str, ...]
-    """The names of the values; none where there is no `score`, or they cannot be read."""
+    """The names of the values; empty if there is no `score` or they cannot be read."""
     bases: tuple[str, ...]
-    """The names of the classes that it may have its `score` from; none where it has its own."""
+    """The base classes that may define its `score`; empty if it has its own."""
 
 
 def read_evaluator_class(path: Path, name: str) -> EvaluatorClass | None:
-    """Return what can be read of a class; None where the file has none of that name."""
+    """Return the readable parts of a class; None if the file has no such class."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -52,11 +52,11 @@ def _is_score(node: ast.stmt) -> bool:
 
 
 class _UnreadableName(Exception):
-    """A name is made while the evaluator runs."""
+    """Raised for a name that is computed at run time."""
 
 
 def _find_returned_names(score: ast.stmt) -> Iterator[str]:
-    """Yield the names in what is returned, and in the variables that are returned."""
+    """Yield the names in returned dicts and returned variables."""
     nodes = list(ast.walk(score))
     returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None]
     variables = {value.id for value in returned if isinstance(value, ast.Name)}
@@ -77,7 +77,7 @@ def _find_returned_names(score: ast.stmt) -> Iterator[str]:
 
 
 def _keys(value: ast.expr) -> Iterator[str]:
-    """Yield the names in a dict that is written out."""
+    """Yield the names in a dict literal."""
     if isinstance(value, ast.Dict):
         for key, held in zip(value.keys, value.values, strict=True):
             yield from _keys(held) if key is None else [_text(key)]

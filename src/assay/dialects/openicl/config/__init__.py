@@ -1,1 +1,1 @@
-"""From a config file to plain data and checked entries. Knows files and keys, not prompts or scores."""
+"""Config files: loading to plain data, and checking of entries. Independent of prompts and scores."""

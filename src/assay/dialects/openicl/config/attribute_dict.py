@@ -1,10 +1,10 @@
-"""The values a config gets from its bases, as mmengine hands them over: dicts whose keys are attributes.
+"""Dicts with attribute access, in which mmengine passes the values of base configs.
 
-    rebuilt   any value -> the same with such dicts, no container shared with the original
-    plain     the way back, to dicts, lists and tuples
+    to_attribute_dicts   any value -> the same with such dicts, no container shared with the original
+    to_plain_dicts       the way back, to dicts, lists and tuples
 
-Rebuilding also unties entries that shared a dict in the base: `d.reader_cfg.test_range = ...` on one entry of
-an imported list changes that entry alone, as it does in the original.
+The conversion also separates entries that shared a dict in the base: `d.reader_cfg.test_range = ...` on one
+entry of an imported list changes only that entry, as in the original.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class AttributeDict(dict[Any, Any]):
-    """A dict of config values. What is put in is rebuilt, so that attributes work all the way down."""
+    """A dict of config values. Inserted values are converted, so that attributes work at every level."""
 
     def __init__(self, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = (), /, **more: Any) -> None:
         super().__init__()
@@ -53,27 +53,27 @@ class AttributeDict(dict[Any, Any]):
         return merged
 
     def copy(self) -> AttributeDict:
-        """Return a dict of its own with the same values."""
+        """Return a shallow copy."""
         return AttributeDict(self)
 
     __copy__ = copy
 
     def deepcopy(self) -> AttributeDict:
-        """Return a copy that shares nothing."""
+        """Return a deep copy."""
         return copy.deepcopy(self)
 
     def pop(self, key: Any, default: Any = None) -> Any:
-        """Take a value out; None when there is none, as mmengine has it."""
+        """Remove and return a value; return None if it is missing, as in mmengine."""
         return super().pop(key, default)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key, put there when it was not."""
+        """Return the value of a key; insert the default if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def update(self, *others: Any, **more: Any) -> None:
-        """Put values in. A dict upon a dict is merged key by key, as mmengine has it."""
+        """Insert values. Dicts are merged key by key, as in mmengine."""
         for key, value in dict(*others, **more).items():
             held = self.get(key)
             if isinstance(held, AttributeDict) and isinstance(value, dict):
@@ -82,16 +82,16 @@ class AttributeDict(dict[Any, Any]):
                 self[key] = value
 
     def to_dict(self) -> dict[Any, Any]:
-        """Return plain dicts, all the way down."""
+        """Return plain dicts at every level."""
         result: dict[Any, Any] = to_plain_dicts(self)
         return result
 
 
 def to_attribute_dicts(value: Any) -> Any:
-    """Return a value with attribute dicts in the place of dicts, in containers of its own."""
+    """Return a copy of a value with attribute dicts instead of dicts."""
     if isinstance(value, dict):
         new = AttributeDict()
-        # Past `__setitem__`: the values are rebuilt already, and large configs have many.
+        # Bypass `__setitem__`: the values are already converted, and large configs have many.
         dict.update(new, {key: to_attribute_dicts(one) for key, one in value.items()})
         return new
     if isinstance(value, list):
@@ -102,9 +102,9 @@ def to_attribute_dicts(value: Any) -> Any:
 
 
 def to_plain_dicts(value: Any) -> Any:
-    """Return a value with plain dicts in the place of attribute dicts, in containers of its own.
+    """Return a copy of a value with plain dicts instead of attribute dicts.
 
-    What two places share they share in the result too: thousands of entries may have one prompt.
+    Shared values stay shared in the copy, because thousands of entries may have the same prompt.
     """
     return _copy_plain(value, {})
 
@@ -123,9 +123,9 @@ def _copy_plain(value: Any, made: dict[int, Any]) -> Any:
 
 
 def _wrap_value(value: Any) -> Any:
-    """Return what is kept of a value that is put into a dict.
+    """Return the value to store in a dict.
 
-    One that has attributes already is kept itself: the author may hold it under another name too.
+    An attribute dict is stored itself, because the author may have another reference to it.
     """
     if type(value) is dict:
         return AttributeDict(value)

@@ -1,4 +1,4 @@
-"""From the dicts of a config to checked entries; all that is wrong with all of them is said at once."""
+"""Conversion of config dicts to checked entries, with all problems raised together."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ _IGNORED_KEYS = {
     "infer_cfg": ("max_out_len",),
     "eval_cfg": ("model_postprocessor", "sc_size", "analyze_contamination", "ds_split", "ds_column", "k"),
 }
-"""Keys of shipped configs that the originals do not read, or no longer."""
+"""Keys of shipped configs that the originals do not read (any more)."""
 
 
 class CheckedEntry(NamedTuple):
-    """A checked entry, with the place that it stands at."""
+    """A checked entry with its origin."""
 
     entry: Entry
     where: Origin
     written: dict[str, Any]
-    """As the config has it."""
+    """The entry as written in the config."""
 
 
 def check_entries(
     config: LoadedConfig, lists: Sequence[DatasetList], same_names: list[Problem] | None = None
 ) -> list[CheckedEntry]:
-    """Return the entries of some lists of a config, or raise everything that is wrong with them.
+    """Return the entries of some lists of a config, or raise all their problems.
 
-    The same entry in two lists is one: configs collect their lists into others. With `same_names`, entries
-    that share a name are all returned and the problem is added there, so that their other faults are found.
+    An entry that occurs in two lists counts once, because configs combine lists. With `same_names`, entries
+    that share a name are all returned, and the problem is added to that list, so that other problems are also
+    found.
     """
     problems = Problems()
     entries: list[CheckedEntry] = []
@@ -62,8 +63,8 @@ def check_entries(
             if first == place:
                 entries.append(CheckedEntry(checked, where, entry))
             elif seen != entry:
-                what = f"the name {checked.name!r} is taken by {first}, which is another dataset"
-                fix = "give each entry an abbr of its own, or choose one of the lists by its suffix"
+                what = f"the name {checked.name!r} is already used by {first}, which is another dataset"
+                fix = "give each entry a unique abbr, or choose one of the lists by its suffix"
                 if same_names is None:
                     check.problem(what, fix, code="OPENICL-010")
                 else:
@@ -82,11 +83,11 @@ class _EntryCheck:
         self._problems = problems
 
     def problem(self, what: str, fix: str, *, code: str = "OPENICL-009") -> None:
-        """Note what is wrong with the entry."""
+        """Add a problem of the entry."""
         self._problems.add(Problem(code, what, fix, self._where))
 
     def entry(self) -> Entry | None:
-        """Return the entry; None where something is wrong with it, which is noted."""
+        """Return the entry, or add its problems and return None."""
         before = self._problems.total
         entry = self._entry
         abbr = self._abbr()
@@ -104,7 +105,7 @@ class _EntryCheck:
         return DatasetEntry(abbr, kind, reader, infer, evaluation, rest, n, k, judge)
 
     def _abbr(self) -> str:
-        """Return the entry's name; without one, its path and name as OpenCompass joins them."""
+        """Return the entry's abbr, or else path and name joined as in OpenCompass."""
         said, path, name = (self._entry.get(key) for key in ("abbr", "path", "name"))
         if isinstance(said, str) and said:
             return said
@@ -113,7 +114,7 @@ class _EntryCheck:
         elif isinstance(path, str):
             return (f"{path}_{name}" if name else path).replace("/", "_")
         else:
-            self.problem("there is neither an abbr nor a path to name the dataset by", "write abbr='NAME'")
+            self.problem("the dataset has neither an abbr nor a path to name it", "write abbr='NAME'")
         return ""
 
     def _table(self, abbr: str) -> TableEntry | None:
@@ -125,7 +126,7 @@ class _EntryCheck:
         if not abbr:
             return None
         if self._entry.get("abbr") is None:
-            # A table is called like its file, up to the first dot.
+            # The name of a table is its file name up to the first dot.
             abbr = path.rpartition("/")[2].partition(".")[0] or abbr
         said = {key: value for key, value in self._entry.items() if key not in ("abbr", "path")}
         return TableEntry(abbr, path, said)
@@ -139,7 +140,7 @@ class _EntryCheck:
             self.problem(f"there is no {name!r}{suggest_name(name, others)}", f"write {name}=dict(...)")
         else:
             is_comma = isinstance(value, tuple) and len(value) == 1
-            why = "; a comma behind the dict makes a tuple of it" if is_comma else ""
+            why = "; a comma after the dict makes it a tuple" if is_comma else ""
             self.problem(
                 f"{name} is {_describe_value(value)}, expected a dict{why}", f"write {name}=dict(...)"
             )
@@ -190,10 +191,10 @@ class _EntryCheck:
         k = tuple(said) if isinstance(said, list | tuple) else (said,)
         for name, value, every in (("n", n, (n,)), ("k", said, k)):
             if not every or not all(type(one) is int and one >= 1 for one in every):
-                self.problem(f"{name} is {value!r:.60}, expected a whole number from 1 on", f"write {name}=4")
+                self.problem(f"{name} is {value!r:.60}, expected a whole number above 0", f"write {name}=4")
                 return 1, (1,)
         if max(k) > n:
-            what = f"k is {said!r}, and every row is asked {n} times"
+            what = f"k is {said!r}, but there are only {n} answers per row"
             self.problem(what, f"write n={max(k)}, or a smaller k")
         return n, k
 
@@ -242,16 +243,16 @@ class _EntryCheck:
         return kind
 
     def _note_unknown_keys(self, said: Mapping[str, Any], of: str, known: Sequence[str]) -> tuple[str, ...]:
-        """Note keys that nobody knows; return those that have no effect."""
+        """Add problems for unknown keys; return the keys without effect."""
         dead = _IGNORED_KEYS.get(of, ())
         for key in said:
             if key not in known and key not in dead:
                 what = f"{of} has the unknown key {key!r}{suggest_name(str(key), known)}"
-                self.problem(what, f"use some of {listing(known)}")
+                self.problem(what, f"supported: {listing(known)}")
         return tuple(key for key in said if key in dead)
 
     def _note_reader_problems(self, given: Mapping[str, Any]) -> None:
-        """Note each value that is not what its key holds."""
+        """Add a problem for each value of the wrong type."""
         for field in msgspec.structs.fields(ReaderConfig):
             of = f"reader_cfg.{field.name}"
             if field.name not in given:

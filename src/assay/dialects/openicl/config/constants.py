@@ -1,9 +1,9 @@
-"""Constants that a config imports from a module of code: their values, without running the module.
+"""The values of constants that a config imports from a code module, read without running the module.
 
-A prompt or a list of subjects may stand in a dataset's module. Of that module only the expression assigned to
-the name is worked out, with the expressions of the constants in it, and only where these are literals, texts
-put together, and containers: nothing is imported, no function of the module is called. Everything else stays
-a name, and a config that needs more of it than the name is told so.
+A dataset's module may contain a prompt or a list of subjects. Only the expression assigned to the name is
+evaluated, with the constants it uses, and only if these are literals, concatenated texts and containers.
+Nothing is imported and no function of the module is called. Everything else stays a name; a config that needs
+more than the name gets an error.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _EXPRESSIONS = (
 
 
 class Constant(NamedTuple):
-    """A value that was found. None is one too."""
+    """The value of a constant, which may be None."""
 
     value: Any
 
 
 class ModuleConstants:
-    """The constants of the modules of a checkout; every file is read once."""
+    """The constants in the modules of a checkout. Every file is read only once."""
 
     def __init__(self, places: ModuleLocator) -> None:
         self._places = places
@@ -56,7 +56,7 @@ class ModuleConstants:
         self._trees: dict[Path, ast.Module] = {}
 
     def find(self, module: str, name: str, asking: Path) -> Constant | None:
-        """Return the constant of that name in a module; None where it is something else, or not found."""
+        """Return the constant of that name in a module; None if it is not a constant or not found."""
         return self._find(module, name, asking, frozenset())
 
     def _find(
@@ -80,7 +80,7 @@ class ModuleConstants:
         return None
 
     def _parse_if_named(self, path: Path, name: str) -> ast.Module | None:
-        """Return a module's code if the name may be a constant of it; parsing is what takes time."""
+        """Parse a module if it may define the constant. The check avoids slow parsing."""
         text = self._texts.get(path)
         if text is None:
             text = self._texts[path] = path.read_text(encoding="utf-8", errors="replace")
@@ -95,7 +95,7 @@ class ModuleConstants:
                     warnings.simplefilter("ignore")
                     self._trees[path] = ast.parse(text)
             except (SyntaxError, ValueError):
-                # Who runs the module will be told; a config that only names what is in it need not be.
+                # Running the module will report this; a config that only uses its names is not affected.
                 self._trees[path] = ast.Module([], [])
         return self._trees[path]
 
@@ -113,7 +113,7 @@ class ModuleConstants:
                 names[node.id] = _BUILTINS[node.id] if found is None else found.value
         try:
             code = compile(ast.Expression(expression), str(path), "eval")
-            return Constant(eval(code, names))  # noqa: S307 (no more than `_is_harmless` lets pass)
+            return Constant(eval(code, names))  # noqa: S307 (checked by `_is_harmless`)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return None
 
@@ -128,7 +128,7 @@ def _is_harmless(node: ast.AST) -> bool:
 
 
 def _find_only_assignment(tree: ast.Module, name: str) -> ast.expr | None:
-    """Return what a module assigns to a name; None where it does so twice, or changes it afterwards."""
+    """Return the expression assigned to a name; None if it is assigned twice or changed afterwards."""
     found: ast.expr | None = None
     for statement in tree.body:
         match statement:
@@ -159,7 +159,7 @@ def _is_change(node: ast.AST, name: str) -> bool:
 
 
 def _find_reexports(tree: ast.Module, name: str, package: str) -> Iterator[tuple[str, str]]:
-    """Yield the modules and names that a module may have a name from."""
+    """Yield the modules and names from which a module may import a name."""
     for statement in tree.body:
         if isinstance(statement, ast.ImportFrom):
             parents = package.split(".")
@@ -169,5 +169,5 @@ def _find_reexports(tree: ast.Module, name: str, package: str) -> Iterator[tuple
                 if name == (alias.asname or alias.name):
                     yield source, alias.name
                 elif alias.name == "*" and name.isupper():
-                    # Only constants are written in capitals: for other names no file needs to be opened.
+                    # Only constants are in capitals; for other names no file needs to be opened.
                     yield source, name

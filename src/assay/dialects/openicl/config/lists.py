@@ -1,4 +1,4 @@
-"""What a loaded config holds, by the names of its variables: lists of datasets, models, the summarizer."""
+"""The contents of a loaded config by variable name: lists of datasets, models and the summarizer."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class DatasetList(NamedTuple):
 def find_dataset_lists(config: LoadedConfig, suffix: str | None = None) -> list[DatasetList]:
     """Return the lists of datasets of a config.
 
-    With a suffix: every variable whose name ends with it. Without: `datasets`, as a config that describes a
-    whole run has it, or else every variable that ends with `_datasets`.
+    With a suffix: every variable whose name ends with it. Without: `datasets`, as in a config of a whole run,
+    or else every variable that ends with `_datasets`.
     """
     where = Origin(str(config.path))
     if suffix is None and DATASETS in config.values:
@@ -35,7 +35,8 @@ def find_dataset_lists(config: LoadedConfig, suffix: str | None = None) -> list[
         names = [name for name in config.values if name.endswith(wanted)]
         if not names:
             known = list(config.values)
-            what = f"no variable ends with {wanted!r}{suggest_name(wanted, known)}; it has {listing(known) or 'none'}"
+            variables = listing(known) or "none"
+            what = f"no variable ends with {wanted!r}{suggest_name(wanted, known)}; it has {variables}"
             fix = f"name the list of datasets NAME{DATASETS_SUFFIX}"
             raise AuthorError(Problem(_CODE, what, fix, where))
     lists = [DatasetList(name, read_dict_list(config, name)) for name in names]
@@ -46,7 +47,7 @@ def find_dataset_lists(config: LoadedConfig, suffix: str | None = None) -> list[
 
 
 def read_dict_list(config: LoadedConfig, variable: str) -> Sequence[dict[str, Any]]:
-    """Return a variable that must be a list of dicts, as `models` and the lists of datasets are."""
+    """Return a variable that must be a list of dicts, such as `models` and the lists of datasets."""
     value = config.values[variable]
     if not isinstance(value, list | tuple):
         what = f"{variable!r} is {_kind(value)}, expected a list of dicts"
@@ -65,12 +66,12 @@ def read_dict_list(config: LoadedConfig, variable: str) -> Sequence[dict[str, An
 
 
 def read_model_dicts(config: LoadedConfig) -> Sequence[dict[str, Any]]:
-    """Return the models that a config names; none where it names none."""
+    """Return the models of a config; empty if it has none."""
     return read_dict_list(config, "models") if "models" in config.values else ()
 
 
 def read_summarizer(config: LoadedConfig) -> dict[str, Any] | None:
-    """Return the summarizer that a config describes; None where it has none."""
+    """Return the summarizer of a config, or None."""
     value = config.values.get("summarizer")
     if value is None or isinstance(value, dict):
         return value

@@ -1,10 +1,10 @@
-"""Running a config file as it is written, with its bases.
+"""The loader that runs a config file unchanged, with its bases.
 
-Imports of Python's own library are real. A base config is run before the file that asks for it, and its
-variables are handed over rebuilt, so that a change never reaches the base's own. Every other import gives
-names (`Symbol`), or the values of constants; no code of another package is loaded.
+Imports of Python's standard library are real. A base config runs before the file that imports it, and its
+variables are copied, so that a change never affects the base. Every other import gives names (`Symbol`) or
+the values of constants; no code of another package is loaded.
 
-Files are run once for each `ConfigFiles`; problems of a file and of all its bases come together.
+Each `ConfigFiles` runs a file only once; the problems of a file and all its bases are raised together.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from assay.dialects.shared.author_modules import find_error_line
 
 _DATA_TYPES = (dict, list, tuple, set, frozenset, str, bytes, int, float, type(None))
 _AUTHOR_BASE_CLASSES = frozenset({"BaseDataset", "BaseEvaluator"})
-"""What files of classes import, and configs do not."""
+"""Names that files of classes import, but configs do not."""
 _READ_BASE_MODULES = ("mmengine.config", "mmengine", "mmengine.config.config")
 
 
 class LoadedConfig(NamedTuple):
-    """What a config says."""
+    """The variables of a config, and the files it was loaded from."""
 
     path: Path
     values: dict[str, Any]
-    """Its variables as plain data, in the order in which they came to be; no modules, functions or classes.
-    Inside, names of code are symbols."""
+    """Its variables as plain data, in order of definition, without modules, functions and classes. References
+    to code are symbols."""
     files: tuple[Path, ...]
-    """Every file that was run, this one last."""
+    """All files that were run, this one last."""
 
 
 class _FileOutcome(NamedTuple):
-    """What became of one file: its variables, or what is wrong with it and its bases."""
+    """The result of one file: its variables, or the problems of it and its bases."""
 
     namespace: dict[str, Any] | None
     problems: tuple[Problem, ...]
@@ -63,16 +63,16 @@ class _FileOutcome(NamedTuple):
 
 
 class ConfigFiles:
-    """Loads configs; a file that several of them are based on is parsed and run once."""
+    """Loads configs. A base of several configs is parsed and run only once."""
 
     def __init__(self, root: Path | None = None) -> None:
-        """Take the checkout that absolute bases and constants are in; None: the one above each file."""
+        """Store the checkout for absolute imports and constants; None: the one that contains each file."""
         self._places = ModuleLocator(root)
         self._constants = ModuleConstants(self._places)
         self._outcomes: dict[str, _FileOutcome] = {}
 
     def load(self, path: Path) -> LoadedConfig:
-        """Run a config and return what it says, or raise all problems of it and its bases."""
+        """Run a config and return its variables, or raise all problems of it and its bases."""
         outcome = self._outcome(path, ())
         problems = Problems()
         for problem in outcome.problems:
@@ -120,36 +120,36 @@ class ConfigFiles:
             if failure is not None:
                 problems.append(failure)
                 namespace = None
-        # A base that two files ask for has its problems once.
+        # Report the problems of a base of two files only once.
         return _FileOutcome(namespace, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(files)))
 
     def _base(self, asked: BaseImport, path: Path, chain: tuple[Path, ...]) -> _FileOutcome:
         where = Origin(str(path), line=asked.line)
         base = self._places.find_base_file(asked, path)
         if base is None:
-            looked = f"in {self._places.root}" if self._places.root else f"above {path.parent}"
-            what = f"the base `{asked}` is not there: its package does not lie {looked}"
-            fix = "name the folder that the package lies in: --openicl-root DIR"
+            searched = f"in {self._places.root}" if self._places.root else f"above {path.parent}"
+            what = f"the base `{asked}` was not found: its package is not {searched}"
+            fix = "name the folder that contains the package with --openicl-root DIR"
             return _FileOutcome(None, (Problem("OPENICL-002", what, fix, where),), ())
         if not base.is_file():
-            what = f"the base `{asked}` is not there: no file {base}{suggest_file(base)}"
+            what = f"the base `{asked}` was not found: no file {base}{suggest_file(base)}"
             fix = "correct the import"
             if _AUTHOR_BASE_CLASSES.intersection(asked.names):
-                # A file of classes, which a config asks for as if it were a base.
+                # A file of classes that a config imports like a base.
                 fix = f"a file of classes is no base: write from opencompass.datasets.{path.stem} import NAME"
             return _FileOutcome(None, (Problem("OPENICL-002", what, fix, where),), ())
         real = os.path.realpath(base)
         places = [os.path.realpath(one) for one in chain]
         if real in places:
             circle = [*chain[places.index(real) :], base]
-            what = f"the base is based on this file: {' -> '.join(one.name for one in circle)}"
-            fix = "take the import out of one of them, or what both need into a third file"
+            what = f"circular import of bases: {' -> '.join(one.name for one in circle)}"
+            fix = "remove the import from one of them, or move what both need to a third file"
             return _FileOutcome(None, (Problem("OPENICL-003", what, fix, where),), ())
         return self._outcome(base, chain)
 
 
 class _Imports:
-    """Stands in for `__import__` inside one config."""
+    """Replaces `__import__` inside one config."""
 
     def __init__(
         self, path: Path, bases: Mapping[tuple[int, str], ModuleType], constants: ModuleConstants
@@ -176,7 +176,7 @@ class _Imports:
 
 
 class _CodeModule:
-    """A module of another package, as a `from` import sees it."""
+    """A module of another package for `from` imports."""
 
     def __init__(self, module: str, path: Path, constants: ModuleConstants) -> None:
         self._module = module
@@ -191,12 +191,12 @@ class _CodeModule:
 
 
 def _copy_variables(names: Sequence[str], namespace: Mapping[str, Any], module: ModuleType) -> None:
-    """Put variables of a base into the module that one file sees of it, unless they are there already."""
+    """Copy variables of a base into the module that one file sees, unless they exist."""
     every = [name for name in namespace if not name.startswith("__")]
     for name in every if STAR in names else names:
         if name in namespace and name not in vars(module):
             setattr(module, name, to_attribute_dicts(namespace[name]))
-    # Python's own `import *` leaves names with an underscore out; that of configs does not.
+    # Python's `import *` skips names with a leading underscore; that of configs does not.
     module.__dict__["__all__"] = every
 
 
@@ -205,7 +205,8 @@ def _find_missing_names(asked: BaseImport, namespace: Mapping[str, Any], path: P
     for name in asked.names:
         if name != STAR and name not in known:
             variables = [one for one in known if isinstance(namespace[one], _DATA_TYPES)]
-            what = f"`{asked}` has no {name!r}{suggest_name(name, known)}; it has {listing(variables) or 'nothing'}"
+            contents = listing(variables) or "nothing"
+            what = f"`{asked}` has no {name!r}{suggest_name(name, known)}; it has {contents}"
             yield Problem("OPENICL-004", what, "correct the import", Origin(str(path), line=asked.line))
 
 
@@ -223,8 +224,8 @@ def _explain_error(error: BaseException, path: Path, namespace: Mapping[str, Any
     if isinstance(error, RecursionError):
         return msgspec.structs.replace(_build_recursion_problem(path), where=where)
     if isinstance(error, SymbolUseError):
-        what = f"{error}; a config has the name of imported code, not the code"
-        fix = "hand the name over as it is; what must be known here must be written here, or be a constant"
+        what = f"{error}; a config can only refer to imported code, not use it"
+        fix = "pass the name on unchanged; write needed values in the config, or import a constant"
         return Problem("OPENICL-007", what, fix, where)
     hint = ""
     if isinstance(error, NameError):
@@ -239,7 +240,7 @@ def _explain_error(error: BaseException, path: Path, namespace: Mapping[str, Any
 
 
 def _missing_imports(error: NameError, path: Path, namespace: Mapping[str, Any]) -> list[str]:
-    """Return the import lines of all parts that a config names and lacks; none where the name is no part."""
+    """Return the import lines of all parts that a config uses without importing; empty for other names."""
     from assay.dialects.openicl.authored.library import format_import_lines
     from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
 
@@ -252,13 +253,13 @@ def _missing_imports(error: NameError, path: Path, namespace: Mapping[str, Any])
 
 
 def _build_recursion_problem(path: Path) -> Problem:
-    what = "a value of the config holds itself, or a function of it calls itself without end"
-    fix = "take out of a list or dict what it is part of, as x = globals() is"
+    what = "a value of the config contains itself, or a function recurses without end"
+    fix = "remove the list or dict from itself, for example x = globals()"
     return Problem("OPENICL-006", what, fix, Origin(str(path)))
 
 
 def _extract_data(namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables that are data, as plain data."""
+    """Return the data variables as plain data."""
     held = {
         name: value
         for name, value in namespace.items()

@@ -1,4 +1,4 @@
-"""One config file as Python reads it: its code, the bases it asks for, and what is wrong before it runs."""
+"""A parsed config file: its code, its bases, and the problems found before it runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BaseImport(NamedTuple):
     level: int
     """The number of leading dots."""
     names: tuple[str, ...]
-    """What is asked for by name; `*` for everything."""
+    """The imported names; `*` for everything."""
     line: int
 
     def __str__(self) -> str:
@@ -32,20 +32,20 @@ class BaseImport(NamedTuple):
 
 
 class ParsedFile(NamedTuple):
-    """What is known of a file before it runs."""
+    """A file before it runs."""
 
     code: CodeType | None
-    """None where it is not valid Python."""
+    """None if it is not valid Python."""
     bases: tuple[BaseImport, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def parse_config_file(path: Path) -> ParsedFile:
-    """Read and compile a file; what is wrong with it is returned, not raised."""
+    """Read and compile a file; return its problems instead of raising them."""
     try:
         source = path.read_bytes()
         with warnings.catch_warnings():
-            # An escape that Python does not know (`\d` in a prompt) stays in the text as it is written.
+            # An unknown escape (`\d` in a prompt) stays in the text unchanged.
             warnings.simplefilter("ignore")
             tree = ast.parse(source, str(path))
             code: CodeType = compile(tree, str(path), "exec", dont_inherit=True)
@@ -64,7 +64,7 @@ def parse_config_file(path: Path) -> ParsedFile:
 
 
 def is_standard_module(module: str) -> bool:
-    """Whether a module is of Python's own library, which is imported for real."""
+    """Whether a module belongs to Python's standard library, which is really imported."""
     return module.partition(".")[0] in sys.stdlib_module_names
 
 
@@ -76,12 +76,12 @@ def _bases(tree: ast.Module) -> Iterator[BaseImport]:
 
 
 def _is_base(statement: ast.ImportFrom, is_in_block: bool) -> bool:
-    # Outside a `read_base` block a file beside this one cannot be code either: it is a config.
+    # A file next to this one is a config, not code, even outside a `read_base` block.
     return statement.level > 0 or (is_in_block and not is_standard_module(statement.module or ""))
 
 
 def _find_rejected_statements(tree: ast.Module, path: Path) -> Iterator[Problem]:
-    """Yield what Python would run and a config may not say."""
+    """Yield statements that are valid Python but not allowed in a config."""
     for statement, is_in_block in _imports(tree):
         what, fix = _check_import(statement, is_in_block)
         if what:
@@ -89,29 +89,29 @@ def _find_rejected_statements(tree: ast.Module, path: Path) -> Iterator[Problem]
             yield Problem("OPENICL-005", what, fix, Origin(str(path), line=statement.lineno))
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(_is_named(one, "_base_") for one in node.targets):
-            what = "`_base_` merges files by the rules of old mmengine configs, which are not read here"
+            what = "`_base_` of old mmengine configs is not supported"
             fix = "write with read_base(): from .NAME import *"
             yield Problem("OPENICL-005", what, fix, Origin(str(path), line=node.lineno))
 
 
 def _check_import(statement: ast.Import | ast.ImportFrom, is_in_block: bool) -> tuple[str, str]:
-    """Return what is wrong with an import and the fix; empty texts where nothing is."""
+    """Return the problem and the fix for an import; empty texts if it is valid."""
     if isinstance(statement, ast.Import):
         if is_in_block and not all(is_standard_module(alias.name) for alias in statement.names):
             return "imports no variables", "write from .NAME import VARIABLE"
         return "", ""
     if not statement.module:
         name = statement.names[0].name
-        return "names no config to take variables from", f"write from .{name} import VARIABLE"
+        return "does not name a config to import from", f"write from .{name} import VARIABLE"
     is_all = any(alias.name == STAR for alias in statement.names)
     if is_all and not _is_base(statement, is_in_block) and not is_standard_module(statement.module):
         fix = "import the names one by one; if it is a config, put the line into `with read_base():`"
-        return "asks for all names of code, which is not loaded", fix
+        return "imports all names of a code module, which is not loaded", fix
     return "", ""
 
 
 def _imports(tree: ast.AST, is_in_block: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Yield the imports of a file in order, each with whether it stands in a `with read_base():` block."""
+    """Yield the imports of a file in order, and whether each is in a `with read_base():` block."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node, is_in_block

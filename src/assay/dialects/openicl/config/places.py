@@ -1,4 +1,4 @@
-"""Where the file of a module lies: beside the file that asks, or in a checkout of the original."""
+"""Lookup of module files: relative to the importing file, or in a checkout of the original."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from assay.core.errors import suggest_name
 from assay.dialects.openicl.config.parsed import BaseImport
 
 _CONFIG_FOLDERS = (Path("opencompass", "configs"), Path("ais_bench", "benchmark", "configs"))
-"""Where the originals keep configs in their checkouts."""
+"""The config folders in the originals' checkouts."""
 
 
 class ModuleLocator:
-    """Finds files; what was found is remembered, as every config asks for the same few modules."""
+    """Finds files, with a cache, because configs import the same few modules."""
 
     def __init__(self, root: Path | None) -> None:
-        """Take the folder that the original's package lies in; None: look for it above each file."""
+        """Store the folder that contains the original's package; None: search above each file."""
         self.root = root
         self._checkouts: dict[tuple[Path, tuple[str, ...]], Path | None] = {}
         self._code_files: dict[tuple[Path, str], Path | None] = {}
 
     def find_base_file(self, asked: BaseImport, asking: Path) -> Path | None:
-        """Return where a base must lie, whether it is there or not; None where no checkout is known."""
+        """Return the expected path of a base, which may not exist; None if no checkout is known."""
         parts = asked.module.split(".")
         if asked.level:
-            # As the path is written, not as links resolve: that is where the person sees the file.
+            # Do not resolve links: use the path that the person sees.
             folder = Path(os.path.normpath(asking.parent / Path(*[os.pardir] * (asked.level - 1))))
         else:
             checkout = self._checkout(parts, asking)
@@ -35,7 +35,7 @@ class ModuleLocator:
         return folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
 
     def find_code_file(self, module: str, asking: Path) -> Path | None:
-        """Return the file of a module of code in a checkout; None where there is none."""
+        """Return the file of a code module in a checkout, or None."""
         parts = module.split(".")
         checkout = self._checkout(parts, asking)
         if checkout is None:
@@ -47,7 +47,7 @@ class ModuleLocator:
         return self._code_files[checkout, module]
 
     def _checkout(self, parts: list[str], asking: Path) -> Path | None:
-        # A folder `opencompass` may be anybody's; one with `configs` in it is a checkout's.
+        # Any folder may be named `opencompass`; only a checkout's contains `configs`.
         package = tuple(parts[: parts.index("configs") + 1] if "configs" in parts else parts[:1])
         key = (asking.parent, package)
         if key not in self._checkouts:
@@ -58,7 +58,7 @@ class ModuleLocator:
 
 
 def find_checkout(config: Path) -> Path | None:
-    """Return the checkout whose package a config lies in; None where it lies in none."""
+    """Return the checkout that contains a config, or None."""
     place = config.absolute()
     found = (
         folder
@@ -70,7 +70,7 @@ def find_checkout(config: Path) -> Path | None:
 
 
 def suggest_file(missing: Path) -> str:
-    """Return ` (did you mean 'x'?)` for the file or folder nearest to one that is not there, or nothing."""
+    """Return ` (did you mean 'x'?)` for a missing file or folder, or an empty text."""
     wanted = missing
     while not wanted.parent.is_dir():
         wanted = wanted.parent

@@ -1,7 +1,7 @@
-"""The six digits that OpenCompass writes into the names of its configs, and as the version of a score.
+"""The six-digit prompt hash that OpenCompass uses in config names and as the version of a score.
 
-They are the beginning of a SHA-256 over what the model is asked (`infer_cfg`): not over the data, the
-evaluator or the post-processors. Two systems that agree on them have read the same prompt.
+It is the beginning of a SHA-256 over `infer_cfg`, without the data, the evaluator and the post-processors.
+Two systems with the same hash have read the same prompt.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _CLASS_MODULES = {
     "FixKRetriever": "icl_retriever.icl_fix_k_retriever",
     "RandomRetriever": "icl_retriever.icl_random_retriever",
 }
-"""The modules in which AISBench defines the classes that its packages export."""
+"""The modules that define the classes exported by AISBench's packages."""
 
 
 def hash_prompt(entry: Mapping[str, Any]) -> str | None:
-    """Return the hash of one entry as written; None where it holds what JSON cannot write (a function)."""
+    """Return the hash of one entry as written; None if it contains a value that JSON cannot represent."""
     full = _full_hash(entry)
     return None if full is None else full[:HASH_DIGITS]
 
 
 def hash_config(config: LoadedConfig) -> str | None:
-    """Return the hash of a file: that of the entries in its first list of datasets."""
+    """Return the hash of a file: that of the entries in its first dataset list."""
     first = next((value for name, value in config.values.items() if name.endswith(DATASETS_SUFFIX)), None)
     if isinstance(first, Mapping):
         return hash_prompt(first)
@@ -56,7 +56,7 @@ def hash_config(config: LoadedConfig) -> str | None:
 def _full_hash(entry: Mapping[str, Any]) -> str | None:
     asked = entry.get("infer_cfg")
     if asked is None:
-        # A table without code: all that is said of it but its name and place.
+        # A table without code: all its settings except name and path.
         content = {key: value for key, value in entry.items() if key not in _UNHASHED_TABLE_KEYS}
     else:
         content = _move_fixed_examples(_to_aisbench_form(asked))
@@ -67,9 +67,9 @@ def _full_hash(entry: Mapping[str, Any]) -> str | None:
 
 
 def _to_aisbench_form(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an `infer_cfg` as AISBench hashes it: retrievers hold the templates, classes have their homes.
+    """Return an `infer_cfg` in the form that AISBench hashes: templates inside retrievers, full class names.
 
-    One that names nothing of AISBench's is returned as it is.
+    An `infer_cfg` without parts of AISBench is returned unchanged.
     """
     kinds = [part.get("type") for part in asked.values() if isinstance(part, Mapping)]
     if not any(isinstance(kind, Symbol) and repr(kind).startswith(_AISBENCH) for kind in kinds):
@@ -80,7 +80,7 @@ def _to_aisbench_form(asked: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _qualify_class(part: Any) -> Any:
-    """Return a component with its class named by the module that defines it."""
+    """Return a component with the full name of its class."""
     if not isinstance(part, Mapping) or not isinstance(part.get("type"), Symbol):
         return part
     module, _, name = repr(part["type"]).rpartition(".")
@@ -91,7 +91,7 @@ def _qualify_class(part: Any) -> Any:
 
 
 def _move_fixed_examples(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an `infer_cfg` with its fixed examples under the inferencer, where they were first written."""
+    """Return an `infer_cfg` with its fixed examples moved to the inferencer, their original place."""
     content = dict(asked)
     retriever = content.get("retriever", {})
     if "fix_id_list" in retriever:
@@ -101,7 +101,7 @@ def _move_fixed_examples(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_json_value(value: Any) -> Any:
-    """Return a value with the names of code as texts."""
+    """Return a value with references to code as texts."""
     if isinstance(value, Symbol):
         return repr(value)
     if isinstance(value, Mapping):

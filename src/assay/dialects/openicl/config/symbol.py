@@ -1,7 +1,7 @@
-"""What a config imports from other packages, as a name: the code behind it is not loaded.
+"""Symbols: names that a config imports from other packages, without loading the code.
 
-A config hands classes and functions around as values (`type=GenInferencer`) and does nothing else with them,
-so the name is enough to read it. Whoever runs the dataset looks the name up.
+A config only passes classes and functions on as values (`type=GenInferencer`), so the name is enough to read
+it. Running the dataset looks the name up.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 
 class SymbolUseError(TypeError):
-    """A config did something with an imported name that needs the code behind it."""
+    """Raised if a config uses an imported name in a way that needs the code."""
 
 
 class Symbol:
@@ -28,7 +28,7 @@ class Symbol:
 
     @classmethod
     def of(cls, dotted: str) -> Symbol:
-        """Return the symbol that a dotted text names."""
+        """Return the symbol for a dotted name."""
         module, _, name = dotted.rpartition(".")
         return cls(module, name)
 
@@ -42,7 +42,7 @@ class Symbol:
         return hash((self.module, self.name))
 
     def __getattr__(self, name: str) -> Symbol:
-        # Python asks values for special methods that they may have; a symbol has none of those.
+        # Python looks up special methods on values; a symbol has none of these.
         if name.startswith("__"):
             raise AttributeError(name)
         return Symbol(repr(self), name)
@@ -57,15 +57,15 @@ class Symbol:
         return Symbol, (self.module, self.name)
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        """Let a config define a class upon an imported one; it is never made here."""
+        """Allow a config to define a subclass of an imported class, which is never instantiated here."""
         return ()
 
-    # In a text the name would stand where the author wanted the value.
+    # In a text, the name would appear instead of the value.
     def __format__(self, spec: str) -> NoReturn:
         self._reject("written into a text")
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: there is no code here to call."""
+        """Raise, because the code is not loaded."""
         self._reject("called")
 
     def __iter__(self) -> NoReturn:

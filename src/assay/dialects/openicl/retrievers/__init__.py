@@ -1,1 +1,1 @@
-"""Which rows of the train split stand as solved examples before each row of the test split."""
+"""Retrievers: the choice of train rows as solved examples for each test row."""

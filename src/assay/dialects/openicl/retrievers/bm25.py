@@ -1,7 +1,7 @@
-"""Examples that share rare words with a row: BM25 in Okapi's form, with the constants of rank-bm25.
+"""Examples that share rare words with a row: Okapi BM25 with the constants of rank-bm25.
 
-Own code, since it is a page: rank-bm25, which the original uses, walks over all documents in Python for every
-word, and bm25s has other forms of the weights.
+Implemented here because it is short: rank-bm25, which the original uses, loops over all documents in Python
+for every word, and bm25s uses other weights.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from assay.dialects.openicl.retrievers.word_tokens import split_treebank_words, 
 from assay.dialects.shared.similarity import rank_best
 
 _K1 = 1.5
-"""How much repeating a word adds."""
+"""Weight of repeated words."""
 _B = 0.75
-"""How much a long text is held back."""
+"""Penalty for long texts."""
 _EPSILON = 0.25
-"""A word that more than half of the texts have would count against them: it counts this share of an
-average word instead."""
+"""A word in more than half of the texts would have a negative weight; it gets this share of the average
+weight instead."""
 
 
 class BM25Retriever(CountingRetriever, frozen=True, kw_only=True):
@@ -45,14 +45,14 @@ class BM25Retriever(CountingRetriever, frozen=True, kw_only=True):
         index = Okapi([split_treebank_words(text) for text in corpus.train])
         picked = []
         for text in corpus.test:
-            # Of equal scores the later comes first, as far as numpy's sort keeps equal ones in order.
+            # Of equal scores the later row comes first, as far as numpy's sort is stable.
             ranked = np.argsort(index.scores(split_treebank_words(text)))[::-1][: self.ice_num]
             picked.append(tuple(ranked.tolist()))
         return picked
 
 
 class Okapi:
-    """Texts by their words, so that a query looks only at texts that have its words."""
+    """An inverted index, so that a query visits only texts that contain its words."""
 
     def __init__(self, documents: Sequence[Sequence[str]]) -> None:
         self._n = len(documents)
@@ -63,7 +63,7 @@ class Okapi:
                 holders.setdefault(word, []).append(at)
                 counts.setdefault(word, []).append(count)
         lengths = np.array([len(words) for words in documents], dtype=np.float64)
-        # Texts without any word have no mean length; they have no weights either.
+        # Without any word there is no mean length, and there are no weights.
         held_back = _K1 * (1 - _B + _B * lengths / (lengths.mean() if lengths.any() else 1.0))
         rarity = _rarity(holders, self._n)
         self._weights: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
@@ -74,7 +74,7 @@ class Okapi:
             self._weights[word] = (having, weights)
 
     def scores(self, query: Sequence[str]) -> NDArray[np.float64]:
-        """Return the score of every text; a word that the query repeats counts each time."""
+        """Return the score of every text; repeated words of the query count each time."""
         scores = np.zeros(self._n)
         for word in query:
             if word in self._weights:

@@ -1,4 +1,4 @@
-"""What a retriever sees of a dataset: texts, who is whom, and the tools that some retrievers ask for."""
+"""The input of retrievers: texts, identities of rows, and tools that some retrievers need."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 class Trial(NamedTuple):
-    """Examples that are to be tried before a row."""
+    """A set of examples to try for a row."""
 
     row: int
     """Index into the test rows."""
     shots: tuple[int, ...]
-    """Indexes into the train rows, in the order in which they are shown."""
+    """Indexes into the train rows, in prompt order."""
 
 
 Losses: TypeAlias = Callable[[Sequence[Trial], Sequence[Any]], Sequence[Sequence[float] | None]]
-"""Asks the model: for each trial the loss of every label, in nats: minus the logarithm of how likely the
-label's text is after the examples and the question. None: the model could not answer all of a trial."""
+"""Returns the loss of every label for each trial, computed by the model: the negative log-likelihood in nats
+of the label's text after the examples and the question. None: the model could not answer all of a trial."""
 
 
 class Corpus(msgspec.Struct, frozen=True, kw_only=True):
-    """Two splits as texts. The test rows may be some of their split: each is picked the same examples."""
+    """Two splits as texts. The test rows may be a subset of their split, with the same examples."""
 
     train: Sequence[str]
-    """The input of every row that may be an example."""
+    """The input of every possible example."""
     test: Sequence[str]
-    """The input of every row that gets examples."""
+    """The input of every row that needs examples."""
     same: Mapping[int, Set[int]]
-    """For test rows that the train split holds too: which train rows those are."""
+    """For test rows that are also in the train split: the equal train rows."""
     sample_ids: Sequence[str]
     """The id of each test row."""
     places: Sequence[int]
-    """Where each test row stands in its whole split."""
+    """The position of each test row in its whole split."""
     task: str
     seed: int
     labels: Sequence[Any] = ()
-    """The answers a row may have."""
+    """The possible answers."""
     train_split: str = "train"
-    """What the dataset calls the split that examples come from."""
+    """The dataset's name for the split of examples."""
     where: Origin | None = None
-    """The entry of the config, for errors."""
+    """The entry of the config, for messages."""
     embedder: Embedder | None = None
     """For retrievers with `needs_embedder`."""
     losses: Losses | None = None
     """For retrievers with `needs_model`."""
 
     def own(self, row: int) -> Set[int]:
-        """Return the train rows that a test row must not be shown, since they are the row itself."""
+        """Return the train rows that equal a test row and must not be its examples."""
         return self.same.get(row, frozenset())
 
     def lacks(self, what: str, fix: str) -> AuthorError:
-        """Return the error for examples that the train split does not have."""
+        """Return the error for a train split with too few examples."""
         return AuthorError(Problem("OPENICL-030", what, fix, self.where))
 
 
@@ -80,11 +80,11 @@ def build_corpus(
     where: Origin | None = None,
     embedder: Embedder | None = None,
 ) -> Corpus:
-    """Return what retrievers need to know of rows.
+    """Return the corpus for retrievers.
 
-    `text` makes a row's input (`joined`), `question` all that a prompt shows of it: by that, and not by an
-    input that many rows share, a row is known again. `places` is None where `test` is a whole split. Without
-    `labels`, those that a template knows, the labels are the answers of the train rows.
+    `text` returns a row's input, `question` everything that a prompt shows of it: rows are compared by
+    `question`, because many rows may share an input. `places` is None if `test` is a whole split. Without
+    `labels` (those of a template), the labels are the answers of the train rows.
     """
     gold = _gold(output_column)
     train_texts = [text(row) for row in train]
@@ -108,12 +108,12 @@ def build_corpus(
 
 
 def build_text_joiner(columns: Sequence[str]) -> Callable[[Row], str]:
-    """Return what makes a row's text: the columns with a space between them."""
+    """Return a function that joins the columns of a row with spaces."""
     return lambda row: " ".join(str(row[column]) for column in columns)
 
 
 def _gold(output_column: str | None) -> Callable[[Row], str]:
-    """Return what reads a row's answer in a form that equal answers share; empty where none is known."""
+    """Return a function that returns a row's answer in a normalised form; empty if unknown."""
 
     def read(row: Row) -> str:
         value = None if output_column is None else row.get(output_column)
@@ -123,7 +123,7 @@ def _gold(output_column: str | None) -> Callable[[Row], str]:
 
 
 def _answers(rows: Sequence[Row], output_column: str | None) -> tuple[Any, ...]:
-    """Return the different answers of rows, in the order in which they come; a list is not one of a few."""
+    """Return the distinct answers of rows in order; lists are not labels."""
     if output_column is None:
         return ()
     values = (row.get(output_column) for row in rows)
@@ -133,10 +133,10 @@ def _answers(rows: Sequence[Row], output_column: str | None) -> tuple[Any, ...]:
 def _find_same_rows(
     train: Sequence[str], train_golds: Sequence[str], test: Sequence[str], test_golds: Sequence[str]
 ) -> dict[int, Set[int]]:
-    """Return which train rows are the same as each test row: they ask the same and have the same answer.
+    """Return the train rows that equal each test row: same question and same answer.
 
-    The place in a split says nothing: a range or another file moves rows. Where the test row's answer is not
-    known, an example that asks the same would give it away.
+    Positions cannot be compared, because a range or another file moves rows. If the test row's answer is
+    unknown, every example with the same question is excluded, because it would reveal the answer.
     """
     asking: dict[str, set[int]] = {}
     answering: dict[tuple[str, str], set[int]] = {}

@@ -1,4 +1,4 @@
-"""Where the originals' retrievers and these differ."""
+"""The differences between the originals' retrievers and Assay's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.dialects.shared.differences import Difference
 
 
 def _build_retriever_check(*kinds: type[Retriever]) -> Callable[[Retriever], bool]:
-    """Touch tasks that have such a retriever, and examples."""
+    """Return a check for tasks with examples from such a retriever."""
     return lambda retriever: isinstance(retriever, kinds) and retriever.count > 0
 
 

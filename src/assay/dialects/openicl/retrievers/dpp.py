@@ -1,9 +1,9 @@
-"""Examples that are near a row and unlike each other: a determinantal point process over the nearest.
+"""Examples that are similar to a row and different from each other: a determinantal point process.
 
 After Ye et al. 2023, "Compositional Exemplars for In-context Learning". With s(x, y) = (cos(x, y) + 1) / 2,
 the relevance of a candidate c to the row q is r(c) = exp((s(q, c) - max s) / (2 a)), and the matrix over the
-candidates is L(c, d) = r(c) s(c, d) r(d). The examples are taken one by one, each time the one that makes the
-determinant of their part of L the greatest.
+candidates is L(c, d) = r(c) s(c, d) r(d). Examples are chosen greedily: each one maximises the determinant of
+the chosen part of L.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from assay.dialects.openicl.retrievers.retriever import PickedRows
 from assay.dialects.shared.similarity import compute_similarity, rank_best
 
 _NOTHING = 1e-10
-"""A determinant that grows by less is one of rows that are alike but for rounding."""
+"""A smaller growth of the determinant means that rows are equal up to rounding."""
 
 
 class DPPRetriever(CandidateRetriever, frozen=True, kw_only=True):
     """Examples by relevance and diversity, the most relevant first."""
 
     scale_factor: Annotated[float, msgspec.Meta(gt=0)] = 0.1
-    """How much diversity counts beside relevance: more where it is greater."""
+    """Weight of diversity relative to relevance."""
 
     def _picked(self, corpus: Corpus) -> PickedRows:
         encoded = EncodedCorpus(corpus)
@@ -39,17 +39,17 @@ class DPPRetriever(CandidateRetriever, frozen=True, kw_only=True):
             relevance = np.exp((alike - alike.max(initial=0)) / (2 * self.scale_factor))
             kernel = relevance[:, None] * ((candidates @ candidates.T + 1) / 2) * relevance
             chosen = greedy_map(kernel, relevance, self.ice_num)
-            # The candidates stand by relevance already.
+            # The candidates are already sorted by relevance.
             picked.append(tuple(near[at] for at in sorted(chosen)))
         return picked
 
 
 def greedy_map(kernel: NDArray[np.float64], relevance: NDArray[np.float64], n: int) -> list[int]:
-    """Return up to n items with a great determinant, each the best beside those before it.
+    """Return up to n items with a large determinant, chosen greedily.
 
-    The determinant grows by what is left of an item's own entry once the part that the chosen ones explain
-    is taken away: one step of a Cholesky factorisation for each item. Where nothing would grow any more, as
-    among copies, the most relevant follow.
+    The determinant grows by the part of an item's own entry that the chosen items do not explain: one step of
+    a Cholesky factorisation per item. If it cannot grow any more, as with copies, the most relevant items
+    follow.
     """
     left = np.diag(kernel).copy()
     factors = np.zeros((min(n, len(kernel)), len(kernel)))

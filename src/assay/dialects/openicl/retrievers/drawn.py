@@ -1,4 +1,4 @@
-"""Examples drawn at random for each row, and the original's way of drawing."""
+"""Examples drawn at random for each row, and the original's drawing method."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Drawn = TypeVar("_Drawn")
 
 
 class RandomRetriever(CountingRetriever, frozen=True, kw_only=True):
-    """Each row is shown examples of its own, in the order in which they are drawn."""
+    """Each row gets its own random examples, in drawing order."""
 
     seed: int = 43
 
@@ -24,7 +24,7 @@ class RandomRetriever(CountingRetriever, frozen=True, kw_only=True):
         picked = []
         for row, sample_id in enumerate(corpus.sample_ids):
             generator = make_random(corpus.seed, corpus.task, sample_id, f"random {self.seed}")
-            # So many more than needed that, after the row itself is dropped, enough are left.
+            # Draw enough extra rows to replace the row itself.
             wanted = min(n, self.ice_num + len(corpus.own(row)))
             picked.append(pick_others(corpus, row, generator.sample(range(n), wanted), self.ice_num))
         return picked
@@ -39,9 +39,9 @@ class RandomRetriever(CountingRetriever, frozen=True, kw_only=True):
 
 
 def draw_in_turn(corpus: Corpus, seed: int, one: Callable[[RandomState], _Drawn]) -> list[_Drawn]:
-    """Return what the original draws for each test row: one generator serves all rows of a split in turn.
+    """Return the original's draw for each test row, where one generator serves all rows of a split in turn.
 
-    The rows of the split that are not in the corpus have their turn too.
+    Rows of the split that are not in the corpus also use the generator.
     """
     generator = RandomState(seed)
     drawn = [one(generator) for _ in range(max(corpus.places, default=-1) + 1)]

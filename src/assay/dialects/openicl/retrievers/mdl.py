@@ -1,8 +1,8 @@
-"""Examples that make the model sure of an answer: of several sets the one with the least entropy over labels.
+"""Examples with which the model is most certain: the set with the lowest entropy over labels.
 
 After Wu et al. 2023, "Self-Adaptive In-Context Learning". The sets are drawn from the nearest train rows; the
-answer is described shortest where the distribution over labels has the least entropy. Which label is right
-plays no part.
+description of the answer is shortest for the distribution over labels with the lowest entropy. The right
+label is not used.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from assay.dialects.openicl.retrievers.retriever import AtLeastOne, PickedRows
 
 
 class Decision(NamedTuple):
-    """What was found out about a row."""
+    """The chosen examples of a row."""
 
     shots: tuple[int, ...]
     entropy: float | None
-    """Of the labels after these examples, in nats; None where the model answered for no set of the row."""
+    """The entropy over labels in nats; None if the model answered for no set of the row."""
     n_tried: int
-    """Different sets that the model answered for."""
+    """Number of distinct sets that the model answered for."""
 
 
 class MDLRetriever(CandidateRetriever, frozen=True, kw_only=True):
-    """Of the nearest examples and several random sets of near ones, the set that leaves the least doubt."""
+    """Chooses, among the nearest examples and several random sets of near ones, the set of lowest entropy."""
 
     select_time: AtLeastOne = 5
-    """How many sets are tried."""
+    """Number of sets to try."""
     ce_model_name: str | None = None
-    """Without effect: the model under test is asked."""
+    """No effect: the model under test is used."""
     ice_template: Any = None
-    """How an example looks when sets are tried."""
+    """The template of an example in trials."""
     prompt_template: Any = None
-    """How the question looks then; None: as an example."""
+    """The template of the question in trials; None: like an example."""
     labels: tuple[Any, ...] | None = None
-    """The answers to choose between; None: those of the dataset."""
+    """The labels to compare; None: those of the dataset."""
 
     needs_model: ClassVar[bool] = True
 
     def decide(self, corpus: Corpus, *, is_faithful: bool = False) -> list[Decision]:
-        """Return the examples of every test row, and how sure the model is with them.
+        """Return the examples of every test row, with the model's entropy.
 
-        A row for which the model answers nothing, as when every set is too long for it, has its nearest.
+        If the model answers for no set of a row, for example because all are too long, use the nearest.
         """
         if corpus.losses is None:
-            raise ValueError("MDLRetriever asks the model: the corpus needs losses")
+            raise ValueError("MDLRetriever needs the model: the corpus needs losses")
         sets = self._original_sets(corpus) if is_faithful else self._sets(corpus)
         trials = [Trial(row, shots) for row, tried in enumerate(sets) for shots in dict.fromkeys(tried)]
         found = zip(trials, corpus.losses(trials, self._labels(corpus)), strict=True)
@@ -67,8 +67,8 @@ class MDLRetriever(CandidateRetriever, frozen=True, kw_only=True):
         super().check(corpus, is_faithful=is_faithful)
         if self.count and len(labels := self._labels(corpus)) < 2:
             raise corpus.lacks(
-                f"MDLRetriever compares labels, and there are {len(labels)}",
-                "write labels=[...] into the retriever, or a template for each label",
+                f"MDLRetriever compares labels, but there are {len(labels)}",
+                "write labels=[...] in the retriever, or use per-label templates",
             )
 
     def _labels(self, corpus: Corpus) -> Sequence[Any]:
@@ -103,7 +103,7 @@ class MDLRetriever(CandidateRetriever, frozen=True, kw_only=True):
 
 
 def compute_entropy(losses: Sequence[float]) -> float:
-    """Return the entropy over labels in nats, given the loss of each; their probabilities add up to 1."""
+    """Return the entropy over labels in nats, given their losses; probabilities are normalised to 1."""
     least = min(losses)
     weights = [math.exp(least - loss) for loss in losses]
     total = math.fsum(weights)

@@ -1,4 +1,4 @@
-"""Examples whose inputs mean nearly what a row's input means, by the vectors of a sentence encoder."""
+"""Examples whose inputs are similar to a row's input, by the vectors of a sentence encoder."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _Self = TypeVar("_Self", bound="CandidateRetriever")
 
 
 class EncodingRetriever(CountingRetriever, frozen=True, kw_only=True):
-    """What all retrievers have in common that compare vectors."""
+    """The base class of retrievers that compare vectors."""
 
     sentence_transformers_model_name: str | None = None
-    """The encoder that the config names; None where it leaves that open."""
+    """The encoder of the config, or None."""
     tokenizer_name: str | None = None
-    """Without effect: the encoder reads the texts itself."""
+    """No effect: the encoder has its own tokenizer."""
     batch_size: AtLeastOne = 1
-    """Without effect: no vector depends on others beside it."""
+    """No effect: vectors do not depend on the batch."""
 
     needs_embedder: ClassVar[bool] = True
 
@@ -50,7 +50,7 @@ class TopkRetriever(EncodingRetriever, frozen=True, kw_only=True):
 
     def _pick_originals(self, corpus: Corpus) -> PickedRows:
         encoded = EncodedCorpus(corpus)
-        # Where too few are there, the original's index answers -1, by which the last row is then found.
+        # With too few rows, the original's index returns -1, which selects the last row.
         n = len(corpus.train)
         padding = (n - 1,) * max(0, self.ice_num - n)
         return [encoded.find_originals(row, self.ice_num) + padding for row in range(len(corpus.test))]
@@ -60,14 +60,14 @@ class CandidateRetriever(EncodingRetriever, frozen=True, kw_only=True):
     """A retriever that chooses among the nearest train rows."""
 
     candidate_num: AtLeastOne = 1
-    """How many of the nearest it chooses among."""
+    """Number of nearest rows to choose from."""
     seed: int = 1
 
     def __post_init__(self) -> None:
         if self.candidate_num < self.ice_num:
             raise ValueError(
                 f"candidate_num is {self.candidate_num}, fewer than the {self.ice_num} examples (ice_num) "
-                "that are chosen among them"
+                "to choose from them"
             )
 
     def _counting(self: _Self, n: int) -> _Self:
@@ -79,7 +79,7 @@ class EncodedCorpus:
 
     def __init__(self, corpus: Corpus) -> None:
         if corpus.embedder is None:
-            raise ValueError("this retriever compares vectors: the corpus needs an embedder")
+            raise ValueError("this retriever compares vectors, so the corpus needs an embedder")
         self._corpus = corpus
         self._vectors = Vectors(corpus.embedder)
 
@@ -99,9 +99,9 @@ class EncodedCorpus:
         return pick_others(self._corpus, row, ranked, n)
 
     def find_originals(self, row: int, n: int) -> tuple[int, ...]:
-        """Return the n nearest as the original has them: also the row itself, of equally near ones the later.
+        """Return the n nearest rows as in the original: including the row itself, the later of equals first.
 
-        Which of equally near ones still belong to the n depends on the original's index and is not told here.
+        Which equally near rows are among the n depends on the original's index and is not reproduced.
         """
         backwards = rank_best(compute_similarity(self.train, self.test[row])[::-1], n)
         return tuple(len(self.train) - 1 - at for at in backwards)

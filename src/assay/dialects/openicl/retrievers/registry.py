@@ -1,4 +1,4 @@
-"""Retrievers by the names that configs give them, made from checked arguments."""
+"""Retrievers by their config names, created from checked arguments."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ RETRIEVERS: Mapping[str, type[Retriever]] = {one.__name__: one for one in _CLASS
 
 
 def make_retriever(name: str, arguments: Mapping[str, Any], *, where: Origin | None = None) -> Retriever:
-    """Return a retriever, or raise everything that is wrong with its name and arguments.
+    """Return a retriever, or raise all problems of its name and arguments.
 
-    `where`: the entry of the config that names it.
+    `where`: the entry of the config.
     """
     kind = RETRIEVERS.get(name)
     if kind is None:
@@ -51,16 +51,16 @@ def make_retriever(name: str, arguments: Mapping[str, Any], *, where: Origin | N
         try:
             return msgspec.convert(given, kind)
         except msgspec.ValidationError as error:
-            # Each value is right by itself; they do not go together.
+            # Each value is valid, but not the combination.
             faults = [(str(error), "correct one of them")]
     raise AuthorError([Problem("OPENICL-009", f"{name}: {what}", fix, where) for what, fix in faults])
 
 
 def _faults(kind: type[Retriever], given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what is wrong with arguments, each taken by itself, and what to do about it."""
+    """Return the problems of single arguments, with fixes."""
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     faults = [
-        (f"there is no argument {name!r}{suggest_name(str(name), fields)}", f"use some of {listing(fields)}")
+        (f"there is no argument {name!r}{suggest_name(str(name), fields)}", f"supported: {listing(fields)}")
         for name in given
         if name not in fields
     ]

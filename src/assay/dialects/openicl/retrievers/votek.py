@@ -1,8 +1,8 @@
-"""One set of examples for all rows, spread over the train split: those that are neighbours of many others.
+"""One set of examples for all rows, spread over the train split: rows that are neighbours of many others.
 
-After Su et al. 2022, "Selective Annotation Makes Language Models Better Few-Shot Learners". Every train
-row votes for its k nearest. Rows are taken by votes, but for those whose voters all voted for one row that
-comes before.
+After Su et al. 2022, "Selective Annotation Makes Language Models Better Few-Shot Learners". Every train row
+votes for its k nearest rows. Rows are chosen by votes, except those whose voters all voted for one earlier
+row.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from assay.dialects.shared.similarity import compute_similarity
 
 
 class VotekRetriever(EncodingRetriever, frozen=True, kw_only=True):
-    """Examples by votes; a row that is one of them is shown the next in their place."""
+    """Examples by votes; for a row that is one of them, the next row replaces it."""
 
     votek_k: AtLeastOne = 3
-    """For how many neighbours a row votes."""
+    """Number of neighbours that a row votes for."""
 
     def _picked(self, corpus: Corpus) -> PickedRows:
         encoded = EncodedCorpus(corpus)
@@ -36,14 +36,14 @@ class VotekRetriever(EncodingRetriever, frozen=True, kw_only=True):
         train = EncodedCorpus(corpus).train
         ballots = []
         for at in range(len(train)):
-            # The last is taken to be the row itself, which it need not be where a row is there twice.
+            # The original assumes that the last is the row itself, which is wrong for duplicated rows.
             near = np.argsort(compute_similarity(train, train[at])).tolist()[-self.votek_k - 1 : -1]
             ballots.append([one for one in near if one != at])
         return [tuple(islice(_rank_rows(ballots, corpus), self.ice_num))] * len(corpus.test)
 
 
 def _rank_rows(ballots: Sequence[Sequence[int]], corpus: Corpus) -> Iterator[int]:
-    """Yield all train rows: first those that are elected, then the others as drawn."""
+    """Yield all train rows: first the elected ones, then the others in drawn order."""
     taken = set()
     for one in elect_rows(ballots):
         taken.add(one)
@@ -53,9 +53,9 @@ def _rank_rows(ballots: Sequence[Sequence[int]], corpus: Corpus) -> Iterator[int
 
 
 def elect_rows(ballots: Sequence[Sequence[int]]) -> Iterator[int]:
-    """Yield who stands for voters of their own, by the number of votes; of equals who was voted for first.
+    """Yield the rows with voters of their own, by number of votes; of equals, the first one voted for.
 
-    A ballot is what one voter votes for.
+    A ballot contains the votes of one voter.
     """
     voters: dict[int, set[int]] = {}
     for voter, ballot in enumerate(ballots):

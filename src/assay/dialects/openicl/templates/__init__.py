@@ -1,1 +1,1 @@
-"""From a row to what a model is shown: templates of datasets, meta templates of models. Knows no files."""
+"""Templates of datasets and meta templates of models: from a row to a prompt. Independent of files."""

@@ -1,4 +1,4 @@
-"""What is wrong with templates, given the columns of the rows and the model; said before a model is asked."""
+"""Checks of templates against the columns of the rows and the model, before the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from assay.dialects.openicl.templates.template_problems import TemplateFault
 def find_faults(
     pair: TemplatePair, rendering: RenderOptions, of_rows: Sequence[str], of_examples: Sequence[str]
 ) -> Iterator[TemplateFault]:
-    """Yield placeholders without a column, and roles that the model does not have."""
+    """Yield faults for placeholders without a column and for roles that the model does not have."""
     meta = rendering.meta
     templates = (("prompt_template", pair.prompt, of_rows), ("ice_template", pair.ice, of_examples))
     for of, read, columns in templates:
@@ -37,22 +37,22 @@ def find_faults(
     if meta is not None and rendering.is_chat:
         yield from _chat_faults(meta)
     elif meta is not None and meta.messages:
-        what = "the model reads text, and its meta template is made of messages"
+        what = "the model reads text, but its meta template consists of messages"
         yield TemplateFault(what, "write meta_template=dict(round=[...])")
 
 
 def find_example_faults(pair: TemplatePair, rendering: RenderOptions) -> Iterator[TemplateFault]:
-    """Yield why examples that are retrieved could not be shown."""
+    """Yield the reasons why retrieved examples cannot be shown."""
     prompt, ice = pair.shown, pair.ice
     of = "ice_template" if pair.is_ice_alone else "prompt_template"
     if ice is None:
         yield TemplateFault(
-            "examples are retrieved, and there is no ice_template", "write one, or use ZeroRetriever"
+            "examples are retrieved, but there is no ice_template", "write one, or use ZeroRetriever"
         )
     elif isinstance(prompt, MultiTurnLayout) or isinstance(ice, MultiTurnLayout):
-        yield TemplateFault("a template of several turns shows no examples", "use ZeroRetriever")
+        yield TemplateFault("a multi-turn template does not support examples", "use ZeroRetriever")
     elif is_messages_layout(prompt) != is_messages_layout(ice):
-        what = "one of prompt_template and ice_template is made of messages, the other is not"
+        what = "one of prompt_template and ice_template consists of messages, the other does not"
         yield TemplateFault(what, "write both as RawPromptTemplate, or both as PromptTemplate")
     elif is_messages_layout(prompt):
         if not prompt.has_examples and not rendering.is_faithful:
@@ -68,16 +68,16 @@ def _place_faults(
     layout: TextLayout, of: str, *, makes_turns: bool, is_faithful: bool
 ) -> Iterator[TemplateFault]:
     is_placed = any(item.text.has_examples for item in layout.items)
-    # A dialogue without a place for its examples is asked without them by the original.
+    # The original drops the examples of a dialogue without a place for them.
     if not is_placed and (isinstance(layout, StringLayout) or not is_faithful):
-        yield _build_place_fault(of, "write ice_token='</E>' and </E> where the examples are to be")
+        yield _build_place_fault(of, "write ice_token='</E>', and </E> at the position of the examples")
     elif is_placed and makes_turns and not any(item.parts for item in layout.items):
-        what = f"{of} has the examples within a text, and the ice_template makes turns of them"
-        yield TemplateFault(what, "write the ice_token as a text of its own, such as begin=['</E>']")
+        what = f"{of} has the examples inside a text, but the ice_template renders them as turns"
+        yield TemplateFault(what, "write the ice_token as a separate text, such as begin=['</E>']")
 
 
 def _build_place_fault(of: str, fix: str) -> TemplateFault:
-    return TemplateFault(f"{of} has no place for the examples that are retrieved", fix)
+    return TemplateFault(f"{of} has no place for the retrieved examples", fix)
 
 
 def _role_faults(item: TemplateItem, of: str, meta: MetaTemplate) -> Iterator[TemplateFault]:
@@ -91,10 +91,10 @@ def _role_faults(item: TemplateItem, of: str, meta: MetaTemplate) -> Iterator[Te
 def _chat_faults(meta: MetaTemplate) -> Iterator[TemplateFault]:
     for role in meta.roles.values():
         if role.api_role not in CHAT_ROLES:
-            what = f"the model chats, and its meta template does not say who {role.role!r} is"
+            what = f"the meta template of the chat model has no api_role for {role.role!r}"
             yield TemplateFault(what, f"write api_role=..., one of {listing(CHAT_ROLES)}")
     if meta.begin or any(isinstance(one, str) for one in meta.round):
-        what = "the model chats, and its meta template has texts without a role"
+        what = "the meta template of the chat model has texts without a role"
         yield TemplateFault(
             what, "write begin=dict(role='SYSTEM', api_role='SYSTEM', prompt='...'), or no begin"
         )

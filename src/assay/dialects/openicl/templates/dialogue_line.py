@@ -1,4 +1,4 @@
-"""What a dialogue says, line by line, before it is known how a model is shown it."""
+"""The lines of a dialogue, before they are rendered for a model."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Literal, NamedTuple
 Section = Literal["begin", "examples", "round", "end"]
 
 NO_PROMPT_ITEM = -1
-"""The item of a line that an example put there."""
+"""The item number of lines that belong to an example."""
 
 
 class DialogueLine(NamedTuple):
-    """One thing said."""
+    """One line of a dialogue."""
 
     role: str | None
-    """Who says it; None: a text outside the turns."""
+    """The role; None for a text outside the turns."""
     text: str
     fallback: str | None
-    """Who says it where the model does not know the role."""
+    """The role to use if the model does not know `role`."""
     section: Section
     example: int = 0
-    """Which example it is of, where it is of one; rounds never reach from one example into the next."""
+    """The number of its example, if any; a round never spans two examples."""
     item: int = NO_PROMPT_ITEM
-    """Which item of the prompt's template it is."""
+    """The number of its item in the prompt's template."""

@@ -1,7 +1,7 @@
-"""From the lines of a dialogue to turns as a model's meta template has them: round by round, role by role.
+"""Conversion of dialogue lines to turns of a model's meta template, round by round and role by role.
 
-In each round every role of the meta template speaks, in its order; what the dialogue says for a role stands
-in the place of the role's default. A prompt to go on from ends where the model itself begins to speak.
+In each round every role of the meta template has a turn, in order; a dialogue line replaces the role's
+default text. A prompt for generation ends where the model's own turn begins.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate
 from assay.dialects.shared.template import TemplateFailure
 
 EXAMPLE_CACHE_SIZE = 1024
-"""Rows show the same examples again and again: their turns are made once."""
+"""Cache size for the turns of examples, which many rows share."""
 
 
 class MetaTurn(NamedTuple):
     """One turn, or a text outside the turns."""
 
     role: MetaRole | None
-    """None: a text outside the turns."""
+    """None for a text outside the turns."""
     text: str
     is_said: bool = True
-    """False: the dialogue says nothing for the role in this round, and the text is the role's default."""
+    """False if the dialogue has no line for the role in this round; the text is then the role's default."""
     is_open: bool = False
-    """Whether the model goes on from here."""
+    """Whether the model continues from here."""
     item: int = NO_PROMPT_ITEM
 
 
 def find_role(name: str | None, fallback: str | None, roles: Mapping[str, MetaRole]) -> MetaRole | None:
-    """Return the model's role for one of a dialogue; None where it knows neither that nor its fallback."""
+    """Return the model's role for a dialogue role; None if the model has neither it nor its fallback."""
     for one in (name, fallback):
         if one is not None and one in roles:
             return roles[one]
-    # Most models have no system role; what the system says is then the user's, as authors write it.
+    # Most models have no system role; system texts then become user turns, as authors intend.
     return roles.get("HUMAN") if (name or "").upper() == "SYSTEM" else None
 
 
 class DialogueWalker:
-    """Walks dialogues for one meta template."""
+    """Converts dialogues to turns of one meta template."""
 
     def __init__(self, meta: MetaTemplate, *, is_chat: bool, is_faithful: bool) -> None:
-        """Take a meta template, and whether turns become messages of a chat."""
+        """Store a meta template, and whether turns become chat messages."""
         self._meta = meta
         self._roles = meta.roles
         self._order = meta.order
@@ -55,7 +55,7 @@ class DialogueWalker:
         self._example = lru_cache(EXAMPLE_CACHE_SIZE)(self._build_example_turns)
 
     def turns(self, lines: Sequence[DialogueLine], *, is_generation: bool) -> Iterator[MetaTurn]:
-        """Yield the turns; the last one is open when the model is to go on."""
+        """Yield the turns; for generation, the last one is open."""
         groups = [(key, list(group)) for key, group in groupby(lines, key=_build_group_key)]
         last = max((at for at, ((section, _), _) in enumerate(groups) if section == "round"), default=-1)
         for at, ((section, _), group) in enumerate(groups):
@@ -82,7 +82,7 @@ class DialogueWalker:
             yield from self._build_round(group, is_generation=is_generation and at == len(rounds) - 1)
 
     def _build_round(self, group: Sequence[_RoundLine], *, is_generation: bool) -> Iterator[MetaTurn]:
-        """Yield what every role says; texts and turns outside the round stay where the dialogue has them."""
+        """Yield the turn of every role; texts and turns outside the round keep their position."""
         said = {one.role.role: at for at, one in enumerate(group) if one.role is not None}
         told = 0
         for role in self._meta.round:
@@ -104,7 +104,7 @@ class DialogueWalker:
         yield from (self._alone(one.line) for one in group[told:] if one.role is None)
 
     def _split(self, lines: Sequence[DialogueLine]) -> list[list[_RoundLine]]:
-        """Cut lines into rounds: a new one begins where a role does not come after the one before it."""
+        """Split lines into rounds: a new one begins where a role does not follow the previous in order."""
         rounds: list[list[_RoundLine]] = [[]]
         waiting: list[_RoundLine] = []
         previous = -1
@@ -122,14 +122,14 @@ class DialogueWalker:
         return rounds
 
     def _place(self, line: DialogueLine) -> int:
-        """Return where in a round a line is said."""
+        """Return the position of a line in a round."""
         place = self._order.get(line.role or "", self._order.get(line.fallback or ""))
         return self._order[self._known(line).role] if place is None else place
 
     def _is_outside_rounds(self, lines: Sequence[DialogueLine], at: int) -> bool:
-        """Whether a line is a turn outside the rounds: no round has its role, or its role has a line next.
+        """Whether a line is a turn outside the rounds: no round has its role, or the next line has it too.
 
-        Chats of the original make a round of it, with an empty answer, or lose it.
+        In chats, the original turns it into a round with an empty answer, or drops it.
         """
         line = lines[at]
         if line.role in self._order:
@@ -148,14 +148,14 @@ class DialogueWalker:
         if role is None:
             name = line.role or ""
             raise TemplateFailure(
-                f"the model's meta template has no role {name!r}{suggest_name(name, self._roles)}; its roles are "
-                f"{listing(self._roles)}: write one of them, or name one as fallback_role"
+                f"the model's meta template has no role {name!r}{suggest_name(name, self._roles)}; its roles "
+                f"are {listing(self._roles)}: use one of these, or name one as fallback_role"
             )
         return role
 
 
 class _RoundLine(NamedTuple):
-    """A line of a round, and the role that says it there; None: it is said outside the round."""
+    """A line of a round and its role; None if it is outside the round."""
 
     line: DialogueLine
     role: MetaRole | None

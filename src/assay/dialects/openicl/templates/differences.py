@@ -1,4 +1,4 @@
-"""Where the original's prompts and Assay's differ."""
+"""The differences between the original's prompts and Assay's."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from assay.dialects.shared.differences import Difference
 
 
 class TemplateTraits(NamedTuple):
-    """What is known of the templates of a task, and of the model."""
+    """The traits of a task's templates and model that determine which differences can affect it."""
 
     is_chat: bool
     has_meta: bool
     """Whether the model's config has a meta template."""
     is_system_the_users: bool
-    """Whether the original lets the user say what the system should, to chat models that run locally."""
+    """Whether the original sends system texts as user turns to local chat models."""
     joins_turns: bool
-    """Whether the original sends the turns to a chat service as one text."""
+    """Whether the original sends all turns to a chat service as one text."""
     is_labelled: bool
-    """Whether labels are compared, and not an answer generated."""
+    """Whether labels are compared instead of generating an answer."""
     has_label_map: bool
     is_dialogue: bool
     is_raw: bool
     is_multi_turn: bool
     has_holes: bool
     shows_answer_column: bool
-    """Whether the prompt's template has a hole for the right answer."""
+    """Whether the prompt's template has a placeholder for the right answer."""
     has_system_in_round: bool
     has_bare_texts: bool
-    """Whether words stand outside the turns."""
+    """Whether the template has text outside the turns."""
     begins_with_examples: bool
     has_separator: bool
-    """Whether examples are joined with texts, or ended by one."""
+    """Whether there are separators between examples or after the last."""
     has_sep_token: bool
     has_end: bool
 
@@ -54,7 +54,7 @@ def find_template_traits(
     is_labelled: bool,
     is_joined: bool,
 ) -> TemplateTraits:
-    """Return the traits of templates, given whether the retriever puts texts between examples."""
+    """Return the traits of templates, given whether the retriever has separators."""
     prompt = pair.shown
     items = list_items(prompt)
     both = [*items, *list_items(pair.ice)]
@@ -200,4 +200,4 @@ TEMPLATE_DIFFERENCES: tuple[Difference[TemplateTraits], ...] = (
         "an empty list of answers is none",
     ),
 )
-"""All of them, for the dialect's table."""
+"""All differences, for the table in the documentation."""

@@ -1,4 +1,4 @@
-"""A template of a dataset, read: a text, or a dialogue of `begin`, `round` and `end`."""
+"""Parsed dataset templates: a text, or a dialogue of `begin`, `round` and `end`."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from assay.dialects.openicl.templates.text import Row, TemplateMarks, TemplateTe
 
 
 class Examples(NamedTuple):
-    """Solved examples as they stand in a prompt."""
+    """Solved examples, rendered for a prompt."""
 
     text: str = ""
     """As a text."""
     lines: tuple[DialogueLine, ...] = ()
-    """As lines of a dialogue; then the text is empty."""
+    """As lines of a dialogue; the text is then empty."""
 
 
 class TemplateItem(NamedTuple):
     """One item of a template."""
 
     role: str | None
-    """None: a bare text."""
+    """None for a bare text."""
     fallback: str | None
     text: TemplateText
     section: Section = "round"
     parts: tuple[TemplateText | None, ...] = ()
-    """Of a bare text in which examples are shown: its parts, None for the examples."""
+    """The parts of a bare text that contains examples; None marks the examples."""
 
     def is_like(self, other: TemplateItem) -> bool:
-        """Whether both say the same."""
+        """Whether both are equal."""
         return (self.role, self.fallback, self.text.raw) == (other.role, other.fallback, other.text.raw)
 
 
 class StringLayout:
-    """One text."""
+    """A template of one text."""
 
     format: ClassVar[str] = "string format"
 
@@ -44,16 +44,16 @@ class StringLayout:
         self.items = (TemplateItem(None, None, self.text),)
 
     def say(self, row: Row, examples: Examples) -> str:
-        """Return the text of a row, with the examples in their place."""
+        """Return the text of a row, with the examples inserted."""
         return self.text.fill(row, examples.text)
 
     def example(self, row: Row) -> str:
-        """Return the text of a row that is an example itself."""
+        """Return the text of an example row."""
         return self.text.fill(row)
 
 
 class DialogueLayout:
-    """Turns and bare texts, in three sections."""
+    """A template of turns and bare texts, in three sections."""
 
     format: ClassVar[str] = "dialogue format"
 
@@ -62,19 +62,19 @@ class DialogueLayout:
         self._marks = marks
 
     def say(self, row: Row, examples: Examples) -> list[DialogueLine]:
-        """Return the lines of a row, with the examples in their place."""
+        """Return the lines of a row, with the examples inserted."""
         lines: list[DialogueLine] = []
         for at, item in enumerate(self.items):
             if item.parts and examples.lines:
                 self._append_parts(lines, at, row, examples)
             elif item.role is not None or item.text.raw or not examples.lines:
-                # Where examples are turns, the original leaves out bare texts that are empty.
+                # If examples are turns, the original drops empty bare texts.
                 text = item.text.fill(row, examples.text)
                 lines.append(DialogueLine(item.role, text, item.fallback, item.section, item=at))
         return lines
 
     def example(self, row: Row) -> list[DialogueLine]:
-        """Return the lines of a row that is an example itself: its rounds alone."""
+        """Return the lines of an example row: only its rounds."""
         return [
             DialogueLine(item.role, item.text.fill(row), item.fallback, "examples")
             for item in self.items
@@ -96,7 +96,7 @@ class DialogueLayout:
 
 
 def build_bare_item(raw: str, marks: TemplateMarks, section: Section) -> TemplateItem:
-    """Return the item of a text without a role."""
+    """Return the item for a text without a role."""
     text = TemplateText(raw, marks)
     if not text.has_examples or marks.ice_token is None:
         return TemplateItem(None, None, text, section)

@@ -1,7 +1,7 @@
-"""A model's meta template: what stands around a turn of each role, and which role a chat model knows it by.
+"""Meta templates of models: the texts around a turn of each role, and the chat role of each.
 
-Three forms are written: for models that read text (`begin`, `end` around each role), for models that chat
-(`api_role`), and for raw messages (a list of messages that is merged into the prompt's).
+There are three forms: for models that read text (`begin` and `end` for each role), for chat models
+(`api_role`), and for raw messages (a list of messages that is merged into the prompt).
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from assay.core.prompt import Message, Role
 from assay.dialects.openicl.templates.template_problems import TemplateFault, describe_value
 
 CHAT_ROLES: Mapping[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
-"""What dialogues call the roles of a chat."""
+"""The dialogue names of the chat roles."""
 _KEYS = ("begin", "round", "end", "reserved_roles", "eos_token_id")
 _ROLE_KEYS = ("role", "api_role", "begin", "end", "prompt", "generate")
 
 
 class MetaRole(NamedTuple):
-    """How a model is shown the turns of one role."""
+    """How turns of one role are rendered for a model."""
 
     role: str
     api_role: str
-    """`HUMAN`, `BOT` or `SYSTEM`: who says it in a chat."""
+    """The role in a chat: `HUMAN`, `BOT` or `SYSTEM`."""
     begin: str = ""
     end: str = ""
     prompt: str = ""
-    """What the role says in a round in which the dialogue says nothing for it."""
+    """The default text of the role in a round without a turn for it."""
     generate: bool = False
-    """Whether the model speaks for it."""
+    """Whether the model generates this role's turns."""
 
 
 class MetaTemplate(NamedTuple):
     """A checked meta template."""
 
     round: tuple[MetaRole | str, ...] = ()
-    """The roles of one round, in order, and texts between them."""
+    """The roles of one round in order, and texts between them."""
     reserved: tuple[MetaRole, ...] = ()
     """Roles outside the rounds."""
     begin: str = ""
     end: str = ""
     opening: Message | None = None
-    """What a chat begins with."""
+    """The first message of a chat."""
     messages: tuple[Message, ...] = ()
-    """Messages that are merged into those of the prompt."""
+    """Messages to merge into those of the prompt."""
 
     @property
     def roles(self) -> dict[str, MetaRole]:
@@ -54,20 +54,19 @@ class MetaTemplate(NamedTuple):
 
     @property
     def order(self) -> dict[str, int]:
-        """Return where in a round each role speaks."""
+        """Return the position of each role in a round."""
         return {one.role: at for at, one in enumerate(self.round) if isinstance(one, MetaRole)}
 
 
 _HUMAN, _BOT = MetaRole("HUMAN", "HUMAN"), MetaRole("BOT", "BOT", generate=True)
 CHAT_META_TEMPLATE = MetaTemplate((_HUMAN, _BOT), (MetaRole("SYSTEM", "SYSTEM"),))
-"""How chat models are spoken to when nothing else is said; services had it in both originals, and models that
-run locally in AISBench."""
+"""The default for chat models. Both originals use it for services, and AISBench also for local models."""
 OPENCOMPASS_LOCAL_CHAT = MetaTemplate((_HUMAN, MetaRole("SYSTEM", "HUMAN"), _BOT))
-"""How OpenCompass spoke to chat models that run locally: the user says what the system should."""
+"""OpenCompass's default for local chat models: system texts become user turns."""
 
 
 def read_meta_template(said: object, faults: list[TemplateFault]) -> MetaTemplate | None:
-    """Read the meta template of a model's config; None where there is none or it is wrong."""
+    """Read the meta template of a model's config; None if there is none or it is invalid."""
     if not said:
         return None
     before = len(faults)
@@ -164,7 +163,7 @@ def _check_keys(said: Mapping[str, Any], known: Sequence[str], of: str, faults: 
     for key in said:
         if key not in known:
             what = f"{of} has the unknown key {key!r}{suggest_name(str(key), known)}"
-            faults.append(TemplateFault(what, f"use some of {listing(known)}"))
+            faults.append(TemplateFault(what, f"supported: {listing(known)}"))
 
 
 def _text(said: Mapping[str, Any], key: str, of: str, faults: list[TemplateFault]) -> str:

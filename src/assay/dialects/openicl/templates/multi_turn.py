@@ -1,4 +1,4 @@
-"""Templates of several turns: one round, said once for each element of the columns that hold lists."""
+"""Multi-turn templates: one round, rendered for each element of the list columns."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from assay.dialects.openicl.templates.text import Row
 from assay.dialects.shared.template import TemplateFailure
 
 _ORIGINAL_COLUMNS = ("question", "answer")
-"""The original fills these two columns and no others, whatever the reader names."""
+"""The original fills only these two columns, whatever columns the reader names."""
 
 
 class Exchange(NamedTuple):
-    """What is asked in one turn."""
+    """One turn."""
 
     user: str
     reference: str | None
-    """The answer that the dataset has; None where it has none."""
+    """The dataset's answer, or None."""
 
 
 class MultiTurnLayout:
-    """One round of a dialogue, for every turn of a row."""
+    """One round of a dialogue, rendered for every turn of a row."""
 
     format: ClassVar[str] = "multi-turn"
 
@@ -35,7 +35,7 @@ class MultiTurnLayout:
         self._answered = [item for item in round_ if item.role == "BOT"]
 
     def exchanges(self, row: Row) -> list[Exchange]:
-        """Return what is asked turn by turn."""
+        """Return the turns of a row."""
         found: list[Exchange] = []
         for values, is_answered in self._turns(row):
             user = "\n".join(item.text.fill(values) for item in self._asked)
@@ -44,7 +44,7 @@ class MultiTurnLayout:
         return found
 
     def lines(self, row: Row, turn: int) -> list[DialogueLine]:
-        """Return the lines up to a turn; those before it are answered as the dataset does."""
+        """Return the lines up to a turn; earlier turns have the dataset's answers."""
         lines: list[DialogueLine] = []
         turns = self._turns(row)
         outside = {} if self._is_faithful else row
@@ -64,7 +64,7 @@ class MultiTurnLayout:
         return lines
 
     def _turns(self, row: Row) -> list[tuple[Row, bool]]:
-        """Return the values of every turn, and whether the dataset has an answer to it."""
+        """Return the values of every turn, and whether the dataset has its answer."""
         asked, answered = (self._lists(row, items) for items in (self._asked, self._answered))
         if self._is_faithful:
             both = {**asked, **answered}
@@ -72,11 +72,11 @@ class MultiTurnLayout:
             return [({name: value[at] for name, value in both.items()}, True) for at in range(n)]
         lengths = {name: len(value) for name, value in asked.items()}
         if not lengths:
-            raise TemplateFailure("no column of the round holds a list, which has an element for each turn")
+            raise TemplateFailure("no column of the round is a list with one element per turn")
         n = max(lengths.values())
         short = {**lengths, **{name: len(value) for name, value in answered.items() if value}}
         if min(short.values()) != n:
-            raise TemplateFailure(f"the columns of the round hold lists of different lengths: {short}")
+            raise TemplateFailure(f"the columns of the round are lists of different lengths: {short}")
         every = {**asked, **{name: value or [""] * n for name, value in answered.items()}}
         is_answered = bool(answered) and any(answered.values())
         return [

@@ -1,12 +1,12 @@
-"""`MMPromptTemplate`: prompts of text and media, from a row's marked `content`.
+"""`MMPromptTemplate`: prompts with text and media, from a row's marked `content`.
 
     dict(round=[dict(role="HUMAN", prompt_mm={
         "text": {"type": "text", "text": "{question} Answer in one word."},
         "image": {"type": "image_url", "image_url": {"url": "file://{image}"}},
     })])
 
-The row says which parts there are and in which order; the template says how a part of each kind is written.
-Examples are not shown: the language has no place for them in such a template.
+The row defines the parts and their order; the template defines how each kind of part is written. Examples are
+not supported: the format has no place for them in such a template.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _ROLES: dict[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "syste
 _TEXT = "text"
 _KINDS = (_TEXT, *map(str, Medium))
 _HOLES: dict[str, str] = {_TEXT: "question", **{str(medium): str(medium) for medium in Medium}}
-"""The one hole of each kind of part that a stretch of the row's content fills."""
+"""The placeholder of each kind of part, which a segment of the row's content fills."""
 PART_EXAMPLE = (
     'prompt_mm={"text": {"type": "text", "text": "{question}"}, '
     '"image": {"type": "image_url", "image_url": {"url": "file://{image}"}}}'
 )
-"""How parts are written: {question} is the text between its marks, {image} the path between its own."""
+"""An example of parts: {question} is the text between its marks, {image} the path between its marks."""
 _HOLE = re.compile(r"\{(\w+)\}")
 
 MULTIMODAL_DIFFERENCES: tuple[Difference[object], ...] = (
@@ -47,18 +47,18 @@ MULTIMODAL_DIFFERENCES: tuple[Difference[object], ...] = (
         "column of the right answer is left empty",
     ),
 )
-"""Where the original and Assay differ about these templates."""
+"""The differences between the original and Assay in these templates."""
 
 
 class MediaSurvey(NamedTuple):
-    """What all rows of a dataset show, beside text."""
+    """The media in all rows of a dataset."""
 
     media: frozenset[Medium]
     has_addresses: bool
-    """Whether some are named by an address of the web."""
+    """Whether some media are web addresses."""
 
     def settings(self) -> dict[str, Any]:
-        """Return what the plan is checked against, for a task's settings."""
+        """Return the task settings for checking the plan."""
         addresses = {"has_media_addresses": True} if self.has_addresses else {}
         return {"media": sorted(self.media), **addresses} if self.media else {}
 
@@ -68,11 +68,11 @@ class _Item(NamedTuple):
 
     role: Role
     prompt: str | dict[str, str]
-    """A text; or how a part of each kind is written."""
+    """A text, or the template of each kind of part."""
 
 
 class MultimodalTemplate:
-    """A template made ready."""
+    """A compiled media template."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class MultimodalTemplate:
         is_faithful: bool = False,
         where: Origin | None = None,
     ) -> None:
-        """Check a template; raise all that is wrong with it. Relative paths are looked for in `roots` too."""
+        """Check a template and raise all problems. Relative paths are also looked up in `roots`."""
         self._output_column = output_column
         self._replace_token = replace_token
         self._roots = tuple(roots)
@@ -93,7 +93,7 @@ class MultimodalTemplate:
         for what, fix in find_template_problems(arguments):
             problems.add(Problem("MEDIA-001", what, fix, where))
         if not is_faithful:
-            # The original leaves it in the prompt as it is written.
+            # The original leaves it in the prompt unchanged.
             for what, fix in _content_problems(arguments):
                 problems.add(Problem("MEDIA-001", what, fix, where))
         problems.raise_if_any()
@@ -101,23 +101,23 @@ class MultimodalTemplate:
         begin = template.get("begin", [])
         items = [*([begin] if isinstance(begin, str) else begin), *template["round"]]
         self._items = [_read_item(item) for item in items]
-        if self._items[-1].role == "assistant":  # What the model is asked for.
+        if self._items[-1].role == "assistant":  # The reply to generate.
             self._items.pop()
 
     @property
     def differences(self) -> Sequence[Difference[object]]:
-        """Return where the original does otherwise."""
+        """Return the differences from the original."""
         return MULTIMODAL_DIFFERENCES
 
     def messages(self, row: Mapping[str, Any], where: Origin | None = None) -> tuple[Message, ...]:
-        """Return a row's conversation; raise an AuthorError with all that is wrong with the row."""
+        """Return a row's conversation; raise AuthorError with all problems of the row."""
         problems = Problems()
         messages = tuple(self._messages(row, problems, where))
         problems.raise_if_any()
         return messages
 
     def survey(self, rows: Iterable[tuple[Mapping[str, Any], Origin]]) -> MediaSurvey:
-        """Look at the media of all rows before a model is loaded; raise what is wrong with all of them."""
+        """Check the media of all rows before a model is loaded; raise all problems."""
         problems = Problems()
         media: set[Medium] = set()
         has_addresses = False
@@ -140,7 +140,7 @@ class MultimodalTemplate:
                 turn.append(Text(_fill_holes(item.prompt, columns)))
             else:
                 turn += self._parts(item.prompt, row, columns, problems, where)
-            # Neighbours of one role are one turn: not every chat template takes two.
+            # Merge adjacent turns of one role, because not every chat template supports two.
             if item is self._items[-1] or self._items[index + 1].role != item.role:
                 yield _message(item.role, turn)
                 turn = []
@@ -156,17 +156,17 @@ class MultimodalTemplate:
         content = row.get(CONTENT)
         place = None if where is None else where.at(CONTENT)
         if not isinstance(content, str) or not content.strip():
-            seen = f"is {content!r:.60}" if CONTENT in row else f"is not there; there are {listing(row)}"
+            seen = f"is {content!r:.60}" if CONTENT in row else f"is missing; the columns are {listing(row)}"
             what = f"the column {CONTENT!r} {seen}, expected text and media between their marks"
-            problems.add(Problem("MEDIA-002", what, "let `load` write the column", place))
+            problems.add(Problem("MEDIA-002", what, "return this column from `load`", place))
             return
         for medium, value in split_content(content, is_faithful=self._is_faithful):
             kind = _TEXT if medium is None else str(medium)
             if kind not in ways:
-                what = f"the row shows {kind}, and prompt_mm says how to write {listing(ways)} alone"
+                what = f"the row contains {kind}, but prompt_mm only has {listing(ways)}"
                 problems.add(Problem("MEDIA-002", what, f"add {kind!r} to prompt_mm", place))
             elif medium is None:
-                # A column called like a medium may hold all of its base64.
+                # A column named like a medium may contain its whole base64 data.
                 others = {name: one for name, one in columns.items() if name not in _HOLES.values()}
                 yield Text(_fill_holes(ways[kind], {**others, _HOLES[_TEXT]: value}))
             else:
@@ -175,7 +175,7 @@ class MultimodalTemplate:
                     yield build_media_part(medium, address, roots=self._roots, is_faithful=self._is_faithful)
                 except BrokenMedia as trouble:
                     what = f"{medium} {clip_address(address)!r}: {trouble}"
-                    fix = "put a whole file there, or correct the path"
+                    fix = "provide a valid file, or correct the path"
                     problems.add(Problem("MEDIA-003", what, fix, place))
 
 
@@ -188,7 +188,7 @@ def render_multimodal(
     roots: Sequence[Path] = (),
     is_faithful: bool = False,
 ) -> tuple[Message, ...]:
-    """Return the conversation that a template makes of one row."""
+    """Return the conversation of one row."""
     template = MultimodalTemplate(
         arguments,
         output_column=output_column,
@@ -200,7 +200,7 @@ def render_multimodal(
 
 
 def find_template_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a template, and what to do about it."""
+    """Yield the problems of a template, with fixes."""
     template = arguments.get("template")
     if not isinstance(template, dict) or not isinstance(template.get("round"), list) or not template["round"]:
         what = f"the template of MMPromptTemplate is {template!r:.60}, expected a dict with a list 'round'"
@@ -216,18 +216,18 @@ def find_template_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield from _item_problems(item)
     if not any(isinstance(item, dict) and "prompt_mm" in item for item in template["round"]):
         what = "no item of 'round' has a 'prompt_mm'"
-        yield what, f"write {PART_EXAMPLE}; or use PromptTemplate for text alone"
+        yield what, f"write {PART_EXAMPLE}; or use PromptTemplate for text only"
 
 
 def _content_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield where a template shows the whole column of marked parts as if it were text."""
+    """Yield problems for a template that uses the whole column of marked parts as text."""
     template = arguments.get("template")
     items = template.get("round", []) if isinstance(template, dict) else []
     for item in items if isinstance(items, list) else []:
         ways = item.get("prompt_mm") if isinstance(item, dict) else None
         for kind, part in ways.items() if isinstance(ways, dict) else ():
             if f"{{{CONTENT}}}" in (_read_part_template(str(kind), part) or ""):
-                what = f"prompt_mm[{kind!r}] shows {{{CONTENT}}}, the column with all parts and their marks"
+                what = f"prompt_mm[{kind!r}] uses {{{CONTENT}}}, the column with all parts and their marks"
                 yield what, f"write {PART_EXAMPLE}"
 
 
@@ -280,12 +280,12 @@ def _part_problems(kind: object, part: object) -> Iterator[tuple[str, str]]:
 
 
 def _name(kind: str) -> str:
-    """Return what a part of a kind calls its own content."""
+    """Return the content key of a part of a kind."""
     return _TEXT if kind == _TEXT else f"{kind}_url"
 
 
 def _read_part_template(kind: str, part: object) -> str | None:
-    """Return how a part is written: its text, or its address with or without a dict around it."""
+    """Return the template of a part: its text, or its address with or without a dict around it."""
     written = part.get(_name(kind)) if isinstance(part, dict) else None
     if isinstance(written, dict) and kind != _TEXT:
         written = written.get("url")
@@ -311,12 +311,12 @@ def _read_item(item: str | Mapping[str, Any]) -> _Item:
 
 
 def _message(role: Role, parts: Sequence[Part]) -> Message:
-    """Return a turn; one text alone is plain text, as it would be without this template."""
+    """Return a turn; a single text becomes plain text, as without this template."""
     if len(parts) == 1 and isinstance(parts[0], Text):
         return Message(role, parts[0].text)
     return Message(role, tuple(parts))
 
 
 def _fill_holes(text: str, values: Mapping[str, Any]) -> str:
-    """Return a text with its holes filled once; what no value is there for stays as it is written."""
+    """Return a text with its placeholders filled once; placeholders without a value stay unchanged."""
     return _HOLE.sub(lambda hole: str(values[hole[1]]) if hole[1] in values else hole[0], text)

@@ -1,4 +1,4 @@
-"""Templates that are messages already: `RawPromptTemplate`."""
+"""Templates of messages: `RawPromptTemplate`."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _ROLE_NAMES = {role: name for name, role in CHAT_ROLES.items()}
 
 
 class _ExpandedColumn(NamedTuple):
-    """A place for the messages that a column holds."""
+    """A placeholder for the messages of a column."""
 
     column: str
 
 
 class RawLayout:
-    """Messages with holes, columns that hold messages, and a place for examples."""
+    """Messages with placeholders, columns of messages, and a place for examples."""
 
     format: ClassVar[str] = "messages"
 
     def __init__(self, parts: Sequence[TemplateItem | _ExpandedColumn | None], *, is_filled: bool) -> None:
-        """Take the messages in order, None for the examples, and whether holes are filled at all."""
+        """Store the messages in order (None for the examples), and whether placeholders are filled."""
         self._parts = tuple(parts)
         self._is_filled = is_filled
         self.items = tuple(part for part in parts if isinstance(part, TemplateItem))
         self.expanded = tuple(part.column for part in parts if isinstance(part, _ExpandedColumn))
-        """The columns that hold messages."""
+        """The columns of messages."""
         self.has_examples = None in parts
 
     def messages(self, row: Row, examples: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the messages of a row, with the examples in their place."""
+        """Return the messages of a row, with the examples inserted."""
         found: list[Message] = []
         for part in self._parts:
             if part is None:
@@ -54,15 +54,16 @@ class RawLayout:
         return tuple(found)
 
     def faults(self, columns: Sequence[str]) -> Iterator[TemplateFault]:
-        """Yield what does not fit the columns."""
+        """Yield faults for missing columns."""
         for column in self.expanded:
             if column not in columns:
-                what = f"expand_column names {column!r}, and there is no such column{suggest_name(column, columns)}"
+                hint = suggest_name(column, columns)
+                what = f"expand_column names {column!r}, but there is no such column{hint}"
                 yield TemplateFault(what, f"write one of the columns {listing(columns)}")
 
 
 def to_dialogue_lines(messages: Sequence[Message]) -> list[DialogueLine]:
-    """Return messages as the lines of a dialogue, for models that read text."""
+    """Return messages as dialogue lines, for models that read text."""
     return [
         DialogueLine(
             _ROLE_NAMES[one.role], one.text, "HUMAN" if one.role == "system" else None, "round", item=at
@@ -75,19 +76,19 @@ def _read_column_messages(row: Row, column: str) -> Iterator[Message]:
     value = row.get(column)
     if not isinstance(value, list | tuple):
         raise TemplateFailure(
-            f"the column {column!r} holds {describe_value(value)}, expected a list of messages"
+            f"the column {column!r} has {describe_value(value)}, expected a list of messages"
         )
     for one in value:
         try:
             yield msgspec.convert(one, Message)
         except msgspec.ValidationError as error:
-            raise TemplateFailure(f"the column {column!r} holds the message {one!r:.80}: {error}") from None
+            raise TemplateFailure(f"the column {column!r} has the message {one!r:.80}: {error}") from None
 
 
 def read_raw_layout(
     said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
 ) -> RawLayout | None:
-    """Read the arguments of a `RawPromptTemplate`; None where something is wrong."""
+    """Read the arguments of a `RawPromptTemplate`; add faults and return None if they are invalid."""
     before = len(faults)
     messages = said.get("messages")
     if not isinstance(messages, list | tuple):
@@ -103,7 +104,7 @@ def read_raw_layout(
             if one != token:
                 what = f"{place} is the text {one!r:.60}, which is not the ice_token {token!r}"
                 faults.append(
-                    TemplateFault(what, "write dict(role='user', content='...'), or the ice_token alone")
+                    TemplateFault(what, "write dict(role='user', content='...'), or only the ice_token")
                 )
             parts.append(None)
         elif isinstance(one, Mapping) and isinstance(one.get("expand_column"), str):

@@ -1,4 +1,4 @@
-"""From lines to a prompt: one text for models that read text, messages for models that chat."""
+"""Rendering of dialogue lines: one text for models that read text, messages for chat models."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from assay.dialects.shared.template import TemplateFailure
 
 
 class RenderOptions(NamedTuple):
-    """What is known of the model that is asked."""
+    """Properties of the model that affect rendering."""
 
     is_chat: bool
-    """Whether it is spoken to in messages."""
+    """Whether it receives chat messages."""
     meta: MetaTemplate | None = None
-    """What its config says of roles; None: nothing."""
+    """The meta template of its config, or None."""
     is_faithful: bool = False
-    """Whether prompts are the original's, its mistakes included."""
+    """Whether prompts equal the original's, including its mistakes."""
     local_chat: MetaTemplate = OPENCOMPASS_LOCAL_CHAT
-    """How the original speaks to a chat model that runs locally; the two originals differ."""
+    """The original's default for local chat models; the two originals differ."""
     joins_turns: bool = False
-    """Whether the original sends the turns to a chat service as one text, as OpenCompass does without a meta
+    """Whether the original sends all turns to a chat service as one text, like OpenCompass without a meta
     template."""
 
 
 class RenderedPrompt(NamedTuple):
-    """A prompt, and where in its final text the items of the template begin."""
+    """A prompt, and the positions of the template's items in its final text."""
 
     prompt: Prompt
     places: dict[int, int]
 
     def place_of(self, item: int) -> int | None:
-        """Return where an item begins, or what follows it; None: not in the final text."""
+        """Return the position of an item, or of what follows it; None if not in the final text."""
         return min((place for one, place in self.places.items() if one >= item), default=None)
 
 
 class Renderer:
-    """Shows dialogues to one model."""
+    """Renders dialogues for one model."""
 
     def __init__(self, rendering: RenderOptions) -> None:
         self._is_chat, self._meta, self._is_faithful, local_chat, joins_turns = rendering
         self._is_one_message = self._is_chat and self._is_faithful and joins_turns and self._meta is None
-        # Messages of a meta template say nothing of roles.
+        # A meta template of messages does not define roles.
         meta = None if self._meta is not None and self._meta.messages else self._meta
         if self._is_chat and meta is None and not self._is_one_message:
             meta = local_chat if self._is_faithful else CHAT_META_TEMPLATE
@@ -59,7 +59,7 @@ class Renderer:
         self._walk = meta and DialogueWalker(meta, is_chat=self._is_chat, is_faithful=self._is_faithful)
 
     def show(self, lines: Sequence[DialogueLine], *, is_generation: bool) -> RenderedPrompt:
-        """Show lines to the model, to go on from or with the answer in them."""
+        """Render lines, either for generation or including the answer."""
         if self._walk is None or self._roles is None:
             shown = self.show_plain(lines)
             if not self._is_one_message:
@@ -69,7 +69,7 @@ class Renderer:
         return self._messages(turns) if self._is_chat else _render_text(turns, self._roles)
 
     def show_plain(self, lines: Iterable[DialogueLine]) -> RenderedPrompt:
-        """Show lines as text without roles: those that say something, one below the other."""
+        """Render non-empty lines as text without roles, one per line."""
         chunks: list[str] = []
         places: dict[int, int] = {}
         length = 0
@@ -80,12 +80,12 @@ class Renderer:
                 places[line.item] = length + len(joint)
                 chunks += [joint, line.text]
                 length += len(joint) + len(line.text)
-            # In the original a first line without text leaves its line break.
+            # In the original an empty first line leaves its line break.
             is_first = is_first and not (line.text or self._is_faithful)
         return RenderedPrompt("".join(chunks), places)
 
     def show_text(self, text: str, *, is_generation: bool) -> Prompt:
-        """Show a text that has no roles; a model that chats is told it by the user."""
+        """Render a text without roles; for a chat model, it is a user message."""
         return self.merged((Message("user", text),)) if self._is_chat and is_generation else text
 
     def merged(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -110,11 +110,11 @@ class Renderer:
         messages = tuple(Message(CHAT_ROLES[one.api_role], one.text) for one in said)
         messages = self.merged((opening, *messages) if opening else messages)
         if not messages:
-            raise TemplateFailure("the prompt says nothing")
+            raise TemplateFailure("the prompt is empty")
         return RenderedPrompt(messages, said[-1].places if said else {})
 
     def _build_message(self, turn: MetaTurn) -> _PendingMessage | None:
-        """Return what a turn says in a chat; None: nothing."""
+        """Return the chat message of a turn; None if it is empty."""
         if turn.role is None:
             if self._is_faithful or not turn.text.strip():
                 return None
@@ -129,7 +129,7 @@ class Renderer:
 
 
 class _PendingMessage(NamedTuple):
-    """A message in the making, and where in it the items of the template begin."""
+    """An unfinished message, and the positions of the template's items in it."""
 
     api_role: str
     text: str
@@ -137,7 +137,7 @@ class _PendingMessage(NamedTuple):
 
 
 def _append_message(said: list[_PendingMessage], saying: _PendingMessage) -> None:
-    """Append what is said; neighbours of one role become one."""
+    """Append a message; merge adjacent messages of one role."""
     if not said or said[-1].api_role != saying.api_role:
         said.append(saying)
         return
@@ -163,7 +163,7 @@ def _render_text(turns: Iterable[MetaTurn], meta: MetaTemplate) -> RenderedPromp
 
 
 def merge_messages(given: Sequence[Message], prompt: Sequence[Message]) -> tuple[Message, ...]:
-    """Merge a model's own messages into a prompt's: before the next one of the same role, else between."""
+    """Merge a model's own messages into a prompt: before the next message of the same role, else between."""
     return tuple(_merge_in_order(list(given), list(prompt)))
 
 
@@ -180,5 +180,5 @@ def _merge_in_order(given: list[Message], prompt: list[Message]) -> Iterator[Mes
 
 
 def find_white_space_start(prompt: Prompt, start: int) -> int:
-    """Return the place in the final text where the white space before a place begins: it is the answer's."""
+    """Return the start of the white space before a position in the final text; it belongs to the answer."""
     return len(final_text(prompt)[:start].rstrip())

@@ -1,6 +1,6 @@
-"""From the arguments of a template in a config to a layout, with all that is wrong noted.
+"""Parsing of a config's template arguments to a layout, with all faults collected.
 
-`MAKERS` is the table of the kinds of templates; a further kind is added there.
+`TEMPLATE_MAKERS` lists the kinds of templates; add a new kind there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ITEM_KEYS = ("role", "prompt", "fallback_role")
 
 
 class TemplateSpec(NamedTuple):
-    """A template as a config names it."""
+    """A template as given in a config."""
 
     name: str
     """The name of its class."""
@@ -35,11 +35,11 @@ class TemplateSpec(NamedTuple):
 
 
 class MessagesLayout(Protocol):
-    """A template that is messages already."""
+    """A template of messages."""
 
     format: ClassVar[str]
     items: tuple[TemplateItem, ...]
-    """Its texts."""
+    """The texts of its messages."""
     has_examples: bool
     """Whether it has a place for examples."""
 
@@ -47,12 +47,12 @@ class MessagesLayout(Protocol):
         """Return the messages of a row."""
 
     def faults(self, columns: Sequence[str]) -> Iterator[TemplateFault]:
-        """Yield what does not fit the columns, its texts aside."""
+        """Yield faults for missing columns, except in its texts."""
 
 
 TextLayout: TypeAlias = StringLayout | DialogueLayout
 LabelLayouts: TypeAlias = dict[Any, TextLayout]
-"""What the prompt looks like if a label were the right answer."""
+"""The prompt for each label, as if it were the right answer."""
 TemplateLayout: TypeAlias = StringLayout | DialogueLayout | MultiTurnLayout | MessagesLayout | LabelLayouts
 
 
@@ -62,7 +62,7 @@ class TemplatePair(NamedTuple):
     prompt: TemplateLayout | None
     ice: TemplateLayout | None
     is_ice_alone: bool
-    """Whether the ice template serves as the prompt's, too."""
+    """Whether the ice template is also the prompt's template."""
 
     @property
     def shown(self) -> TemplateLayout | None:
@@ -71,13 +71,13 @@ class TemplatePair(NamedTuple):
 
 
 LayoutMaker: TypeAlias = Callable[[Mapping[str, Any], bool, list[TemplateFault]], TemplateLayout | None]
-"""Takes the arguments, whether the original is followed, and where to note faults; None: there are some."""
+"""Takes the arguments, `is_faithful` and the list for faults; returns None if there are faults."""
 
 
 def read_template(
     spec: TemplateSpec, *, is_faithful: bool, faults: list[TemplateFault]
 ) -> TemplateLayout | None:
-    """Read a template; None where something is wrong with it, which is noted."""
+    """Read a template; add faults and return None if it is invalid."""
     kind = TEMPLATE_MAKERS.get(spec.name)
     if kind is None:
         what = f"there is no template {spec.name!r}{suggest_name(spec.name, TEMPLATE_MAKERS)}"
@@ -88,7 +88,7 @@ def read_template(
     for key in spec.arguments:
         if key not in known:
             what = f"{spec.name} has the unknown argument {key!r}{suggest_name(str(key), known)}"
-            faults.append(TemplateFault(what, f"use some of {listing(known)}"))
+            faults.append(TemplateFault(what, f"supported: {listing(known)}"))
     read = make(spec.arguments, is_faithful, faults)
     return read if len(faults) == before else None
 
@@ -124,7 +124,7 @@ def _multi_turn(
     dialogue = _dialogue(template, TemplateMarks(is_faithful=is_faithful), "the template", faults)
     if not any(item.role != "BOT" for item in dialogue.items if item.section == "round"):
         faults.append(
-            TemplateFault("nobody asks in the round", "write dict(role='HUMAN', prompt='{question}')")
+            TemplateFault("the round has no user turn", "write dict(role='HUMAN', prompt='{question}')")
         )
     return MultiTurnLayout(dialogue.items, is_faithful=is_faithful)
 
@@ -134,7 +134,7 @@ TEMPLATE_MAKERS: dict[str, tuple[tuple[str, ...], LayoutMaker]] = {
     "RawPromptTemplate": (("messages", "format_variables", "ice_token"), read_raw_layout),
     "MultiTurnPromptTemplate": (("template",), _multi_turn),
 }
-"""Every kind of template: its arguments, and what makes a layout of them."""
+"""Every kind of template: its arguments, and the function that builds its layout."""
 
 
 def _marks(said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]) -> TemplateMarks:
@@ -163,9 +163,9 @@ def _is_token_map(value: object) -> bool:
 
 def _string(raw: str, marks: TemplateMarks, place: str, faults: list[TemplateFault]) -> StringLayout:
     if marks.ice_token and marks.ice_token not in raw:
-        what = f"the ice_token {marks.ice_token!r} does not stand in {place}"
+        what = f"the ice_token {marks.ice_token!r} is missing from {place}"
         faults.append(
-            TemplateFault(what, f"write {marks.ice_token} where the examples are to be, or no ice_token")
+            TemplateFault(what, f"write {marks.ice_token} where the examples belong, or remove ice_token")
         )
     return StringLayout(raw, marks)
 
@@ -191,7 +191,7 @@ def _dialogue(
     for key in said:
         if key not in SECTIONS:
             what = f"{place} has the unknown key {key!r}{suggest_name(str(key), SECTIONS)}"
-            faults.append(TemplateFault(what, f"use some of {listing(SECTIONS)}"))
+            faults.append(TemplateFault(what, f"supported: {listing(SECTIONS)}"))
     if "round" not in said:
         faults.append(
             TemplateFault(f"{place} has no 'round'", "write round=[dict(role='HUMAN', prompt='...')]")
@@ -224,7 +224,7 @@ def _item(
     for key in entry:
         if key not in _ITEM_KEYS:
             what = f"{place} has the unknown key {key!r}{suggest_name(str(key), _ITEM_KEYS)}"
-            faults.append(TemplateFault(what, f"use some of {listing(_ITEM_KEYS)}"))
+            faults.append(TemplateFault(what, f"supported: {listing(_ITEM_KEYS)}"))
     role, prompt, fallback = (entry.get(key) for key in _ITEM_KEYS)
     if not isinstance(role, str) or not role:
         faults.append(
@@ -242,24 +242,24 @@ def _item(
 
 
 def list_layouts(read: TemplateLayout | None) -> list[TextLayout]:
-    """Return the texts and dialogues that a template is: one, or one for each label."""
+    """Return the layouts of a template: one, or one per label."""
     if isinstance(read, dict):
         return list(read.values())
     return [read] if isinstance(read, StringLayout | DialogueLayout) else []
 
 
 def list_items(read: TemplateLayout | None) -> list[TemplateItem]:
-    """Return the items of a template, those of all labels."""
+    """Return the items of a template, including those of all labels."""
     if isinstance(read, dict):
         return [item for layout in read.values() for item in layout.items]
     return [] if read is None else list(read.items)
 
 
 def has_turns(read: TemplateLayout | None) -> bool:
-    """Whether a template is a dialogue, or has dialogues for its labels."""
+    """Whether a template is a dialogue, or has dialogues as per-label templates."""
     return any(isinstance(layout, DialogueLayout) for layout in list_layouts(read))
 
 
 def is_messages_layout(read: TemplateLayout | None) -> TypeGuard[MessagesLayout]:
-    """Whether a template is messages already."""
+    """Whether a template consists of messages."""
     return not isinstance(read, StringLayout | DialogueLayout | MultiTurnLayout | dict | None)

@@ -1,4 +1,4 @@
-"""What is wrong with a template, before it is known whose template it is."""
+"""Faults of a template, without the config's name and location."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class TemplateFault(NamedTuple):
-    """Something wrong. Who knows the config makes a problem of it, with a code and a place."""
+    """One fault. The caller that knows the config converts it to a problem with code and origin."""
 
     what: str
     fix: str
 
 
 def describe_value(value: object) -> str:
-    """Return a value as errors show it: its type and its beginning."""
+    """Return a value for messages: its type and its beginning."""
     return f"a {type(value).__name__} ({value!r:.60})"

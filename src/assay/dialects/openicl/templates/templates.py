@@ -1,4 +1,4 @@
-"""The templates of a dataset, for one model: from a row and examples to a prompt."""
+"""The templates of a dataset for one model: from a row and its examples to a prompt."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from assay.dialects.shared.template import TemplateFailure
 
 
 class ExampleRenderer:
-    """Renders examples. Most rows show the same ones, so the last rendering is kept."""
+    """Renders examples. Most rows have the same ones, so the last rendering is cached."""
 
     def __init__(
         self,
@@ -52,17 +52,17 @@ class ExampleRenderer:
         end: str,
         is_faithful: bool,
     ) -> None:
-        """Take what stands between examples and after the last; a dialogue's turns need neither."""
+        """Store the separators between examples and after the last; turns of a dialogue need none."""
         self._ice = ice
         self._output_column = output_column
         is_joined = not isinstance(ice, DialogueLayout)
         self._separator, self._end = (separator, end) if is_joined else ("", "")
-        # The original ends examples that are not there, too.
+        # The original also adds the final separator if there are no examples.
         self._none = Examples(self._end if is_faithful else "")
         self._last: tuple[Sequence[Row], Examples] = ((), self._none)
 
     def shown(self, shots: Sequence[Row]) -> Examples:
-        """Return examples as they stand in a prompt of text or turns."""
+        """Return examples for a prompt of text or turns."""
         if not shots:
             return self._none
         rows, examples = self._last
@@ -72,7 +72,7 @@ class ExampleRenderer:
         return self._last[1]
 
     def messages(self, shots: Sequence[Row]) -> list[Message]:
-        """Return examples as they stand between messages."""
+        """Return examples for a prompt of messages."""
         if not shots:
             return []
         if not is_messages_layout(self._ice):
@@ -103,16 +103,16 @@ class ExampleRenderer:
             return find_label_layout(self._ice, row[self._output_column])
         if isinstance(self._ice, StringLayout | DialogueLayout):
             return self._ice
-        raise TemplateFailure("examples are shown, and no ice_template says how they look")
+        raise TemplateFailure("there are examples, but no ice_template to render them")
 
 
 def find_label_layout(labels: LabelLayouts, label: object) -> TextLayout:
-    """Return the template of a label; `1` and `"1"` are one label where only one of them is there."""
+    """Return the template of a label; `1` and `"1"` are the same label if only one of them exists."""
     try:
         if label in labels:
             return labels[label]
     except TypeError:
-        pass  # A list or a dict is no label; what it reads like may still be one.
+        pass  # A list or a dict is not a label, but its text may be one.
     alike = [one for one in labels if str(one) == str(label)]
     if len(alike) == 1:
         return labels[alike[0]]
@@ -122,25 +122,25 @@ def find_label_layout(labels: LabelLayouts, label: object) -> TextLayout:
 
 
 class LabelledPrompt(NamedTuple):
-    """A prompt with a label in it."""
+    """A prompt that includes a label."""
 
     prompt: Prompt
     start: int
-    """Where in the final text the part begins that labels differ in, with the white space before it."""
+    """The start of the part in which labels differ, including the white space before it."""
     answer: int | None = None
-    """Where the separator token of a text template stood; None: it has none."""
+    """The position of the separator token of a text template, or None."""
 
 
 class _LabelDifference(NamedTuple):
-    """Where the templates of all labels begin to differ."""
+    """The position where the templates of all labels begin to differ."""
 
     item: int
     lead: TemplateText | None
-    """What the item begins with for every label; None: nothing."""
+    """The common beginning of the item for all labels, or None."""
 
 
 class Templates:
-    """Prompts of one dataset for one model. Says what is wrong with `problems`; ask that first."""
+    """The prompts of one dataset for one model. Call `problems` first."""
 
     def __init__(
         self,
@@ -153,10 +153,10 @@ class Templates:
         ice_eos_token: str = "\n",
         replace_token: str = "",
     ) -> None:
-        """Take the templates of a config.
+        """Store the templates of a config.
 
-        The separators are the retriever's: one that retrieves nothing has empty ones in the original.
-        `replace_token` stands in the place of the right answer in a prompt that the model goes on from.
+        The separators come from the retriever; in the original, a retriever without examples has empty ones.
+        `replace_token` replaces the right answer in a prompt for generation.
         """
         self._output_column = output_column
         self._rendering = rendering
@@ -194,26 +194,26 @@ class Templates:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """Return the labels that have a template of their own, in order."""
+        """Return the labels with their own template, in order."""
         return tuple(self._prompt) if isinstance(self._prompt, dict) else ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return what the holes of the prompt's template name, columns or not."""
+        """Return the names of the placeholders in the prompt's template, whether columns or not."""
         return tuple(dict.fromkeys(name for item in list_items(self._prompt) for name in item.text.columns))
 
     @property
     def format(self) -> str:
-        """Return what a prompt looks like, in the words of a dataset's README."""
+        """Return the prompt format, in the words of a dataset's README."""
         read = next(iter(self._prompt.values())) if isinstance(self._prompt, dict) else self._prompt
         return "" if read is None else read.format
 
     def problems(
         self, columns: Sequence[str], of_examples: Sequence[str] | None = None, *, has_shots: bool
     ) -> list[TemplateFault]:
-        """Return all that is wrong, given the columns of the rows and whether examples are retrieved.
+        """Return all faults, given the columns of the rows and whether examples are retrieved.
 
-        `of_examples`: the columns of the rows that examples are made of, where these are others.
+        `of_examples`: the columns of the example rows, if they differ.
         """
         shown = columns if of_examples is None or not has_shots else of_examples
         found = [*self._faults, *find_faults(self._pair, self._rendering, columns, shown)]
@@ -222,12 +222,12 @@ class Templates:
         return list(dict.fromkeys(found))
 
     def generation(self, row: Row, shots: Sequence[Row] = ()) -> Prompt:
-        """Return the prompt from which the model goes on; of several turns, that of the first."""
+        """Return the prompt for generation; of several turns, that of the first."""
         template = self._prompt
         if isinstance(template, MultiTurnLayout):
             return self.render_turn(row, 0)
         if isinstance(template, dict):
-            # The original takes the first label's template when an answer is generated.
+            # For generation the original uses the first label's template.
             template = next(iter(template.values()))
         if template is None:
             raise TemplateFailure(self._format_faults())
@@ -245,26 +245,26 @@ class Templates:
         return self._renderer.show(to_dialogue_lines(messages), is_generation=True).prompt
 
     def render_turn(self, row: Row, turn: int) -> Prompt:
-        """Return the prompt of one of several turns; those before it are answered as the dataset does."""
+        """Return the prompt of one of several turns; earlier turns have the dataset's answers."""
         if not isinstance(self._prompt, MultiTurnLayout):
             raise TemplateFailure(self._format_faults() or "the template has no turns")
         return self._renderer.show(self._prompt.lines(row, turn), is_generation=True).prompt
 
     def turns(self, row: Row) -> list[Exchange]:
-        """Return what is asked in each of several turns; nothing where the template has no turns."""
+        """Return the turns of a row; empty if the template has no turns."""
         return self._prompt.exchanges(row) if isinstance(self._prompt, MultiTurnLayout) else []
 
     def labelled(self, row: Row, shots: Sequence[Row], label: Hashable) -> LabelledPrompt:
-        """Return the prompt with a label in it; without a template for each, it stands in the output column.
+        """Return the prompt with a label; without per-label templates, the label fills the output column.
 
-        The label None is no label: the row is shown as it is. Models that chat read plain text, too, if the
-        template is one text or ends without a reply: there is no turn to score the answer in.
+        The label None means no label: the row is rendered as it is. Chat models also get plain text if the
+        template is one text or ends without a reply, because then no turn contains the answer.
         """
         template = self._prompt
         if isinstance(template, dict):
             template = find_label_layout(template, label)
             if self._output_column is not None and label is not None and not self._rendering.is_faithful:
-                # A label's own text need not be told the label, and no label is told the right answer.
+                # Per-label templates do not need the label, and must not show the right answer.
                 row = {**row, self._output_column: self._replace_token}
         elif self._output_column is not None and label is not None and not self._rendering.is_faithful:
             row = {**row, self._output_column: label}
@@ -285,7 +285,7 @@ class Templates:
         return self._started(self._render_with_answer(said), row, examples)
 
     def find_examples(self, prompt: Prompt, shots: Sequence[Row]) -> tuple[int, int] | None:
-        """Return where examples begin and end in a prompt of one text; None where they cannot be found."""
+        """Return the start and end of the examples in a prompt of one text; None if they cannot be found."""
         if not shots or not isinstance(prompt, str):
             return None
         examples = self._examples.shown(shots)
@@ -296,7 +296,7 @@ class Templates:
         return None if start < 0 else (start, start + len(shown))
 
     def differences(self, *, is_labelled: bool) -> tuple[Difference[TemplateTraits], ...]:
-        """Return where the original's prompts may be others, given whether labels are compared."""
+        """Return the possible differences from the original's prompts."""
         traits = find_template_traits(
             self._pair,
             self._rendering,
@@ -307,14 +307,14 @@ class Templates:
         return tuple(one for one in TEMPLATE_DIFFERENCES if one.touches(traits))
 
     def _render_with_answer(self, lines: Sequence[DialogueLine]) -> RenderedPrompt:
-        """Show lines with the answer in them; as plain text where a chat ends without a reply."""
+        """Render lines including the answer; as plain text if a chat ends without a reply."""
         shown = self._renderer.show(lines, is_generation=False)
         if isinstance(shown.prompt, str) or shown.prompt[-1].role == "assistant":
             return shown
         return self._renderer.show_plain(lines)
 
     def _render_with_reply(self, messages: tuple[Message, ...], last: int) -> RenderedPrompt:
-        """Show messages with the answer in them; of the template's items, the last is known to be there."""
+        """Render messages including the answer; only the position of the template's last item is known."""
         if self._rendering.is_chat and messages and messages[-1].role == "assistant":
             return RenderedPrompt(self._renderer.merged(messages), {last: 0})
         lines = to_dialogue_lines(messages)
@@ -349,14 +349,14 @@ class Templates:
 
 
 def _drop_empty_reply(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Leave out a reply that is not begun: the model begins it by itself."""
+    """Drop an empty reply, which the model begins itself."""
     if messages and messages[-1].role == "assistant" and not messages[-1].content:
         return messages[:-1]
     return messages
 
 
 def _find_first_difference(templates: Sequence[Sequence[TemplateItem]]) -> _LabelDifference | None:
-    """Return where templates begin to differ; None: nowhere, or one begins another."""
+    """Return where templates begin to differ; None if they do not, or if one is a prefix of another."""
     for at, items in enumerate(zip(*templates, strict=False)):
         if all(item.is_like(items[0]) for item in items[1:]):
             continue
@@ -364,7 +364,7 @@ def _find_first_difference(templates: Sequence[Sequence[TemplateItem]]) -> _Labe
             return _LabelDifference(at, None)
         texts = [item.text for item in items]
         end = find_common_prefix(texts)
-        # A label whose text is the beginning of another's would have nothing of its own to be scored.
+        # A label whose text is a prefix of another's would have no own text to score.
         return (
             None if any(len(text.raw) == end for text in texts) else _LabelDifference(at, texts[0].until(end))
         )

@@ -1,8 +1,8 @@
-r"""Text with holes. A hole is `{column}`, or a token of the author's own that stands for a column.
+r"""Template texts with placeholders: `{column}`, or an author's own token for a column.
 
-Corrected: every hole is filled once, so a value that holds `{other}` is shown as it is. Faithful: one column
-after the other is replaced in all of the text, values and examples included, as the original does.
-What is no column stays as it is written: JSON, LaTeX, `\boxed{}`.
+Corrected: every placeholder is filled once, so a value that contains `{other}` stays unchanged. Faithful: one
+column after the other is replaced in the whole text, including values and examples, as in the original.
+Anything that is not a column stays as written: JSON, LaTeX, `\boxed{}`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from assay.core.errors import listing, suggest_name
 from assay.dialects.openicl.templates.template_problems import TemplateFault
 
 Row: TypeAlias = Mapping[str, Any]
-"""A row of a dataset: what its columns hold."""
+"""A row of a dataset: values by column."""
 
 _BRACES = re.compile(r"\{(?P<column>[^{}]+)\}")
 
-# Words between braces that are meant as text: arguments of LaTeX commands, indices, doubled braces.
+# Words in braces that are text: arguments of LaTeX commands, indices, doubled braces.
 _WORDS = re.compile(
     r"(?:\\[A-Za-z]+\*?[ ]?|[\^_])(?:\[[^\]]*\])?(?:\{[^{}]*\}[ ]?)+"
     r"|(?<![{}\\])\{(?P<column>[^\W\d]\w*)\}(?![{}])"
@@ -27,30 +27,30 @@ _WORDS = re.compile(
 
 
 class TemplateMarks(NamedTuple):
-    """What else than plain words a template's texts hold."""
+    """The special tokens in a template's texts."""
 
     ice_token: str | None = None
-    """Stands for the examples."""
+    """The token for the examples."""
     sep_token: str | None = None
-    """Stands before the answer, and is never shown."""
+    """The token before the answer, which is never shown."""
     tokens: Mapping[str, str] | None = None
-    """Column to token, where holes are written as tokens; None: holes are `{column}`."""
+    """Token by column, if placeholders are tokens; None: placeholders are `{column}`."""
     is_faithful: bool = False
 
 
 class TemplateText:
-    """A text of a template, read once."""
+    """A parsed text of a template."""
 
     def __init__(self, raw: str, marks: TemplateMarks) -> None:
         self._marks = marks
         self.raw = raw.replace(marks.sep_token, "") if marks.sep_token else raw
-        """The text as it is written, without the token that separates the answer."""
+        """The text as written, without the separator token."""
         self.separated_at = raw.find(marks.sep_token) if marks.sep_token else -1
-        """Where that token stood; -1: nowhere."""
+        """The position of that token, or -1."""
         self.columns: list[str] = []
-        """The columns of its holes, in order; among them may be words that are no column."""
+        """The names of its placeholders in order, including words that are not columns."""
         self.spans: list[tuple[int, int]] = []
-        """Where its holes and tokens stand."""
+        """The positions of its placeholders and tokens."""
         self._pieces: list[str] = []
         self._holes: list[tuple[int, str, str]] = []
         self._examples_at: list[int] = []
@@ -77,14 +77,14 @@ class TemplateText:
         return re.finditer(pattern, self.raw) if pattern else iter(())
 
     def _find_column(self, token: str) -> str | None:
-        """Return the column that a token stands for; None: it stands for the examples."""
+        """Return the column of a token; None for the examples."""
         if token == self._marks.ice_token:
             return None
         return next(column for column, one in (self._marks.tokens or {}).items() if one == token)
 
     @property
     def has_examples(self) -> bool:
-        """Whether examples are shown in it."""
+        """Whether it contains examples."""
         return bool(self._examples_at)
 
     def fill(self, row: Row, examples: str = "") -> str:
@@ -104,19 +104,19 @@ class TemplateText:
         return "".join(pieces)
 
     def find_hole(self, column: str) -> int:
-        """Return where the first hole of a column begins."""
+        """Return the position of the first placeholder of a column."""
         at = next(at for at, one, _ in self._holes if one == column)
         return sum(map(len, self._pieces[:at]))
 
     def until(self, end: int) -> TemplateText:
-        """Return the beginning of the text, up to a place that cuts no hole."""
+        """Return the beginning of the text, up to a position that is not inside a placeholder."""
         return TemplateText(self.raw[:end], self._marks._replace(sep_token=None))
 
     def faults(self, columns: Sequence[str], place: str) -> Iterator[TemplateFault]:
-        """Yield the holes that no column fills."""
+        """Yield faults for placeholders without a column."""
         for column in () if self._marks.tokens is None else dict.fromkeys(self.columns):
             if column not in columns:
-                what = f"column_token_map of {place} names {column!r}, and there is no such column"
+                what = f"column_token_map of {place} names {column!r}, but there is no such column"
                 yield TemplateFault(
                     f"{what}{suggest_name(column, columns)}", f"write one of {listing(columns)}"
                 )
@@ -126,15 +126,15 @@ class TemplateText:
         for word in dict.fromkeys(word for word in words if word and word not in columns):
             alike = [column for column in columns if column.casefold() == word.casefold()]
             near = f" (did you mean {alike[0]!r}?)" if alike else suggest_name(word, columns)
-            what = f"{place} has the placeholder {{{word}}}, and there is no such column"
-            fix = f"write one of the columns {listing(columns)}, or take the braces away"
+            what = f"{place} has the placeholder {{{word}}}, but there is no such column"
+            fix = f"write one of the columns {listing(columns)}, or remove the braces"
             yield TemplateFault(
-                f"{what}{near}", f"{fix}; with --fidelity faithful it is shown as it is written"
+                f"{what}{near}", f"{fix}; with --fidelity faithful it stays in the prompt unchanged"
             )
 
 
 def fill_repeatedly(text: str, row: Row, marks: TemplateMarks) -> str:
-    """Replace one column after the other, in the text and in what was put into it before."""
+    """Replace one column after the other, in the text and in previously inserted values."""
     if marks.tokens is not None:
         for column, token in marks.tokens.items():
             if column in row:
@@ -148,7 +148,7 @@ def fill_repeatedly(text: str, row: Row, marks: TemplateMarks) -> str:
 
 
 def find_common_prefix(texts: Sequence[TemplateText]) -> int:
-    """Return up to where all texts are the same, cutting no hole of any of them."""
+    """Return the length of the common prefix of all texts that cuts no placeholder."""
     first, last = min(text.raw for text in texts), max(text.raw for text in texts)
     end = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     for text in texts:

@@ -134,7 +134,7 @@ def test_labels_are_those_of_the_dataset_where_the_retriever_names_none() -> Non
 
 def test_fewer_than_two_labels_are_an_error_before_the_model_is_asked() -> None:
     made = corpus([{"q": text, "a": "A"} for text in TRAIN], rows(*TEST))
-    with pytest.raises(AuthorError, match="OPENICL-030 MDLRetriever compares labels, and there are 1"):
+    with pytest.raises(AuthorError, match="OPENICL-030 MDLRetriever compares labels, but there are 1"):
         mdl(labels=None).check(made)
 
 

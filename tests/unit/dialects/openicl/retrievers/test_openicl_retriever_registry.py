@@ -93,7 +93,7 @@ def test_fewer_of_fixed_rows_are_the_first_of_them() -> None:
 
 @pytest.mark.parametrize("name", ["ZeroRetriever", "FixKRetriever"])
 def test_more_than_a_retriever_knows_is_an_error(name: str) -> None:
-    with pytest.raises(UsageError, match=f"OPENICL-030 --shots 5: {name} shows"):
+    with pytest.raises(UsageError, match=f"OPENICL-030 --shots 5: {name} has exactly"):
         make_retriever(name, NEEDED.get(name, {})).with_count(5)
 
 

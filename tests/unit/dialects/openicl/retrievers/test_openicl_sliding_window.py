@@ -21,9 +21,7 @@ def test_before_the_first_row_come_the_last(is_faithful: bool) -> None:
 def test_behind_the_last_row_comes_the_first() -> None:
     test = rows(*"stuvwxyz")
     assert WINDOW.pick(corpus(TRAIN, test))[5:] == [(2, 3, 4), (3, 4, 0), (4, 0, 1)]
-    with pytest.raises(
-        AuthorError, match="OPENICL-030 row 6 of the test split is shown the train rows 3 to 5"
-    ):
+    with pytest.raises(AuthorError, match="OPENICL-030 row 6 of the test split needs the train rows 3 to 5"):
         WINDOW.pick(corpus(TRAIN, test), is_faithful=True)
 
 

@@ -131,10 +131,10 @@ def test_all_that_is_wrong_with_all_rows_is_said_at_once(tmp_path: Path) -> None
             "MEDIA-003 shapes.jsonl row 1, column 'content': image 'gone.png': there is no such file",
             "row 1, column 'content': image 'empty.png': it is empty",
             "row 2, column 'content': image 'page.png': it is no image of a known format",
-            "MEDIA-002 shapes.jsonl row 3, column 'content': the row shows audio, and prompt_mm says how to "
-            "write 'text', 'image' alone",
+            "MEDIA-002 shapes.jsonl row 3, column 'content': the row contains audio, but prompt_mm only "
+            "has 'text', 'image'",
             "MEDIA-002 shapes.jsonl row 4, column 'content': the column 'content' is None",
-            "the column 'content' is not there; there are 'question'",
+            "the column 'content' is missing; the columns are 'question'",
             "row 6, column 'content': image 'data:image/png;base64,AAAA",
         ],
         strict=True,

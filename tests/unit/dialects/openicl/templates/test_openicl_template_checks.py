@@ -32,8 +32,8 @@ def test_templates_without_examples_need_no_place_for_them() -> None:
 
 
 def test_examples_need_a_template_and_a_place() -> None:
-    lacking = "examples are retrieved, and there is no ice_template"
-    nowhere = "prompt_template has no place for the examples that are retrieved"
+    lacking = "examples are retrieved, but there is no ice_template"
+    nowhere = "prompt_template has no place for the retrieved examples"
     placed = {"template": "</E>{q}", "ice_token": "</E>"}
     assert problems({"template": "{q}"}, has_shots=True) == [lacking]
     assert problems({"template": "{q}"}, {"template": "{q}"}, has_shots=True) == [nowhere]
@@ -44,16 +44,14 @@ def test_examples_need_a_template_and_a_place() -> None:
 
 def test_a_dialogue_without_a_place_is_asked_without_examples_by_the_original() -> None:
     ice = {"template": {"A": ROUND, "B": ROUND}, "ice_token": "</E>"}
-    assert problems(None, ice, has_shots=True) == [
-        "ice_template has no place for the examples that are retrieved"
-    ]
+    assert problems(None, ice, has_shots=True) == ["ice_template has no place for the retrieved examples"]
     assert problems(None, ice, has_shots=True, is_faithful=True) == []
 
 
 def test_turns_cannot_stand_within_a_text() -> None:
     inside = {"template": {"round": [{"role": "HUMAN", "prompt": "</E>{q}"}]}, "ice_token": "</E>"}
     (what,) = problems(inside, {"template": ROUND}, has_shots=True)
-    assert "within a text, and the ice_template makes turns" in what
+    assert "inside a text, but the ice_template renders them as turns" in what
     assert problems(inside, {"template": "{q}"}, has_shots=True) == []
 
 
@@ -68,8 +66,8 @@ def test_roles_must_be_the_models() -> None:
 def test_a_chat_needs_roles_of_a_chat() -> None:
     meta = {"begin": "<s>", "round": [{"role": "HUMAN"}, {"role": "THOUGHTS"}]}
     assert problems({"template": ROUND}, meta=meta, is_chat=True) == [
-        "the model chats, and its meta template does not say who 'THOUGHTS' is",
-        "the model chats, and its meta template has texts without a role",
+        "the meta template of the chat model has no api_role for 'THOUGHTS'",
+        "the meta template of the chat model has texts without a role",
     ]
     messages = [{"role": "system", "content": "x"}]
     assert problems({"template": ROUND}, meta=messages, is_chat=True) == []

@@ -54,7 +54,7 @@ def test_lists_of_different_lengths_are_a_failure_and_the_original_drops_turns()
 
 
 def test_a_row_without_lists_is_a_failure() -> None:
-    with pytest.raises(TemplateFailure, match="no column of the round holds a list"):
+    with pytest.raises(TemplateFailure, match="no column of the round is a list"):
         multi().turns({"question": "a?", "answer": "A"})
 
 
@@ -65,4 +65,4 @@ def test_labels_and_examples_have_no_place() -> None:
     template = TemplateSpec("MultiTurnPromptTemplate", {"template": {"round": [{"role": "HUMAN"}]}})
     made = Templates(template, ice, output_column=None, rendering=RenderOptions(is_chat=True))
     (fault,) = made.problems(["question"], has_shots=True)
-    assert fault.what == "a template of several turns shows no examples"
+    assert fault.what == "a multi-turn template does not support examples"

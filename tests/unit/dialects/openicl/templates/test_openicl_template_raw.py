@@ -51,7 +51,7 @@ def test_a_column_of_messages_is_put_in_unfilled() -> None:
     assert made.generation(ROW) == (Message("user", "{question}"),)
     (fault,) = made.problems(["question", "histories"], has_shots=False)
     assert (
-        "expand_column names 'history', and there is no such column (did you mean 'histories'?)" in fault.what
+        "expand_column names 'history', but there is no such column (did you mean 'histories'?)" in fault.what
     )
 
 
@@ -59,7 +59,7 @@ def test_a_column_of_messages_is_put_in_unfilled() -> None:
     "value", [None, "text", [{"role": "robot", "content": "x"}], [{"role": "user"}], ["x"]]
 )
 def test_a_column_of_something_else_is_a_failure(value: object) -> None:
-    with pytest.raises(TemplateFailure, match="'history' holds"):
+    with pytest.raises(TemplateFailure, match="'history' has"):
         templates(raw([{"expand_column": "history"}])).generation({"history": value})
 
 
@@ -128,7 +128,7 @@ def test_what_is_wrong_with_a_message_is_said(message: object, expected: str) ->
 
 def test_examples_need_a_place_and_a_template_of_messages() -> None:
     (fault,) = templates(raw([USER]), raw([USER, BOT])).problems(["question", "answer"], has_shots=True)
-    assert fault.what == "prompt_template has no place for the examples that are retrieved"
+    assert fault.what == "prompt_template has no place for the retrieved examples"
     text = TemplateSpec("PromptTemplate", {"template": "{question}"})
     (fault,) = templates(raw(["</E>", USER]), text).problems(["question", "answer"], has_shots=True)
-    assert "made of messages, the other is not" in fault.what
+    assert "consists of messages, the other does not" in fault.what

@@ -34,8 +34,8 @@ def test_every_form_is_read(template: Any) -> None:
         ({}, "the template is a NoneType"),
         ({"template": {}}, "the template is a dict ({})"),
         ({"template": "x", "ice_token": 1}, "ice_token is a int"),
-        ({"template": "x", "ice_token": "</E>"}, "'</E>' does not stand in the template"),
-        ({"template": {"A": "x"}, "ice_token": "</E>"}, "does not stand in the template of label 'A'"),
+        ({"template": "x", "ice_token": "</E>"}, "'</E>' is missing from the template"),
+        ({"template": {"A": "x"}, "ice_token": "</E>"}, "is missing from the template of label 'A'"),
         ({"template": "x", "column_token_map": ["q"]}, "column_token_map is a list"),
         ({"template": {"rounds": []}}, "expected a text or a dialogue (did you mean 'round'?)"),
         ({"template": {"begin": "x"}}, "the template has no 'round'"),
@@ -62,4 +62,4 @@ def test_an_unknown_kind_is_said_with_the_nearest() -> None:
     ]
     assert "expected a dialogue of one round" in faults_in({"template": "x"}, "MultiTurnPromptTemplate")[0]
     only_bot = {"template": {"round": [{"role": "BOT", "prompt": "x"}]}}
-    assert faults_in(only_bot, "MultiTurnPromptTemplate") == ["nobody asks in the round"]
+    assert faults_in(only_bot, "MultiTurnPromptTemplate") == ["the round has no user turn"]

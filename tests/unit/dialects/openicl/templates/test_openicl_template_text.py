@@ -59,7 +59,7 @@ def test_a_token_without_a_column_is_a_fault() -> None:
         "</Q> </A>", TemplateMarks(tokens={"qestion": "</Q>", "answer": "</A>", "unused": "</U>"})
     )
     (fault,) = text.faults(["question", "answer"], "it")
-    assert fault.what.endswith("names 'qestion', and there is no such column (did you mean 'question'?)")
+    assert fault.what.endswith("names 'qestion', but there is no such column (did you mean 'question'?)")
 
 
 def test_the_separator_token_is_never_shown() -> None:
@@ -76,8 +76,8 @@ def test_placeholders_without_a_column_are_faults() -> None:
         )
     ]
     assert found == [
-        "it has the placeholder {quesion}, and there is no such column (did you mean 'question'?)",
-        "it has the placeholder {OPTION_A}, and there is no such column (did you mean 'option_A'?)",
+        "it has the placeholder {quesion}, but there is no such column (did you mean 'question'?)",
+        "it has the placeholder {OPTION_A}, but there is no such column (did you mean 'option_A'?)",
     ]
     assert not list(TemplateText("{quesion}", FAITHFUL).faults(["question"], "it"))
 

@@ -336,7 +336,7 @@ def test_what_cannot_be_read_is_said_again_when_it_is_asked_for() -> None:
             ask()
     with pytest.raises(TemplateFailure, match="no turns"):
         templates("x").render_turn(ROW, 0)
-    with pytest.raises(TemplateFailure, match="says nothing"):
+    with pytest.raises(TemplateFailure, match="the prompt is empty"):
         templates({"round": [{"role": "HUMAN", "prompt": ""}]}, rendering=CHAT).generation(ROW)
 
 
