@@ -67,7 +67,7 @@ BEFORE_THE_RUN = [
     ("base_exception.py", (), "LLMBOX-003", ("raised Own: mine",)),
     ("no_tokens.py", (), "LLMBOX-011", ("max_tokens is 0, expected a whole number of tokens, 1 or more",)),
     ("cold.py", (), "LLMBOX-011", ("temperature is -1, expected a number, 0 or more",)),
-    ("runaway.py", (), "LLMBOX-005", ("its line 1: it makes more than 100,000,000 characters",)),
+    ("runaway.py", (), "LLMBOX-005", ("its line 1: it creates more than 100,000,000 characters",)),
     ("braces_in_jinja.py", (), "LLMBOX-005", ("{question} is text", "write {{ question }}")),
     ("metric_is_a_class.py", (), "LLMBOX-011", ("the class Accuracy", "write Accuracy()")),
     ("no_return_in_references.py", (), "LLMBOX-006", ("references returned None", "return")),

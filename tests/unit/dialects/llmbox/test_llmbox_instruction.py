@@ -131,7 +131,7 @@ def test_braces_in_a_jinja_instruction_are_an_error_where_the_field_exists() -> 
     ("text", "told"),
     [
         ("{{x}}\n{{ 1 / 0 }}", "its line 2: ZeroDivisionError: division by zero"),
-        ("{{ x.center(10**10) }}", "its line 1: it makes more than 100,000,000 characters"),
+        ("{{ x.center(10**10) }}", "its line 1: it creates more than 100,000,000 characters"),
         ("{x:>999999999}", "the width in '>999999999' makes more than"),
         ("{x:>{y}}", "ValueError"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "more than 100 deep"),
