@@ -52,7 +52,7 @@ BEFORE_THE_RUN = [
         "judged_answers.py",
         ("--judge", "mock"),
         "LLMBOX-006",
-        ("row 1", "'Paris' to GPTEval, which needs rows", "return self.evaluation_data"),
+        ("row 1", "'Paris', but GPTEval needs rows", "return self.evaluation_data"),
     ),
     ("no_rows.py", (), "LLMBOX-007", ("evaluation_data is empty",)),
     ("fine.py", ("--shots", "2"), "LLMBOX-007", ("2 shots", "no examples", "example_set")),
