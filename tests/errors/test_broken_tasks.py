@@ -39,13 +39,13 @@ BEFORE_THE_RUN = [
     ("unknown_type.py", (), "LEAP-003", ("unknown request type 'likelihood'", "loglikelihood_rolling")),
     ("taken_apart.py", (), "LEAP-003", ("cannot be unpacked",)),
     ("no_split.py", (), "LEAP-005", ("both False", "return True")),
-    ("unknown_split.py", (), "LEAP-005", ("'valid'", "there are 'train', 'validation'")),
+    ("unknown_split.py", (), "LEAP-005", ("'valid'", "the splits are 'train', 'validation'")),
     ("absent_split.py", (), "LEAP-005", ("'test', whose file does not exist", "test.jsonl")),
     ("no_test_docs.py", (), "LEAP-005", ("test_docs() returns no documents", "has_test_docs()")),
     ("many_shots.py", (), "LEAP-006", ("5 examples were requested, but training_docs() has only 1", "--shots N")),
     ("fine.py", ("--shots", "2"), "LEAP-006", ("2 examples were requested, but training_docs() has only 1",)),
     ("shots_in_words.py", (), "LEAP-006", ("n_shot() returned 'three'", "whole number")),
-    ("no_folder.py", (), "LEAP-007", ("DATASET_PATH 'capital' is no folder", "'capitals'", "--task-dir")),
+    ("no_folder.py", (), "LEAP-007", ("DATASET_PATH 'capital' is not a folder", "'capitals'", "--task-dir")),
     ("no_files.py", (), "LEAP-007", ("no file of DATA_FILES exists", "asia/train.jsonl", "--task-dir")),
     ("no_data_files.py", (), "LEAP-007", ("DATA_FILES is None", "IN_HF_HUB = True")),
     ("no_path.py", (), "LEAP-007", ("DATASET_PATH is not set",)),
@@ -132,7 +132,7 @@ def test_a_document_on_which_process_results_raises_fails_alone(workdir: Path) -
 def test_a_file_of_a_split_that_nobody_reads_may_be_absent() -> None:
     result = assay("run", "fine.py", "-m", "mock", "--task-dir", "data")
     assert result.status == 0
-    assert "test.jsonl': the other splits were loaded" in result.out
+    assert "test.jsonl'; the other splits were loaded" in result.out
 
 
 REGISTRY = """
@@ -171,7 +171,7 @@ def test_a_broken_registry(workdir: Path, text: str, parts: tuple[str, ...]) -> 
     ("text", "parts"),
     [
         ("TASK_REGISTRY = ['fine']", ("TASK_REGISTRY is list, expected a dict",)),
-        ("TASK_REGISTRY = {'fine': 'fine.Capitals'}", ("gives 'fine' the value 'fine.Capitals'",)),
+        ("TASK_REGISTRY = {'fine': 'fine.Capitals'}", ("has the value 'fine.Capitals' for 'fine'",)),
     ],
 )
 def test_a_broken_list_of_classes(workdir: Path, text: str, parts: tuple[str, ...]) -> None:

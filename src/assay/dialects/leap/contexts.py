@@ -76,8 +76,8 @@ class Contexts:
         if self.is_own:
             is_drawn = is_shared and wanted == n_requested
             text = self._shared(number) if is_drawn else self._written(number, doc, wanted)
-            messages = (Message("user", text),) if self._is_chat and text else None
-            return Context(text, messages, wanted, n_requested - wanted)
+            turns = (Message("user", text),) if self._is_chat and text else None
+            return Context(text, turns, wanted, n_requested - wanted)
         chosen = self._shared(number) if is_shared else self._chosen(number, doc, n_requested)
         examples = chosen[max(0, len(chosen) - wanted) :]
         text = render_context(self._task, doc, examples, self.description)

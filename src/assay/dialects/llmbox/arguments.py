@@ -35,7 +35,7 @@ def read_class_arguments(given: Mapping[str, str]) -> ClassArguments:
                 Problem(
                     "USAGE-007",
                     f"--dataset-arg {key!r} is not supported by dataset classes{suggest_name(key, known)}",
-                    f"use {listing(known)}",
+                    f"use one of {listing(known)}",
                 )
             )
     try:

@@ -30,5 +30,5 @@ def read_transform_arguments(given: Mapping[str, str]) -> TransformArguments:
     for key in given:
         if key not in known:
             what = f"--dataset-arg {key!r} is not supported by transforms{suggest_name(key, known)}"
-            raise UsageError(Problem("USAGE-007", what, f"use {listing(known)}"))
+            raise UsageError(Problem("USAGE-007", what, f"use one of {listing(known)}"))
     return TransformArguments(**given)

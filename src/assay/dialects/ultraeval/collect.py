@@ -292,12 +292,10 @@ def _pick_version(
     if path.suffix == ".py" and path.is_file():
         version = TransformVersion.of(path)
         return version if version.supports_method(method) else None
-    version = find_version(versions, asked.transform, method)
-    if version is None and not any(
-        find_version(versions, asked.transform, other) for other in ("gen", "ppl")
-    ):
+    named = find_version(versions, asked.transform, method)
+    if named is None and not any(find_version(versions, asked.transform, other) for other in ("gen", "ppl")):
         raise AuthorError(_build_no_transform_problem(asked.transform, folder))
-    return version
+    return named
 
 
 def find_config_file(written: str, recipe: Recipe) -> Path | None:

@@ -74,7 +74,9 @@ def compile_transforms(name: str, settings: TaskSettings, tools: UltraevalTools)
     for method in settings.methods or ():
         if method not in METHOD_KINDS:
             what = f"unknown method {method!r}{suggest_name(method, METHOD_KINDS)}"
-            raise PlanError(Problem("ULTRAEVAL-007", what, f"use {listing(METHOD_KINDS)}", Origin(name)))
+            raise PlanError(
+                Problem("ULTRAEVAL-007", what, f"use one of {listing(METHOD_KINDS)}", Origin(name))
+            )
     written = collect_tasks(name, asked)
     scripts = _Scripts(tools, is_faithful=settings.is_faithful)
     chosen = [(task, _select_methods(task, settings)) for task in written]

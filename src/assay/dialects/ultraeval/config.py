@@ -127,7 +127,7 @@ def _parse_config(entry: Any, path: Path, number: int | None) -> TaskConfig:
         for key in entry:
             if key not in known:
                 what = f"{of_task}unknown key {key!r}{suggest_name(key, known)}"
-                raise AuthorError(Problem("ULTRAEVAL-002", what, f"use {listing(known[:8])}", where))
+                raise AuthorError(Problem("ULTRAEVAL-002", what, f"use one of {listing(known[:8])}", where))
     try:
         config = msgspec.convert(entry, TaskConfig)
     except msgspec.ValidationError as error:
