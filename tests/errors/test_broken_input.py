@@ -201,7 +201,7 @@ CASES = [
         "texts.jsonl",
         ("--model", "ultraeval:http://127.0.0.1:1/"),
         "PLAN-004",
-        said("'texts'", "window by window"),
+        said("'texts'", "in windows"),
     ),
 ]
 

@@ -33,27 +33,27 @@ BEFORE_THE_RUN = [
     ("text_is_none.py", (), "LEAP-003", ("doc_to_text returned NoneType", "expected a text")),
     ("returns_texts.py", (), "LEAP-004", ("documents 1, 2", "str (' Rome')", "made by rf")),
     ("forgets_to_return.py", (), "LEAP-004", ("NoneType", "rf.greedy_until")),
-    ("one_argument.py", (), "LEAP-004", ("loglikelihood was given 1 arguments, expected 2",)),
+    ("one_argument.py", (), "LEAP-004", ("loglikelihood received 1 arguments, expected 2",)),
     ("no_tokens.py", (), "LEAP-004", ("max_gen_toks 0, expected a whole number of tokens",)),
     ("until_numbers.py", (), "LEAP-004", ("until [1]", "expected texts")),
-    ("unknown_type.py", (), "LEAP-003", ("there is no request type 'likelihood'", "loglikelihood_rolling")),
-    ("taken_apart.py", (), "LEAP-003", ("cannot be taken apart",)),
+    ("unknown_type.py", (), "LEAP-003", ("unknown request type 'likelihood'", "loglikelihood_rolling")),
+    ("taken_apart.py", (), "LEAP-003", ("cannot be unpacked",)),
     ("no_split.py", (), "LEAP-005", ("both False", "return True")),
-    ("unknown_split.py", (), "LEAP-005", ("'valid'", "there are 'train', 'validation'")),
-    ("absent_split.py", (), "LEAP-005", ("'test', whose file is not there", "test.jsonl")),
-    ("no_test_docs.py", (), "LEAP-005", ("test_docs() gives no documents", "has_test_docs()")),
-    ("many_shots.py", (), "LEAP-006", ("5 examples were asked for; training_docs() has 1", "--shots N")),
-    ("fine.py", ("--shots", "2"), "LEAP-006", ("2 examples were asked for; training_docs() has 1",)),
+    ("unknown_split.py", (), "LEAP-005", ("'valid'", "the splits are 'train', 'validation'")),
+    ("absent_split.py", (), "LEAP-005", ("'test', whose file does not exist", "test.jsonl")),
+    ("no_test_docs.py", (), "LEAP-005", ("test_docs() returns no documents", "has_test_docs()")),
+    ("many_shots.py", (), "LEAP-006", ("5 examples were requested, but training_docs() has only 1", "--shots N")),
+    ("fine.py", ("--shots", "2"), "LEAP-006", ("2 examples were requested, but training_docs() has only 1",)),
     ("shots_in_words.py", (), "LEAP-006", ("n_shot() returned 'three'", "whole number")),
-    ("no_folder.py", (), "LEAP-007", ("DATASET_PATH 'capital' is no folder", "'capitals'", "--task-dir")),
-    ("no_files.py", (), "LEAP-007", ("no file of DATA_FILES is there", "asia/train.jsonl", "--task-dir")),
+    ("no_folder.py", (), "LEAP-007", ("DATASET_PATH 'capital' is not a folder", "'capitals'", "--task-dir")),
+    ("no_files.py", (), "LEAP-007", ("no file of DATA_FILES exists", "asia/train.jsonl", "--task-dir")),
     ("no_data_files.py", (), "LEAP-007", ("DATA_FILES is None", "IN_HF_HUB = True")),
     ("no_path.py", (), "LEAP-007", ("DATASET_PATH is not set",)),
     ("unreadable.py", (), "LEAP-007", ("could not be read as 'parquet'", "DATASET_TYPE")),
     ("opens_a_file.py", (), "LEAP-007", ("line 15", "nowhere.json", "--task-dir")),
     ("lacks_a_metric.py", (), "LEAP-008", ("'acc'", "it has 'accuracy'", "add 'acc' to aggregation()")),
     ("no_functions.py", (), "LEAP-008", ("'mean'", "expected a function")),
-    ("no_aggregation.py", (), "LEAP-008", ("expected a dict from metrics to functions",)),
+    ("no_aggregation.py", (), "LEAP-008", ("expected a dict of metrics and functions",)),
     ("returns_a_number.py", (), "LEAP-008", ("process_results returned float", "expected a dict")),
     ("needs_a_package.py", (), "LEAP-008", ("'acc' needs 'bert_score'", "pip install bert-score")),
     ("better_in_words.py", (), "LEAP-008", ("higher_is_better() returned str",)),
@@ -132,7 +132,7 @@ def test_a_document_on_which_process_results_raises_fails_alone(workdir: Path) -
 def test_a_file_of_a_split_that_nobody_reads_may_be_absent() -> None:
     result = assay("run", "fine.py", "-m", "mock", "--task-dir", "data")
     assert result.status == 0
-    assert "test.jsonl': the other splits were loaded" in result.out
+    assert "test.jsonl'; the other splits were loaded" in result.out
 
 
 REGISTRY = """
@@ -147,7 +147,7 @@ EVAL_DATASET_METRIC = {"{name}": "acc"}
     [
         (
             REGISTRY.replace("{name}", "rivers"),
-            ("names 'rivers', for which there is no class", "fine.Capitals"),
+            ("lists 'rivers', which has no class", "fine.Capitals"),
         ),
         ("EVAL_DATASET_METRIC = ['acc']", ("EVAL_DATASET_METRIC is list, expected a dict",)),
         ("def get_eval_datasets():\n    return {'fine': 3}", ("get_eval_datasets()['fine'] is int",)),
@@ -171,7 +171,7 @@ def test_a_broken_registry(workdir: Path, text: str, parts: tuple[str, ...]) -> 
     ("text", "parts"),
     [
         ("TASK_REGISTRY = ['fine']", ("TASK_REGISTRY is list, expected a dict",)),
-        ("TASK_REGISTRY = {'fine': 'fine.Capitals'}", ("gives 'fine' the value 'fine.Capitals'",)),
+        ("TASK_REGISTRY = {'fine': 'fine.Capitals'}", ("has the value 'fine.Capitals' for 'fine'",)),
     ],
 )
 def test_a_broken_list_of_classes(workdir: Path, text: str, parts: tuple[str, ...]) -> None:

@@ -30,10 +30,10 @@ CASES: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
     ("three_parameters", (), "001", ("line 6", "dataset_name", "four parameters")),
     ("broken_config", (), "002", (GEN_CONFIG, "not valid JSON")),
     ("unknown_key", (), "002", (GEN_CONFIG, "'few_shot'", "did you mean 'fewshot'")),
-    ("no_path", (), "002", (GEN_CONFIG, 'there is no "path"', "data/TASK.jsonl")),
+    ("no_path", (), "002", (GEN_CONFIG, '"path" is missing', "data/TASK.jsonl")),
     ("shots_as_text", (), "002", (GEN_CONFIG, "\"fewshot\" is '5'", "a whole number")),
     ("unknown_way", (), "002", (GEN_CONFIG, "'generation'", "'generate' or 'loglikelihood'")),
-    ("no_way", (), "002", (GEN_CONFIG, 'there is no "method" in "generate"', '"method": "generate"')),
+    ("no_way", (), "002", (GEN_CONFIG, '"method" is missing in "generate"', '"method": "generate"')),
     ("metric_without_type", (), "002", (GEN_CONFIG, "'accuracy'", '"type"')),
     ("postprocess_without_type", (), "002", (GEN_CONFIG, '"postprocess" is {', 'no "type"', "'name'")),
     ("postprocess_is_a_number", (), "002", (GEN_CONFIG, '"postprocess" is 3', 'a name as "type"')),
@@ -44,7 +44,7 @@ CASES: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
         ("'temperature' is -1", "'top_p' is 1.5", "'max_tokens' is 0", "'sampling_num' is 0"),
     ),
     ("warm_parameters", (), "002", (GEN_CONFIG, "'temperature' is 'warm'")),
-    ("described_twice", (), "002", ("'fine' by gen is described twice", GEN_CONFIG, "config/fine_ppl.json")),
+    ("described_twice", (), "002", ("'fine' for gen is defined twice", GEN_CONFIG, "config/fine_ppl.json")),
     ("empty_list/tasks.json", ULTRAEVAL, "002", ("the list is empty",)),
     ("missing_transform", (), "003", (GEN_CONFIG, '"transform"', "did you mean 'transform_gen_v0.py'")),
     ("missing_parameters", (), "003", (GEN_CONFIG, '"params"', "'sampling.json'", "'vllm_sample'")),
@@ -68,9 +68,9 @@ CASES: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
     ("options_are_a_list", PPL, "006", (ROW_2, "['Tokyo', 'Osaka']", "an object of option texts")),
     ("option_is_a_word", PPL, "006", (ROW_2, "'Tokyo' has the value 'right'", "1 or 0")),
     ("no_options", PPL, "006", (ROW_2, "the row has none", "--method gen")),
-    ("no_likelihood", PPL, "007", ("'ppl'", "'gen'", "a config that names it")),
-    ("fine", ("--method", "pll"), "007", ("no method 'pll'", "did you mean 'ppl'")),
-    ("words_for_letters", ("--method", "prob"), "007", ("transform_gen_v0.py", "'output' is no letter")),
+    ("no_likelihood", PPL, "007", ("'ppl'", "'gen'", "a config for it")),
+    ("fine", ("--method", "pll"), "007", ("unknown method 'pll'", "did you mean 'ppl'")),
+    ("words_for_letters", ("--method", "prob"), "007", ("transform_gen_v0.py", "'output' is not a letter")),
     ("fine", ("--shots", "3"), "008", ("fine.jsonl", "3 examples", "only 2 rows", "--shots-from")),
     ("fine", ("--shots", "3", "--fidelity", "faithful"), "008", ("only 2 rows",)),
 ]
@@ -135,7 +135,7 @@ def test_the_folder_that_is_edited_is_fine() -> None:
 def test_a_method_that_only_some_tasks_have_is_left_out_in_words() -> None:
     result = assay("run", "no_likelihood", "-m", "mock", "--method", "gen,ppl")
     assert result.status == 0, result.err
-    assert "there is no transform for ppl, which is left out" in result.out
+    assert "there is no transform for ppl, so this method is omitted" in result.out
 
 
 @pytest.mark.parametrize("name", sorted(EDITS))

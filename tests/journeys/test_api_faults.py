@@ -191,7 +191,7 @@ def test_a_server_that_refuses_every_input_is_told_once_and_nothing_is_stored(wo
         stopped = run(server.url)
         assert stopped.returncode == 2
         assert "MODEL-010" in stopped.stderr
-        assert "first 20 requests were all refused" in stopped.stderr
+        assert "rejected the first 20 requests" in stopped.stderr
         assert "max_tokens is too large: 256" in stopped.stderr
         assert journaled(workdir / "run") == []
 

@@ -59,7 +59,7 @@ def test_a_folder_gets_a_line_for_each_dataset(workdir: Path) -> None:
         ["ok", "whole.py"],
         ["error", "wrong.py"],
     ]
-    assert "the dataset 'absent', split 'test' is needed and was not found; no dataset 'absent'" in lines[0]
+    assert "the dataset 'absent', split 'test' is needed, but was not found; no dataset 'absent'" in lines[0]
     assert "in 'data'" in lines[0]
     assert "line 2: it imports 'nowhere_to_be_found'" in lines[1]
     assert lines[2].endswith("class whole, 70 rows, by gen")
@@ -74,7 +74,7 @@ def test_needed_data_is_no_error(workdir: Path) -> None:
     files = [str(folder / f"{name}.py") for name in ("whole", "absent")]
     result = assay("check", "--dialect", "llmbox", *files)
     assert result.status == 0
-    assert "is needed and was not found; in hf://whole: the hub at" in result.out
+    assert "is needed, but was not found; in hf://whole: the hub at" in result.out
     assert "2 datasets: 0 ok, 2 need data, 0 with errors" in result.out
 
 

@@ -155,7 +155,7 @@ def test_old_names_are_redirected(hub: HubServer) -> None:
         ("org/gated", "hf_stranger", "HUB-005", "ask for access on"),
         ("org/gated", "hf_typo", "HUB-005", "set HF_TOKEN to a valid token"),
         ("org/scripted", None, "HUB-006", "use a copy of the dataset in data files"),
-        ("org/empty", None, "HUB-006", "name another dataset"),
+        ("org/empty", None, "HUB-006", "use another dataset"),
         ("org/broken", None, "HUB-013", "report it on the dataset's page"),
     ],
 )

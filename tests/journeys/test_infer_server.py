@@ -123,7 +123,7 @@ def test_a_server_that_is_gone_does_not_archive_a_finished_run(workdir: Path) ->
     ("flags", "said"),
     [
         (("--chat", "on"), ("PLAN-003", "has no chat template", "--chat off")),
-        (("--method", "prob"), ("PLAN-001", "'prob'", "can do 'ppl', 'gen'")),
+        (("--method", "prob"), ("PLAN-001", "'prob'", "supports 'ppl', 'gen'")),
     ],
 )
 def test_what_such_a_server_cannot_do_is_refused_before_it_is_asked(

@@ -135,7 +135,7 @@ def test_methods_that_need_likelihoods_are_refused_before_any_row_is_sent(method
         assert not any("1+1=" in prompt_of(body) for body in server.bodies)
     assert result.status == 2
     assert "PLAN-001" in result.err
-    assert "can do 'gen'" in result.err
+    assert "supports 'gen'" in result.err
     assert "choose --method gen" in result.err
 
 

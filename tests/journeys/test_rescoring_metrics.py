@@ -161,7 +161,7 @@ def test_a_metric_of_a_dataset_s_own_code_is_chosen_by_name() -> None:
     chosen = scored("--metric", "own:F1,own:EM")
     assert chosen == {"F1": own["F1"], "EM": own["EM"]}
     lines = Path("run/scores.jsonl").read_text(encoding="utf-8").splitlines()
-    assert {json.loads(line)["metric"] for line in lines} == {"F1"}, "the first decides"
+    assert {json.loads(line)["metric"] for line in lines} == {"F1"}, "the first one is used"
     assert scored("--metric", "own:Shortest") == {"Shortest": own["Shortest"]}
     assert scored() == own
     said = refused("RESCORE-003", "--metric", "own:Longst")

@@ -89,7 +89,7 @@ def test_what_was_never_asked_has_failed_and_can_still_be_asked(workdir: Path) -
     scored = assay(*command, "--stage", "score", "--answers-from", "run")
     assert scored.status == 3
     assert "8/9" in scored.out
-    assert "1 questions were never asked of the model" in scored.out
+    assert "1 requests were never sent to the model" in scored.out
     whole = assay(*command)
     assert whole.status == 0, "that it was not asked is no answer that a journal keeps"
     assert "9/9" in whole.out
@@ -119,7 +119,7 @@ def test_examples_that_did_not_fit_then_do_not_come_back(workdir: Path) -> None:
     assert assay("run", "data.csv", *short, "--stage", "infer", "--out", "run").status == 0
     scored = assay("run", "data.csv", *short, "--stage", "score", "--out", "run")
     assert scored.status == 0, scored.err
-    assert "were shown fewer examples than asked for, when the model was asked" in scored.out
+    assert "had fewer examples than requested during the run" in scored.out
 
 
 def test_failures_stay_failures(workdir: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_task_without_data_does_not_stop_the_others(folder: Path) -> None:
     write_registry(folder, {"one": ("one.One", "acc"), "other": ("other.Other", "acc")})
     result = assay("run", "task", *RUN)
     assert result.status == 0
-    assert "other is left out, its data is missing: LEAP-007" in result.out
+    assert "other is omitted because its data is missing: LEAP-007" in result.out
     assert {one["task"] for one in summary()} == {"one"}
     alone = assay("run", "task:other", *RUN[:-1], "alone")
     assert (alone.status, "LEAP-007" in alone.err) == (2, True)

@@ -1,1 +1,1 @@
-"""The nouns of Assay. Frozen data and the ports between rooms; no I/O, no other room is known here."""
+"""The core types of Assay: frozen data, and ports between packages. No I/O; imports no other package."""

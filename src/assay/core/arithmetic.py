@@ -1,4 +1,4 @@
-"""Arithmetic that a person wrote as text, worked out without running any code of theirs."""
+"""Evaluate arithmetic expressions that a user wrote as text, without running any code."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _LONGEST = 500
 
 
 class NotArithmetic(ValueError):
-    """A text is no arithmetic in x."""
+    """The text is not an arithmetic expression in x."""
 
 
 def compile_arithmetic(text: str) -> Callable[[float], float]:
-    """Return the function of x that a text describes; NotArithmetic where it holds anything else."""
+    """Return the function of x that a text describes; raise NotArithmetic if it contains anything else."""
     if len(text) > _LONGEST:
         raise NotArithmetic(f"it has more than {_LONGEST} characters")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise NotArithmetic(f"it cannot be read: {error}") from None
+        raise NotArithmetic(f"it cannot be parsed: {error}") from None
     _check(tree)
     return lambda x: float(_value(tree, x))
 
@@ -50,8 +50,8 @@ def _check(node: ast.expr) -> None:
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
             _check(operand)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
-            for one in args:
-                _check(one)
+            for argument in args:
+                _check(argument)
         case _:
             raise NotArithmetic(f"found {ast.unparse(node)!r:.60}")
 
@@ -65,6 +65,6 @@ def _value(node: ast.expr, x: float) -> Any:
         case ast.UnaryOp(op=op, operand=operand):
             return _OPERATORS[type(op)](_value(operand, x))
         case ast.Call(func=ast.Name(id=name), args=args):
-            return FUNCTIONS[name](*(_value(one, x) for one in args))
+            return FUNCTIONS[name](*(_value(argument, x) for argument in args))
         case _:
             return x

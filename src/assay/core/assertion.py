@@ -1,4 +1,4 @@
-"""Assertions about a reply, as a sample carries them: what dialects write and scorers decide."""
+"""Assertions about a reply, as stored in a sample: dialects write them and scorers evaluate them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 ASSERTIONS = "__assert"
 """The field of a sample that holds `{"assert": [...], "threshold": ...}`."""
 RUBRIC = "llm-rubric"
-"""The type that a judge decides."""
+"""The assertion type that a judge evaluates."""
 SET = "assert-set"
-"""The type that holds others."""
+"""The assertion type that contains other assertions."""
 _NOT = "not-"
 
 Assertion: TypeAlias = Mapping[str, Any]
@@ -24,12 +24,12 @@ def base_type(assertion: Assertion) -> str:
 
 
 def is_negated(assertion: Assertion) -> bool:
-    """Whether an assertion says that something is not so."""
+    """Return whether an assertion is negated."""
     return str(assertion["type"]).startswith(_NOT)
 
 
 def iter_rubrics(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
-    """Yield the assertions that a judge decides, those in sets too."""
+    """Yield the assertions that a judge evaluates, including those in sets."""
     for assertion in assertions:
         if assertion["type"] == SET:
             yield from iter_rubrics(assertion["assert"])
@@ -38,7 +38,7 @@ def iter_rubrics(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
 
 
 def format_assertion(assertion: Assertion) -> str:
-    """Return an assertion as a cell writes it."""
+    """Return an assertion as written in a cell."""
     if assertion["type"] == SET:
         return f"{SET}({', '.join(map(format_assertion, assertion['assert']))})"
     if "value" not in assertion:

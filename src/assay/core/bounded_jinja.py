@@ -1,11 +1,11 @@
-"""Jinja templates that cannot run away: steps, characters, depth and time of one rendering are bounded.
+"""Jinja templates with limits: steps, characters, depth and time of one rendering are bounded.
 
-Jinja's own sandbox keeps a template from the machine, not from running forever. Here every loop round, call,
-filter and size-multiplying operator draws on a budget. An operator, filter or method whose result can be much
-larger than its operands pays for the result before Python makes it. The clock is a last resort. It is looked
-at between steps, so it works in any thread.
+Jinja's own sandbox protects the machine, but does not stop endless templates. Here every loop iteration,
+call, filter and size-multiplying operator uses a budget. An operator, filter or method whose result can be
+much larger than its operands pays for the result before Python creates it. The clock is a last resort. It is
+checked between steps, so it works in any thread.
 
-Knows nothing of datasets and models. Imports jinja2, so import this module only where a template is compiled.
+Imports jinja2, so import this module only to compile a template.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace, generate_lorem_ipsum
 
 MAX_STEPS = 250_000
-"""Loop rounds, calls, filters and operators of one rendering."""
+"""Loop iterations, calls, filters and operators of one rendering."""
 MAX_CHARACTERS = 100_000_000
-"""Characters that one rendering makes, those of values in between included."""
+"""Characters created by one rendering, including intermediate values."""
 MAX_DEPTH = 100
-"""Calls within calls, such as a macro that calls itself."""
+"""Nested calls, such as a macro that calls itself."""
 MAX_INTEGER_BITS = 100_000
 MAX_SOURCE = 1_000_000
-"""Characters of a template itself."""
+"""Maximum characters of the template itself."""
 MAX_SECONDS = 20.0
-"""Of processor time. A last resort: the other bounds end a rendering long before."""
+"""Processor time. A last resort: the other limits end a rendering much earlier."""
 _ITEM = 16
-"""An item of a list weighs as much as so many characters: about its share of memory."""
+"""The cost of a list item in characters: about its share of memory."""
 _CALL = 5
-"""A call or a filter takes as long as so many rounds of a loop."""
+"""The cost of a call or a filter in loop iterations: about the time it takes."""
 _CLOCK_EVERY = 64
 _UNWATCHED_SECONDS = 0.1
-"""Time that passes before processor time counts."""
+"""Elapsed time before processor time is measured."""
 _MOST_YIELDED = 100_000
-"""Items of what has no length, such as the result of `map`: no range that it is made of is longer."""
+"""Assumed items of an iterator without a length, such as the result of `map`: ranges are not longer."""
 _SHORT = 1_000
-"""Of texts that are together no longer, no filter but `format` makes more than about the square of it."""
+"""Texts of this total length: no filter except `format` creates more than about its square."""
 
 
 _TEXTS = (str, bytes, bytearray)
@@ -61,39 +61,39 @@ _WEIGHTLESS = frozenset((bool, float, type(None)))
 _PLAIN = frozenset((int, *_WEIGHTLESS))
 _ALL_TEXTS = frozenset((str,))
 _SCOPES = frozenset(("_loop_vars", "_block_vars"))
-"""What Jinja hands to calls inside loops and blocks beside their arguments."""
+"""Arguments that Jinja adds to calls inside loops and blocks."""
 
 
 class JinjaFailure(Exception):
-    """A template could not be compiled or rendered; the caller knows for which row, and from which file."""
+    """A template could not be compiled or rendered. The caller adds the row and the file."""
 
     def __init__(self, what: str, line: int | None = None, error: BaseException | None = None) -> None:
         super().__init__(what if line is None else f"template line {line}: {what}")
         self.what = what
         self.line = line
-        """The line of the template, counted from 1, where it is known."""
+        """The line of the template, counted from 1, if known."""
         self.error = error
-        """What was raised inside the template, where something was."""
+        """The exception raised inside the template, if any."""
 
     @property
     def is_limit(self) -> bool:
-        """Whether the template does too much: other rows will not fare better."""
+        """Whether the template exceeded a limit, so that other rows will fail too."""
         return isinstance(self.error, JinjaLimit)
 
 
 class JinjaLimit(Exception):
-    """A template does more than one rendering may."""
+    """A template exceeded a limit of one rendering."""
 
 
 class _Budget:
-    """What is left to one rendering."""
+    """The remaining budget of one rendering."""
 
-    # Of the class, so that a new one, made for every prompt, costs next to nothing.
+    # Class attributes, because one is created for every prompt and must be cheap.
     steps = MAX_STEPS
     characters = MAX_CHARACTERS
     depth = 0
     clock_at = MAX_STEPS - _CLOCK_EVERY
-    """The clock is looked at when so many steps are left."""
+    """The clock is checked when this many steps are left."""
     watch_from = 0.0
     deadline = 0.0
 
@@ -103,11 +103,11 @@ class _Budget:
             self.look_at_clock()
 
     def look_at_clock(self) -> None:
-        """Raise where no step or no time is left."""
+        """Raise if no steps or no time are left."""
         if self.steps < 0:
-            raise JinjaLimit(f"it takes more than {MAX_STEPS:,} steps (loop rounds, calls and operators)")
+            raise JinjaLimit(f"it takes more than {MAX_STEPS:,} steps (loop iterations, calls and operators)")
         self.clock_at = self.steps - _CLOCK_EVERY
-        # Asking for processor time takes microseconds. It is no more than the time that has passed.
+        # Reading processor time takes microseconds. It is never more than the elapsed time.
         now = time.monotonic()
         if not self.watch_from:
             self.watch_from = now + _UNWATCHED_SECONDS
@@ -120,9 +120,9 @@ class _Budget:
     def spend(self, characters: int) -> None:
         self.characters -= characters
         if self.characters < 0:
-            raise JinjaLimit(f"it makes more than {MAX_CHARACTERS:,} characters")
+            raise JinjaLimit(f"it creates more than {MAX_CHARACTERS:,} characters")
 
-    # The program that is made of a template calls the next four.
+    # The compiled template calls the next four methods.
 
     def add(self, *parts: Any) -> Any:
         """Return the sum of values, added from left to right."""
@@ -140,17 +140,17 @@ class _Budget:
         return total
 
     def join(self, *parts: Any) -> str:
-        """Return the texts of values, one behind the other."""
+        """Return the texts of values, concatenated."""
         self.pay(parts)
         return "".join(parts) if _ALL_TEXTS.issuperset(map(type, parts)) else str_join(parts)
 
     def weigh(self, value: Any) -> Any:
-        """Return a list, tuple or dict that a template has written, once it is paid for."""
+        """Pay for a list, tuple or dict literal of a template, and return it."""
         self.pay(value)
         return value
 
     def text(self, value: Any) -> str:
-        """Return a value as the text that is written. Texts pay when they are joined."""
+        """Return a value as output text. Texts are paid for when they are joined."""
         kind = type(value)
         if kind is str:
             return value  # type: ignore[no-any-return]
@@ -159,12 +159,12 @@ class _Budget:
         return str(value)
 
     def pay(self, value: Any) -> None:
-        """Spend what a value weighs when it is written out. Every item that is looked at is a step."""
+        """Spend the cost of writing out a value. Each item examined is a step."""
         kind = type(value)
         if kind is str:
             self.spend(len(value))
             return
-        # Each item is a step: a list that is too long is not looked at as a whole.
+        # Each item is a step, so do not examine a list that is too long.
         if (
             (kind is tuple or kind is list)
             and len(value) < self.steps
@@ -178,17 +178,17 @@ class _Budget:
         todo = [value]
         n_items = n_characters = 0
         while todo:
-            one = todo.pop()
-            kind = type(one)
+            item = todo.pop()
+            kind = type(item)
             if kind is str:
-                n_characters += len(one)
+                n_characters += len(item)
             elif kind is list or kind is tuple:
-                todo += one
+                todo += item
             elif kind is dict:
-                todo += one.keys()
-                todo += one.values()
-            elif kind not in _WEIGHTLESS and isinstance(one, _OTHERS):
-                self._open(one, todo)
+                todo += item.keys()
+                todo += item.values()
+            elif kind not in _WEIGHTLESS and isinstance(item, _OTHERS):
+                self._open(item, todo)
             n_items += 1
             if n_items == _CLOCK_EVERY:
                 self.spend(n_characters + _ITEM * n_items)
@@ -210,7 +210,7 @@ class _Budget:
             todo += value
 
     def pay_result(self, result: Any) -> None:
-        """Spend what a result weighs whose items were paid for when they were made."""
+        """Spend the cost of a result whose items were already paid for."""
         kind = type(result)
         if kind is str:
             self.characters -= len(result)
@@ -229,28 +229,28 @@ _current_budget = _current.get
 
 
 def compile_jinja(environment: Environment, text: str) -> Template:
-    """Return a template; raise JinjaFailure, with the line, where it does not parse or is too large."""
+    """Return a template; raise JinjaFailure with the line if it does not parse or is too large."""
     if len(text) > MAX_SOURCE:
-        limit = JinjaLimit(f"the template has {len(text):,} characters, {MAX_SOURCE:,} are allowed")
+        limit = JinjaLimit(f"the template has {len(text):,} characters, the maximum is {MAX_SOURCE:,}")
         raise JinjaFailure(str(limit), None, limit)
     token = _current.set(_Budget())
     try:
-        # Jinja works constant expressions out when it compiles.
+        # Jinja evaluates constant expressions during compilation.
         return environment.from_string(text)
     except TemplateSyntaxError as error:
         raise JinjaFailure(error.message or "it does not parse", error.lineno, error) from error
     except RecursionError as error:
         raise JinjaFailure("expressions or blocks are nested too deeply", None, error) from error
-    except Exception as error:  # Python's own compiler refuses, for one, too many nested loops.
+    except Exception as error:  # For example, Python's compiler rejects too many nested loops.
         raise JinjaFailure(_format_error(error), None, error) from error
     finally:
         _current.reset(token)
 
 
 def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
-    """Return the rendered text; raise JinjaFailure, with the line, for whatever is raised inside."""
+    """Return the rendered text; raise JinjaFailure with the line for any exception inside."""
     environment = template.environment
-    # What Template.render does, without the copy of the globals that takes most of its time.
+    # The same as Template.render, without the copy of the globals that takes most of its time.
     context = environment.context_class(
         environment, {**environment.globals, **values}, template.name, template.blocks
     )
@@ -258,9 +258,9 @@ def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
     try:
         return environment.concat(template.root_render_func(context))
     except RecursionError as error:
-        limit = JinjaLimit("it calls itself without end")
+        limit = JinjaLimit("it calls itself endlessly")
         raise JinjaFailure(str(limit), _line(template, error), limit) from error
-    except Exception as error:  # A template is a program of its own and may raise anything.
+    except Exception as error:  # A template is a program and can raise anything.
         raise JinjaFailure(_format_error(error), _line(template, error), error) from error
     finally:
         _current.reset(token)
@@ -274,7 +274,7 @@ def _format_error(error: Exception) -> str:
 
 
 def _line(template: Template, error: BaseException) -> int | None:
-    """Return the innermost line of the template on the way to an error."""
+    """Return the innermost line of the template in an error's traceback."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__jinja_template__") is template:
@@ -283,11 +283,11 @@ def _line(template: Template, error: BaseException) -> int | None:
     return line
 
 
-# ---- what things weigh
+# ---- costs
 
 
 def _length(value: Any) -> int:
-    """Return how many characters or items a value has; of what has no length, the most that there can be."""
+    """Return the number of characters or items of a value; without a length, the maximum possible."""
     return len(value) if hasattr(value, "__len__") else _MOST_YIELDED
 
 
@@ -295,17 +295,17 @@ _DIRECTIVE = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\*|\d+)?(?:\.(\*|\d+))?")
 
 
 def _percent_widths(text: str | bytes | bytearray, values: Any) -> int:
-    """Return how many characters the widths and precisions of `text % values` may add."""
+    """Return how many characters the widths and precisions of `text % values` can add."""
     spelled = text if isinstance(text, str) else text.decode("latin1")
-    every = [part for found in _DIRECTIVE.findall(spelled) for part in found if part]
+    every = [part for widths in _DIRECTIVE.findall(spelled) for part in widths if part]
     if "*" in every:
         given = values if isinstance(values, tuple) else (values,)
-        every += [str(abs(one)) for one in given if isinstance(one, int)]
+        every += [str(abs(value)) for value in given if isinstance(value, int)]
     return sum(int(part) if len(part) < 12 else MAX_CHARACTERS + 1 for part in every if part != "*")
 
 
 def _format_widths(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
-    """Return how many characters the widths and precisions of `text.format(...)` may add."""
+    """Return how many characters the widths and precisions of `text.format(...)` can add."""
     total = 0
     for _, _, spec, _ in Formatter().parse(text):
         if not spec:
@@ -313,13 +313,13 @@ def _format_widths(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
         total += spec_width(spec)
         if "{" in spec:
             given = [*args, *(kwargs.values() if isinstance(kwargs, Mapping) else ())]
-            total += sum(abs(one) for one in given if isinstance(one, int))
-            total += sum(spec_width(one) for one in given if isinstance(one, str))
+            total += sum(abs(value) for value in given if isinstance(value, int))
+            total += sum(spec_width(value) for value in given if isinstance(value, str))
     return total
 
 
 def spec_width(spec: str) -> int:
-    """Return how many characters a format specification such as `>40` may add."""
+    """Return how many characters a format specification such as `>40` can add."""
     return sum(int(part) if len(part) < 12 else MAX_CHARACTERS + 1 for part in re.findall(r"\d+", spec))
 
 
@@ -339,7 +339,7 @@ _METHODS: dict[str, _Weigh] = {
     "replace": lambda text, old, new, *_: _n_replaced(text, old, new),
     "join": lambda text, parts: len(text) * _length(parts),
     "translate": lambda text, table, *_: (
-        len(text) * max((_length(one) for one in table.values() if isinstance(one, str)), default=1)
+        len(text) * max((_length(value) for value in table.values() if isinstance(value, str)), default=1)
         if isinstance(table, Mapping)
         else len(text)
     ),
@@ -350,7 +350,7 @@ _METHODS: dict[str, _Weigh] = {
     "splitlines": lambda text, *_, **__: _ITEM * len(text) // 2,
     "to_bytes": lambda number, length=1, *_, **__: int(length),
 }
-"""Methods of built-in values whose result may be much larger than what they are called on and with."""
+"""Methods of built-in values whose result can be much larger than the value and the arguments."""
 
 
 def _indent_weight(text: Any, width: Any = 4, *_: Any, **__: Any) -> int:
@@ -370,8 +370,8 @@ def _link_weight(text: str, *args: Any, **kwargs: Any) -> int:
 
 
 def _json_weight(value: Any, *args: Any, indent: Any = None, **_: Any) -> int:
-    widths = [one for one in (*args, indent) if isinstance(one, int | str)]
-    width = max((len(one) if isinstance(one, str) else one for one in widths), default=0)
+    widths = [width for width in (*args, indent) if isinstance(width, int | str)]
+    width = max((len(width) if isinstance(width, str) else width for width in widths), default=0)
     return MAX_CHARACTERS + 1 if width > 100 else 0
 
 
@@ -396,7 +396,7 @@ _FILTERS: dict[str, _Weigh] = {
     "wordcount": lambda text: _ITEM * len(str(text)) // 2,
     "list": lambda items: _ITEM * _length(items),
 }
-"""Filters whose result, or whose work, may be much larger than what they are given."""
+"""Filters whose result, or whose work, can be much larger than their input."""
 _OF_TEXT: dict[str, Callable[[str], Any]] = {
     "capitalize": str.capitalize,
     "count": len,
@@ -406,7 +406,7 @@ _OF_TEXT: dict[str, Callable[[str], Any]] = {
     "trim": str.strip,
     "upper": str.upper,
 }
-"""What filters do with a plain text and nothing else; none makes a larger one."""
+"""What filters do with a single plain text; the result is never larger."""
 _SHALLOW = frozenset(
     [
         "abs",
@@ -439,16 +439,16 @@ _SHALLOW = frozenset(
         "unique",
     ]
 )
-"""Filters that do not write out what is in the items that they are given."""
+"""Filters that do not write out the content of their items."""
 
 
 def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     weigh = _FILTERS.get(name)
     is_shallow = name in _SHALLOW
-    # The first argument may be Jinja's own: the context, the environment.
+    # The first argument can be Jinja's own: the context or the environment.
     n_own = int(getattr(function, "jinja_pass_arg", None) is not None)
     of_text = _OF_TEXT.get(name)
-    # The width in a text such as `%9999d` is the one number that texts alone can carry.
+    # A width such as in `%9999d` is the only number that a text can contain.
     max_short = _SHORT if name != "format" else -1
 
     def bounded(*args: Any, **kwargs: Any) -> Any:
@@ -460,17 +460,17 @@ def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]
             budget.look_at_clock()
         own = args[n_own:] if n_own else args
         n_characters, are_texts = 0, not kwargs
-        for one in own:
-            if type(one) is str:
-                n_characters += len(one)
+        for argument in own:
+            if type(argument) is str:
+                n_characters += len(argument)
                 continue
             are_texts = False
             if not is_shallow:
-                budget.pay(one)
-            elif type(one) is list:
-                n_characters += _ITEM * len(one)
+                budget.pay(argument)
+            elif type(argument) is list:
+                n_characters += _ITEM * len(argument)
             else:
-                budget.pay_result(one)
+                budget.pay_result(argument)
         if are_texts and of_text is not None and len(own) == 1:
             budget.spend(2 * n_characters)
             return of_text(own[0])
@@ -488,14 +488,14 @@ def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]
         budget.pay_result(result)
         return result
 
-    made = update_wrapper(_bound_join(bounded) if name == "join" else bounded, function)
-    made.is_bounded = True  # type: ignore[attr-defined]
-    return made
+    wrapped = update_wrapper(_bound_join(bounded) if name == "join" else bounded, function)
+    wrapped.is_bounded = True  # type: ignore[attr-defined]
+    return wrapped
 
 
 def _bound_join(bounded: Callable[..., str]) -> Callable[..., str]:
     def join(eval_ctx: EvalContext, value: Any, d: Any = "", attribute: Any = None) -> str:
-        # What a generator yields is counted before it is joined.
+        # Count the items of a generator before joining them.
         parts = value if hasattr(value, "__len__") else list(value)
         budget = _current_budget()
         is_plain = type(parts) is list and type(d) is str and attribute is None and not eval_ctx.autoescape
@@ -513,21 +513,21 @@ def _weight(weigh: _Weigh, args: Sequence[Any], kwargs: Mapping[str, Any]) -> in
     try:
         return max(weigh(*args, **kwargs), 0)
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return 0  # The call itself will say what is wrong with its arguments.
+        return 0  # The call itself reports what is wrong with its arguments.
 
 
 def _lorem_ipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
-    """Return Jinja's blind text, paid for before it is made: a word takes about a microsecond."""
+    """Return Jinja's placeholder text, paid for in advance: a word takes about a microsecond."""
     if (budget := _current_budget()) is not None:
         budget.spend(abs(n) * abs(max) * 64)
     return generate_lorem_ipsum(n, html, min, max)
 
 
-# ---- the environment
+# ---- environment
 
 
 class _Generator(CodeGenerator):
-    """Writes the same program as Jinja's, and has it draw on the budget."""
+    """Generates the same code as Jinja, but with calls that use the budget."""
 
     def write_commons(self) -> None:
         super().write_commons()
@@ -536,7 +536,7 @@ class _Generator(CodeGenerator):
     def blockvisit(self, nodes_: Iterable[nodes.Node], frame: Frame) -> None:
         every = list(nodes_)
         n = sum(len(node.nodes) if isinstance(node, nodes.Output) else 1 for node in every)
-        # What `budget.step` does, without the call.
+        # `budget.step` inlined.
         self.writeline(f"budget.steps -= {n + 1}")
         self.writeline("if budget.steps < budget.clock_at: budget.look_at_clock()")
         super().blockvisit(every, frame)
@@ -557,8 +557,8 @@ class _Generator(CodeGenerator):
 
     def _call(self, method: str, arguments: Iterable[nodes.Expr], frame: Frame) -> None:
         self.write(f"budget.{method}(")
-        for one in arguments:
-            self.visit(one, frame)
+        for argument in arguments:
+            self.visit(argument, frame)
             self.write(", ")
         self.write(")")
 
@@ -593,7 +593,7 @@ class _Generator(CodeGenerator):
 
 
 class _Bounds(SandboxedEnvironment):
-    """What both kinds of sandbox share."""
+    """Base class of both bounded sandboxes."""
 
     code_generator_class = _Generator
     intercepted_binops = frozenset(("*", "**", "%"))
@@ -603,7 +603,7 @@ class _Bounds(SandboxedEnvironment):
         self.bound()
 
     def bound(self) -> None:
-        """Have the filters and functions that are there draw on the budget."""
+        """Make the registered filters and functions use the budget."""
         for name, function in self.filters.items():
             if not getattr(function, "is_bounded", False):
                 self.filters[name] = _bound_filter(name, function)
@@ -611,7 +611,7 @@ class _Bounds(SandboxedEnvironment):
 
     @staticmethod
     def current_budget() -> _Budget:
-        """Return what the rendering that goes on in this thread may use; called where a program begins."""
+        """Return the budget of the current rendering in this thread; called when a template starts."""
         return _current_budget() or _Budget()
 
     @staticmethod
@@ -632,23 +632,23 @@ class _Bounds(SandboxedEnvironment):
         if args:
             budget.pay(args)
         if kwargs:
-            budget.pay({name: one for name, one in kwargs.items() if name not in _SCOPES})
+            budget.pay({name: value for name, value in kwargs.items() if name not in _SCOPES})
         _pay_for_method(budget, __obj, args, kwargs)
         if type(__obj) is BuiltinMethodType and type(__obj.__self__) is str:
-            # No macro of the template, nor anything that the sandbox forbids.
-            result = __obj(*args, **{name: one for name, one in kwargs.items() if name not in _SCOPES})
+            # Neither a macro of the template nor anything that the sandbox forbids.
+            result = __obj(*args, **{name: value for name, value in kwargs.items() if name not in _SCOPES})
             budget.pay_result(result)
             return result
         budget.depth += 1
         if budget.depth > MAX_DEPTH:
-            raise JinjaLimit(f"calls are more than {MAX_DEPTH} deep, as of a macro that calls itself")
+            raise JinjaLimit(f"calls are nested more than {MAX_DEPTH} deep, as in a macro that calls itself")
         result = super().call(__context, __obj, *args, **kwargs)
         budget.depth -= 1
         budget.pay_result(result)
         return result
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Work an operator out, once its result is paid for."""
+        """Evaluate an operator after paying for its result."""
         if (budget := _current_budget()) is None:
             return super().call_binop(context, operator, left, right)
         budget.step()
@@ -667,7 +667,7 @@ class _Bounds(SandboxedEnvironment):
 
 def _pay_for_method(budget: _Budget, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     if type(method) is not BuiltinMethodType:
-        method = getattr(method, "__wrapped__", method)  # Jinja puts a function of its own around str.format
+        method = getattr(method, "__wrapped__", method)  # Jinja wraps str.format
     owner = getattr(method, "__self__", None)
     if not isinstance(owner, _OWNERS):
         return
@@ -686,8 +686,8 @@ def _require_small(operator: str, left: Any, right: Any) -> None:
 
 
 class BoundedEnvironment(_Bounds):
-    """Jinja's sandbox, bounded."""
+    """Jinja's sandbox with limits."""
 
 
 class BoundedImmutableEnvironment(_Bounds, ImmutableSandboxedEnvironment):
-    """Jinja's sandbox in which templates cannot change the lists and dicts that they are given, bounded."""
+    """Jinja's sandbox with limits, in which templates cannot change the lists and dicts they receive."""

@@ -1,14 +1,14 @@
-"""What can go wrong, as types.
+"""Error types.
 
-    AssayError                a person can mend it; printed without a traceback, exit status 2
+    AssayError                the user can fix it; printed without a traceback, exit status 2
       AuthorError             the dataset, its meta file or a config is wrong
-      PlanError               the dataset and the model do not fit, or a setting asks the impossible
-      BackendError            the model is missing, does not load, or is gone
-      StoreError              a run folder is missing, foreign or damaged
+      PlanError               the dataset and the model are incompatible, or a setting is impossible
+      BackendError            the model is missing, does not load, or is no longer available
+      StoreError              a run folder is missing, damaged, or from another program
       UsageError              the command or the call itself is wrong
-      OfflineError            something tried to reach what a run that is kept offline may not reach
+      OfflineError            something tried to use the network in an offline run
 
-One failed request is none of these: it is a `Failure` response, counted and reported.
+A single failed request is not one of these: it is a `Failure` response, counted and reported.
 Every problem has a code that `docs/reference/errors.md` explains.
 """
 
@@ -33,9 +33,9 @@ MadeT = TypeVar("MadeT")
 MAX_SHOWN_PROBLEMS = 20
 _LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 RAISED_BY_AUTHORS = (BaseException,)
-"""What code of a person's own may raise: `sys.exit` and `raise KeyboardInterrupt` in it are its own faults.
+"""Exceptions that authors' code can raise: `sys.exit` and `raise KeyboardInterrupt` in it are its own errors.
 
-Whoever catches these calls `reraise_interrupt` first.
+Code that catches these must call `reraise_interrupt` first.
 """
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _HANDLERS = (
@@ -46,7 +46,7 @@ _HANDLERS = (
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an error is no fault of the code it comes from: Ctrl-C, a generator that is closed."""
+    """Return whether an error is not caused by the code it comes from: Ctrl-C, or a closed generator."""
     return (
         isinstance(error, GeneratorExit)
         or type(error).__name__ == "CancelledError"
@@ -55,14 +55,14 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def reraise_interrupt(error: BaseException) -> None:
-    """Raise an error again that is no fault of the code it comes from."""
+    """Raise an error again if it is not caused by the code it comes from."""
     if is_interrupt(error):
         raise error
 
 
 @contextmanager
 def calling_author(what: str) -> Iterator[None]:
-    """Run code of a person's own; what it raises beside Exceptions, such as SystemExit, is a RuntimeError."""
+    """Run authors' code. Turn anything other than an Exception, such as SystemExit, into a RuntimeError."""
     try:
         yield
     except Exception:
@@ -74,7 +74,7 @@ def calling_author(what: str) -> Iterator[None]:
 
 
 def _is_raised_by_code(error: BaseException) -> bool:
-    """Whether a `raise` stands where an error began. Ctrl-C comes between any two instructions."""
+    """Return whether a `raise` statement started an error. Ctrl-C can occur between any two instructions."""
     trace = error.__traceback__
     if trace is None:
         return False
@@ -86,19 +86,19 @@ def _is_raised_by_code(error: BaseException) -> bool:
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that is wrong: where, what was seen, what was expected, and what to do."""
+    """One problem: where it is, the value seen, what was expected, and how to fix it."""
 
     code: str
-    """Stable name such as `TABLE-004`, an anchor in docs/reference/errors.md."""
+    """A stable name such as `TABLE-004`, an anchor in docs/reference/errors.md."""
     what: str
     """What is wrong, with the value seen and what was expected."""
     fix: str
-    """What the person can do about it."""
+    """What the user can do about it."""
     where: Origin | None = None
-    """The place, when the problem has one."""
+    """Where the problem is, if it has a place."""
 
     def __post_init__(self) -> None:
-        # A cell may have millions of characters; whoever writes a message need not think of it.
+        # A cell can have millions of characters. Shorten values here, so that no message has to.
         for name in ("what", "fix"):
             text = getattr(self, name)
             if len(text) > MAX_VALUE_CHARS:
@@ -110,7 +110,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AssayError(Exception):
-    """Something a person can mend. Holds every problem found, not only the first."""
+    """An error that the user can fix. Contains every problem found, not only the first."""
 
     def __init__(self, problems: Problem | Sequence[Problem], *, total: int | None = None) -> None:
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
@@ -129,15 +129,15 @@ class AuthorError(AssayError):
 
 
 class PlanError(AssayError):
-    """The dataset and the model do not fit, or a setting asks the impossible."""
+    """The dataset and the model are incompatible, or a setting is impossible."""
 
 
 class BackendError(AssayError):
-    """The model is missing, does not load, or is gone."""
+    """The model is missing, does not load, or is no longer available."""
 
 
 class StoreError(AssayError):
-    """A run folder is missing, foreign or damaged."""
+    """A run folder is missing, damaged, or from another program."""
 
 
 class UsageError(AssayError):
@@ -145,11 +145,11 @@ class UsageError(AssayError):
 
 
 class OfflineError(AssayError):
-    """Something tried to reach what a run that is kept offline may not reach."""
+    """Something tried to use the network in an offline run."""
 
 
 class Problems:
-    """Gathers problems over a whole file; keeps the first few, counts the rest."""
+    """Collects the problems of a whole file: keeps the first ones and counts the rest."""
 
     def __init__(self) -> None:
         self.kept: list[Problem] = []
@@ -157,11 +157,11 @@ class Problems:
         self._kinds: set[type[AuthorError]] = set()
 
     def add(self, problem: Problem) -> None:
-        """Note one more problem."""
+        """Add one problem."""
         self._keep((problem,), 1, AuthorError)
 
     def collect(self, make: Callable[[], MadeT]) -> MadeT | None:
-        """Return what is made; None where it raises an AuthorError, whose problems are noted."""
+        """Return the result of `make`; if it raises an AuthorError, add its problems and return None."""
         try:
             return make()
         except AuthorError as error:
@@ -169,7 +169,7 @@ class Problems:
             return None
 
     def raise_if_any(self) -> None:
-        """Raise all of them as one AuthorError, of the more exact kind that all of them are."""
+        """Raise all problems as one AuthorError, of the subclass that all of them share."""
         if self.total:
             (kind,) = self._kinds if len(self._kinds) == 1 else (AuthorError,)
             raise kind(self.kept, total=self.total)
@@ -181,7 +181,7 @@ class Problems:
 
 
 def find_raise_origin(error: BaseException) -> Origin | None:
-    """Return the innermost line outside libraries that an exception passed; else the innermost of all."""
+    """Return the innermost line outside libraries in an exception's traceback; else the innermost line."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return None
@@ -191,7 +191,7 @@ def find_raise_origin(error: BaseException) -> Origin | None:
 
 
 def format_allowed_values(kind: Any) -> str:
-    """Return `; the values are 'a', 'b'` for a type that names its values, or nothing."""
+    """Return `; the values are 'a', 'b'` for a type with literal values, or an empty text."""
     names: list[str] = []
 
     def gather(part: Any) -> None:
@@ -206,18 +206,18 @@ def format_allowed_values(kind: Any) -> str:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)` for the known name nearest to a wrong one, or nothing."""
+    """Return ` (did you mean 'x'?)` for the known name closest to a wrong one, or an empty text."""
     if len(name) > MAX_VALUE_CHARS:
         return ""
-    every = [one for one in known if len(one) <= MAX_VALUE_CHARS]
-    if any(is_same_decomposed(name, one) for one in every):
-        return " (it is there, its letters composed otherwise: NFC and NFD look alike)"
-    match = difflib.get_close_matches(name, every, n=1, cutoff=0.6)
+    candidates = [candidate for candidate in known if len(candidate) <= MAX_VALUE_CHARS]
+    if any(is_same_decomposed(name, candidate) for candidate in candidates):
+        return " (it exists in another Unicode form: NFC and NFD look the same)"
+    match = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
     return f" (did you mean {match[0]!r}?)" if match else ""
 
 
 def listing(names: Iterable[str], *, at_most: int = 12) -> str:
-    """Return names for use inside an error: quoted, in order, the tail counted."""
-    every = list(names)
-    shown = ", ".join(shorten_text(repr(name), MAX_VALUE_CHARS) for name in every[:at_most])
-    return f"{shown} and {len(every) - at_most} more" if len(every) > at_most else shown
+    """Return names for use in an error: quoted, in order, with a count of those omitted."""
+    all_names = list(names)
+    listed = ", ".join(shorten_text(repr(name), MAX_VALUE_CHARS) for name in all_names[:at_most])
+    return f"{listed} and {len(all_names) - at_most} more" if len(all_names) > at_most else listed

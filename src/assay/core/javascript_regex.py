@@ -1,7 +1,7 @@
-r"""Regular expressions as JavaScript writes them, compiled for Python.
+r"""JavaScript regular expressions, compiled for Python.
 
-The two languages differ in what `$`, `\d`, `\w` and `\b` match and in how groups are named. What has no
-counterpart is a ValueError that names it.
+The two languages differ in what `$`, `\d`, `\w` and `\b` match and in how groups are named. A construct
+without an equivalent raises a ValueError that names it.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ import re
 from functools import lru_cache
 
 _ASCII = frozenset("dDwWbB")
-"""Escapes that know ASCII alone in JavaScript."""
+"""Escapes that only match ASCII in JavaScript."""
 _IN_CLASS = {"d": "0-9", "w": "A-Za-z0-9_"}
 _FLAGS = re.compile(r"\(\?[a-zA-Z]*(-[a-zA-Z]*)?[:)]")
 _GROUP_NAME = re.compile(r"\(\?<(?P<name>[A-Za-z_$][\w$]*)>")
 _PLAIN = re.compile(r"""(?:(?:[\w.]|\\[dDwWsS])[*+?]?|[ ,:;!%&=<>~@#'"/^$-]|\\[bB.*+?^$|(){}\[\]/-])*""")
-"""Patterns that are seen to be right: texts and classes of characters, each repeated at most once."""
+"""Patterns that are certainly valid: texts and character classes, each repeated at most once."""
 _REFERENCE = re.compile(r"\\k<(?P<name>[A-Za-z_$][\w$]*)>")
 
 
 def check_javascript(pattern: str) -> None:
-    """Raise ValueError where a pattern is none; most need not be compiled for that."""
+    """Raise ValueError for an invalid pattern, without compiling it if possible."""
     if _PLAIN.fullmatch(pattern) is None:
         compile_javascript(pattern)
 
 
 @lru_cache(maxsize=4096)
 def compile_javascript(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of JavaScript as one of Python; ValueError where it is none."""
+    """Return a JavaScript pattern as a Python one; raise ValueError if it is invalid."""
     try:
         return re.compile("".join(_translate_pattern(pattern)))
     except re.error as error:
@@ -46,7 +46,7 @@ def _translate_pattern(pattern: str) -> list[str]:
 
 
 def _next(pattern: str, at: int, in_class: bool) -> tuple[str, int, bool]:
-    """Return what stands at a place in Python's words, how much of the pattern it is, and the state after."""
+    """Return the Python form of what is at a position, its length in the pattern, and the next state."""
     char = pattern[at]
     if char == "\\":
         return (*_escape(pattern, at, in_class), in_class)
@@ -76,6 +76,6 @@ def _escape(pattern: str, at: int, in_class: bool) -> tuple[str, int]:
         return rf"(?a:\{kind})", 2
     if match := _REFERENCE.match(pattern, at):
         return f"(?P={match['name'].replace('$', '_')})", len(match[0])
-    # Escapes of letters that mean nothing are the letter itself in JavaScript, an error in Python.
+    # In JavaScript a meaningless escape of a letter is the letter itself; in Python it is an error.
     plain = kind.isalpha() and kind not in "nrtfvsSxu"
     return (re.escape(kind) if plain else f"\\{kind}"), 2

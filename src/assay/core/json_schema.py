@@ -1,6 +1,6 @@
-"""JSON Schema as far as datasets use it to say what a reply must look like.
+"""The part of JSON Schema that datasets use to describe a reply.
 
-A keyword outside this list is an error when the schema is read, never a check that is left out.
+An unsupported keyword is an error when the schema is read. It is never silently ignored.
 """
 
 from __future__ import annotations
@@ -24,27 +24,29 @@ _ANNOTATIONS = frozenset({"$schema", "$id", "$comment", "title", "description", 
 
 
 def check_schema(schema: Any) -> None:
-    """Raise ValueError where a schema uses what Assay does not check."""
+    """Raise ValueError if a schema uses keywords that Assay does not support."""
     if isinstance(schema, bool):
         return
     if not isinstance(schema, Mapping):
-        raise ValueError(f"a JSON schema is an object, found {schema!r:.60}")
+        raise ValueError(f"a JSON schema must be an object, found {schema!r:.60}")
     known = (*_CHECKS, *_ANNOTATIONS)
     for keyword, value in schema.items():
         if keyword not in known:
             raise ValueError(
-                f"the JSON schema uses {keyword!r}{suggest_name(keyword, known)}, which is not checked"
+                f"the JSON schema uses {keyword!r}{suggest_name(keyword, known)}, which is not supported"
             )
         for inner in _inner(keyword, value):
             check_schema(inner)
     types = schema.get("type", [])
     for name in [types] if isinstance(types, str) else types:
         if name not in _TYPES:
-            raise ValueError(f"the JSON schema names the type {name!r}; known are {listing(_TYPES)}")
+            raise ValueError(
+                f"the JSON schema has the unknown type {name!r}; known types are {listing(_TYPES)}"
+            )
 
 
 def conforms(value: Any, schema: Any) -> bool:
-    """Whether a JSON value is as a schema says."""
+    """Return whether a JSON value conforms to a schema."""
     if isinstance(schema, bool):
         return schema
     return all(
@@ -77,9 +79,9 @@ def _properties(value: Any, wanted: Mapping[str, Any], _: Any) -> bool:
 
 def _pattern_properties(value: Any, wanted: Mapping[str, Any], _: Any) -> bool:
     return not isinstance(value, Mapping) or all(
-        conforms(one, inner)
+        conforms(field, inner)
         for pattern, inner in wanted.items()
-        for name, one in value.items()
+        for name, field in value.items()
         if re.search(pattern, name)
     )
 
@@ -90,11 +92,11 @@ def _check_additional_properties(value: Any, wanted: Any, schema: Mapping[str, A
     known = schema.get("properties", {})
     patterns = schema.get("patternProperties", {})
     others = [
-        one
-        for name, one in value.items()
+        field
+        for name, field in value.items()
         if name not in known and not any(re.search(pattern, name) for pattern in patterns)
     ]
-    return all(conforms(one, wanted) for one in others)
+    return all(conforms(field, wanted) for field in others)
 
 
 def _build_length_check(
@@ -107,25 +109,25 @@ def _build_number_check(fits: Callable[[Any, Any], bool]) -> Callable[[Any, Any,
     return lambda value, wanted, _: not _is_number(value) or fits(value, wanted)
 
 
-def is_same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal; true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(is_same_json(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_same_json, one, other))
-    return bool(one == other)
+def is_same_json(value: Any, other: Any) -> bool:
+    """Return whether two JSON values are equal; true is not equal to 1."""
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return value.keys() == other.keys() and all(is_same_json(value[key], other[key]) for key in value)
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(is_same_json, value, other))
+    return bool(value == other)
 
 
 def _check_unique_items(value: Any, wanted: Any, _: Any) -> bool:
     if not wanted or not isinstance(value, list):
         return True
-    return not any(is_same_json(one, other) for at, one in enumerate(value) for other in value[:at])
+    return not any(is_same_json(item, other) for at, item in enumerate(value) for other in value[:at])
 
 
 def _items(value: Any, wanted: Any, _: Any) -> bool:
-    return not isinstance(value, list) or all(conforms(one, wanted) for one in value)
+    return not isinstance(value, list) or all(conforms(item, wanted) for item in value)
 
 
 def _check_required(value: Any, wanted: Sequence[str], _: Any) -> bool:
@@ -134,7 +136,7 @@ def _check_required(value: Any, wanted: Sequence[str], _: Any) -> bool:
 
 _CHECKS: Mapping[str, Callable[[Any, Any, Any], bool]] = {
     "type": _type,
-    "enum": lambda value, wanted, _: any(is_same_json(value, one) for one in wanted),
+    "enum": lambda value, wanted, _: any(is_same_json(value, allowed) for allowed in wanted),
     "const": lambda value, wanted, _: is_same_json(value, wanted),
     "properties": _properties,
     "patternProperties": _pattern_properties,
@@ -154,8 +156,8 @@ _CHECKS: Mapping[str, Callable[[Any, Any, Any], bool]] = {
     "exclusiveMinimum": _build_number_check(lambda value, wanted: value > wanted),
     "exclusiveMaximum": _build_number_check(lambda value, wanted: value < wanted),
     "multipleOf": _build_number_check(lambda value, wanted: (value / wanted).is_integer()),
-    "anyOf": lambda value, wanted, _: any(conforms(value, one) for one in wanted),
-    "allOf": lambda value, wanted, _: all(conforms(value, one) for one in wanted),
-    "oneOf": lambda value, wanted, _: sum(conforms(value, one) for one in wanted) == 1,
+    "anyOf": lambda value, wanted, _: any(conforms(value, inner) for inner in wanted),
+    "allOf": lambda value, wanted, _: all(conforms(value, inner) for inner in wanted),
+    "oneOf": lambda value, wanted, _: sum(conforms(value, inner) for inner in wanted) == 1,
     "not": lambda value, wanted, _: not conforms(value, wanted),
 }

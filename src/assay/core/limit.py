@@ -1,6 +1,4 @@
-"""How much of a dataset is evaluated: a seeded sample that only grows when the limit does, the first N or the
-last N.
-"""
+"""The limit on the samples to evaluate: a seeded sample, the first N or the last N."""
 
 from __future__ import annotations
 
@@ -38,12 +36,14 @@ class Limit(msgspec.Struct, frozen=True):
         return cls(int(match[2]), cast(Literal["first", "last"], match[1]) if match[1] else "drawn")
 
     def is_below(self, n_samples: int) -> bool:
-        """Whether it leaves samples out of this many: a limit at or above the size is no limit."""
+        """Return whether the limit excludes samples out of `n_samples`."""
         return self.n < n_samples
 
     def chosen(self, ids: Iterable[str], seed: int) -> frozenset[str]:
-        """Return which samples are in; holds no more of them. A drawn sample goes by rank: it does not depend
-        on order, and a larger limit keeps all of a smaller one.
+        """Return the selected samples; keeps only those in memory.
+
+        A seeded sample is selected by rank, so it does not depend on order, and a larger limit includes all
+        samples of a smaller one.
         """
         if self.which == "first":
             return frozenset(islice(ids, self.n))

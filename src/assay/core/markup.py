@@ -1,4 +1,4 @@
-"""The one door through which text becomes markup: all that is not markup already is escaped."""
+"""Build HTML and SVG. Everything that is not `Markup` is escaped."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from html import escape
 
 _VOID = frozenset({"link", "meta"})
 _SHAPES = frozenset({"circle", "line", "path", "rect"})
-"""Elements of SVG that never hold others; written as `<path/>`, as there may be many."""
+"""SVG elements without children, written as `<path/>` because there can be many."""
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
-"""Characters that are not seen, or cannot be stored, or change how the text around them is shown.
+"""Characters that are invisible, cannot be stored, or change how surrounding text is displayed.
 
-The pages' script has the same ones, in `dom.js`.
+`dom.js` has the same list for the scripts of the pages.
 """
 
 
 class Markup(str):
-    """Text that is markup, made by `tag` or written in this package."""
+    """Text that is already markup, made by `tag` or written in this package."""
 
     __slots__ = ()
 
 
 def join_markup(parts: Iterable[str]) -> Markup:
-    """Return pieces of markup and text as one piece of markup."""
+    """Return pieces of markup and text joined into one piece of markup."""
     return Markup("".join(_escape_text(part) for part in parts))
 
 
 def tag(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """Return an element; children that are no `Markup`, and all attributes, are escaped.
+    """Return an element. Escapes all attributes, and children that are not `Markup`.
 
-    `class_` names the attribute `class`, and an underscore inside a name is a dash. None leaves an
-    attribute out.
+    `class_` is the attribute `class`, and an underscore inside a name becomes a dash. None omits an
+    attribute.
     """
-    written = "".join(
+    encoded = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_escape_text(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID:
-        return Markup(f"<{name}{written}>")
+        return Markup(f"<{name}{encoded}>")
     if name in _SHAPES:
-        return Markup(f"<{name}{written}/>")
-    return Markup(f"<{name}{written}>{join_markup(children)}</{name}>")
+        return Markup(f"<{name}{encoded}/>")
+    return Markup(f"<{name}{encoded}>{join_markup(children)}</{name}>")
 
 
 def _escape_text(text: str) -> str:
@@ -56,14 +56,14 @@ def _escape_text(text: str) -> str:
 
 
 def escape_invisible(text: str) -> str:
-    """Return a text with characters that are not seen, but felt, written out as their numbers."""
-    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    """Return a text with invisible characters replaced by their code points."""
+    return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
 
 
 def one_file_page(title: str, style: str, script: str, *body: Markup) -> str:
-    """Return a whole page that opens from a disk, asks no network for anything and runs no script but this.
+    """Return a complete page that opens from disk, uses no network and runs no other script.
 
-    The hashes of its style and its script stand in its content policy.
+    Its content security policy contains the hashes of its style and its script.
     """
     return "".join(one_file_parts(title, style, script, body))
 
@@ -78,10 +78,10 @@ def one_file_parts(
     media: bool = False,
     page: str = "",
 ) -> Iterator[str]:
-    """Yield a page as `one_file_page` returns it, piece by piece, as it may be large.
+    """Yield the page of `one_file_page` in pieces, because it can be large.
 
-    `after` is read after the script, so that a long page is seen before all of it is there. `media`: whether
-    it holds pictures and sounds, as data of its own. `page` is what the script is told to show.
+    `after` comes after the script, so that the beginning of a long page is visible early. `media`: whether
+    the page contains images and audio as embedded data. `page`: what the script displays.
     """
     policy = [
         "default-src 'none'",
@@ -90,7 +90,7 @@ def one_file_parts(
         *(["img-src data:", "media-src data:"] if media else []),
         "base-uri 'none'",
         "form-action 'none'",
-        # A text that became markup by mistake would be refused by the browser itself.
+        # The browser itself rejects a text that became markup by mistake.
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     ]
@@ -104,7 +104,7 @@ def one_file_parts(
         tag("title", title),
         tag("style", Markup(style)),
     )
-    # An element's end alone is left out here: what it holds comes in pieces.
+    # The end tag is omitted here, because the content follows in pieces.
     opened = tag("body", data_page=page or None).removesuffix("</body>")
     yield f'<!doctype html>\n<html lang="en">{head}{opened}'
     yield from body

@@ -1,8 +1,8 @@
-"""Parts of a message: text, and the images, sounds and films that stand between it.
+"""Parts of a message: text, images, audio and video.
 
-A medium is named by where it lies and by what is in it. What is in it decides a request's key, so a file that
-is moved keeps its answers and one that changes loses them. The bytes are no part of this: a file is read when
-it is sent. Only what a dataset itself holds in base64 travels along, while its request is under way.
+A medium is identified by its location and its content. The content determines a request's key: a moved file
+keeps its answers, and a changed one loses them. The bytes are not part of a medium, because files are read
+when they are sent. Only base64 data from the dataset itself is kept, while its request is in progress.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Medium(StrEnum):
-    """What a model can take beside text."""
+    """What a model can accept besides text."""
 
     IMAGE = "image"
     AUDIO = "audio"
@@ -22,57 +22,57 @@ class Medium(StrEnum):
 
 
 class Text(msgspec.Struct, frozen=True, tag="text"):
-    """A stretch of text."""
+    """A piece of text."""
 
     text: str
 
 
 class Media(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One image, sound or film: a local file, an address, or data of the dataset itself."""
+    """One image, audio or video: a local file, a URL, or data in the dataset itself."""
 
     medium: ClassVar[Medium]
 
     media_type: str = ""
-    """Such as `image/png`, by the content rather than by the name; empty: an address does not tell."""
+    """Such as `image/png`, from the content rather than the name; empty if a URL does not say."""
     path: str = ""
-    """The file; empty: it is none."""
+    """The file; empty if it is not a file."""
     url: str = ""
-    """The address that the model's server fetches it from; empty: it has none."""
+    """The address from which the model's server fetches it; empty without one."""
     sha256: str = ""
-    """Hash of the content; empty: only an address is known."""
+    """Hash of the content; empty if only an address is known."""
     n_bytes: int = 0
     extent: str = ""
-    """What a person sees of its size, such as `64x64` or `0.6 s`; empty: the header does not tell."""
+    """The size shown to people, such as `64x64` or `0.6 s`; empty if the header does not say."""
     data: str = ""
-    """The content in base64, where the dataset holds it so; the frames of a film with commas between. Never
-    stored: `prompt.without_data` takes it out."""
+    """The content in base64, if the dataset contains it; the frames of a video are separated by commas. Never
+    stored: `prompt.strip_media_data` removes it."""
 
     def __str__(self) -> str:
-        """Return what stands for it where a person reads: `[image cat.png 64x64]`."""
+        """Return the form shown to people: `[image cat.png 64x64]`."""
         where = self.path or self.url or f"{self.media_type} of {self.n_bytes:,} bytes in base64"
         return f"[{self.medium} {where}{self.extent and ' '}{self.extent}]"
 
     def content(self) -> Self:
-        """Return what decides the answer: what it holds, or its address when nobody looked inside."""
+        """Return what determines the answer: the content, or the address if the content is not known."""
         if self.sha256:
             return type(self)(media_type=self.media_type, sha256=self.sha256)
         return type(self)(media_type=self.media_type, url=self.url)
 
 
 class Image(Media, frozen=True, tag="image"):
-    """A picture."""
+    """An image."""
 
     medium = Medium.IMAGE
 
 
 class Audio(Media, frozen=True, tag="audio"):
-    """A sound."""
+    """An audio clip."""
 
     medium = Medium.AUDIO
 
 
 class Video(Media, frozen=True, tag="video"):
-    """A film."""
+    """A video."""
 
     medium = Medium.VIDEO
 
@@ -85,4 +85,4 @@ MEDIA: dict[Medium, type[AnyMedia]] = {
     Medium.AUDIO: Audio,
     Medium.VIDEO: Video,
 }
-"""The part for each medium."""
+"""The part class for each medium."""

@@ -1,4 +1,4 @@
-"""Whether the methods of a task answer a sample alike, as far as that can be told."""
+"""Whether the methods of a task agree on the answer to a sample, if that can be determined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Kind(Enum):
 
 
 class Opinion(NamedTuple):
-    """What one method holds a sample's answer to be."""
+    """The answer to a sample according to one method."""
 
     kind: _Kind
     text: str = ""
@@ -28,7 +28,7 @@ _NONE_FOUND, _UNNAMED = Opinion(_Kind.NONE_FOUND), Opinion(_Kind.UNNAMED)
 
 
 def read_opinion(verdict: Verdict, answer: str | None, labels: Collection[str]) -> Opinion | None:
-    """Return the opinion in a score of a sample whose options have these labels; None: it failed."""
+    """Return the opinion in a score; `labels` are the labels of the sample's options. None if it failed."""
     if verdict is Verdict.FAILED:
         return None
     if verdict is Verdict.UNANSWERED:
@@ -39,18 +39,18 @@ def read_opinion(verdict: Verdict, answer: str | None, labels: Collection[str]) 
 
 
 def has_disagreement(opinions: Sequence[Opinion]) -> bool | None:
-    """Return whether opinions on one sample differ; None where that cannot be told.
+    """Return whether opinions on one sample differ; None if that cannot be determined.
 
-    A method that found no answer differs from one that did: the person who looks at disagreements wants to
-    see it. An option and a text may mean the same, and a value names no answer at all. Fewer than two
-    opinions cannot differ.
+    A method that found no answer differs from one that did, because the reader of disagreements wants to see
+    it. An option and a text can mean the same, and a value is not an answer. Fewer than two opinions cannot
+    differ.
     """
     if len(opinions) < 2:
         return False
-    said = set(opinions)
-    answers = [one for one in said if one.kind in (_Kind.OPTION, _Kind.TEXT)]
-    if answers and _NONE_FOUND in said:
+    distinct = set(opinions)
+    answers = [opinion for opinion in distinct if opinion.kind in (_Kind.OPTION, _Kind.TEXT)]
+    if answers and _NONE_FOUND in distinct:
         return True
-    if len(answers) > len({one.kind for one in answers}):
+    if len(answers) > len({answer.kind for answer in answers}):
         return True
-    return None if _UNNAMED in said or len(answers) > 1 else False
+    return None if _UNNAMED in distinct or len(answers) > 1 else False

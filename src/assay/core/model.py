@@ -1,4 +1,4 @@
-"""Who a model is and what it can do, known before its weights are read."""
+"""The identity and the capabilities of a model, known before its weights are loaded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from assay.core.request import Kind
 
 
 class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything that decides what a model answers. Cached answers are found by it."""
+    """Everything that determines a model's answers. Cached answers are stored under it."""
 
     backend: str
     name: str
-    """As the person named it, without secrets."""
+    """As the user named it, without secrets."""
     weights: str = ""
     """Hash of the weight files, or the name of a hub repository and its commit."""
     dtype: str = ""
@@ -25,26 +25,26 @@ class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     args: dict[str, str | int | float | bool] = {}
     """Arguments that change answers."""
     reported: dict[str, str | int | float | bool] = {}
-    """What a server says about the model it serves, such as the path of its weights."""
+    """What a server reports about its model, such as the path of its weights."""
     server: Literal["reports", "named", "unknown"] | None = None
-    """How the model behind a server is identified: the server reports it, a person named it, or not at all.
+    """How the model behind a server is identified: the server reports it, the user named it, or not at all.
     None: the model is on this machine, and its files identify it."""
     revision: str = ""
-    """The branch, tag or commit of a hub repository that was asked for; `weights` has the commit it named."""
+    """The requested branch, tag or commit of a hub repository; `weights` has the resolved commit."""
 
     @property
     def digest(self) -> str:
-        """Return one name for all that decides the answers."""
+        """Return one hash of everything that determines the answers."""
         return digest(self.deciding, size=16)
 
     @property
     def deciding(self) -> ModelIdentity:
-        """Return what decides the answers: how a model came to be known does not."""
+        """Return what determines the answers, without how the model was found."""
         return msgspec.structs.replace(self, server=None, revision="")
 
     @property
     def commit(self) -> str | None:
-        """Return the commit of a hub repository; None where the model is not from the hub."""
+        """Return the commit of a hub repository; None if the model is not from the hub."""
         return self.weights.rpartition("@")[2] if self.revision else None
 
 
@@ -53,26 +53,26 @@ class ModelCard(msgspec.Struct, frozen=True):
 
     name: str
     kinds: frozenset[Kind]
-    """The asks it can answer."""
+    """The kinds of ask it supports."""
     is_chat: bool
     """Whether it has a chat template."""
     context_length: int | None = None
     is_cacheable: bool = True
-    """Whether keeping its answers between runs is worth while."""
+    """Whether it is worth caching its answers between runs."""
     has_windows: bool = True
-    """Whether it can score a text of any length window by window, which needs its tokens."""
+    """Whether it can score texts of any length in windows, which needs its tokens."""
     stops_at_tokens: bool = False
-    """Whether it ends a text at `Generate.stop_ids`, which needs its tokens."""
+    """Whether it can stop at `Generate.stop_ids`, which needs its tokens."""
     media: frozenset[Medium] = frozenset()
-    """What it takes beside text."""
+    """The media it accepts besides text."""
     takes_parameters: bool = False
-    """Whether it takes further sampling parameters by the names of UltraEval's servers."""
+    """Whether it accepts further sampling parameters under the names of UltraEval's servers."""
     fetches_media: bool = False
-    """Whether it takes media by their addresses and fetches them itself."""
+    """Whether it accepts URLs of media and fetches them itself."""
     ways: dict[Kind, str] = {}
-    """How each kind is asked for, in words, where there are several ways: a server was asked which it has."""
+    """How each kind is requested, in words, if there are several ways and the server was probed."""
     cannot: dict[Kind, str] = {}
-    """Why a kind cannot be asked for, where that was found out."""
+    """Why a kind is not supported, if that is known."""
 
 
 class Token(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""Names that look alike are one name: composed and decomposed letters are the same text to a reader.
+"""Compare names that look the same: composed and decomposed letters are the same text to a reader.
 
-`한` may be one character (NFC) or three (NFD, as some systems write file names). Names of tasks, groups,
-files and answers are compared in one form; a text that a model reads is never touched.
+`한` can be one character (NFC) or three (NFD, as some systems write file names). Names of tasks, groups,
+files and answers are compared in one form. Texts for a model are never changed.
 """
 
 from __future__ import annotations
@@ -15,5 +15,5 @@ def compose_name(name: str) -> str:
 
 
 def is_same_decomposed(name: str, other: str) -> bool:
-    """Whether two names differ in nothing but composed and decomposed letters."""
+    """Return whether two names differ only in composed and decomposed letters."""
     return name != other and compose_name(name) == compose_name(other)

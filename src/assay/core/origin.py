@@ -1,4 +1,4 @@
-"""Where a thing was written, so that every error can point at it."""
+"""The place in a file that an error can point at."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """A place in a file that a person can open."""
 
     path: str
-    """The file, as the person named it."""
+    """The file, as the user named it."""
     row: int | None = None
-    """Record number, counted from 1, the header not counted."""
+    """Record number, counted from 1 without the header."""
     line: int | None = None
-    """Physical line number, counted from 1, on which the record begins; of a sheet, its row."""
+    """Physical line on which the record begins, counted from 1; in a sheet, its row."""
     column: str | None = None
     """The field of the record."""
     sheet: str | None = None
-    """The sheet of a workbook, whose rows `line` counts then."""
+    """The sheet of a workbook; `line` then counts its rows."""
 
     def at(self, column: str) -> Origin:
-        """Return the same record's place, narrowed to one column."""
+        """Return the place of the same record, narrowed to one column."""
         return msgspec.structs.replace(self, column=column)
 
     def __str__(self) -> str:
         text = self.path
         if self.sheet is not None:
             text += f" sheet {shorten_text(repr(self.sheet), MAX_VALUE_CHARS)}"
-            # The rows of a sheet have numbers that a person sees beside them.
+            # People see the row numbers of a sheet, so show those.
             text += "" if self.line is None else f" row {self.line}"
         elif self.row is not None:
             text += f" row {self.row}"

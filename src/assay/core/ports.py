@@ -1,4 +1,4 @@
-"""The ports: what the engine needs from other rooms, as protocols."""
+"""The ports: protocols for what the engine needs from other packages."""
 
 from __future__ import annotations
 
@@ -20,141 +20,141 @@ if TYPE_CHECKING:
 
 
 class Backend(Protocol):
-    """A model. Cheap to make; weights are read when the first request is pulled."""
+    """A model. Cheap to create; it loads its weights when the first request is pulled."""
 
     @property
     def card(self) -> ModelCard:
-        """Return what it can do. Reads small files only."""
+        """Return its capabilities. Reads only small files."""
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return the card, sure of these kinds of ask, after conversations or after plain texts.
+        """Return the card, verified for these kinds of ask with conversations or plain texts.
 
-        A server is asked what it can do, once; `card` then says it too. Others know already.
+        A server is probed once, and `card` then includes the result. Other backends know already.
         """
 
     def identity(self) -> ModelIdentity:
-        """Return who it is. May hash weight files; does not load them."""
+        """Return its identity. May hash weight files, but does not load them."""
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answer requests, in any order.
+        """Answer requests in any order.
 
-        Pulls from `requests` only what it can work on, so the caller's memory stays bounded. Trouble
-        with one request is a `Failure`; it raises only when the model is gone.
+        Pulls from `requests` only what it can work on, so the caller's memory stays bounded. A failed request
+        is a `Failure`. Raises only if the model is no longer available.
         """
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Whether `run` will give its next response without waiting for it.
+        """Whether `run` can yield its next response without waiting.
 
-        Responses that came together are then written down together, which is several times cheaper.
+        Responses that arrive together are stored together, which is several times cheaper.
         """
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
-        """Return how the model reads an ask. Needs a tokenizer, not weights; empty when it has none."""
+        """Return the tokens of an ask. Needs a tokenizer but no weights; empty without a tokenizer."""
 
     def n_tokens(self, ask: Ask) -> int | None:
-        """Return how much of the context an ask needs, without weights; None when that cannot be told.
+        """Return how many tokens of context an ask needs, without weights; None if unknown.
 
         SPAN: the whole text. LABELS: the prompt with its longest spelling. GENERATE: the prompt and
         `max_tokens`.
         """
 
     def stats(self) -> Mapping[str, float]:
-        """Return counters of its own since it was made, such as tokens read."""
+        """Return its own counters since it was created, such as tokens read."""
 
     def notes(self) -> Sequence[str]:
-        """Return what a person should know about how it worked, such as a fast way it could not take."""
+        """Return notes for the user about how it worked, such as an optimization it could not use."""
 
     def close(self) -> None:
-        """Let go of memory and connections."""
+        """Release memory and connections."""
 
 
 class TimedClient(Protocol):
-    """A server's client that makes each call once and says when its answer came.
+    """A server client that makes each call once and records when the answer arrived.
 
-    Used on one event loop, inside `async with`, by as many tasks at a time as the caller likes.
+    Used on one event loop, inside `async with`, by any number of concurrent tasks.
     """
 
     async def __aenter__(self) -> TimedClient:
-        """Make ready; opens no connection."""
+        """Prepare the client; opens no connection."""
 
     async def __aexit__(self, *error: object) -> None:
-        """Close all connections; calls under way are the caller's to end first."""
+        """Close all connections. The caller must end calls in progress first."""
 
     async def connect(self, n: int) -> None:
-        """Have so many connections open, as far as the server takes them: that is no part of a call."""
+        """Open `n` connections, if the server accepts them, so that calls do not include that time."""
 
     async def call(self, ask: Generate) -> TimedCall:
-        """Send one ask and read its answer. Trouble is a `Failure` in it; raises only when cancelled."""
+        """Send one ask and read its answer. An error is a `Failure` in it; raises only if cancelled."""
 
 
 class Journal(Protocol):
-    """Every response as it arrived. What is in it is never asked again."""
+    """Every response as it arrived. Stored responses are never requested again."""
 
     def get(self, request_id: str, key: str) -> Response | None:
         """Return the stored response to exactly this ask."""
 
     def answer(self, key: str) -> Outcome | None:
-        """Return the stored answer to this ask, whichever request asked it; None where it failed."""
+        """Return the stored answer to this ask, from any request; None if it failed."""
 
     def append(self, response: Response) -> None:
-        """Take a response; it is safe after the next `flush`."""
+        """Add a response. It is safe after the next `flush`."""
 
     def flush(self) -> None:
-        """Store what was appended so that killing the process does not lose it."""
+        """Store the appended responses, so that killing the process does not lose them."""
 
 
 class ResponseCache(Protocol):
-    """Answers kept between runs, by model identity and ask. Holds no failures."""
+    """Answers kept between runs, by model identity and ask. Contains no failures."""
 
     def get(self, key: str) -> Outcome | None:
-        """Return the answer to this ask, if it was ever given."""
+        """Return the answer to this ask, if it is stored."""
 
     def put(self, key: str, outcome: Outcome) -> None:
-        """Keep an answer."""
+        """Store an answer."""
 
 
 class Judge(Protocol):
-    """A model that grades the answers of others. Scoring is handed one and never makes one."""
+    """A model that grades the answers of others. Passed to scoring, which never creates one."""
 
     def identity(self) -> ModelIdentity:
-        """Return who judges: a grade means nothing without it."""
+        """Return the identity of the judge, which is part of the meaning of a grade."""
 
     def ask(self, prompts: Sequence[Prompt]) -> Sequence[Completion | Failure]:
-        """Return the reply to each prompt, in their order. Trouble with one prompt is a `Failure`."""
+        """Return the reply to each prompt, in order. A failed prompt is a `Failure`."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors, so that texts which mean alike lie near each other."""
+    """Turns texts into vectors, so that texts with similar meanings are close to each other."""
 
     def identity(self) -> ModelIdentity:
-        """Return which encoder it is; does not load it."""
+        """Return the identity of the encoder, without loading it."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row of length 1 for each text, in their order, whatever else is embedded with it."""
+        """Return one unit vector per text, in order, independent of the other texts."""
 
 
 class Sink(Protocol):
-    """Where finished samples go, in the dataset's order."""
+    """Receives finished samples in the order of the dataset."""
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
-        """Take one finished sample, with the scores that are known by then."""
+        """Write one finished sample with the scores known by then."""
 
     def write_scores(self, scores: Sequence[Score]) -> None:
-        """Take one sample's scores that had to wait for all samples."""
+        """Write the scores of one sample that had to wait for all samples."""
 
 
 class Aggregator(Protocol):
-    """Adds scores up as they come."""
+    """Aggregates scores as they arrive."""
 
     def add(self, score: Score) -> None:
-        """Take one score."""
+        """Add one score."""
 
     def take(self, evaluation: Evaluation) -> None:
-        """Take what came out for a whole list."""
+        """Add the results of a whole list."""
 
     def lose(self, task: str, track: str, why: str) -> None:
-        """Report no value for a task and track: the code that had to score its samples raised."""
+        """Report no value for a task and track, because the code that scores its samples raised."""
 
     def metrics(self) -> Sequence[Metric]:
-        """Return the numbers so far."""
+        """Return the metrics so far."""

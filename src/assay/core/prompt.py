@@ -1,4 +1,4 @@
-"""What a model is shown: plain text, or a conversation, whose messages may hold more than text."""
+"""Prompts: plain text, or a conversation whose messages can contain media."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ class Message(msgspec.Struct, frozen=True):
 
     role: Role
     content: str | tuple[Part, ...]
-    """Its text; or text and media, in the order in which the model is shown them."""
+    """Its text, or text and media in the order in which the model sees them."""
 
     @property
     def text(self) -> str:
-        """Return its text alone."""
+        """Return only its text."""
         if isinstance(self.content, str):
             return self.content
         return "".join(part.text for part in self.content if isinstance(part, Text))
 
     @property
     def shown(self) -> str:
-        """Return it as a person reads it: each medium by its name, on a line of its own."""
+        """Return it as shown to people: each medium as a description on its own line."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text if isinstance(part, Text) else str(part) for part in self.content)
 
     @property
     def media(self) -> tuple[AnyMedia, ...]:
-        """Return what it holds beside text."""
+        """Return its media."""
         if isinstance(self.content, str):
             return ()
         return tuple(part for part in self.content if not isinstance(part, Text))
 
 
 Prompt: TypeAlias = str | tuple[Message, ...]
-"""Text is read as it is. Messages go through the model's own chat template; a final assistant
-message is the beginning of the reply, which the model continues."""
+"""A text is used as is. Messages go through the model's chat template; a final assistant message is the
+beginning of the reply, which the model continues."""
 
 _NO_MEDIA: frozenset[Medium] = frozenset()
 
 AFTER_TURN = "\n\n"
-"""What parts the turns of a plain text."""
+"""The separator between turns in a plain text."""
 
 
 def count_chars(prompt: Prompt) -> int:
-    """Return the characters of a prompt, media in base64 included: how large it is before it is tokens."""
+    """Return the number of characters of a prompt, including base64 media."""
     if isinstance(prompt, str):
         return len(prompt)
     return sum(len(m.text) + sum(len(part.data) for part in m.media) for m in prompt)
 
 
 def final_text(prompt: Prompt) -> str:
-    """Return the text that a continuation follows: the text itself, or the last message's last text."""
+    """Return the text that a continuation follows: the text itself, or the last text of the last message."""
     if isinstance(prompt, str):
         return prompt
     content = prompt[-1].content
@@ -81,7 +81,7 @@ def replace_final_text(prompt: Prompt, text: str) -> Prompt:
 
 
 def append_turn(prompt: Prompt, answer: str, turn: str) -> Prompt:
-    """Return the prompt after the model has answered it and the user has said something more."""
+    """Return the prompt with the model's answer and the user's next turn."""
     if isinstance(prompt, str):
         space = "" if not prompt or prompt[-1].isspace() or answer[:1].isspace() else " "
         return f"{prompt}{space}{answer}{AFTER_TURN}{turn}"
@@ -89,19 +89,19 @@ def append_turn(prompt: Prompt, answer: str, turn: str) -> Prompt:
 
 
 def find_media(prompt: Prompt) -> frozenset[Medium]:
-    """Return the kinds of media that a prompt holds."""
+    """Return the kinds of media in a prompt."""
     if isinstance(prompt, str):
         return _NO_MEDIA
     return frozenset(part.medium for message in prompt for part in message.media)
 
 
 def canonicalize_prompt(prompt: Prompt) -> Prompt:
-    """Return a prompt as it decides an answer: its media by what is in them, wherever they lie."""
+    """Return the form of a prompt that determines the answer: media by content, not by location."""
     return _map_media(prompt, lambda part: part.content())
 
 
 def strip_media_data(prompt: Prompt) -> Prompt:
-    """Return a prompt as it is stored: media that the dataset holds in base64 by their hash and size."""
+    """Return a prompt as stored: base64 media of the dataset are reduced to their hash and size."""
     return _map_media(prompt, _strip_data)
 
 
@@ -110,7 +110,7 @@ def _strip_data(part: AnyMedia) -> AnyMedia:
 
 
 def _map_media(prompt: Prompt, change: Callable[[AnyMedia], AnyMedia]) -> Prompt:
-    """Return a prompt with its media changed; one of text alone is the same object."""
+    """Return a prompt with its media changed; returns the same object if it has no media."""
     if isinstance(prompt, str) or not any(message.media for message in prompt):
         return prompt
     return tuple(

@@ -1,8 +1,7 @@
-"""What is asked of a model.
+"""Requests to a model.
 
-A request is an address (which sample, which track, which option) and an ask (the content). Two
-requests with equal asks have equal answers, so the ask alone is what the cache and the engine
-compare.
+A request has an address (sample, track, option) and an ask (the content). Two requests with equal asks have
+equal answers, so the cache and the engine compare only asks.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from assay.core.prompt import Prompt, canonicalize_prompt
 
 
 class Kind(StrEnum):
-    """The three things a model can be asked for."""
+    """The three kinds of ask."""
 
     SPAN = "span"
     LABELS = "labels"
@@ -32,42 +31,44 @@ class Windows(msgspec.Struct, frozen=True, omit_defaults=True):
 
     scheme: WindowScheme
     length: int | None = None
-    """Tokens of a window. None: the model's context length; for `gptq` 2048 where the context allows it."""
+    """Tokens per window. None: the model's context length; for `gptq` 2048 if the context allows it."""
     stride: int | None = None
-    """`hf-stride` alone: tokens from the beginning of one window to the next. None: 512, or the length."""
+    """Only for `hf-stride`: tokens from the start of one window to the next. None: 512, or the length."""
 
 
 class Span(msgspec.Struct, frozen=True, tag="span", omit_defaults=True):
-    """How likely is the final text from `start` on, given everything before it?"""
+    """Ask for the likelihood of the final text from `start` on, given everything before it."""
 
     prompt: Prompt
     start: int
-    """Character offset into the prompt's final text; 0 scores all of that text."""
+    """Character offset into the prompt's final text; 0 scores the whole text."""
     leads: bool = True
-    """With nothing before the first token, condition it on the model's first special token. When
-    False, that token is left unscored, as systems do that average over a whole bare text."""
+    """Condition the first token on the model's first special token if nothing precedes it. If False, that
+    token is not scored, as in systems that average over a whole bare text."""
     windows: Windows | None = None
-    """Score a whole plain text window by window, however long it is; the scheme says what leads."""
+    """Score a whole plain text of any length in windows; the scheme defines what precedes each token."""
 
     kind = Kind.SPAN
 
     def __post_init__(self) -> None:
         if self.windows is not None and (self.start or not isinstance(self.prompt, str)):
-            raise ValueError("windows score the whole of a plain text: start must be 0, the prompt a text")
+            raise ValueError(
+                "windows score a whole plain text: start must be 0 and the prompt must be a text"
+            )
 
 
 class Labels(msgspec.Struct, frozen=True, tag="labels"):
-    """How is the next token's probability shared between these labels?"""
+    """Ask for the probability of each of these labels as the next token."""
 
     prompt: Prompt
     labels: tuple[tuple[str, ...], ...]
-    """For each label the spellings that mean it, such as `(" A", "A")`; their probabilities add up."""
+    """The spellings of each label, such as `(" A", "A")`; their probabilities are added."""
 
     kind = Kind.LABELS
 
 
 class Sampling(msgspec.Struct, frozen=True):
-    """How text is generated. Temperature 0 is greedy."""
+    """Sampling parameters. Temperature 0 is greedy."""
 
     max_tokens: int = 256
     temperature: float = 0.0
@@ -76,32 +77,32 @@ class Sampling(msgspec.Struct, frozen=True):
     seed: int | None = None
     n: int = 1
     server: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
-    """Further parameters by the names of the server that they were written for, such as `top_k`; only a model
-    whose card has `takes_parameters` is given any. Left out of stored asks and their keys where unset."""
+    """Further parameters under the names of the server they were written for, such as `top_k`. Only sent to a
+    model whose card has `takes_parameters`. Omitted from stored asks and their keys if unset."""
 
 
 class Generate(msgspec.Struct, frozen=True, tag="generate", omit_defaults=True):
-    """What does the model write after this prompt?"""
+    """Ask for the text that the model writes after this prompt."""
 
     prompt: Prompt
     sampling: Sampling
     turns: tuple[str, ...] = ()
-    """What the user says afterwards, each once the model has answered what stands before it."""
+    """The user's following turns, each sent after the model has answered the previous one."""
     stop_ids: tuple[tuple[int, ...], ...] = ()
-    """Token sequences that end the text. They replace `sampling.stop` in models that stop at tokens."""
+    """Token sequences that end the text. They replace `sampling.stop` for models that stop at tokens."""
 
     kind = Kind.GENERATE
 
     def __post_init__(self) -> None:
         if self.turns and self.sampling.n > 1:
-            raise ValueError("a conversation has one answer to each turn: ask n times instead")
+            raise ValueError("a conversation has one answer per turn: send n requests instead")
 
 
 Ask: TypeAlias = Span | Labels | Generate
 
 
 def canonicalize_ask(ask: Ask) -> Ask:
-    """Return an ask as it decides an answer: its media by what is in them, wherever they lie."""
+    """Return the form of an ask that determines the answer: media by content, not by location."""
     prompt = canonicalize_prompt(ask.prompt)
     return ask if prompt is ask.prompt else msgspec.structs.replace(ask, prompt=prompt)
 
@@ -121,13 +122,13 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """Which option, or which repeat."""
     ask: Ask
     n_shots: int = 0
-    """Solved examples that the prompt shows."""
+    """Number of solved examples in the prompt."""
     n_shots_left_out: int = 0
-    """Examples that the prompt would show as well, if the model could read so much."""
+    """Number of examples omitted because they do not fit into the model's context."""
     examples: tuple[int, int] | None = None
-    """Where in the final text the solved examples begin and end, where the dialect says so."""
+    """Start and end of the solved examples in the final text, if the dialect reports them."""
     key: str = ""
-    """Hash of what is asked, filled in by itself; a sampled repeat is an ask of its own."""
+    """Hash of the ask, computed automatically; each sampled repeat has its own."""
 
     def __post_init__(self) -> None:
         if not self.key:
@@ -135,8 +136,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
             is_sampled = isinstance(ask, Generate) and ask.sampling.temperature > 0
             if not isinstance(ask.prompt, str):
                 ask = canonicalize_ask(ask)
-            asked = (ask, self.index) if is_sampled else ask
-            msgspec.structs.force_setattr(self, "key", digest(asked, size=16))
+            content = (ask, self.index) if is_sampled else ask
+            msgspec.structs.force_setattr(self, "key", digest(content, size=16))
 
 
 def make_request(
@@ -150,6 +151,6 @@ def make_request(
     n_shots_left_out: int = 0,
     examples: tuple[int, int] | None = None,
 ) -> Request:
-    """Make a request whose id says where it belongs."""
+    """Create a request with an id made from its address."""
     id_ = f"{task}/{sample_id}/{track}/{role}/{index}"
     return Request(id_, task, sample_id, track, role, index, ask, n_shots, n_shots_left_out, examples)

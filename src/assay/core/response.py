@@ -1,4 +1,4 @@
-"""What came back for a request. A failure is a type of its own, never a string in an answer's place."""
+"""Responses to requests. A failure has its own type and is never a string instead of an answer."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class Finish(StrEnum):
     END = "end"
     """The model ended its turn."""
     STOP = "stop"
-    """A stop string appeared; the text is cut before it."""
+    """A stop string appeared; the text ends before it."""
     LENGTH = "length"
-    """`max_tokens` ran out: the answer may be truncated."""
+    """`max_tokens` was reached: the answer may be truncated."""
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A call of a tool that the model was offered. Nobody makes it: that it was asked for is the answer."""
+    """A tool call by the model. It is not executed: the call itself is the answer."""
 
     name: str
     arguments: str
-    """JSON, as the model wrote it; it may be wrong, or cut off."""
+    """JSON as the model wrote it; it can be invalid or truncated."""
 
 
 class Output(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,13 +33,13 @@ class Output(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str
     finish: Finish
     n_tokens: int
-    """0 when the model does not say; a written text has at least one, the token that ended it."""
+    """0 if the model does not report it; a text has at least one, the token that ended it."""
     reasoning: str | None = None
-    """Thought that the model kept apart from its answer."""
+    """Reasoning that the model returned separately from its answer."""
     turns: tuple[str, ...] = ()
-    """With several turns: the answer to each of them; `text` is the last."""
+    """With several turns: the answer to each; `text` is the last one."""
     calls: tuple[Call, ...] = ()
-    """The tools that the model called. `text` is what it said beside them, else the calls as JSON."""
+    """The tools that the model called. `text` is what it wrote besides them, or else the calls as JSON."""
 
 
 class Completion(msgspec.Struct, frozen=True, tag="completion"):
@@ -47,7 +47,7 @@ class Completion(msgspec.Struct, frozen=True, tag="completion"):
 
     outputs: tuple[Output, ...]
     n_prompt_tokens: int
-    """0 when the model does not say."""
+    """0 if the model does not report it."""
 
 
 class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=True):
@@ -55,58 +55,58 @@ class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=Tr
 
     sum_logprob: float
     n_tokens: int
-    """Scored tokens."""
+    """Number of scored tokens."""
     n_chars: int
     n_bytes: int
-    """Length of the scored text, leading and trailing white space left out (with windows: counted too)."""
+    """Length of the scored text without leading and trailing white space (with windows: including it)."""
     is_greedy: bool | None
-    """Whether every scored token was the model's first choice over the whole vocabulary; None: not known."""
+    """Whether every scored token was the model's first choice in the whole vocabulary; None: not known."""
     n_prompt_tokens: int
-    """Tokens before the first scored one; with windows, those of every window together."""
+    """Tokens before the first scored one; with windows, the sum over all windows."""
     token_ids: tuple[int, ...] = ()
     token_logprobs: tuple[float, ...] = ()
     straddles: bool = False
-    """Whether the first scored token begins before `start`; it is scored whole."""
+    """Whether the first scored token begins before `start`; the whole token is scored."""
     n_words: int = 0
-    """With windows: words of the scored text, each counted where it begins; 0 without."""
+    """With windows: words in the scored text, each counted where it begins; otherwise 0."""
     token_starts: tuple[int, ...] = ()
-    """Where each scored token begins: characters (code points) from `start` on, never falling, below 0 for a
-    first token that straddles. A token ends where the next begins, the last with the text. Tokens that are
-    parts of one character share its place; where a server shows it with its last part alone, they share the
-    place of all that this part shows. Empty: not known, or not all the tokens from the first on are scored.
-    """
+    """The start of each scored token: characters (code points) from `start` on, never decreasing, negative
+    for a first token that straddles. A token ends where the next begins, and the last at the end of the text.
+    Tokens that are parts of one character share its position; if a server only shows it with its last part,
+    they share the position of everything this part shows. Empty: not known, or not all tokens from the first
+    are scored."""
 
 
 class LabelProbs(msgspec.Struct, frozen=True, tag="label_probs", omit_defaults=True):
     """The answer to a LABELS ask."""
 
     probs: tuple[float, ...]
-    """The probability the model gave to each label, not normalised; with `at_most`, what was seen of it."""
+    """The model's probability of each label, not normalised; with `at_most`, the part that was seen."""
     mass: float
-    """Their sum: how much of the model's belief fell on any label at all."""
+    """Their sum: the probability of any label at all."""
     n_prompt_tokens: int
     at_most: tuple[float, ...] = ()
-    """Upper bounds, where a model shows its likeliest tokens alone; empty: `probs` are exact."""
+    """Upper bounds, if a model only reports its likeliest tokens; empty: `probs` are exact."""
 
     @property
     def decided_label(self) -> int | None:
-        """Return the most probable label, whatever lies between `probs` and `at_most`; the first of equals.
+        """Return the most probable label for any values between `probs` and `at_most`; the first of equals.
 
-        None where another may be it, and where nothing was seen of any.
+        None if another label could be it, or if no label was seen.
         """
         if not any(self.probs):
             return None
         best = max(range(len(self.probs)), key=lambda index: self.probs[index])
-        # Of two that are equal the first is the best, so one before it must stay below.
+        # The first of two equal labels wins, so one before it must be strictly lower.
         rivals = ((most, -index) for index, most in enumerate(self.at_most) if index != best)
         return None if any(rival > (self.probs[best], -best) for rival in rivals) else best
 
 
 class Failure(msgspec.Struct, frozen=True, tag="failure", omit_defaults=True):
-    """No answer came, and why."""
+    """No answer arrived, and why."""
 
     kind: str
-    """Short name of the trouble: `too_long`, `timeout`, `injected`."""
+    """Short name of the error: `too_long`, `timeout`, `injected`."""
     message: str
     attempts: int = 1
 
@@ -115,16 +115,16 @@ Outcome: TypeAlias = Completion | Likelihood | LabelProbs | Failure
 
 
 class Response(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came back for one request, stored in the journal."""
+    """The response to one request, stored in the journal."""
 
     request_id: str
     key: str
-    """The ask's hash: a stored response counts only for exactly the same ask."""
+    """The hash of the ask: a stored response only counts for exactly the same ask."""
     outcome: Outcome
     seconds: float = 0.0
-    """The request's share of the wall time: of the batch it was in, or since the response before it."""
+    """The request's share of the wall time: of its batch, or since the previous response."""
     cached: bool = False
     latency_s: float = 0.0
-    """How long a server took over it, from the first attempt on; 0 where a model works in batches."""
+    """How long a server took, from the first attempt; 0 for a model that works in batches."""
     first_s: float = 0.0
-    """How long its first text took, where it came as a stream; 0: not known."""
+    """Time to its first text, if it was streamed; 0: not known."""

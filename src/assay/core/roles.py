@@ -1,4 +1,4 @@
-"""What a person or a program may do on a server: each role may all that the one before it may."""
+"""Roles on a server. Each role has all rights of the previous one."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 
 class Role(StrEnum):
-    """Who may do what."""
+    """A set of rights on the server."""
 
     READER = "reader"
     """Sees runs, results and the leaderboard."""
     RUNNER = "runner"
     """Also starts and stops evaluations."""
     OWNER = "owner"
-    """Also registers models and datasets, deletes, and gives out tokens."""
+    """Also registers models and datasets, deletes, and issues tokens."""
 
     def may(self, needed: Role) -> bool:
-        """Whether this role may do what `needed` may."""
+        """Return whether this role includes the rights of `needed`."""
         return _ORDER.index(self) >= _ORDER.index(needed)
 
 
 class Bearer(NamedTuple):
-    """Somebody whose token counts, or who needs none."""
+    """A person or program with a valid token, or one that needs none."""
 
     name: str
-    """The token's name: evaluations are noted under it."""
+    """The token's name, under which evaluations are recorded."""
     role: Role
 
 

@@ -1,4 +1,4 @@
-"""Round numbers for people: half away from zero, the same way in Python and in the scripts of the pages.
+"""Rounding for display: half away from zero, the same in Python and in the scripts of the pages.
 
 Formatting with `f"{x:.1f}"` rounds 81.25 to 81.2, JavaScript's `toFixed` rounds it to 81.3, and both round
 28.75 down where 100 * 0.2875 is a hair below it. `results/pages/assets/numbers.js` implements the same rule.
@@ -11,11 +11,11 @@ import math
 NOT_KNOWN = "-"
 
 _NOISE_DIGITS = 12
-"""Digits that count of a computed number; what differs beyond them is an error of floating point."""
+"""Significant digits of a computed number; differences beyond them are floating-point errors."""
 
 
 def format_decimal(value: float, digits: int, *, is_signed: bool = False) -> str:
-    """Return a number with this many decimals, thousands separated, and a plus if `is_signed`."""
+    """Return a number with `digits` decimals, thousands separators, and a plus if `is_signed`."""
     steps = math.floor(float(f"{abs(value) * 10**digits:.{_NOISE_DIGITS}g}") + 0.5)
     sign = "-" if value < 0 and steps else "+" if is_signed else ""
     return f"{sign}{steps / 10**digits:,.{digits}f}"

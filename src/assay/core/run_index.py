@@ -1,6 +1,6 @@
-"""What is kept of a run outside its folder: enough to rank models, and to compare any two sample by sample.
+"""Indexed data of a run, outside its folder: enough to rank models and compare runs sample by sample.
 
-The index in the database stores these, a leaderboard is made of them. The run's folder stays the truth.
+The database index stores it, and the leaderboard uses it. The run's folder remains the source of truth.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from assay.core.score import Metric
 
 Numbers: TypeAlias = NDArray[np.float64]
 Digests: TypeAlias = NDArray[np.uint64]
-"""Eight bytes of a hash each, in the place of names that may be long."""
+"""Eight-byte hashes, instead of names that can be long."""
 
 
 class IndexedTask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One task of a run: what decides whether another run's value may stand beside its own."""
+    """One task of a run, with everything that decides whether values of other runs are comparable."""
 
     name: str
     data_hash: str
     n_samples: int
     n_rows: int
     family: str | None = None
-    """The dataset that it is a subset of."""
+    """The dataset of which it is a subset."""
     categories: tuple[str, ...] = ()
     about: str = ""
-    """The ability that it evaluates, in its registry's words."""
+    """The ability it evaluates, as described by its registry."""
     headline: str | None = None
-    """The metric that its registry has a leaderboard show."""
+    """The metric that its registry shows on a leaderboard."""
     shots: dict[str, str] = {}
     """Solved examples, by method."""
     settings: dict[str, str] = {}
-    """All else that decides a prompt or a score, as text; a long value by its hash."""
+    """Everything else that determines a prompt or a score, as text; a long value as its hash."""
     scorers: dict[str, str] = {}
-    """How answers are scored, by method, as text in the same way; nothing where an author's code does."""
+    """How answers are scored, by method, in the same form; empty if an author's code does."""
 
     @property
     def is_registered(self) -> bool:
-        """Whether a registry has it as a dataset of its own, with a headline of its own."""
+        """Whether a registry lists it as a separate dataset with its own headline metric."""
         return bool(self.headline or self.about)
 
 
 class IndexedRun(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One run, as its manifest tells it."""
+    """One run, from its manifest."""
 
     host: str
-    """The machine whose disk has the folder."""
+    """The machine that stores the folder."""
     root: str
-    """The folder of runs that it lies in."""
+    """The folder of runs that contains it."""
     name: str
-    """The folder's own name."""
+    """The name of the folder."""
     stamp: str
-    """Tells when the folder's files were written; another stamp: read it again."""
+    """Identifies when the folder's files were written; read the run again if it changes."""
     id: str
     fingerprint: str
     status: RunStatus
@@ -68,7 +68,7 @@ class IndexedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     judge: ModelIdentity | None
     tasks: tuple[IndexedTask, ...]
     groups: dict[str, tuple[str, ...]] = {}
-    """Tasks that are told together."""
+    """Tasks that are reported together."""
 
 
 class TaskSamples(NamedTuple):
@@ -77,33 +77,33 @@ class TaskSamples(NamedTuple):
     ids: Digests
     """In ascending order."""
     clusters: Digests | None = None
-    """For each sample; None: each stands alone."""
+    """For each sample; None: each sample is its own cluster."""
 
 
 class MetricValues(NamedTuple):
-    """What each sample of a task is worth by one metric."""
+    """The value of each sample of a task by one metric."""
 
     values: Numbers
-    """In the order of the samples' ids; NaN where the sample has none."""
+    """In the order of the sample ids; NaN if a sample has no value."""
     weights: Numbers | None = None
-    """Where the metric is a ratio of sums: the denominators, the values being the numerators."""
+    """For a ratio of sums: the denominators; the values are the numerators."""
     is_exponential: bool = False
     """Whether the metric is e to the power of that ratio."""
 
 
 class RunIndexEntry(NamedTuple):
-    """All that the index keeps of one run."""
+    """Everything that the index stores about one run."""
 
     run: IndexedRun
     metrics: tuple[Metric, ...] = ()
     samples: Mapping[str, TaskSamples] = {}
     """By task."""
     values: Mapping[tuple[str, str, str], MetricValues] = {}
-    """By task, method and metric: those whose value over a task is made of its samples' values."""
+    """By task, method and metric: metrics that are computed from values of samples."""
 
 
 class SampleValues(NamedTuple):
-    """The samples that have a value by one metric, and nothing of the others."""
+    """The samples that have a value by one metric."""
 
     ids: Digests
     values: Numbers
@@ -113,7 +113,7 @@ class SampleValues(NamedTuple):
 
     @classmethod
     def of(cls, samples: TaskSamples, metric: MetricValues) -> SampleValues:
-        """Return the values of a metric beside the samples that have one."""
+        """Return the values of a metric, with the samples that have one."""
         has_value = ~np.isnan(metric.values)
         return cls(
             samples.ids[has_value],

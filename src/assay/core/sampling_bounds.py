@@ -1,4 +1,4 @@
-"""The values that a sampling parameter may have: one rule for dialects, the command line and the server."""
+"""Valid values of sampling parameters: one rule for dialects, the command line and the server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 Length: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
-"""The longest answer, in tokens."""
+"""Maximum length of an answer, in tokens."""
 Temperature: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1000)]
 """0 is greedy."""
 TopP: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Repeats: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
-"""How many answers are drawn."""
+"""Number of answers drawn."""
 TopK: TypeAlias = Annotated[int, msgspec.Meta(ge=-1)]
 """-1 or 0: all tokens."""
 MinP: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -40,9 +40,9 @@ _BOUNDS: Mapping[str, tuple[Any, str]] = {
 
 
 def describe_expected_value(name: str, value: Any) -> str | None:
-    """Return what was expected where a parameter cannot have a value; None where it can, or is not known.
+    """Return what was expected if a value is not valid for a parameter; None if it is, or if unknown.
 
-    A number may be written as a text, as on a command line. None says nothing, and is no fault.
+    A number can be written as text, as on a command line. None is always valid.
     """
     if value is None or name not in _BOUNDS:
         return None

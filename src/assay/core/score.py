@@ -1,4 +1,4 @@
-"""What an answer is worth, and what all answers together are worth."""
+"""Scores of samples and metrics of tasks."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import msgspec
 from assay.core.prompt import Prompt
 
 MACRO = "_macro"
-"""Ends the name of a mean over parts of a dataset in which each counts once, however many rows it has."""
+"""Suffix of metric names that are means over parts of a dataset, in which each part has equal weight."""
 
 
 HEADLINE = "headline"
-"""Names a mean over subsets that are judged by different metrics: each counts with its own."""
+"""Name of a mean over subsets with different metrics, in which each subset counts with its own."""
 
 MASS = "mass"
-"""The metric of how much probability fell on the labels at all."""
+"""The metric for the total probability of all labels."""
 
 NO_METRIC = "none"
-"""Stands for the metric where answers are collected and not scored."""
+"""Name of the metric if answers are collected but not scored."""
 
 NOTHING_TO_SCORE_BY = "the dataset names nothing to score the answers by"
 NO_RIGHT_ANSWERS = "no row has a known right answer"
 
 
 class Verdict(StrEnum):
-    """What became of one sample."""
+    """The outcome of one sample."""
 
     SCORED = "scored"
     UNANSWERED = "unanswered"
-    """The model spoke but no answer could be found in it. Counts as not right."""
+    """The model replied, but no answer was found in the reply. Counts as not right."""
     FAILED = "failed"
-    """No answer came from the model. Left out of the score, shown beside it."""
+    """No answer came from the model. Excluded from the score, and counted separately."""
     UNGRADED = "ungraded"
-    """The dataset gives no right answer here. The prediction is kept."""
+    """The dataset has no right answer here. The prediction is stored."""
 
 
 class OptionNumbers(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that is known about one option of one sample; every normalisation follows from it."""
+    """Everything known about one option of one sample; every normalisation is computed from it."""
 
     label: str
     sum_logprob: float | None = None
@@ -47,62 +47,62 @@ class OptionNumbers(msgspec.Struct, frozen=True, omit_defaults=True):
     n_chars: int | None = None
     n_bytes: int | None = None
     unconditional: float | None = None
-    """Sum of log-probabilities of the same text with no question before it."""
+    """Sum of log-probabilities of the same text without a question before it."""
     is_greedy: bool | None = None
     prob: float | None = None
-    """Share of the label in the mass that fell on all labels; with `prob_at_most`, of what was seen."""
+    """Share of the label in the total probability of all labels; with `prob_at_most`, of what was seen."""
     prob_at_most: float | None = None
-    """The greatest share that the label may have, where the model did not show all; None: `prob` is exact."""
+    """The maximum share of the label if the model did not report everything; None: `prob` is exact."""
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One extraction rule tried on an output, for a person to follow."""
+    """One extraction rule tried on an output, for people to follow."""
 
     rule: str
     found: str | None = None
-    """What the rule would answer; None when it did not fire."""
+    """The answer by this rule; None if it did not match."""
     start: int | None = None
     end: int | None = None
     """The span of the output that the rule matched."""
 
 
 class Ratio(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One sample's part of a metric that divides a sum over all samples by another, such as a perplexity."""
+    """One sample's part of a metric that divides two sums over all samples, such as a perplexity."""
 
     numerator: float
     denominator: float
     is_exponential: bool = False
-    """The metric is e to the power of the ratio."""
+    """Whether the metric is e to the power of the ratio."""
 
 
 class JudgeReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a judge was asked about a sample, what it replied, and how that was read."""
+    """A question to a judge about a sample, its reply, and the verdict found in it."""
 
     about: str
-    """What was asked, such as `turn 2`."""
+    """The subject of the question, such as `turn 2`."""
     verdict: Verdict
-    """SCORED: a verdict was found. UNANSWERED: the reply holds none. FAILED: no reply came."""
+    """SCORED: a verdict was found. UNANSWERED: the reply contains none. FAILED: no reply arrived."""
     value: float | None = None
     """None unless SCORED."""
     text: str = ""
-    """All that the judge wrote."""
+    """The whole reply of the judge."""
     rule: str | None = None
-    """The rule that found the verdict, or that saw one which is none (a grade outside the scale)."""
+    """The rule that found the verdict, or an invalid one (a grade outside the scale)."""
     said: str | None = None
-    """The verdict itself, as the rule names it."""
+    """The verdict itself, as named by the rule."""
     why: str | None = None
     """Why there is no value."""
     span: tuple[int, int] | None = None
-    """Where in the text the rule saw it."""
+    """The position of the match in the text."""
     reasoning: str | None = None
-    """Thought that the judge kept apart from its reply."""
+    """Reasoning that the judge returned separately from its reply."""
     prompt: Prompt = ""
-    """What the judge was asked, media without their data; one without a chat template reads messages as one
-    text, with an empty line between them."""
+    """The prompt of the judge, media without their data. A judge without a chat template reads messages as
+    one text, separated by empty lines."""
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One sample's result by one method."""
+    """The result of one sample by one method."""
 
     task: str
     sample_id: str
@@ -112,36 +112,36 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     value: float | None = None
     """None unless SCORED."""
     answer: str | None = None
-    """The answer that was found: an option's label, or the extracted text."""
+    """The answer found: an option's label, or the extracted text."""
     target: str | None = None
     rule: str | None = None
-    """The extraction rule, or the normalisation, that decided."""
+    """The extraction rule or the normalisation that decided."""
     span: tuple[int, int] | None = None
-    """Where in the output the answer was found."""
+    """The position of the answer in the output."""
     also: dict[str, float] = {}
     """The same sample by other metrics, such as accuracy under another normalisation."""
     ratios: dict[str, Ratio] = {}
-    """Metrics of which the corpus's value is a ratio of sums and no mean; `metric` may be among them."""
+    """Metrics whose value over the corpus is a ratio of sums instead of a mean; can include `metric`."""
     options: tuple[OptionNumbers, ...] = ()
     mass: float | None = None
-    """Probability that fell on the labels."""
+    """Total probability of the labels."""
     margin: float | None = None
-    """By how much the chosen option led the runner-up, in the deciding unit."""
+    """By how much the chosen option led the second, in the deciding unit."""
     is_truncated: bool = False
     why: str | None = None
-    """The failure's message, when FAILED."""
+    """The failure's message, if FAILED."""
     group: str | None = None
     cluster: str | None = None
     passed: tuple[bool, ...] = ()
-    """Which of the outputs passed the sample's tests, where they are programs."""
+    """Which outputs passed the sample's tests, if they are programs."""
     judged: tuple[JudgeReply, ...] = ()
-    """What a judge was asked about the answers and replied; empty where none was asked."""
+    """Questions to a judge about the answers, and its replies; empty without a judge."""
     details: tuple[dict[str, Any], ...] = ()
-    """What the evaluator of a config says of each answer, by its own names; empty where it says nothing."""
+    """What the evaluator of a config reports about each answer, under its own names; can be empty."""
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """A number about a whole task or a group of it. A value never travels without its counts."""
+    """A number for a whole task or a group of it, always with its counts."""
 
     task: str
     method: str
@@ -149,12 +149,12 @@ class Metric(msgspec.Struct, frozen=True):
     group: str | None
     """None: the whole task."""
     value: float | None
-    """None when nothing could be scored."""
+    """None if nothing could be scored."""
     low: float | None
     high: float | None
     """95 % interval."""
     n: int
-    """Rows."""
+    """Number of rows."""
     n_scored: int
     n_unanswered: int
     n_truncated: int
@@ -162,15 +162,15 @@ class Metric(msgspec.Struct, frozen=True):
     stderr: float | None = None
     higher_is_better: bool = True
     is_headline: bool = False
-    """Whether it is the one metric that the method is judged by, over the task or a group."""
+    """Whether it is the main metric of the method, over the task or a group."""
     is_share: bool = True
-    """Whether it lies between 0 and 1 and is read in percent; else it has a scale of its own."""
+    """Whether it is between 0 and 1 and shown as a percentage; otherwise it has its own scale."""
     is_named: bool = False
-    """Whether the author of the dataset names it as a metric; the table of results then shows it too."""
+    """Whether the dataset's author names it as a metric, so that the table of results also shows it."""
     why: str | None = None
-    """Why there is no value, or why the first of the failed rows failed; None where nothing went wrong."""
+    """Why there is no value, or why the first failed row failed; None if nothing went wrong."""
 
     @property
     def is_listed(self) -> bool:
-        """Whether the table of results shows it: the headline, and what the author names beside it."""
+        """Whether the table of results shows it: the headline, and metrics that the author names."""
         return self.is_headline or self.is_named

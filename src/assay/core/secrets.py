@@ -1,4 +1,4 @@
-"""What looks like a secret, and how it is hidden: manifests, logs, reports and messages hold none."""
+"""Detect and hide secrets: manifests, logs, reports and messages must not contain any."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import msgspec
 
 HIDDEN = "(hidden)"
-"""Written where a secret would be."""
+"""Replaces a secret."""
 
 FEWEST_MASKED_CHARS = 12
-"""A shorter key, such as `EMPTY` for a server without keys, may be a word of an answer."""
+"""Shorter keys, such as `EMPTY` for a server without keys, can be a word of an answer."""
 
 _SECRET_WORDS = {
     *("key", "keys", "apikey", "token", "secret", "password", "passwd", "authorization", "bearer"),
@@ -25,17 +25,17 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether an argument's name says that it holds a secret, as `hf_token` and `apiKey` do.
+    """Return whether the name of an argument indicates a secret, such as `hf_token` and `apiKey`.
 
-    `batch_tokens` does not, nor does `key_env`, which names a variable: hidden, the model could not be
-    opened again as it was.
+    `batch_tokens` does not, nor does `key_env`, which names a variable: if it were hidden, the model could
+    not be opened again.
     """
     words = [word.lower() for word in _WORD.findall(name)]
     return bool(words) and words[-1] != "env" and not _SECRET_WORDS.isdisjoint(words)
 
 
 def find_secret_name(value: Any) -> str | None:
-    """Return the first name within nested data that says it holds a secret."""
+    """Return the first name in nested data that indicates a secret."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if is_secret_name(str(name)):
@@ -43,18 +43,18 @@ def find_secret_name(value: Any) -> str | None:
             if (found := find_secret_name(inner)) is not None:
                 return found
     elif isinstance(value, list | tuple):
-        return next((found for one in value if (found := find_secret_name(one)) is not None), None)
+        return next((found for item in value if (found := find_secret_name(item)) is not None), None)
     return None
 
 
 def mask_user_info(url: str) -> str:
-    """Return an address without the name and password in it."""
+    """Return a URL without its user name and password."""
     return _USER_INFO.sub(f"//{HIDDEN}@", url)
 
 
 def mask_secret(value: T, secret: str) -> T:
-    """Return a value with a secret hidden wherever a text of it holds it."""
-    written, sought = msgspec.json.encode(value), msgspec.json.encode(secret)[1:-1]
-    if len(secret) < FEWEST_MASKED_CHARS or sought not in written:
+    """Return a value with a secret hidden in all of its texts."""
+    encoded, pattern = msgspec.json.encode(value), msgspec.json.encode(secret)[1:-1]
+    if len(secret) < FEWEST_MASKED_CHARS or pattern not in encoded:
         return value
-    return msgspec.json.decode(written.replace(sought, HIDDEN.encode()), type=type(value))
+    return msgspec.json.decode(encoded.replace(pattern, HIDDEN.encode()), type=type(value))

@@ -11,7 +11,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", re.ASCII)
 
 
 def read_size(text: str) -> int:
-    """Return a size in bytes; raise ValueError, which says what was expected, where it is none."""
+    """Return a size in bytes; raise a ValueError that says what was expected if it is not one."""
     match = _SIZE.fullmatch(text.strip())
     unit = _UNITS.get(match[2].upper()) if match is not None else None
     if match is None or unit is None:
@@ -20,7 +20,7 @@ def read_size(text: str) -> int:
 
 
 def format_size(n_bytes: int) -> str:
-    """Return a size with three digits at most, in units of a thousand: `256 MB`."""
+    """Return a size with at most three digits, in units of a thousand: `256 MB`."""
     size, unit = float(n_bytes), "B"
     for larger in ("kB", "MB", "GB", "TB", "PB"):
         if size < 999.5:

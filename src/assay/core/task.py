@@ -1,4 +1,4 @@
-"""The contract between an authoring language and the engine."""
+"""The contract between dialects and the engine: tasks, their settings and their scorers."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from assay.core.score import Metric, Score
 
 
 class ComponentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A part named by a person or a dialect; the wiring turns it into an object."""
+    """A component named by a person or a dialect, from which the application creates an object."""
 
     name: str
     args: dict[str, Any] = {}
 
 
 class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person asks of a task in any dialect; None leaves it to the dataset, then to the dialect."""
+    """The user's settings for a task in any dialect. None: the dataset decides, then the dialect."""
 
     methods: tuple[str, ...] | None = None
     """`ppl`, `prob`, `gen`."""
     is_chat: bool = False
-    """Whether prompts are conversations for the model's chat template, or plain text."""
+    """Whether prompts are conversations for the model's chat template instead of plain text."""
     shots: int | None = None
-    """Solved examples before each question; where the dataset names no number either, none are shown."""
+    """Number of solved examples before each question; 0 if the dataset does not specify it either."""
     shots_from: str | None = None
-    """A file or a split to take solved examples from; None: the dataset itself, the sample left out."""
+    """A file or split with solved examples; None: the dataset itself, without the sample."""
     shot_policy: str | None = None
     """`first` or `random`."""
     seed: int = 0
     has_default_seed: bool = True
-    """Whether nobody chose the seed: an original's own default then applies where it is reproduced."""
+    """Whether the user chose no seed. A faithful run then uses the original's default."""
     is_faithful: bool = False
-    """Whether the original system's quirks are reproduced."""
+    """Whether to reproduce the original system's behaviour where Assay differs."""
     score_by: str | None = None
-    """The normalisation that decides between options; None: as the dialect has it."""
+    """The normalisation that decides between options; None: the dialect's default."""
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -50,21 +50,21 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     window_tokens: int | None = None
     stride: int | None = None
     samples: int | None = None
-    """Answers asked for each question: voted on, or counted for pass@k; where nobody says, one."""
+    """Number of answers per question, for a vote or for pass@k; 1 if not specified."""
     cot: str | None = None
-    """The way of reasoning, by the dataset's own name for it."""
+    """The kind of reasoning, under the dataset's own name for it."""
     is_scored: bool = True
-    """Whether answers are scored in this run: where they are not, a dataset needs no right answers."""
+    """Whether this run scores answers. If not, a dataset needs no right answers."""
     limit: Limit | None = None
-    """For dialects that must cut a dataset down themselves."""
+    """For dialects that must limit a dataset themselves."""
     takes_parameters: bool = False
-    """Whether the model takes further sampling parameters by the names of UltraEval's servers."""
+    """Whether the model accepts further sampling parameters under the names of UltraEval's servers."""
     dataset_args: dict[str, str] = {}
-    """What only one dialect knows, by its own names."""
+    """Settings of a single dialect, under its own names."""
 
 
 class OriginalDifference(msgspec.Struct, frozen=True):
-    """A place where the original system and Assay differ, and what this run did."""
+    """A difference between the original system and Assay, and what this run did."""
 
     name: str
     original: str
@@ -74,34 +74,34 @@ class OriginalDifference(msgspec.Struct, frozen=True):
 
 
 class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A task as it is written into the manifest."""
+    """A task as stored in the manifest."""
 
     name: str
     dialect: str
     source: str
-    """The dataset as the person named it."""
+    """The dataset as the user named it."""
     data_hash: str
-    """Hash of every file the samples and the shots come from."""
+    """Hash of every file that samples and examples come from."""
     methods: tuple[str, ...]
     n_samples: int
-    """Samples that will be evaluated, after any limit."""
+    """Number of samples to evaluate, after any limit."""
     n_rows: int
-    """Rows the dataset has."""
+    """Number of rows in the dataset."""
     settings: dict[str, Any] = {}
-    """Everything that decides a prompt or a score: templates, columns, shots, limit, seed."""
+    """Everything that determines a prompt or a score: templates, columns, shots, limit, seed."""
     quirks: tuple[OriginalDifference, ...] = ()
-    """The quirks that touched this task."""
+    """The differences from the original system that affect this task."""
     family: str | None = None
-    """The dataset that it is a subset of; subsets of one dataset are also reported together."""
+    """The dataset of which it is a subset; subsets of one dataset are also reported together."""
     categories: tuple[str, ...] = ()
-    """The dataset's categories that it belongs to."""
+    """The categories of the dataset that it belongs to."""
     chosen: dict[str, Any] = {}
-    """What was found out by asking the model before the samples, such as the order of examples. It follows
-    from all the rest and from the model, so it does not make one run another."""
+    """The outcome of preparing with the model, such as the order of examples. It follows from everything else
+    and from the model, so it does not distinguish runs."""
 
 
 class AnsweredRequest(NamedTuple):
-    """A request together with what came back for it."""
+    """A request with its response."""
 
     request: Request
     response: Response
@@ -118,46 +118,46 @@ class Scorer(Protocol):
 
 
 class Evaluation(NamedTuple):
-    """What came out when a whole list was scored."""
+    """The result of scoring a whole list."""
 
     scores: Sequence[Score]
-    """One for each sample, in order."""
+    """One per sample, in order."""
     metrics: Sequence[Metric] = ()
-    """Values that are no mean over the samples, such as a corpus's BLEU."""
+    """Values that are not means over the samples, such as a corpus BLEU."""
     lower_is_better: frozenset[str] = frozenset()
-    """Names of metrics of which less is more."""
+    """Names of metrics where lower is better."""
     off_scale: frozenset[str] = frozenset()
-    """Names of metrics that are no shares between 0 and 1."""
+    """Names of metrics that are not shares between 0 and 1."""
     notes: Sequence[str] = ()
-    """What a person should know about how it was scored."""
+    """Notes for the user about how it was scored."""
     digits: int | None = None
-    """Decimals that values over all samples are rounded to; None: they are left as they are."""
+    """Decimals to which values over all samples are rounded; None: not rounded."""
     judged_by: frozenset[tuple[str, str, str]] = frozenset()
-    """Tasks, tracks and metrics that the table of results lists, beside those of `scores`."""
+    """Tasks, tracks and metrics that the table of results lists, in addition to those of `scores`."""
 
 
 @runtime_checkable
 class RunningScorer(Scorer, Protocol):
-    """Scores samples as they come, and has something to say of all of them in the end."""
+    """Scores samples as they arrive, and returns results over all of them at the end."""
 
     def finish(self) -> Evaluation:
-        """Return what there is to say of all samples that were scored, without their scores."""
+        """Return the results over all scored samples, without their scores."""
 
 
 class CorpusScorer(Protocol):
-    """Scores a track when all of its samples are there, since its metrics look at whole lists."""
+    """Scores a track after all of its samples arrived, because its metrics need whole lists."""
 
     track: str
 
     def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
-        """Take one sample; keeps what it needs of the answers."""
+        """Add one sample; keeps what it needs of the answers."""
 
     def finish(self) -> Evaluation:
-        """Return the scores of all samples taken."""
+        """Return the scores of all added samples."""
 
 
 class Task(Protocol):
-    """A controller: code made by a dialect, never stored."""
+    """A controller: code created by a dialect, never stored."""
 
     @property
     def spec(self) -> TaskSpec:
@@ -168,13 +168,13 @@ class Task(Protocol):
         """Return the kinds of ask it will make, so that a backend can be checked first."""
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the samples in the dataset's order, reading as it goes."""
+        """Yield the samples in the order of the dataset, reading lazily."""
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return what to ask the model about a sample. Depends on the sample and the seed alone.
+        """Return the requests for a sample. Depends only on the sample and the seed.
 
-        `shots` asks for the same with at most so many solved examples in a prompt, the others left out
-        whole; the requests say how many they show and lack. None: as many as the task has.
+        `shots` limits the solved examples in a prompt; further examples are omitted completely. The requests
+        record how many they show and omit. None: all examples of the task.
         """
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer | CorpusScorer]:
@@ -182,13 +182,13 @@ class Task(Protocol):
 
 
 Rehearse: TypeAlias = Callable[[Sequence[Task]], Sequence[Sequence[Score]]]
-"""Asks the model what small tasks ask, through the run's own journal and cache; returns the scores of each
-task, in the order of its samples."""
+"""Runs small tasks through the run's own journal and cache; returns the scores of each task, in the order of
+its samples."""
 
 
 @runtime_checkable
 class PreparingTask(Protocol):
-    """A task that may have to ask the model something before it knows what to ask about its samples."""
+    """A task that may need answers of the model before it can make the requests for its samples."""
 
     def prepare(self, rehearse: Rehearse) -> Sequence[str]:
-        """Find out what is needed; return in words what was chosen. `spec.chosen` then holds it."""
+        """Prepare the task; return what was chosen, in words. `spec.chosen` then contains it."""

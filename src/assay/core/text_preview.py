@@ -1,18 +1,18 @@
-"""Long texts as they are shown to a person: the one place that decides how much of them."""
+"""Shorten long texts for display."""
 
 from __future__ import annotations
 
 import re
 
 MAX_VALUE_CHARS = 200
-"""Characters of one value inside a message."""
+"""Maximum characters of one value in a message."""
 MAX_MESSAGE_CHARS = 4_000
-"""Characters of a message or a prompt on the terminal."""
+"""Maximum characters of a message or a prompt on the terminal."""
 _QUOTED = re.compile(rf"""'[^']{{{MAX_VALUE_CHARS + 20},}}'|"[^"]{{{MAX_VALUE_CHARS + 20},}}\"""")
 
 
 def shorten_text(text: str, at_most: int = MAX_MESSAGE_CHARS) -> str:
-    """Return a text, or its beginning and end with how long it is."""
+    """Return a text, or its beginning and end with its length if it is too long."""
     if len(text) <= at_most:
         return text
     tail = at_most // 4
@@ -20,7 +20,7 @@ def shorten_text(text: str, at_most: int = MAX_MESSAGE_CHARS) -> str:
 
 
 def shorten_message(text: str) -> str:
-    """Return a message in which values between quotation marks are shortened, and then all of it."""
+    """Return a message with long quoted values shortened, and then shortened as a whole."""
     if len(text) <= MAX_VALUE_CHARS:
         return text
-    return shorten_text(_QUOTED.sub(lambda found: shorten_text(found[0], MAX_VALUE_CHARS), text))
+    return shorten_text(_QUOTED.sub(lambda match: shorten_text(match[0], MAX_VALUE_CHARS), text))

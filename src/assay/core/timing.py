@@ -1,4 +1,4 @@
-"""When a call to a server began, brought text and ended."""
+"""When a call to a server began, received text and ended."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from assay.core.response import Completion, Failure
 
 
 class CallTimes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Moments of one call, in seconds on one monotonic clock that all calls of a run share."""
+    """Timestamps of one call, in seconds on a monotonic clock shared by all calls of a run."""
 
     began: float
-    """Just before the first byte of the request is written; a connection that is opened for it counts."""
+    """Just before the first byte of the request is written; includes opening a connection."""
     ended: float
-    """When the reply was whole, or the trouble was known."""
+    """When the reply was complete, or the error was known."""
     text_at: tuple[float, ...] = ()
-    """When each piece came that holds text of the answer, of its reasoning or of a tool call; empty without
-    a stream."""
+    """When each piece arrived that contains text of the answer, of its reasoning or of a tool call; empty
+    without a stream."""
     event_at: tuple[float, ...] = ()
-    """When each event of a stream came, also those that hold no text, but not its end mark."""
+    """When each event of a stream arrived, including those without text, but not its end mark."""
 
 
 class TimedCall(msgspec.Struct, frozen=True):
-    """What came of one call that was made once, without retries, and when."""
+    """The result and the times of one call, made once without retries."""
 
     times: CallTimes
     outcome: Completion | Failure

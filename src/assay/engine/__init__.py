@@ -1,1 +1,1 @@
-"""Plan, execute, journal, cache: one readable loop between tasks and a backend."""
+"""The evaluation loop between tasks and a backend: plan, execute, journal, cache."""

@@ -1,4 +1,4 @@
-"""Answers kept between runs, so that an edited dataset asks only about the rows that changed."""
+"""Answers kept between runs, so that after an edit only the changed rows are sent to the model."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeErro
 
 
 class SqliteCache:
-    """One database per model identity, so that no model can be given another's answers.
+    """One database per model identity, so that a model never gets another's answers.
 
-    The cache only saves time, so it never ends a run: an answer that cannot be read is asked again, a damaged
-    database is moved out of the way, and one that cannot be used is done without. `notes` says so.
+    The cache only saves time, so it never ends a run. An unreadable answer is requested again, a damaged
+    database is renamed, and one that cannot be used is ignored. `notes` reports this.
     """
 
     def __init__(self, folder: Path, model: ModelIdentity, *, is_read: bool = True) -> None:
@@ -40,7 +40,7 @@ class SqliteCache:
             self._disable(error)
 
     def get(self, key: str) -> Outcome | None:
-        """Return the answer to this ask, if it was ever given."""
+        """Return the answer to this ask, if it is stored."""
         if not self._is_read or self._database is None:
             return None
         try:
@@ -60,7 +60,7 @@ class SqliteCache:
         return outcome
 
     def put(self, key: str, outcome: Outcome) -> None:
-        """Keep an answer; a failure is not one."""
+        """Store an answer; failures are not stored."""
         if isinstance(outcome, Failure) or self._database is None:
             return
         self._waiting.append((key, _encoder.encode(outcome)))
@@ -68,7 +68,7 @@ class SqliteCache:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting, in one transaction."""
+        """Write pending answers in one transaction."""
         if self._database is None:
             return
         try:
@@ -81,35 +81,35 @@ class SqliteCache:
         self._committed = time.monotonic()
 
     def close(self) -> None:
-        """Write what is waiting and close the database."""
+        """Write pending answers and close the database."""
         self.flush()
         if self._database is not None:
             self._database.close()
 
     def notes(self) -> tuple[str, ...]:
-        """Return in words what was wrong with the cache."""
+        """Return notes about what was wrong with the cache."""
         notes = []
         if self._moved is not None:
             notes.append(
-                f"the cache of answers was damaged: Assay moved it to {self._moved} and began a new one"
+                f"the response cache was damaged: Assay renamed it to {self._moved} and started a new one"
             )
         if self._n_damaged:
             answers = "1 answer" if self._n_damaged == 1 else f"{self._n_damaged:,} answers"
-            notes.append(f"{answers} in the cache could not be read: Assay asked the model again")
+            notes.append(f"{answers} in the response cache could not be read: Assay sent the requests again")
         if self._fault is not None:
-            notes.append(f"the cache of answers cannot be used, and Assay did without it: {self._fault}")
+            notes.append(f"the response cache cannot be used, and Assay continued without it: {self._fault}")
         return tuple(notes)
 
     def _open_undamaged(self) -> sqlite3.Connection:
-        """Open the database; one that is none, or is damaged, gets another name first."""
+        """Open the database; rename the file first if it is damaged or not a database."""
         try:
             return _open_database(self.path)
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
             self._moved = self.path.with_suffix(".damaged")
-            for beside in ("-wal", "-shm"):
-                self.path.with_name(self.path.name + beside).unlink(missing_ok=True)
+            for suffix in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             self.path.replace(self._moved)
             return _open_database(self.path)
 
@@ -133,14 +133,14 @@ def _open_database(path: Path) -> sqlite3.Connection:
 
 
 class NoCache:
-    """Keeps nothing."""
+    """A cache that stores nothing."""
 
     def get(self, key: str) -> Outcome | None:
-        """Return nothing."""
+        """Return None."""
         return None
 
     def put(self, key: str, outcome: Outcome) -> None:
-        """Keep nothing."""
+        """Store nothing."""
 
     def close(self) -> None:
         """Do nothing."""

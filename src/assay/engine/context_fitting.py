@@ -1,11 +1,11 @@
-"""Prompts that the model cannot read whole lose whole examples, and nothing else.
+"""Fit prompts into the model's context by omitting whole examples, and nothing else.
 
-All requests of one track of one sample show the same number of examples, the largest with which each of
-them fits, so that the options of a question stay comparable. What does not fit without any example is asked
-all the same, and the backend answers that it is too long. Room for a generated answer counts as needed while
-there is an example to leave out for it.
+All requests of one track of one sample show the same number of examples: the largest with which all of them
+fit, so that the options of a question stay comparable. A prompt that does not fit without examples is sent
+anyway, and the backend reports that it is too long. Space for a generated answer counts as needed while there
+is an example that can be omitted for it.
 
-Must not know how a task writes its examples, nor how a model makes tokens.
+Independent of how a task writes its examples and how a model tokenizes.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from assay.core.sample import Sample
 from assay.core.task import Task
 
 _MARGIN = 16
-"""Tokens by which an estimate may fall short: texts that are joined may be cut into other tokens there."""
+"""Tokens by which an estimate can be too low: joined texts can be tokenized differently at the boundary."""
 _NO_OUTPUT = Sampling(max_tokens=0)
 
 
 class ContextFitter:
-    """Makes requests that one model can read."""
+    """Builds requests that fit into one model's context."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._context_length = backend.card.context_length
         self._shortened: set[tuple[str, str]] = set()
-        """Tasks and tracks of which examples were left out here; a task may also do so itself."""
+        """Tasks and tracks whose examples were omitted here; a task can also omit some itself."""
         self._n_frame_tokens = cache(self._frame_tokens)
-        # The options of a question follow each other and share their context.
+        # The options of a question are consecutive and share their context.
         self._n_context_tokens = lru_cache(1)(self._context_tokens)
 
     def requests(self, task: Task, sample: Sample) -> Sequence[Request]:
-        """Return what to ask about a sample, with as many of its examples as the model can read."""
+        """Return the requests for a sample, with as many of its examples as fit into the context."""
         requests = task.requests(sample)
         if self._context_length is None:
             return requests
@@ -53,14 +53,14 @@ class ContextFitter:
         return requests
 
     def excess(self, ask: Ask) -> int:
-        """Return by how many tokens an ask is too long for the model; 0 when it fits."""
+        """Return by how many tokens an ask exceeds the context; 0 if it fits."""
         length = self._context_length
         if length is None:
             return 0
         if find_media(ask.prompt):
-            # How many tokens an image becomes, only the model knows.
+            # Only the model knows how many tokens an image needs.
             return self._over(ask, length)
-        # A token has at least one byte, so most asks are known to fit before anything is made into tokens.
+        # A token has at least one byte, so most asks are known to fit without tokenizing them.
         n_bytes = sum(map(_n_bytes, _texts(ask.prompt))) + _n_following(ask)
         if n_bytes + self._n_frame_tokens(_roles(ask.prompt)) + _MARGIN <= length:
             return 0
@@ -71,28 +71,28 @@ class ContextFitter:
         return self._over(ask, length)
 
     def note(self, cost: Cost, n_samples: int) -> str:
-        """Return in words how many examples a method of a task had to do without."""
-        n_asked_for = cost.n_shots + cost.n_shots_left_out
+        """Return a note about how many examples a method of a task had to omit."""
+        n_requested = cost.n_shots + cost.n_shots_left_out
         why = (
-            f"the model reads at most {self._context_length:,} tokens, the answer included"
+            f"prompt and answer share a context of {self._context_length:,} tokens"
             if (cost.task, cost.method) in self._shortened
-            else "the dataset allows no more tokens for them"
+            else "the dataset limits their tokens"
         )
         return (
-            f"{cost.task} {cost.method}: {cost.n_shortened:,} of {n_samples:,} samples were shown fewer "
-            f"examples than asked for: {cost.n_shots_left_out:,} of {n_asked_for:,} left out, since {why}"
+            f"{cost.task} {cost.method}: {cost.n_shortened:,} of {n_samples:,} samples had fewer "
+            f"examples than requested: {cost.n_shots_left_out:,} of {n_requested:,} omitted, because {why}"
         )
 
     def _drop_examples(
         self, with_at_most: Callable[[int], Sequence[Request]], track: str, n_shots: int
     ) -> Sequence[Request]:
-        """Return the requests with the most examples below a number that is too large for a track."""
-        # More examples need more tokens: 1, 2, ... examples fit up to some number, and none above it.
+        """Return the requests with the most examples that fit, fewer than `n_shots`, which do not."""
+        # More examples need more tokens: some number of examples fits, and no larger number does.
         n = bisect_left(range(1, n_shots), True, key=lambda n: not self._fit(with_at_most(n), track))
         return with_at_most(n)
 
     def _fit(self, requests: Sequence[Request], track: str) -> bool:
-        """Whether all of a track that shows examples can be read."""
+        """Return whether all requests of a track with examples fit."""
         return not any(self.excess(r.ask) for r in requests if r.track == track and r.n_shots)
 
     def _over(self, ask: Ask, length: int) -> int:
@@ -103,22 +103,22 @@ class ContextFitter:
         return self._backend.n_tokens(Generate(context, _NO_OUTPUT))
 
     def _frame_tokens(self, roles: tuple[Role, ...] | None) -> int:
-        """Return what a model puts around texts: its chat template, its special tokens."""
+        """Return the tokens that a model adds around texts: its chat template, its special tokens."""
         bare: Prompt = "." if roles is None else tuple(Message(role, ".") for role in roles)
         return self._context_tokens(bare) or 0
 
 
 def _tracks_with_shots(requests: Sequence[Request]) -> dict[str, int]:
-    """Return how many examples each track shows, for those that show any."""
-    shown: dict[str, int] = {}
+    """Return the number of examples of each track that shows any."""
+    n_shots: dict[str, int] = {}
     for request in requests:
         if request.n_shots:
-            shown[request.track] = max(request.n_shots, shown.get(request.track, 0))
-    return shown
+            n_shots[request.track] = max(request.n_shots, n_shots.get(request.track, 0))
+    return n_shots
 
 
 def _split(ask: Ask) -> tuple[Prompt, int]:
-    """Return the part of an ask that it may share with others, and the most tokens the rest can need."""
+    """Return the part of an ask that it can share with others, and the maximum tokens of the rest."""
     if isinstance(ask, Generate | Labels):
         return ask.prompt, _n_following(ask)
     final = final_text(ask.prompt)
@@ -126,7 +126,7 @@ def _split(ask: Ask) -> tuple[Prompt, int]:
 
 
 def _n_following(ask: Ask) -> int:
-    """Return the most tokens that can follow the prompt of an ask."""
+    """Return the maximum tokens that can follow the prompt of an ask."""
     if isinstance(ask, Generate):
         return ask.sampling.max_tokens
     if isinstance(ask, Labels):

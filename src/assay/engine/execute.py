@@ -1,7 +1,7 @@
-"""The loop: samples become requests, responses become scores, in the dataset's order, in bounded memory.
+"""The evaluation loop: samples become requests, and responses become scores, in order and in bounded memory.
 
-The backend pulls requests when it has room, so nothing is rendered before it is needed and nothing
-is held after it is scored. What the journal or the cache already knows is never asked again.
+The backend pulls requests when it has capacity, so nothing is rendered before it is needed and nothing is
+kept in memory after it is scored. Requests answered in the journal or the cache are never sent again.
 """
 
 from __future__ import annotations
@@ -33,45 +33,45 @@ from assay.engine.server_speed import SpeedGauge
 from assay.engine.uniform_rejections import check_uniform_rejections
 
 SCORING = "scoring"
-"""The trouble of a sample that was answered, and could not be scored."""
+"""The failure reason of a sample that was answered but could not be scored."""
 _RECENT_ANSWERS = 256
 _MEMO_LIMIT = 50_000
 _PROGRESS_EVERY = 64
-"""Samples that are begun before it is told how far the run is, while no answer comes."""
+"""Progress is reported after this many started samples while no answer arrives."""
 _MANY_DEFERRED = 100_000
-"""Samples of whole lists that a person is told of."""
+"""A note reports deferred scoring from this many samples on."""
 _MEMO_TOKENS = 1024
-"""Answers longer than this are not remembered."""
+"""Longer answers are not kept in memory."""
 
 
 class MethodPace(msgspec.Struct):
-    """How many requests one method makes, and what one takes of late: a text costs more than a score."""
+    """The number of requests of one method and their recent duration: a text takes longer than a score."""
 
     n_requests: int = 0
-    """Made so far."""
+    """Created so far."""
     n_answered: int = 0
     n_timed: int = 0
-    """Of them, those that the model was asked for."""
+    """Those answered by the model itself."""
     seconds: float = 0.0
-    """What one of these takes, over the latest few hundred."""
+    """Mean duration of one of these, over the latest few hundred."""
 
     def time(self, seconds: float) -> None:
-        """Take what an answer took."""
+        """Add the duration of an answer."""
         self.n_timed += 1
         n_recent = self.n_timed if self.n_timed < _RECENT_ANSWERS else _RECENT_ANSWERS
         self.seconds += (seconds - self.seconds) / n_recent
 
 
 class Tally(msgspec.Struct):
-    """How far the run has come. The faces draw it; the manifest keeps it."""
+    """The progress of the run, shown by the user interfaces and stored in the manifest."""
 
     n_samples: int = 0
-    """Samples to do."""
+    """Samples to evaluate."""
     n_done: int = 0
     n_failed: int = 0
     """Samples with a failed request, or with an answer that could not be scored."""
     n_begun: int = 0
-    """Samples whose requests have been made."""
+    """Samples whose requests have been created."""
     n_requests: int = 0
     n_answered: int = 0
     n_journaled: int = 0
@@ -79,36 +79,36 @@ class Tally(msgspec.Struct):
     n_cached: int = 0
     """Requests answered by the cache."""
     n_shared: int = 0
-    """Requests that asked the same as another of this run."""
+    """Requests with the same ask as another one of this run."""
     costs: dict[tuple[str, str], Cost] = {}
-    """What each task's methods took."""
+    """The cost of each method of each task."""
     landed: dict[str, int] = {}
-    """For each task, the samples that are answered, and scored where that needs no others."""
+    """Completed samples by task: answered, and scored if that does not need other samples."""
     failures: dict[str, int] = {}
-    """Failed samples by their first trouble: the kind of a request's failure, or `scoring`."""
+    """Failed samples by their first error: the kind of a request's failure, or `scoring`."""
     last_failure: str | None = None
-    """The sample that failed last, and what was said of it."""
+    """The last failed sample, with its error."""
     methods: dict[str, MethodPace] = {}
     """The pace of each method, over all tasks."""
     judge: JudgeTally | None = None
-    """How far the judge is that metrics ask; None where they ask none."""
+    """The progress of the judge; None without a judge."""
 
     @property
     def share_done(self) -> float:
-        """Return how much of the work is done, from 0 to 1; samples not yet begun count as the others."""
+        """Return the completed part of the work, from 0 to 1; assumes that further samples are similar."""
         if not self.n_requests:
             return 1.0 if self.n_done >= self.n_samples else 0.0
         return self.n_answered / self.n_requests * self.n_begun / max(self.n_samples, 1)
 
 
 class RequestBuilder(Protocol):
-    """Makes the requests of a sample as they fit the model, as `Fitting` does."""
+    """Builds the requests of a sample that fit the model, like `ContextFitter`."""
 
     def requests(self, task: Task, sample: Sample) -> Sequence[Request]:
-        """Return what to ask about a sample."""
+        """Return the requests for a sample."""
 
     def note(self, cost: Cost, n_samples: int) -> str:
-        """Return in words how many examples a method of a task had to do without."""
+        """Return a note about how many examples a method of a task had to omit."""
 
 
 class Execution:
@@ -128,7 +128,7 @@ class Execution:
         fitting: RequestBuilder | None = None,
         keeps_going: bool = True,
     ) -> None:
-        """`keeps_going`: whether refusals alike, with no answer before them, are no end of the run."""
+        """`keeps_going`: whether to continue if the first requests are all rejected the same way."""
         self._tasks = tasks
         self._turns = MultiTurnRunner(backend)
         self._fitting = fitting or ContextFitter(backend)
@@ -150,20 +150,20 @@ class Execution:
         self._samples = ((task, sample) for task in tasks for sample in task.samples())
         self._are_all_begun = False
         self._flights = PendingSamples()
-        # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
+        # Samples that wait for an ask: the first request with a key is sent, the others wait for its answer.
         self._waiting: dict[str, list[tuple[PendingSample, int]]] = {}
         self._memo: dict[str, Outcome] = {}
         self._failed: set[tuple[str, str]] = set()
-        """Samples that failed and may do so again, when their whole list is scored."""
+        """Failed samples that can fail again when their whole list is scored."""
         self._held: dict[str, list[DeferredSample]] = {}
-        """The samples of tasks whose scores come when all samples are there."""
+        """Samples of tasks that are scored after all samples are complete."""
         self._lost: dict[tuple[str, str], str] = {}
-        """Tasks and tracks of which code that scores raised on a sample's way into its list, and why."""
+        """Tasks and tracks whose scoring code raised while it received a sample, and why."""
         self._scoring_notes: list[str] = []
         self._gauge = SpeedGauge()
 
     def run(self) -> Tally:
-        """Do everything that is still owed."""
+        """Process all remaining requests."""
         responses = self._responses()
         if not self._keeps_going:
             responses = check_uniform_rejections(responses, lambda: self.tally.n_cached > 0)
@@ -175,14 +175,14 @@ class Execution:
         return self.tally
 
     def notes(self) -> list[str]:
-        """Return what a person should know about how the samples were asked, in words."""
+        """Return notes for the user about how the samples were evaluated."""
         sizes = {task.spec.name: task.spec.n_samples for task in self._tasks}
         costs = self.tally.costs.values()
         shortened = [self._fitting.note(cost, sizes[cost.task]) for cost in costs if cost.n_shortened]
         return [*shortened, *self._scoring_notes]
 
     def speed(self) -> ServerSpeed | None:
-        """Return how fast the model's server was; None where the model has none."""
+        """Return how fast the model's server was; None without a server."""
         return self._gauge.speed()
 
     def _responses(self) -> Iterator[Response]:
@@ -190,10 +190,10 @@ class Execution:
             yield from self._turns.run(self._owed())
 
     def _owed(self) -> Iterator[Request]:
-        """Walk the samples and yield the requests nobody has answered yet.
+        """Iterate over the samples and yield the requests that are not answered yet.
 
-        Ends early where too much waits for the first of them: when the backend has answered what it has, all
-        of that lands, and the walk goes on.
+        Stops early if too many samples wait for the first one. After the backend has answered its requests,
+        those samples complete, and the iteration continues.
         """
         tally, waiting = self.tally, self._waiting
         for task, sample in self._samples:
@@ -203,15 +203,15 @@ class Execution:
             for index, request in enumerate(requests):
                 tally.n_requests += 1
                 self._pace(request).n_requests += 1
-                if (known := self._known(request)) is not None:
-                    self._answer(flight, index, known)
+                if (response := self._known(request)) is not None:
+                    self._answer(flight, index, response)
                 elif request.key in waiting:
                     waiting[request.key].append((flight, index))
                 else:
                     waiting[request.key] = [(flight, index)]
                     self._journal.flush()
                     yield request
-            # Who looks on need not hear of every sample that is begun.
+            # Progress does not have to be reported for every started sample.
             if not flight.n_owed or not tally.n_begun % _PROGRESS_EVERY:
                 self._score_completed()
             if self._flights.is_backlog_full:
@@ -219,7 +219,7 @@ class Execution:
         self._are_all_begun = True
 
     def _known(self, request: Request) -> Response | None:
-        """Return the answer to a request without asking the model, if there is one."""
+        """Return the stored answer to a request, or None."""
         response = self._journal.get(request.id, request.key)
         if response is not None:
             self.tally.n_journaled += 1
@@ -237,14 +237,16 @@ class Execution:
         return response
 
     def _settle(self, response: Response) -> None:
-        """Take a response from the backend: journal it, then hand it to all who wait for it."""
+        """Process a response from the backend: journal it, then pass it to all samples that wait for it."""
         waiting = self._waiting.pop(response.key)
         first = True
         for flight, index in waiting:
             request_id = flight.requests[index].id
-            own = response if first else Response(request_id, response.key, response.outcome, cached=True)
-            self._journal.append(own)
-            self._answer(flight, index, own, is_asked=first)
+            journaled = (
+                response if first else Response(request_id, response.key, response.outcome, cached=True)
+            )
+            self._journal.append(journaled)
+            self._answer(flight, index, journaled, is_asked=first)
             self.tally.n_shared += not first
             first = False
         if not isinstance(response.outcome, Failure):
@@ -258,7 +260,7 @@ class Execution:
         outcome = response.outcome
         is_long = isinstance(outcome, Likelihood) and outcome.n_tokens > _MEMO_TOKENS
         if isinstance(outcome, Completion) or is_long:
-            return  # Prompts for generation and whole texts hardly ever repeat, and would only fill memory.
+            return  # Generation prompts and whole texts rarely repeat, and would fill memory.
         if len(self._memo) >= _MEMO_LIMIT:
             self._memo.clear()
         self._memo[response.key] = response.outcome
@@ -279,7 +281,7 @@ class Execution:
             self.tally.n_done += 1
 
     def _score_completed(self) -> None:
-        """Score and write the samples that are complete, in order."""
+        """Score and write the completed samples, in order."""
         if self._flights.has_completed:
             for flight in self._flights.landed():
                 self._score(flight)
@@ -299,7 +301,7 @@ class Execution:
             scores.append(score)
         for late in self._corpus_scorers[task]:
             self._defer_sample(late, task, flight.sample, answers)
-        # A request that failed says more than the score that failed for it.
+        # The error of a failed request is more informative than that of the score that failed because of it.
         self._count(answers)
         self._note_failures(scores)
         if self._failed and not self._corpus_scorers[task]:
@@ -309,7 +311,7 @@ class Execution:
         self._sink.write(task, flight.sample, flight.requests, scores)
 
     def _scored(self, scorer: Scorer, task: str, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
-        """Return a sample's score; where the scorer raises, that of a sample that failed."""
+        """Return a sample's score, or a failed score if the scorer raises."""
         try:
             return scorer.score(sample, _select_track(scorer.track, answers))
         except RAISED_BY_AUTHORS as error:
@@ -321,7 +323,7 @@ class Execution:
     def _defer_sample(
         self, scorer: CorpusScorer, task: str, sample: Sample, answers: Sequence[AnsweredRequest]
     ) -> None:
-        """Hand a sample to a scorer of whole lists; a list that lacks one is not scored."""
+        """Pass a sample to a corpus scorer. A list with a missing sample is not scored."""
         if scorer is self._corpus_scorers[task][0]:
             self._held.setdefault(task, []).append(DeferredSample.of(sample))
         if (task, scorer.track) in self._lost:
@@ -334,7 +336,7 @@ class Execution:
             self._lost[task, scorer.track] = str(describe_scoring_problem(error, task, scorer.track))
 
     def _finished(self, scorer: CorpusScorer | RunningScorer, task: str) -> Evaluation:
-        """Return what a scorer says of all samples; where it raises, the task has no score by its method."""
+        """Return the results of a scorer over all samples. If it raises, the method has no score."""
         why = self._lost.get((task, scorer.track))
         if why is None:
             try:
@@ -347,7 +349,7 @@ class Execution:
         return Evaluation(make_failed_scores(self._held.get(task, ()), task, scorer.track, why))
 
     def _score_corpora(self) -> None:
-        """Score the tracks that wait for all of their samples, and tell what others have to say of all."""
+        """Score the tracks that need all samples, and collect the results of running scorers."""
         for task, running in self._scorers.items():
             for scorer in running:
                 if isinstance(scorer, RunningScorer):
@@ -355,12 +357,12 @@ class Execution:
         for task, scorers in self._corpus_scorers.items():
             evaluations = [self._finished(scorer, task) for scorer in scorers]
             if scorers and (n := self.tally.landed.get(task, 0)) >= _MANY_DEFERRED:
-                held = f"{task}: {n:,} samples were held in memory until all were answered"
-                self._scoring_notes.append(f"{held}, since its metrics look at whole lists")
+                note = f"{task}: {n:,} samples were kept in memory until all were answered"
+                self._scoring_notes.append(f"{note}, because its metrics need the whole list")
             for evaluation in evaluations:
                 self._aggregator.take(evaluation)
                 self._scoring_notes += [note for note in evaluation.notes if note not in self._scoring_notes]
-            # All methods' scores of one sample together.
+            # The scores of all methods for one sample together.
             for scores in zip(*(evaluation.scores for evaluation in evaluations), strict=True):
                 self._note_failures(scores)
                 self._sink.write_scores(scores)
@@ -368,19 +370,19 @@ class Execution:
                 self._on_progress(self.tally)
 
     def _note_failures(self, scores: Iterable[Score]) -> None:
-        """Note the samples that failed; a metric or a judge may fail on a good answer."""
+        """Count failed samples; a metric or a judge can fail on a good answer."""
         for score in scores:
             if score.verdict is Verdict.FAILED:
                 self._fail(score.task, score.sample_id, SCORING, score.why or SCORING)
 
-    def _fail(self, task: str, sample_id: str, reason: str, said: str) -> None:
-        """Count a sample that failed, once."""
+    def _fail(self, task: str, sample_id: str, reason: str, message: str) -> None:
+        """Count a failed sample once."""
         if (task, sample_id) in self._failed:
             return
         self._failed.add((task, sample_id))
         self.tally.n_failed += 1
         self.tally.failures[reason] = self.tally.failures.get(reason, 0) + 1
-        self.tally.last_failure = f"{sample_id}: {said}"
+        self.tally.last_failure = f"{sample_id}: {message}"
 
     def _count(self, answers: Sequence[AnsweredRequest]) -> None:
         shots: dict[str, tuple[Cost, Request]] = {}
@@ -396,17 +398,17 @@ class Execution:
             self._gauge.add(response)
             outcome = response.outcome
             if isinstance(outcome, Failure):
-                # Not every server can say how likely an option is alone; where it decides, the score fails.
+                # Not every server can score an option alone. If that decides, the score fails.
                 if request.role != "unconditional":
-                    said = f"{outcome.kind}: {outcome.message}"
-                    self._fail(request.task, request.sample_id, outcome.kind, said)
+                    message = f"{outcome.kind}: {outcome.message}"
+                    self._fail(request.task, request.sample_id, outcome.kind, message)
                 continue
             cost.n_prompt_tokens += outcome.n_prompt_tokens
             if isinstance(outcome, Completion):
                 cost.n_generated_tokens += sum([output.n_tokens for output in outcome.outputs])
             elif isinstance(outcome, Likelihood):
                 cost.n_scored_tokens += outcome.n_tokens
-        # The requests of a track show the same examples: they count once.
+        # All requests of a track show the same examples, so count them once.
         for cost, request in shots.values():
             cost.n_shots += request.n_shots
             cost.n_shots_left_out += request.n_shots_left_out

@@ -1,8 +1,8 @@
-"""The desk where scoring asks a judge: a model that grades the answers of others.
+"""Requests to a judge: a model that grades the answers of others.
 
-It is handed the judge's backend and turns prompts into requests. What the journal or the cache already
-knows is not asked again, so a run that was killed while judging goes on where it stood. It knows nothing of
-grades: what a reply means is for scoring to say.
+Uses the judge's backend and turns prompts into requests. Prompts answered in the journal or the cache are not
+sent again, so a run that was killed while judging resumes there. Independent of grades: scoring interprets
+the replies.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ from assay.core.response import Completion, Failure, Outcome, Response
 from assay.engine.plan import make_media_problem
 
 MAX_TOKENS = 1024
-"""Room for a judge to explain itself before its verdict."""
+"""Enough for a judge to explain itself before its verdict."""
 _REMEMBERED = 4096
-"""Replies kept in memory, for metrics that are computed again over parts of a dataset."""
+"""Number of replies kept in memory, for metrics that are computed again over parts of a dataset."""
 
 
 class JudgeTally(msgspec.Struct):
-    """What a judge was asked, and what that took."""
+    """The prompts of a judge and their cost."""
 
     n_prompts: int = 0
-    """Prompts handed in: once all are replied to, the sum of the four counts that follow."""
+    """Prompts received; after all replies, the sum of the next four counts."""
     n_sent: int = 0
-    """Prompts that the model was given."""
+    """Prompts sent to the model."""
     n_journaled: int = 0
     """Prompts answered by an earlier start of this run."""
     n_cached: int = 0
     """Prompts answered by the cache."""
     n_shared: int = 0
-    """Prompts that asked the same as another of this run."""
+    """Prompts equal to another one of this run."""
     n_replied: int = 0
-    """Prompts of which the reply is there, or is known not to come."""
+    """Prompts with a reply or a failure."""
     n_failed: int = 0
-    """Of them, those that the model could not answer; one that was asked for several counts as often."""
+    """Prompts that failed; a failure shared by several prompts counts for each."""
     n_prompt_tokens: int = 0
     n_generated_tokens: int = 0
     """Tokens of the sent prompts and of the replies to them."""
     seconds: float = 0.0
     """Model time of the sent prompts."""
     notes: tuple[str, ...] = ()
-    """What is wrong with the file of its replies, in words."""
+    """Notes about damage in the file of its replies."""
 
 
 class BackendJudge:
-    """A `Judge` over any backend that writes text.
+    """A `Judge` that uses any backend that generates text.
 
-    Beside what it is given and gives back, it holds the latest few thousand replies. Journal and cache are
-    the judge's own by name: requests carry the judge's identity, and the cache must be one of that identity.
+    Keeps the latest few thousand replies in memory. The journal and the cache are the judge's own: request
+    ids contain the judge's identity, and the cache must belong to that identity.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class BackendJudge:
         max_tokens: int = MAX_TOKENS,
         on_reply: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_reply`: called whenever the tally has grown."""
+        """`on_reply`: called whenever the tally changes."""
         if Kind.GENERATE not in backend.card.kinds:
             raise PlanError(
                 Problem(
                     "JUDGE-002",
-                    f"the judge {backend.card.name!r} cannot write text, and a verdict is text",
-                    "name a judge that can generate",
+                    f"the judge {backend.card.name!r} cannot generate text, which a verdict needs",
+                    "use a judge that can generate text",
                 )
             )
         self._backend = backend
@@ -87,11 +87,11 @@ class BackendJudge:
         self.tally = JudgeTally()
 
     def identity(self) -> ModelIdentity:
-        """Return who judges."""
+        """Return the identity of the judge."""
         return self._identity
 
     def ask(self, prompts: Sequence[Prompt]) -> Sequence[Completion | Failure]:
-        """Return the reply to each prompt, in their order. Equal prompts are sent once."""
+        """Return the reply to each prompt, in order. Equal prompts are sent once."""
         keys: list[str] = []
         outcomes: dict[str, Completion | Failure] = {}
         waiting: dict[str, int] = {}
@@ -102,7 +102,7 @@ class BackendJudge:
 
     @cached_property
     def _identity(self) -> ModelIdentity:
-        return self._backend.identity()  # May hash weight files: done once, and not before it is needed.
+        return self._backend.identity()  # Can hash weight files, so do it once and only if needed.
 
     def _owed(
         self,
@@ -111,35 +111,35 @@ class BackendJudge:
         outcomes: dict[str, Completion | Failure],
         waiting: dict[str, int],
     ) -> Iterator[Request]:
-        """Note every prompt's key, note the replies that are known, and yield the requests that are not.
+        """Record every prompt's key and the known replies, and yield the requests without one.
 
-        `waiting` then says how many prompts wait for each request.
+        `waiting` then counts the prompts that wait for each request.
         """
         for prompt in prompts:
-            asked = self._request(prompt)
-            keys.append(asked.key)
-            if asked.key in waiting:
+            request = self._request(prompt)
+            keys.append(request.key)
+            if request.key in waiting:
                 self.tally.n_shared += 1
-                waiting[asked.key] += 1
-            elif asked.key in outcomes:
+                waiting[request.key] += 1
+            elif request.key in outcomes:
                 self.tally.n_shared += 1
-                self._count(outcomes[asked.key], 1)
-            elif (known := self._known(asked)) is not None:
-                outcomes[asked.key] = known
+                self._count(outcomes[request.key], 1)
+            elif (known := self._known(request)) is not None:
+                outcomes[request.key] = known
                 self._count(known, 1)
             else:
-                waiting[asked.key] = 1
+                waiting[request.key] = 1
                 self.tally.n_sent += 1
-                yield asked
+                yield request
 
     def _request(self, prompt: Prompt) -> Request:
-        """Return the request for a prompt. Its id follows from the judge and the ask alone."""
-        ask = Generate(self._shown(prompt), self._sampling)
+        """Return the request for a prompt. Its id depends only on the judge and the ask."""
+        ask = Generate(self._render(prompt), self._sampling)
         return make_request(
             f"judge-{self._identity.digest}", digest(canonicalize_ask(ask)), "judge", "verdict", 0, ask
         )
 
-    def _shown(self, prompt: Prompt) -> Prompt:
+    def _render(self, prompt: Prompt) -> Prompt:
         """Return the prompt as this judge can read it: without a chat template, messages become one text."""
         card = self._backend.card
         if unseen := find_media(prompt) - card.media:
@@ -148,22 +148,22 @@ class BackendJudge:
             return prompt
         return "\n\n".join(message.text for message in prompt) + "\n\n"
 
-    def _known(self, asked: Request) -> Completion | Failure | None:
-        """Return the reply to a request without asking the model, if there is one."""
-        if (remembered := self._remembered.get(asked.key)) is not None:
+    def _known(self, request: Request) -> Completion | Failure | None:
+        """Return the stored reply to a request, or None."""
+        if (remembered := self._remembered.get(request.key)) is not None:
             self.tally.n_shared += 1
             return remembered
-        response = self._journal.get(asked.id, asked.key)
+        response = self._journal.get(request.id, request.key)
         if response is not None:
             self.tally.n_journaled += 1
-            return self._remember(asked.key, response.outcome)
-        outcome = self._cache.get(asked.key)
+            return self._remember(request.key, response.outcome)
+        outcome = self._cache.get(request.key)
         if outcome is None:
             return None
         self.tally.n_cached += 1
-        self._journal.append(Response(asked.id, asked.key, outcome, cached=True))
+        self._journal.append(Response(request.id, request.key, outcome, cached=True))
         self._journal.flush()
-        return self._remember(asked.key, outcome)
+        return self._remember(request.key, outcome)
 
     def _count(self, outcome: Completion | Failure, n: int) -> None:
         """Count the prompts that have this reply."""
@@ -175,7 +175,7 @@ class BackendJudge:
     def _settle(
         self, response: Response, outcomes: dict[str, Completion | Failure], waiting: dict[str, int]
     ) -> None:
-        """Take a reply from the backend: journal it before anything else is asked."""
+        """Process a reply from the backend: journal it before the next request."""
         self._journal.append(response)
         if not self._backend.has_more_at_hand:
             self._journal.flush()

@@ -1,4 +1,4 @@
-"""A task cut down to a part of its samples."""
+"""A task limited to some of its samples."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from assay.core.task import (
 
 
 class LimitedTask:
-    """A task cut down to some of its samples."""
+    """A task limited to some of its samples."""
 
     def __init__(self, task: Task, limit: Limit, seed: int) -> None:
         self._task = task
         self._limit = limit
         self._ids: frozenset[str] | None = None
-        # The first samples are found without reading on.
+        # The first samples are found without reading the whole dataset.
         if limit.which != "first":
             self._ids = limit.chosen((sample.id for sample in task.samples()), seed)
         spec = task.spec
@@ -40,12 +40,12 @@ class LimitedTask:
 
     @property
     def whole(self) -> Task:
-        """Return the task that it is a part of."""
+        """Return the task without the limit."""
         return self._task
 
     @property
     def spec(self) -> TaskSpec:
-        """Return what the manifest records, the limit included."""
+        """Return what the manifest records, including the limit."""
         return self._spec
 
     @property
@@ -54,14 +54,14 @@ class LimitedTask:
         return self._task.kinds
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the chosen samples in the dataset's order."""
+        """Yield the selected samples in the order of the dataset."""
         if self._ids is None:
             return islice(self._task.samples(), self._limit.n)
         chosen = self._ids
         return (sample for sample in self._task.samples() if sample.id in chosen)
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return what to ask about a sample."""
+        """Return the requests for a sample."""
         return self._task.requests(sample, shots=shots)
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer | CorpusScorer]:
@@ -70,10 +70,10 @@ class LimitedTask:
 
 
 class LimitedPreparingTask(LimitedTask):
-    """The same for a task that asks the model something first; it knows itself about how many samples."""
+    """A limited task that must be prepared with the model; the task itself decides with how many samples."""
 
     def prepare(self, rehearse: Rehearse) -> Sequence[str]:
-        """Let the task find out what it needs."""
+        """Prepare the task."""
         assert isinstance(self._task, PreparingTask)
         notes = self._task.prepare(rehearse)
         self._spec = msgspec.structs.replace(self._spec, chosen=self._task.spec.chosen)
@@ -81,7 +81,7 @@ class LimitedPreparingTask(LimitedTask):
 
 
 def limit_task(task: Task, limit: Limit, seed: int) -> Task:
-    """Cut a task down to a part of its samples; a task that has no more than those is returned as it is."""
+    """Return a task limited to some of its samples, or the task itself if the limit excludes none."""
     if not limit.is_below(task.spec.n_samples):
         return task
     kind = LimitedPreparingTask if isinstance(task, PreparingTask) else LimitedTask

@@ -1,7 +1,7 @@
-"""Lines of a file by a name that stands in them: sixteen bytes for each, on disk where there are many.
+"""An index of the lines of a file by a name in them: sixteen bytes per line, on disk for many lines.
 
-A run of ten million requests goes on tomorrow: what was answered must be found without being held. Names are
-kept as hashes; who looks for a line reads it anyway, and sees whether it is the one.
+A run of ten million requests must be resumable without keeping its answers in memory. Names are stored as
+hashes. The caller reads the line anyway, and checks that it is the right one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.int64]
 
 _FEW = 20_000
-"""Lines that are put in order before numpy would be imported."""
+"""Maximum lines that are sorted without importing numpy."""
 _MAX_IN_MEMORY = 1_000_000
-"""Numbers of a column that are held in memory."""
+"""Maximum numbers of a column kept in memory."""
 
 
 class LineIndex:
-    """The lines of a file. First all are added, then they are looked for."""
+    """The lines of a file. Add all lines first, then look them up."""
 
     def __init__(self, path: Path) -> None:
         self._file = open(path, "rb")  # noqa: SIM115 (closed by close)
@@ -37,18 +37,18 @@ class LineIndex:
         self._n_names = 0
 
     def add(self, name: str, place: int) -> None:
-        """Take a line that begins at a place; those of one name in their order."""
-        # A hash of this process alone: quick, and nobody else sees it.
+        """Add a line that begins at a position; lines with the same name in order."""
+        # Python's own hash: fast, and only used within this process.
         self._hashes.append(hash(name))
         self._places.append(place)
 
     def __len__(self) -> int:
-        """Return how many names there are."""
+        """Return the number of different names."""
         self._sort_lines()
         return self._n_names
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """Yield the lines with this name, the latest first; hardly ever one with another name."""
+        """Yield the lines with this name, the latest first; rarely also a line with another name."""
         hashes, places = self._sort_lines()
         wanted = hash(name)
         at = bisect_left(hashes, wanted)
@@ -59,14 +59,14 @@ class LineIndex:
             yield self._file.readline()
 
     def close(self) -> None:
-        """Close the file and forget its lines."""
+        """Close the file and drop the index."""
         self._file.close()
         self._in_order = ((), ())
         for column in (self._hashes, self._places):
             column.close()
 
     def _sort_lines(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Return the hashes in order and the place of each, equal ones in the order of the file."""
+        """Return the sorted hashes and the position of each; equal hashes in the order of the file."""
         if self._in_order is None:
             n = len(self._hashes)
             self._in_order = self._sort_with_numpy() if n > _FEW else self._sort_without_numpy()
@@ -84,31 +84,31 @@ class LineIndex:
         order = np.argsort(self._hashes.numbers(), kind="stable")
         hashes, places = self._hashes.taken(order), self._places.taken(order)
         self._n_names = 1 + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
-        # Python reads a number of a memory view several times as quickly as one of numpy's arrays.
+        # Python reads numbers from a memory view several times faster than from a numpy array.
         return cast(Sequence[int], hashes.data), cast(Sequence[int], places.data)
 
 
 class _Column:
-    """Whole numbers, the first of many in a file that has no name and goes with the process."""
+    """A column of integers; if there are many, the first ones are in an unnamed temporary file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: BinaryIO | None = None
         self._n_stored = 0
         self.held = array("q")
-        """Those that are in no file."""
+        """Numbers that are not in the file."""
 
     def __len__(self) -> int:
         return self._n_stored + len(self.held)
 
     def append(self, number: int) -> None:
-        """Take one more."""
+        """Add a number."""
         self.held.append(number)
         if len(self.held) >= _MAX_IN_MEMORY:
             self._store()
 
     def numbers(self) -> Numbers:
-        """Return all of them."""
+        """Return all numbers."""
         import numpy as np
 
         if self._file is None:
@@ -118,21 +118,21 @@ class _Column:
         return np.memmap(self._file, dtype=np.int64, mode="r+")
 
     def taken(self, order: Numbers) -> Numbers:
-        """Return them in another order, and let go of them here."""
+        """Return the numbers in another order, and release them here."""
         import numpy as np
 
         numbers = self.numbers()
         if self._file is None:
-            found = numbers[order]
+            reordered = numbers[order]
         else:
             with self._new_file() as file:
-                found = np.memmap(file, dtype=np.int64, mode="w+", shape=order.shape)
-            np.take(numbers, order, out=found, mode="clip")
+                reordered = np.memmap(file, dtype=np.int64, mode="w+", shape=order.shape)
+            np.take(numbers, order, out=reordered, mode="clip")
         self.close()
-        return found
+        return reordered
 
     def close(self) -> None:
-        """Let go of them."""
+        """Release all numbers."""
         self.held = array("q")
         if self._file is not None:
             self._file.close()
@@ -147,7 +147,7 @@ class _Column:
         self.held = array("q")
 
     def _new_file(self) -> BinaryIO:
-        # Beside the lines: where they have room, these have. A folder for such files may lie in memory, and
-        # is taken only for lines that may be read and not written.
+        # Next to the lines, where there is disk space. The system's temporary folder can be in memory, and is
+        # only used if the folder of the lines is read-only.
         folder = self._folder if os.access(self._folder, os.W_OK) else None
         return cast(BinaryIO, tempfile.TemporaryFile(dir=folder))

@@ -1,6 +1,6 @@
-"""What to do when code that scores raises: its own task loses the score, and everything else is kept.
+"""Errors in scoring code: the task loses its score, and everything else is kept.
 
-The code may be a metric of Assay, of a library or of a dataset's author. Must not know how metrics work.
+The code can be a metric of Assay, of a library or of a dataset's author.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
 class DeferredSample(NamedTuple):
-    """What a score needs to know of a sample whose scores come when all samples are there."""
+    """What is needed of a sample whose scores come after all samples are complete."""
 
     id: str
     group: str | None
@@ -35,24 +35,24 @@ class DeferredSample(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sample) -> DeferredSample:
-        """Return what to keep of a sample."""
+        """Return the part of a sample to keep."""
         return cls(sample.id, sample.group, sample.cluster)
 
 
 def is_fatal_error(error: BaseException) -> bool:
-    """Whether an error is none of scoring: Ctrl-C, a full disk, a model that is gone, a wrong command."""
+    """Return whether an error is not about scoring: Ctrl-C, a full disk, a lost model, a wrong command."""
     is_full = isinstance(error, OSError) and error.errno in _DISK_FULL_ERRNOS
     return is_interrupt(error) or isinstance(error, _FATAL_ERRORS) or is_full
 
 
 def describe_scoring_problem(error: BaseException, task: str, track: str) -> Problem:
-    """Return what went wrong while a task was scored, with the line that raised."""
+    """Return the problem of an error while scoring a task, with the line that raised it."""
     if isinstance(error, AssayError):
         return error.problems[0]
     return Problem(
         "SCORE-007",
         f"scoring {task!r} by {track} raised {type(error).__name__}: {error}",
-        "correct the code at this line, then score the kept answers: `assay score RUN`",
+        "fix the code at this line, then score the stored answers with `assay score RUN`",
         find_raise_origin(error),
     )
 
@@ -62,13 +62,13 @@ def make_failed_scores(samples: Sequence[DeferredSample], task: str, track: str,
     return [
         Score(
             task,
-            one.id,
+            sample.id,
             track,
             NO_METRIC,
             Verdict.FAILED,
             why=why,
-            group=one.group,
-            cluster=one.cluster,
+            group=sample.group,
+            cluster=sample.cluster,
         )
-        for one in samples
+        for sample in samples
     ]

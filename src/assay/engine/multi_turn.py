@@ -1,8 +1,8 @@
-"""Conversations of several turns, asked turn by turn.
+"""Conversations with several turns, sent turn by turn.
 
-A backend answers prompts; what the user says next is known beforehand, but what stands before it is not. So a
-request with turns goes to the backend as its first prompt, and comes again with the answer and the next turn
-appended until all turns are answered. Only then is there a response. Memory: the conversations under way.
+The user's turns are known in advance, but the model's answers between them are not. So a request with turns
+is sent as its first prompt, and again with the answer and the next turn appended, until all turns are
+answered. Only then is there a response. Memory: the conversations in progress.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from assay.core.response import Completion, Failure, Finish, Outcome, Output, Re
 
 
 class _Conversation(msgspec.Struct):
-    """A conversation under way."""
+    """A conversation in progress."""
 
     request: Request
     ask: Generate
     prompt: Prompt
-    """All that was said so far."""
+    """The conversation so far."""
     answers: list[Output]
     n_prompt_tokens: int = 0
     seconds: float = 0.0
@@ -32,7 +32,7 @@ class _Conversation(msgspec.Struct):
     first_s: float = 0.0
 
     def answered(self, outcome: Outcome) -> Response:
-        """Return the response to the conversation as a whole."""
+        """Return the response to the whole conversation."""
         id_, key = self.request.id, self.request.key
         return Response(id_, key, outcome, self.seconds, latency_s=self.latency_s, first_s=self.first_s)
 
@@ -49,27 +49,27 @@ class _Conversation(msgspec.Struct):
 
 
 class MultiTurnRunner:
-    """Answers requests as the backend does, those with several turns as well."""
+    """Answers requests like the backend, including those with several turns."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._talks: dict[str, _Conversation] = {}
         self._owed: deque[Request] = deque()
-        """Turns that can be asked now."""
+        """Turns that can be sent now."""
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Whether `run` gives its next response without waiting; an answer to a turn may not be one."""
+        """Whether `run` can yield its next response without waiting; the answer to a turn may not be one."""
         return self._backend.has_more_at_hand and not self._talks
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answer requests, in any order."""
+        """Answer requests in any order."""
         for response in self._backend.run(self._feed(requests)):
             if self._talks:
                 yield from self._settle_turn(response)
             else:
                 yield response
-        # The last answers came when the backend no longer asked for requests.
+        # The last answers arrived after the backend had stopped pulling requests.
         while self._owed:
             for response in self._backend.run(list(self._waiting())):
                 yield from self._settle_turn(response)
@@ -89,7 +89,7 @@ class MultiTurnRunner:
             yield self._owed.popleft()
 
     def _asked(self, talk: _Conversation) -> Request:
-        """Return the request for a conversation's next answer."""
+        """Return the request for the next answer of a conversation."""
         id_ = f"{talk.request.id}#{len(talk.answers)}"
         turn = msgspec.structs.replace(
             talk.request,

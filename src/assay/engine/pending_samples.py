@@ -1,7 +1,7 @@
-"""Samples on their way, in the dataset's order. They land in that order too, so that one may hold up others.
+"""Samples in progress, in the order of the dataset. They complete in that order, so one can delay others.
 
-How much is held behind one sample that waits for its answer is bounded: a call that hangs, or one answer that
-is owed among a million that are known, must not fill memory with all that came after it.
+The number of samples that wait for one unanswered sample is limited: a hanging call, or one missing answer
+among a million stored ones, must not fill memory with everything after it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from assay.core.task import Task
 
 MOST_HELD = 65_536
 MOST_HELD_CHARS = 64_000_000
-"""Samples that wait for others to land, and the characters of their prompts. Workers have at most half of it
-under way at once, so that some are quicker than others holds up nobody."""
+"""Maximum samples that wait for others, and maximum characters of their prompts. Workers process at most half
+of this concurrently, so workers of different speeds do not block each other."""
 
 
 class PendingSample(msgspec.Struct):
-    """A sample on its way."""
+    """A sample in progress."""
 
     task: Task
     sample: Sample
@@ -32,11 +32,11 @@ class PendingSample(msgspec.Struct):
     answers: list[Response | None]
     n_owed: int
     n_held_chars: int | None = None
-    """The characters of its prompts, if it is complete and one before it was not."""
+    """The characters of its prompts, if it is complete while an earlier sample is not."""
 
 
 class PendingSamples:
-    """All samples that are on their way."""
+    """All samples in progress."""
 
     def __init__(self) -> None:
         self._under_way: deque[PendingSample] = deque()
@@ -44,13 +44,13 @@ class PendingSamples:
         self._n_held_chars = 0
 
     def begin(self, task: Task, sample: Sample, requests: Sequence[Request]) -> PendingSample:
-        """Take a sample, behind all others."""
+        """Add a sample after all others."""
         flight = PendingSample(task, sample, requests, [None] * len(requests), len(requests))
         self._under_way.append(flight)
         return flight
 
     def answered(self, flight: PendingSample, index: int, response: Response) -> bool:
-        """Take an answer; return whether it was the last of its sample."""
+        """Add an answer; return whether it was the last one of its sample."""
         flight.answers[index] = response
         flight.n_owed -= 1
         if flight.n_owed:
@@ -63,16 +63,16 @@ class PendingSamples:
 
     @property
     def is_backlog_full(self) -> bool:
-        """Whether so much waits for the first of them that nothing should be begun before it lands."""
+        """Whether so many samples wait for the first one that no further sample should be started."""
         return self._n_held >= MOST_HELD or self._n_held_chars >= MOST_HELD_CHARS
 
     @property
     def has_completed(self) -> bool:
-        """Whether the first of them is complete."""
+        """Whether the first sample is complete."""
         return bool(self._under_way) and not self._under_way[0].n_owed
 
     def landed(self) -> Iterator[PendingSample]:
-        """Yield the samples that are complete, up to the first that is not."""
+        """Yield the completed samples up to the first incomplete one."""
         under_way = self._under_way
         while under_way and not under_way[0].n_owed:
             flight = under_way.popleft()

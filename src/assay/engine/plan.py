@@ -1,4 +1,4 @@
-"""Do these tasks and this model fit? Asked before any weight is read."""
+"""Check that tasks and model fit, before any weights are loaded."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ METHOD_BY_KIND = {Kind.SPAN: "ppl", Kind.LABELS: "prob", Kind.GENERATE: "gen"}
 
 
 def probe_model_card(backend: Backend, tasks: Sequence[Task]) -> ModelCard:
-    """Return what the model can do of what the tasks ask; a server is asked, where more than texts is."""
+    """Return the model's capabilities for these tasks; probes a server if they need more than generation."""
     kinds = frozenset(kind for task in tasks for kind in task.kinds)
     is_chat = any(task.spec.settings.get("form") == "chat" for task in tasks)
     return backend.probe_card(kinds, is_chat=is_chat)
 
 
 def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
-    """Raise when the model cannot do what a task asks; nothing is switched in silence."""
+    """Raise if the model does not support what a task needs. Nothing is changed silently."""
     problems: list[Problem] = []
     for task in tasks:
         for kind in sorted(task.kinds - card.kinds):
@@ -39,81 +39,80 @@ def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
 
 
 def _make_kind_problem(task: Task, kind: Kind, card: ModelCard) -> Problem:
-    """Return the problem of a kind of ask that the model cannot answer."""
-    can = [METHOD_BY_KIND[known] for known in Kind if known in card.kinds]
+    """Return the problem of a kind of ask that the model does not support."""
+    supported = [METHOD_BY_KIND[known] for known in Kind if known in card.kinds]
     method = METHOD_BY_KIND[kind]
     if method in task.spec.methods:
-        asks = f"uses method {method!r}, which asks for {kind.value}"
-        fix = f"choose --method {can[0] if can else '...'} or another model"
+        need = f"uses method {method!r}, which needs {kind.value}"
+        fix = f"choose --method {supported[0] if supported else '...'} or another model"
     else:
-        asks = f"asks for {kind.value} before its samples, as method {method!r} does"
-        fix = "choose another model, or leave away what is found out beforehand"
-    what = f"task {task.spec.name!r} {asks}; model {card.name!r} can do {listing(can)}"
+        need = f"needs {kind.value} to prepare, like method {method!r}"
+        fix = "choose another model, or remove the setting that needs preparation"
+    what = f"task {task.spec.name!r} {need}; model {card.name!r} supports {listing(supported)}"
     if kind in card.cannot:
         what += f", not {method!r}: {card.cannot[kind]}"
-        if can and method in task.spec.methods:
-            fix += f": {shlex.join(['assay', 'run', task.spec.source])} --model {card.name} --method {can[0]}"
+        if supported and method in task.spec.methods:
+            command = shlex.join(["assay", "run", task.spec.source])
+            fix += f": {command} --model {card.name} --method {supported[0]}"
     return Problem("PLAN-001", what, fix, Origin(task.spec.source))
 
 
 def _check_template(task: Task, card: ModelCard) -> list[Problem]:
-    """Return the problem of conversations for a model that reads plain texts."""
+    """Return the problem of conversations for a model that only reads plain texts."""
     if card.is_chat or task.spec.settings.get("form") != "chat":
         return []
-    what = f"task {task.spec.name!r} writes conversations; model {card.name!r} has no chat template"
-    return [Problem("PLAN-003", what, "leave --chat on away, or use --chat off", Origin(task.spec.source))]
+    what = f"task {task.spec.name!r} uses conversations; model {card.name!r} has no chat template"
+    return [Problem("PLAN-003", what, "remove --chat on, or use --chat off", Origin(task.spec.source))]
 
 
 def _check_windows(task: Task, card: ModelCard) -> list[Problem]:
-    """Return the problem of a task whose windows the model cannot read."""
-    asked = task.spec.settings.get("windows")
-    windows = None if asked is None else msgspec.convert(asked, Windows)
+    """Return the problem of windows that the model does not support."""
+    configured = task.spec.settings.get("windows")
+    windows = None if configured is None else msgspec.convert(configured, Windows)
     if windows is not None and not card.has_windows:
         what = (
-            f"task {task.spec.name!r} scores texts window by window; "
-            f"model {card.name!r} does not show the tokens to cut them by"
+            f"task {task.spec.name!r} scores texts in windows; "
+            f"model {card.name!r} does not report the tokens needed to split them"
         )
         return [Problem("PLAN-004", what, "use a model that Assay runs itself", Origin(task.spec.source))]
     context = card.context_length
     if windows is None or windows.length is None or context is None or windows.length <= context:
         return []
     what = (
-        f"task {task.spec.name!r} asks for windows of {windows.length:,} tokens; "
-        f"model {card.name!r} reads at most {context:,}"
+        f"task {task.spec.name!r} uses windows of {windows.length:,} tokens; "
+        f"model {card.name!r} has a context of {context:,}"
     )
-    fix = f"--window-tokens {context}, or fewer"
+    fix = f"use --window-tokens {context} or less"
     return [Problem("PLAN-002", what, fix, Origin(task.spec.source))]
 
 
 def make_media_problem(
     who: str, what: str, media: Iterable[Medium], card: ModelCard, where: str = ""
 ) -> Problem:
-    """Return the problem of media for a model that does not take them."""
-    taken = f"takes {', '.join(['text', *sorted(card.media)])}" if card.media else "takes text alone"
+    """Return the problem of media that a model does not accept."""
+    accepted = f"accepts {', '.join(['text', *sorted(card.media)])}" if card.media else "accepts only text"
     return Problem(
         "PLAN-005",
-        f"{what} shows {', '.join(sorted(media))}; {who} {card.name!r} {taken}",
-        "use a model that takes them",
+        f"{what} contains {', '.join(sorted(media))}; {who} {card.name!r} {accepted}",
+        "use a model that accepts them",
         Origin(where) if where else None,
     )
 
 
 def _check_media(task: Task, card: ModelCard) -> list[Problem]:
-    """Return the problem of a task whose prompts hold what the model does not take.
+    """Return the problem of media in a task's prompts that the model does not accept.
 
-    A task says so by its settings: `media`, the media of its prompts, and `has_media_addresses`.
+    The task declares them in its settings: `media`, the media of its prompts, and `has_media_addresses`.
     """
     media = {Medium(name) for name in task.spec.settings.get("media", ())}
     name, source = f"task {task.spec.name!r}", task.spec.source
     if unseen := media - card.media:
         return [make_media_problem("model", name, unseen, card, source)]
     if task.spec.settings.get("needs_chat") and task.spec.settings.get("form") != "chat":
-        what = f"{name} shows {', '.join(sorted(media))}, which a plain text cannot hold"
+        what = f"{name} contains {', '.join(sorted(media))}, which a plain text cannot include"
         return [Problem("PLAN-005", what, "remove --chat off, or use --chat on", Origin(source))]
     if media and task.spec.settings.get("has_media_addresses") and not card.fetches_media:
-        what = (
-            f"{name} names media by their addresses; model {card.name!r} reads local files and fetches none"
-        )
-        fix = "fetch the files and name their paths, or use a model behind a server that fetches them"
+        what = f"{name} refers to media by URL; model {card.name!r} only reads local files"
+        fix = "download the files and use their paths, or use a model server that fetches URLs"
         return [Problem("PLAN-005", what, fix, Origin(source))]
     return []

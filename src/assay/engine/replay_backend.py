@@ -1,8 +1,8 @@
-"""A model that is not there: what it was once asked is known, and nothing else is asked of it.
+"""A backend that replays stored answers of a model that is not available.
 
-Answers can be scored again, by another evaluator too, when the server is down and the weights are gone. A
-stored answer counts for exactly the ask that it was given to, whichever sample asks it now. What was never
-asked is a `Failure` of its own kind, which no journal keeps: the model may still be asked for it later.
+Answers can be scored again, also with another evaluator, after the server or the weights are gone. A stored
+answer counts for exactly the same ask, from any sample. An ask that was never sent is a `Failure` of its own
+kind, which is not stored in the journal, because the model can still be asked later.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from assay.engine.line_index import LineIndex
 NOT_ASKED = "not_asked"
 
 ShotCounts = Mapping[tuple[str, str], Mapping[str, int]]
-"""For the samples (task, id) that were shown fewer examples than asked for: how many each track shows."""
+"""For samples (task, id) with fewer examples than requested: the number of examples of each track."""
 
 
 class StoredAnswers:
-    """The answers in a journal by what was asked: a `ResponseCache` that is only read."""
+    """The answers in a journal by ask: a read-only `ResponseCache`."""
 
     def __init__(self, journal: Path) -> None:
         self._answers = LineIndex(journal)
@@ -38,10 +38,10 @@ class StoredAnswers:
                 is_failure = isinstance(response.outcome, Failure)
                 (self._failures if is_failure else self._answers).add(response.key, place)
         consequence = (
-            "a sample whose answer is lost counts as failed; the same `assay run` asks the model again"
+            "a sample whose answer is lost counts as failed; run the same `assay run` again to request it"
         )
         self.notes = describe_damage(journal.name, lines.n_damaged, consequence)
-        """What is damaged, in words."""
+        """Notes about damage."""
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -50,16 +50,16 @@ class StoredAnswers:
         return self.get(key) is not None
 
     def get(self, key: str) -> Outcome | None:
-        """Return the answer to this ask, if it was ever given."""
+        """Return the answer to this ask, if it is stored."""
         return _find_latest_outcome(self._answers, key)
 
     def failure(self, key: str) -> Failure | None:
-        """Return why this ask was not answered, if it was asked."""
-        found = _find_latest_outcome(self._failures, key)
-        return found if isinstance(found, Failure) else None
+        """Return why this ask failed, if it was sent."""
+        outcome = _find_latest_outcome(self._failures, key)
+        return outcome if isinstance(outcome, Failure) else None
 
     def put(self, key: str, outcome: Outcome) -> None:
-        """Keep nothing: these are another run's."""
+        """Store nothing: the answers belong to another run."""
 
     def close(self) -> None:
         """Close the file."""
@@ -69,11 +69,11 @@ class StoredAnswers:
 
 def _find_latest_outcome(lines: LineIndex, key: str) -> Outcome | None:
     responses = map(read_response, lines.lines(key))
-    return next((one.outcome for one in responses if one and one.key == key), None)
+    return next((response.outcome for response in responses if response and response.key == key), None)
 
 
 class StoredModel:
-    """A `Backend` in the place of a model that is not opened."""
+    """A `Backend` that replaces a model that is not opened."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class StoredModel:
         notes: Sequence[str] = (),
         specs: Sequence[TaskSpec] = (),
     ) -> None:
-        """`specs`: the tasks that it was asked about, as its run recorded them."""
+        """`specs`: the tasks of its run, as recorded."""
         self._identity = identity
         self._card = card
         self._answers = answers
@@ -93,24 +93,26 @@ class StoredModel:
 
     @property
     def card(self) -> ModelCard:
-        """Return what it could do."""
+        """Return its capabilities."""
         return self._card
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return what it could do: it cannot be asked any more."""
+        """Return its recorded capabilities: the model can no longer be probed."""
         return self._card
 
     def identity(self) -> ModelIdentity:
-        """Return who it was."""
+        """Return its identity."""
         return self._identity
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Say of each request why there is no answer to it."""
+        """Yield a failure for each request, with the reason."""
         for request in requests:
             failure = self._answers.failure(request.key)
             if failure is None:
                 self._n_not_asked += 1
-                failure = Failure(NOT_ASKED, "the model was never asked this: its answers are not stored")
+                failure = Failure(
+                    NOT_ASKED, "this request was never sent to the model, so no answer is stored"
+                )
             yield Response(request.id, request.key, failure)
 
     @property
@@ -119,34 +121,34 @@ class StoredModel:
         return False
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
-        """Return nothing: its tokenizer is not opened."""
+        """Return an empty sequence: its tokenizer is not opened."""
         return ()
 
     def n_tokens(self, ask: Ask) -> int | None:
-        """Return that it cannot be told."""
+        """Return None: not known."""
         return None
 
     def stats(self) -> Mapping[str, float]:
-        """Return nothing: it does nothing."""
+        """Return an empty mapping."""
         return {}
 
     def notes(self) -> Sequence[str]:
-        """Say how much it was never asked."""
+        """Return a note about requests that were never sent."""
         if not self._n_not_asked:
             return self._notes
         return (
             *self._notes,
-            f"{self._n_not_asked:,} questions were never asked of the model and count as failed; "
-            "the prompts or the rows have changed, or the model was not asked about all of them",
+            f"{self._n_not_asked:,} requests were never sent to the model and count as failed; "
+            "the prompts or the rows have changed, or the run did not include all of them",
         )
 
     def close(self) -> None:
-        """Close the answers."""
+        """Close the stored answers."""
         self._answers.close()
 
 
 class ScoringJournal:
-    """A journal that takes what is known, and not that something is unknown."""
+    """A journal that stores answers, but not that a request was never sent."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -160,24 +162,24 @@ class ScoringJournal:
         return self._journal.answer(key)
 
     def append(self, response: Response) -> None:
-        """Store a response, unless it says that the model was not asked."""
+        """Store a response, unless it says that the request was never sent."""
         outcome = response.outcome
         if not (isinstance(outcome, Failure) and outcome.kind == NOT_ASKED):
             self._journal.append(response)
 
     def flush(self) -> None:
-        """Store what was appended."""
+        """Store the appended responses."""
         self._journal.flush()
 
 
 class RecordedFitter:
-    """Makes the requests that the model was shown, with the examples that fitted then."""
+    """Builds the requests that were sent to the model, with the examples that fitted then."""
 
     def __init__(self, shown: ShotCounts) -> None:
         self._shown = shown
 
     def requests(self, task: Task, sample: Sample) -> Sequence[Request]:
-        """Return what was asked about a sample, as far as the task still asks the same."""
+        """Return the requests that were sent for a sample, if the task still makes the same ones."""
         requests = task.requests(sample)
         for track, n_shots in self._shown.get((task.spec.name, sample.id), {}).items():
             pairs = zip(requests, task.requests(sample, shots=n_shots), strict=True)
@@ -185,8 +187,8 @@ class RecordedFitter:
         return requests
 
     def note(self, cost: Cost, n_samples: int) -> str:
-        """Return in words how many examples a method of a task had to do without."""
+        """Return a note about how many examples a method of a task had to omit."""
         return (
-            f"{cost.task} {cost.method}: {cost.n_shortened:,} of {n_samples:,} samples were shown fewer "
-            f"examples than asked for, when the model was asked: {cost.n_shots_left_out:,} left out"
+            f"{cost.task} {cost.method}: {cost.n_shortened:,} of {n_samples:,} samples had fewer "
+            f"examples than requested during the run: {cost.n_shots_left_out:,} examples omitted"
         )

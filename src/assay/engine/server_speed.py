@@ -1,4 +1,4 @@
-"""How fast a server answered, from the requests of a run itself."""
+"""The speed of a server, measured with the requests of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from assay.core.run import ServerSpeed, Spread
 
 
 class SpeedGauge:
-    """Takes the responses of a run; keeps two small numbers of each that a server gave."""
+    """Collects the responses of a run; keeps two small numbers per response of a server."""
 
     def __init__(self) -> None:
         self._latencies = array("f")
@@ -19,7 +19,7 @@ class SpeedGauge:
         self._n_output = 0
 
     def add(self, response: Response) -> None:
-        """Take a response. Of failures only the time counts; answers from the cache took none of it."""
+        """Add a response. Failures only count with their time; cached answers do not count."""
         outcome = response.outcome
         if not response.latency_s or response.cached:
             return
@@ -34,7 +34,7 @@ class SpeedGauge:
             self._n_output += sum(output.n_tokens for output in outcome.outputs)
 
     def speed(self) -> ServerSpeed | None:
-        """Return how fast the server was; None when there was none."""
+        """Return the speed of the server; None without one."""
         if not self._latencies:
             return None
         return ServerSpeed(
@@ -48,8 +48,8 @@ class SpeedGauge:
 
 
 def _spread(values: array[float]) -> Spread:
-    import numpy as np  # Only here: a run on a local model needs none of it.
+    import numpy as np  # Imported here: a run on a local model does not need it.
 
-    found = np.frombuffer(values, dtype=np.float32).astype(np.float64)
-    p50, p90, p99 = (float(value) for value in np.percentile(found, (50, 90, 99)))
-    return Spread(len(found), float(found.mean()), p50, p90, p99, float(found.max()))
+    samples = np.frombuffer(values, dtype=np.float32).astype(np.float64)
+    p50, p90, p99 = (float(value) for value in np.percentile(samples, (50, 90, 99)))
+    return Spread(len(samples), float(samples.mean()), p50, p90, p99, float(samples.max()))

@@ -1,5 +1,5 @@
-"""What a team keeps in a database: indexed runs, models, datasets, the queue of evaluations, tokens.
+"""The team database: indexed runs, models, datasets, the queue of evaluations, tokens.
 
-Sees `core` only. The folder of a run stays the truth about it; what is here can be made again from the
-folders, but for the queue, the tokens and what was registered.
+Imports only `core`. A run's folder remains the source of truth. Everything here can be rebuilt from the
+folders, except the queue, the tokens and the registered models and datasets.
 """

@@ -1,8 +1,8 @@
-"""One database, in SQLite or in PostgreSQL, behind one door.
+"""The database connection, for SQLite and PostgreSQL.
 
-SQLite is a file that several processes of one machine share: readers never wait (write-ahead log), a writer
-takes the file for the length of its transaction. PostgreSQL is named by its address and shared by machines.
-What is written here is SQL that both understand; where they differ, this file alone knows it.
+SQLite is a file that several processes of one machine share: readers never wait (write-ahead log), and a
+writer locks the file for the length of its transaction. PostgreSQL is named by its URL and can be shared by
+machines. All statements use SQL that both support; only this module handles their differences.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ from assay.ledger import tables as _tables  # noqa: F401 (describes every table 
 from assay.ledger.schema import migrate_schema
 
 MEMORY = ":memory:"
-"""The place of a database that goes away with the process."""
+"""The place of a database that only exists in this process."""
 _TURN = 0x5455524E
-"""The number of PostgreSQL's lock by which those who write the same rows anew take turns."""
+"""The key of the PostgreSQL lock with which writers of the same rows take turns."""
 _BUSY_S = 30.0
-"""How long a writer waits for another one's transaction to end."""
+"""How long a writer waits for another transaction to end."""
 _AGAIN_S = 0.02
 _QUIET: dict[str, Any] = {"hide_parameters": True}
-"""Errors tell the statement, not what was to be written: that may be anybody's answers."""
+"""Errors show the statement, but not its parameters, which can be anybody's answers."""
 _DRIVERS = {"sqlite": "sqlite", "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 
 
 class Database:
-    """An open database. Threads may share it; a process that forks must open its own."""
+    """An open database. Threads can share it; a forked process must open its own."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @property
     def is_shared(self) -> bool:
-        """Whether other machines may use it: a server's, and no file of this one."""
+        """Whether other machines can use it: a server instead of a local file."""
         return self._engine.dialect.name == "postgresql"
 
     @property
     def place(self) -> str:
-        """Return where it is, as a person may read it: without a password."""
+        """Return its location for display, without a password."""
         return _format_url(self._engine.url)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Look at the database as it is at one moment."""
+        """Read a consistent state of the database."""
         with self._translating_errors(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Change the database, as a whole or not at all; in SQLite one writer at a time."""
+        """Change the database in one transaction; SQLite has one writer at a time."""
         options = {"is_writer": True}
         with (
             self._translating_errors(),
@@ -79,22 +79,22 @@ class Database:
 
     @contextmanager
     def _translating_errors(self) -> Iterator[None]:
-        """Tell a database that went away, or is busy for too long, as an error of the house."""
+        """Turn a lost connection, or a database that is busy for too long, into a StoreError."""
         try:
             yield
         except (OperationalError, InterfaceError, InternalError, TimeoutError) as error:
             what = f"{self.place}: the database cannot be used: {_format_cause(error)}"
             raise StoreError(
-                Problem("STORE-023", what, "see that it runs and has room; then try again")
+                Problem("STORE-023", what, "check that it is running and has disk space; then try again")
             ) from error
 
     def take_turns(self, connection: Connection) -> None:
-        """Wait until no other transaction that takes turns is open; in SQLite writers do so anyway."""
+        """Wait until no other transaction that takes turns is open; SQLite writers do so anyway."""
         if self.is_shared:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _TURN})
 
     def now(self, connection: Connection) -> float:
-        """Return the time in seconds since 1970, by the clock that all who share the database go by."""
+        """Return the time in seconds since 1970, by the clock that all users of the database share."""
         if not self.is_shared:
             return time.time()
         read: float = connection.execute(
@@ -103,14 +103,14 @@ class Database:
         return read
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self._engine.dispose()
 
 
 def open_database(place: str | Path) -> Database:
-    """Open the database at a path (SQLite) or an address, such as `postgresql://user@host/name`.
+    """Open the database at a path (SQLite) or a URL such as `postgresql://user@host/name`.
 
-    Its tables are made, or brought up to date, as needed.
+    Creates or updates its tables if necessary.
     """
     url = _url(str(place))
     try:
@@ -120,7 +120,7 @@ def open_database(place: str | Path) -> Database:
             url, f"the driver {error.name!r} is not installed", "pip install 'assay-eval[postgres]'"
         ) from error
     except OSError as error:
-        fix = "give a path in a folder that you may write to"
+        fix = "use a path in a folder with write permission"
         raise _problem(url, f"the database cannot be opened: {error.strerror}", fix) from error
     if engine.dialect.name == "sqlite":
         _configure_sqlite(engine)
@@ -131,7 +131,7 @@ def open_database(place: str | Path) -> Database:
         raise _problem(
             url,
             f"the database cannot be opened: {_format_cause(error)}",
-            "see that the server runs and that the address names a database you may write to",
+            "check that the server is running and that the URL names a database with write permission",
         ) from error
     except StoreError:
         engine.dispose()
@@ -143,7 +143,7 @@ def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         return sqlalchemy.create_engine(url, pool_pre_ping=True, **_QUIET)
     if url.database == MEMORY:
-        # Every connection would have a database of its own: threads take turns with a single one.
+        # Every connection would have its own database, so threads share a single one.
         return sqlalchemy.create_engine(
             url,
             poolclass=QueuePool,
@@ -164,26 +164,26 @@ def _url(place: str) -> URL:
         url = make_url(place)
         driver = _DRIVERS[url.get_backend_name()]
     except (ArgumentError, NoSuchModuleError, KeyError, ValueError):
-        # The address may hold a password: only its beginning is repeated, and no word of the cause.
+        # The URL can contain a password, so repeat only its beginning, and not the cause.
         raise StoreError(
             Problem(
                 "STORE-020",
-                f"{place.split('://', 1)[0]}://... is no database that Assay knows",
-                "give a file's path, or postgresql://USER@HOST/NAME",
+                f"{place.split('://', 1)[0]}://... is not a supported database",
+                "use a file path, or postgresql://USER@HOST/NAME",
             )
         ) from None
     return url.set(drivername=driver)
 
 
 def _format_cause(error: DBAPIError | TimeoutError) -> str:
-    """Return the first line of what the driver says; the others repeat the statement."""
+    """Return the first line of the driver's message; the others repeat the statement."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     lines = str(cause).strip().splitlines()
     return lines[0] if lines else "no reason given"
 
 
 def _format_url(url: URL) -> str:
-    """Return an address without its password, wherever that stands in it."""
+    """Return a URL without its password, wherever it is."""
     query = {name: "***" if "password" in name.lower() else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string(hide_password=True)
 
@@ -193,7 +193,7 @@ def _problem(url: URL, what: str, fix: str) -> StoreError:
 
 
 def _configure_sqlite(engine: Engine) -> None:
-    """Have SQLite's transactions begin where they are meant to: the driver's own guesses are turned off."""
+    """Make SQLite transactions begin where intended, instead of where the driver guesses."""
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: Any) -> None:
@@ -205,14 +205,14 @@ def _configure_sqlite(engine: Engine) -> None:
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
-        # A reader that became a writer could not wait for another writer; so writers say it first.
+        # A reader that becomes a writer cannot wait for another writer, so writers declare it first.
         is_writer = connection.get_execution_options().get("is_writer", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
 
 def _enable_write_ahead_log(connection: Any) -> None:
-    """Give the file its write-ahead log. A new file is changed for it, and for that SQLite does not wait
-    while somebody else opens the same one.
+    """Switch the file to a write-ahead log. This changes a new file, and SQLite does not wait for that while
+    another process opens the same file.
     """
     give_up = time.monotonic() + _BUSY_S
     while True:

@@ -1,7 +1,6 @@
-"""The datasets that a team evaluates on, by name, with what each is about and the metric it is judged by.
+"""The datasets of a team, by name, with what each one is about and its main metric.
 
-Those of folders are found anew at every start of the server; those that were uploaded stay until they are
-deleted.
+Datasets in folders are found again at every start of the server. Uploaded ones stay until they are deleted.
 """
 
 from __future__ import annotations
@@ -23,31 +22,31 @@ if TYPE_CHECKING:
 
 
 class Provenance(StrEnum):
-    """How a dataset came here."""
+    """How a dataset was added."""
 
     FOLDER = "folder"
-    """From a folder that the owner named."""
+    """From a folder given by the owner."""
     UPLOAD = "upload"
 
 
 class Dataset(msgspec.Struct, frozen=True):
-    """A dataset that a model may be evaluated on."""
+    """A dataset that models can be evaluated on."""
 
     name: str
     place: str
-    """What `assay run` takes: a path, or `folder:name`."""
+    """The argument of `assay run`: a path, or `folder:name`."""
     dialect: str
-    """The language that it is written in."""
+    """The format it is written in."""
     provenance: Provenance
     explanation: str = ""
-    """What it tests, in a sentence."""
+    """What it tests, in one sentence."""
     abilities: tuple[str, ...] = ()
-    """The abilities that it tests: leaderboards group by them."""
+    """The abilities it tests, by which leaderboards group it."""
     metrics: tuple[str, ...] = ()
     headline: str | None = None
-    """The one metric that a leaderboard shows; None: the one that its method is judged by."""
+    """The metric that a leaderboard shows; None: the method's main metric."""
     settings: dict[str, Any] = {}
-    """What evaluations of it are set to unless they say otherwise."""
+    """Default settings of its evaluations."""
     added_by: str = ""
     added_at: float = 0.0
     """Seconds since 1970."""
@@ -79,12 +78,12 @@ class Datasets:
         self._database = database
 
     def add(self, dataset: Dataset) -> Dataset:
-        """Register a dataset under a name of its own."""
+        """Register a dataset under a unique name."""
         with self._database.writing() as connection:
             return self._insert(connection, dataset)
 
     def replace_folders(self, found: Sequence[Dataset]) -> None:
-        """Have those of folders be exactly the ones that were found now; uploads stay as they are."""
+        """Replace the datasets of folders by those found now; uploads are not changed."""
         with self._database.writing() as connection:
             self._database.take_turns(connection)
             connection.execute(_datasets.delete().where(_c.provenance == Provenance.FOLDER))
@@ -94,7 +93,7 @@ class Datasets:
     def get(self, name: str) -> Dataset:
         """Return a dataset, or raise TEAM-041."""
         if "\0" in name:
-            # PostgreSQL takes no such text, not even to look for it.
+            # PostgreSQL accepts no such text, not even in a query.
             raise self._build_unknown_error(name)
         with self._database.reading() as connection:
             row = connection.execute(sqlalchemy.select(_datasets).where(_c.name == name)).one_or_none()
@@ -106,56 +105,58 @@ class Datasets:
         """Return all datasets, by name."""
         with self._database.reading() as connection:
             rows = connection.execute(sqlalchemy.select(_datasets))
-            # Sorted here: databases do not agree on the order of names.
+            # Sorted here, because databases order names differently.
             return sorted(map(_dataset, rows), key=lambda dataset: dataset.name)
 
     def require(self, connection: Connection, datasets: Iterable[Dataset]) -> None:
-        """Raise where a dataset is not registered any more; inside the transaction that relies on it."""
+        """Raise if a dataset is no longer registered; call it inside the transaction that relies on it."""
         places = {row.name: row.place for row in connection.execute(sqlalchemy.select(_c.name, _c.place))}
         for dataset in datasets:
             if places.get(dataset.name) != dataset.place:
-                what = f"the dataset {dataset.name!r} was deleted or replaced in the meantime"
-                raise StoreError(Problem("TEAM-041", what, "ask again"))
+                what = f"the dataset {dataset.name!r} has been deleted or replaced"
+                raise StoreError(Problem("TEAM-041", what, "submit the request again"))
 
     def delete(self, name: str, require: Callable[[Connection], None] | None = None) -> Dataset:
-        """Forget an uploaded dataset, unless `require` raises; return what it was.
+        """Delete an uploaded dataset, unless `require` raises; return it.
 
-        Those of folders are the owner's files.
+        Datasets in folders belong to the owner.
         """
         dataset = self.get(name)
         if dataset.provenance is not Provenance.UPLOAD:
-            what = f"the dataset {name!r} was not uploaded: it lies in a folder of the server"
+            what = f"the dataset {name!r} was not uploaded: it is in a folder of the server"
             raise StoreError(
-                Problem("TEAM-042", what, "take its file out of the folder, and start the server anew")
+                Problem("TEAM-042", what, "remove its file from the folder, and restart the server")
             )
         with self._database.writing() as connection:
             if require is not None:
                 self._database.take_turns(connection)
                 require(connection)
-            gone = connection.execute(_datasets.delete().where(_c.name == name)).rowcount
-        if not gone:
-            # Somebody else has just deleted it.
+            n_deleted = connection.execute(_datasets.delete().where(_c.name == name)).rowcount
+        if not n_deleted:
+            # Another process has just deleted it.
             raise self._build_unknown_error(name)
         return dataset
 
     def _insert(self, connection: Connection, dataset: Dataset) -> Dataset:
-        made = msgspec.structs.replace(dataset, added_at=self._database.now(connection))
-        row = msgspec.structs.asdict(made)
+        registered = msgspec.structs.replace(dataset, added_at=self._database.now(connection))
+        row = msgspec.structs.asdict(registered)
         row |= {name: msgspec.json.encode(row[name]).decode() for name in _AS_JSON}
         try:
             connection.execute(_datasets.insert().values(row))
         except IntegrityError as error:
-            what = f"there is a dataset {dataset.name!r} already"
+            what = f"a dataset {dataset.name!r} already exists"
             raise StoreError(
                 Problem("TEAM-040", what, "choose another name, or delete the other one")
             ) from error
-        return made
+        return registered
 
     def _build_unknown_error(self, name: str) -> StoreError:
         known = [dataset.name for dataset in self.every()]
         what = f"there is no dataset {name!r}{suggest_name(name, known)}"
         fix = (
-            f"use one of {listing(known)}" if known else "upload one, or name a folder of some to the server"
+            f"use one of {listing(known)}"
+            if known
+            else "upload one, or start the server with a folder of datasets"
         )
         return StoreError(Problem("TEAM-041", what, fix))
 

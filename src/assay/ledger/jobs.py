@@ -1,11 +1,11 @@
-"""The queue of evaluations: none is lost, none is done twice.
+"""The queue of evaluations. No job is lost, and none is done twice.
 
-A worker claims a job for a short time (its lease) and makes the lease longer while it works. Each claim has a
-number, the attempt: what a worker says counts only as long as its attempt is the job's latest. A worker that
-died lets its lease run out, and the job goes back into the queue; its run folder keeps what was answered. A
-clock that is set back does not make a lease last: one that began in the future has run out as well.
+A worker claims a job for a short time (its lease) and renews the lease while it works. Each claim has a
+number, the attempt: a worker's report only counts while its attempt is the job's latest. If a worker dies,
+its lease expires and the job returns to the queue; its run folder keeps the answers. A clock that is set back
+does not extend a lease: one that began in the future has expired too.
 
-The queue does not know what a job asks for: its plan is bytes that the worker reads.
+The queue does not interpret a job: its plan is bytes that the worker decodes.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from assay.ledger.database import Database
 
 LEASE_S = 15.0
-"""How long a claim is good for without a word from its worker."""
+"""How long a claim is valid without a report from its worker."""
 LARGEST_NUMBER = 2**31 - 1
-"""The largest number that a job can have, in either database."""
+"""The largest job number that both databases support."""
 _NAMED_AT_MOST = 5
-"""So many jobs are named in an error."""
+"""Maximum number of jobs listed in an error."""
 LOSSES_AT_MOST = 3
-"""So often in a row may a job's own process die without one new answer."""
+"""How often in a row a job's process may die without a new answer."""
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
     STOPPING = "stopping"
-    """Its worker has been asked to stop, and has not answered yet."""
+    """Its worker was asked to stop, and has not stopped yet."""
     STOPPED = "stopped"
     COMPLETE = "complete"
     FAILED = "failed"
@@ -51,26 +51,26 @@ ENDED_STATES = (JobState.STOPPED, JobState.COMPLETE, JobState.FAILED)
 
 
 class JobRequest(msgspec.Struct, frozen=True):
-    """What is put into the queue."""
+    """A job to submit."""
 
     model: str
-    """The model's name, for lists."""
+    """The name of the model, for lists."""
     datasets: tuple[str, ...]
-    """The datasets' names, for lists."""
+    """The names of the datasets, for lists."""
     settings: dict[str, Any]
-    """What was set for it, for lists."""
+    """Its settings, for lists."""
     plan: bytes
-    """All that the worker needs."""
+    """Everything that the worker needs."""
     label: str
-    """What the run folder's name begins with."""
+    """The beginning of the run folder's name."""
     submitted_by: str
-    """Who asked for it."""
+    """The submitter."""
     priority: int = 0
-    """Higher ones come first; alike ones in the order in which they came."""
+    """Higher priorities come first; equal ones in order of submission."""
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A job as it is at one moment."""
+    """The state of a job at one moment."""
 
     id: int
     state: JobState
@@ -85,32 +85,32 @@ class Job(msgspec.Struct, frozen=True):
     submitted_at: float
     """Seconds since 1970, as all times here."""
     started_at: float | None
-    """When it was first claimed."""
+    """Time of the first claim."""
     finished_at: float | None
     attempt: int
-    """How often it was claimed."""
+    """Number of claims so far."""
     progress: dict[str, Any]
-    """How far it is, as its worker last said."""
+    """Progress as last reported by its worker."""
     problems: tuple[Problem, ...]
     """Why it failed."""
     version: int
-    """Grows with every change of it."""
+    """Increases with every change."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will happen to it by itself."""
+        """Whether nothing more happens without an action by a user."""
         return self.state in ENDED_STATES
 
 
 class Claim(NamedTuple):
-    """A job that a worker may do, as long as its attempt is the latest."""
+    """A job that a worker may do while its attempt is the latest."""
 
     job: Job
     worker: str
 
 
 class LostClaim(AssayError):
-    """The job is another worker's by now, or is gone: what this one does for it no longer counts."""
+    """Another worker has the job, or it was deleted: this worker's results no longer count."""
 
 
 _jobs = Table(
@@ -136,14 +136,14 @@ _jobs = Table(
     Column("progress", Text, nullable=False),
     Column("problems", Text, nullable=False),
     Column("version", Integer, nullable=False),
-    # The number of a deleted job must not come again: run folders and links bear it.
+    # Never reuse the number of a deleted job: run folders and links contain it.
     sqlite_autoincrement=True,
 )
 _c = _jobs.c
 _TOO_MANY_LOSSES = Problem(
     "TEAM-010",
     f"its process died {LOSSES_AT_MOST} times in a row without a new answer",
-    "look into its log for the reason, such as too little memory; then resume it",
+    "check its log for the reason, such as too little memory; then resume it",
 )
 
 
@@ -153,21 +153,21 @@ class JobQueue:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def submit(self, asked: JobRequest, require: Callable[[Connection], None] | None = None) -> Job:
-        """Put a job into the queue, unless `require` raises: what it has seen holds when the job is there."""
+    def submit(self, request: JobRequest, require: Callable[[Connection], None] | None = None) -> Job:
+        """Add a job to the queue, unless `require` raises; both happen in one transaction."""
         with self._database.writing() as connection:
             if require is not None:
                 self._database.take_turns(connection)
                 require(connection)
             row = {
                 "state": JobState.QUEUED,
-                "model": asked.model,
-                "datasets": _encode_json(asked.datasets),
-                "settings": _encode_json(asked.settings),
-                "plan": asked.plan,
+                "model": request.model,
+                "datasets": _encode_json(request.datasets),
+                "settings": _encode_json(request.settings),
+                "plan": request.plan,
                 "run": "",
-                "submitted_by": asked.submitted_by,
-                "priority": asked.priority,
+                "submitted_by": request.submitted_by,
+                "priority": request.priority,
                 "submitted_at": self._database.now(connection),
                 "attempt": 0,
                 "n_lost": 0,
@@ -176,7 +176,7 @@ class JobQueue:
                 "version": 1,
             }
             number = connection.execute(_jobs.insert().values(row).returning(_c.id)).scalar_one()
-            connection.execute(_jobs.update().where(_c.id == number).values(run=f"{asked.label}-{number}"))
+            connection.execute(_jobs.update().where(_c.id == number).values(run=f"{request.label}-{number}"))
             return _get_job(connection, number)
 
     def get(self, number: int) -> Job:
@@ -185,7 +185,7 @@ class JobQueue:
             return _get_job(connection, number)
 
     def find(self, number: int) -> Job | None:
-        """Return a job; None where there is none."""
+        """Return a job; None if it does not exist."""
         with self._database.reading() as connection:
             return _find_job(connection, number)
 
@@ -202,7 +202,7 @@ class JobQueue:
             return [_job(row) for row in connection.execute(query)]
 
     def count(self, states: Collection[JobState], submitted_by: str | None = None) -> int:
-        """Return how many jobs are in one of these states."""
+        """Return the number of jobs in these states."""
         query = sqlalchemy.select(sqlalchemy.func.count()).where(_c.state.in_(states))
         if submitted_by is not None:
             query = query.where(_c.submitted_by == submitted_by)
@@ -211,14 +211,14 @@ class JobQueue:
             return number
 
     def revision(self) -> tuple[int, ...]:
-        """Return numbers that are others after any change: for whoever watches all jobs."""
+        """Return numbers that change with any change of a job, for watching all jobs."""
         parts = (sqlalchemy.func.count(), sqlalchemy.func.max(_c.id), sqlalchemy.func.sum(_c.version))
         with self._database.reading() as connection:
             return tuple(connection.execute(sqlalchemy.select(*parts)).one())
 
     def claim(self, worker: str, *, lease_s: float = LEASE_S) -> Claim | None:
-        """Take the next job, if there is one: no two workers get the same."""
-        # Workers without work only read: writers of SQLite would have to wait for them.
+        """Claim the next job, if there is one; never the same one for two workers."""
+        # Idle workers only read, so that SQLite writers do not wait for them.
         if not self._has_work():
             return None
         with self._database.writing() as connection:
@@ -229,7 +229,7 @@ class JobQueue:
                 .where(_c.state == JobState.QUEUED)
                 .order_by(_c.priority.desc(), _c.id)
                 .limit(1)
-                # SQLite has one writer at a time; in PostgreSQL others pass over what this one looks at.
+                # SQLite has one writer at a time; in PostgreSQL others skip the locked row.
                 .with_for_update(skip_locked=True)
             )
             number = connection.execute(waiting).scalar_one_or_none()
@@ -255,22 +255,22 @@ class JobQueue:
         has_advanced: bool = False,
         lease_s: float = LEASE_S,
     ) -> JobState:
-        """Keep a claim, and say how far the job is; return `running`, or `stopping` where it is to stop.
+        """Renew a claim and report progress; return `running`, or `stopping` if the worker should stop.
 
-        `has_advanced`: there is a new answer, so that a later loss is no sign of a job that cannot be done.
+        `has_advanced`: there is a new answer, so a later loss does not show that the job is impossible.
         """
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            kept = (
+            renewal = (
                 _jobs.update()
                 .where(_is_current_claim(claim))
                 .values(leased_at=now, lease_until=now + lease_s)
             )
             if has_advanced:
-                kept = kept.values(n_lost=0)
+                renewal = renewal.values(n_lost=0)
             if progress is not None:
-                kept = kept.values(progress=_encode_json(progress), version=_c.version + 1)
-            return JobState(self._said(connection, claim, kept))
+                renewal = renewal.values(progress=_encode_json(progress), version=_c.version + 1)
+            return JobState(self._apply_change(connection, claim, renewal))
 
     def finish(self, claim: Claim, state: JobState, problems: Sequence[Problem] = ()) -> None:
         """End a job as complete, failed or stopped."""
@@ -283,16 +283,16 @@ class JobQueue:
                 leased_at=None,
                 lease_until=None,
             )
-            self._said(connection, claim, ended)
+            self._apply_change(connection, claim, ended)
 
     def release(self, claim: Claim) -> None:
-        """Give a job back unfinished, through no fault of its own; one that was to stop has stopped."""
+        """Return an unfinished job to the queue, without counting a loss; a stopping job is stopped."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            self._said(connection, claim, _build_release(_is_current_claim(claim), now))
+            self._apply_change(connection, claim, _build_release(_is_current_claim(claim), now))
 
     def lose(self, claim: Claim) -> None:
-        """Give a job back whose own process died; one that does so again and again has failed."""
+        """Return a job to the queue after its process died; after too many losses it has failed."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
             is_hopeless = sqlalchemy.and_(_c.state == JobState.RUNNING, _c.n_lost + 1 >= LOSSES_AT_MOST)
@@ -309,18 +309,18 @@ class JobQueue:
             connection.execute(_build_release(_is_current_claim(claim), now).values(n_lost=_c.n_lost + 1))
 
     def release_worker(self, worker: str) -> None:
-        """Give the jobs of a worker back that is known to be dead, before their leases run out."""
+        """Release the jobs of a dead worker before their leases expire."""
         with self._database.writing() as connection:
             _release_claims(connection, self._database.now(connection), _c.worker == worker)
 
     def release_expired(self) -> None:
-        """Give the jobs back whose workers have said nothing for too long; claims do so too."""
+        """Release the jobs whose workers stopped reporting; `claim` does this too."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
             _release_claims(connection, now, _has_expired(now))
 
     def require_unused_dataset(self, connection: Connection, dataset: str) -> None:
-        """Raise where a job that has not ended needs a dataset; inside the transaction that forgets it."""
+        """Raise if a job that has not ended needs a dataset; call it in the transaction that deletes it."""
         query = sqlalchemy.select(_c.id, _c.datasets).where(_c.state.not_in(ENDED_STATES)).order_by(_c.id)
         needed_by = [
             row.id for row in connection.execute(query) if dataset in msgspec.json.decode(row.datasets)
@@ -328,15 +328,15 @@ class JobQueue:
         if needed_by:
             numbers = ", ".join(map(str, needed_by[:_NAMED_AT_MOST]))
             more = f" and {len(needed_by) - _NAMED_AT_MOST} more" if len(needed_by) > _NAMED_AT_MOST else ""
-            what = f"the dataset {dataset!r} is needed by evaluation {numbers}{more}, not ended yet"
+            what = f"the dataset {dataset!r} is needed by evaluation {numbers}{more}, which has not ended yet"
             raise StoreError(Problem("TEAM-003", what, "wait until it has ended, or stop it first"))
 
     def stop(self, number: int) -> Job:
-        """Take a job out of the queue, or ask its worker to stop; one that has ended stays as it is."""
+        """Remove a job from the queue, or ask its worker to stop; an ended job is not changed."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
             waits = _c.state == JobState.QUEUED
-            # One statement: between two, a worker could give the job back, and nobody would have heard it.
+            # One statement: between two, a worker could release the job and miss the request to stop.
             connection.execute(
                 _build_update(_c.id == number, _c.state.in_((JobState.QUEUED, JobState.RUNNING))).values(
                     state=case((waits, JobState.STOPPED.value), else_=JobState.STOPPING.value),
@@ -346,7 +346,7 @@ class JobQueue:
             return _get_job(connection, number)
 
     def resume(self, number: int) -> Job:
-        """Put a stopped or failed job back into the queue; it goes on from what was answered."""
+        """Return a stopped or failed job to the queue; it resumes from its stored answers."""
         with self._database.writing() as connection:
             again = _build_update(_c.id == number, _c.state.in_((JobState.STOPPED, JobState.FAILED)))
             result = connection.execute(
@@ -354,15 +354,15 @@ class JobQueue:
             )
             job = _get_job(connection, number)
             if not result.rowcount:
-                raise _build_state_error(job, "resumed", "only stopped and failed ones are resumed")
+                raise _build_state_error(job, "resumed", "only stopped and failed evaluations can be resumed")
             return job
 
     def delete(self, number: int) -> Job:
-        """Forget a job that nobody works on; return what it was."""
+        """Delete a job that no worker has claimed; return it."""
         with self._database.writing() as connection:
             job = _get_job(connection, number)
-            gone = _jobs.delete().where(_c.id == number, _c.state.not_in(ACTIVE_STATES))
-            if not connection.execute(gone).rowcount:
+            deletion = _jobs.delete().where(_c.id == number, _c.state.not_in(ACTIVE_STATES))
+            if not connection.execute(deletion).rowcount:
                 raise _build_state_error(job, "deleted", "stop it first, and wait until it has stopped")
             return job
 
@@ -372,22 +372,22 @@ class JobQueue:
             query = sqlalchemy.select(_c.id).where((_c.state == JobState.QUEUED) | is_expired).limit(1)
             return connection.execute(query).first() is not None
 
-    def _said(self, connection: Connection, claim: Claim, change: Update) -> str:
-        """Make a worker's change, or raise where its claim is lost; return the job's state."""
+    def _apply_change(self, connection: Connection, claim: Claim, change: Update) -> str:
+        """Apply a worker's change, or raise if its claim is lost; return the job's state."""
         state: str | None = connection.execute(change.returning(_c.state)).scalar_one_or_none()
         if state is None:
             what = f"evaluation {claim.job.id}: attempt {claim.job.attempt} is no longer the latest"
-            raise LostClaim(Problem("TEAM-011", what, "leave it to the worker that has it now"))
+            raise LostClaim(Problem("TEAM-011", what, "leave it to its current worker"))
         return state
 
 
 def _build_update(*conditions: sqlalchemy.ColumnElement[bool]) -> Update:
-    """Return a change of jobs that whoever watches them will see."""
+    """Return an update of jobs that also changes their version."""
     return _jobs.update().where(*conditions).values(version=_c.version + 1)
 
 
 def _is_current_claim(claim: Claim) -> sqlalchemy.ColumnElement[bool]:
-    """Whether a claim is the latest, and has not been ended."""
+    """Whether a claim is the latest and has not ended."""
     return sqlalchemy.and_(
         _c.id == claim.job.id,
         _c.attempt == claim.job.attempt,
@@ -397,14 +397,14 @@ def _is_current_claim(claim: Claim) -> sqlalchemy.ColumnElement[bool]:
 
 
 def _has_expired(now: float) -> sqlalchemy.ColumnElement[bool]:
-    """Whether a lease has run out: it ended before now, or began further in the future than it is long."""
-    # The second happens when a clock is set back: the first would be long in coming then. Who is alive renews
-    # the lease by the new clock within a second; a step of less than a lease takes nobody's job.
+    """Whether a lease has expired: it ended before now, or began further in the future than it is long."""
+    # The second case occurs if a clock is set back: the lease would last too long. A live worker renews its
+    # lease by the new clock within a second, and a step of less than a lease affects no job.
     return sqlalchemy.or_(_c.lease_until < now, _c.leased_at - (_c.lease_until - _c.leased_at) > now)
 
 
 def _build_release(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
-    """Return the change that ends a claim without an end of the job."""
+    """Return the update that ends a claim but not the job."""
     is_to_stop = _c.state == JobState.STOPPING
     return _build_update(whose).values(
         state=case((is_to_stop, JobState.STOPPED.value), else_=JobState.QUEUED.value),
@@ -416,12 +416,12 @@ def _build_release(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
 
 
 def _release_claims(connection: Connection, now: float, whose: sqlalchemy.ColumnElement[bool]) -> None:
-    """End claims whose workers died. That is not the jobs' fault: servers are killed for other reasons."""
+    """Release claims of dead workers, without counting a loss: servers are killed for other reasons."""
     connection.execute(_build_release(sqlalchemy.and_(_c.state.in_(ACTIVE_STATES), whose), now))
 
 
 def _find_job(connection: Connection, number: int) -> Job | None:
-    # Beyond what the column holds, databases fail in the place of finding nothing.
+    # Outside the range of the column, databases fail instead of finding nothing.
     query = sqlalchemy.select(_jobs).where(_c.id == number)
     row = connection.execute(query).one_or_none() if abs(number) <= LARGEST_NUMBER else None
     return None if row is None else _job(row)

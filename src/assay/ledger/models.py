@@ -1,4 +1,4 @@
-"""The models that a team may evaluate, by name. No secret is here: arguments name environment variables."""
+"""The models of a team, by name. Contains no secrets: arguments name environment variables."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Model(msgspec.Struct, frozen=True):
-    """A model that may be evaluated."""
+    """A model that can be evaluated."""
 
     name: str
     spec: str
-    """What `--model` takes, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
+    """The argument of `--model`, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
     args: dict[str, str] = {}
-    """What `--model-arg` takes; a secret stands here as the name of an environment variable (`key_env`)."""
+    """The arguments of `--model-arg`; a secret is the name of an environment variable (`key_env`)."""
     description: str = ""
     workers: int | None = None
-    """What `--workers` takes: so many copies of it answer."""
+    """The argument of `--workers`: the number of copies that answer."""
     on: str | None = None
-    """What `--on` takes: the cluster that they are on."""
+    """The argument of `--on`: the cluster of the copies."""
     registered_by: str = ""
     registered_at: float = 0.0
     """Seconds since 1970."""
@@ -56,23 +56,26 @@ class Models:
         self._database = database
 
     def add(self, model: Model) -> Model:
-        """Register a model; a name that is taken is refused: evaluations were made of the other one."""
+        """Register a model. Rejects a name that is in use, because evaluations refer to it."""
         with self._database.writing() as connection:
-            made = msgspec.structs.replace(model, registered_at=self._database.now(connection))
-            row = {**msgspec.structs.asdict(made), "args": msgspec.json.encode(made.args).decode()}
+            registered = msgspec.structs.replace(model, registered_at=self._database.now(connection))
+            row = {
+                **msgspec.structs.asdict(registered),
+                "args": msgspec.json.encode(registered.args).decode(),
+            }
             try:
                 connection.execute(_models.insert().values(row))
             except IntegrityError as error:
-                what = f"there is a model {model.name!r} already"
+                what = f"a model {model.name!r} already exists"
                 raise StoreError(
                     Problem("TEAM-030", what, "delete it first, or choose another name")
                 ) from error
-            return made
+            return registered
 
     def get(self, name: str) -> Model:
         """Return a model, or raise TEAM-031."""
         if "\0" in name:
-            # PostgreSQL takes no such text, not even to look for it.
+            # PostgreSQL accepts no such text, not even in a query.
             raise self._build_unknown_error(name)
         with self._database.reading() as connection:
             row = connection.execute(sqlalchemy.select(_models).where(_c.name == name)).one_or_none()
@@ -87,15 +90,15 @@ class Models:
             return sorted(map(_model, rows), key=lambda model: model.name)
 
     def delete(self, name: str) -> None:
-        """Forget a model; evaluations of it stay."""
-        found = self.get(name)
+        """Delete a model; its evaluations stay."""
+        model = self.get(name)
         with self._database.writing() as connection:
-            connection.execute(_models.delete().where(_c.name == found.name))
+            connection.execute(_models.delete().where(_c.name == model.name))
 
     def _build_unknown_error(self, name: str) -> StoreError:
         known = [model.name for model in self.every()]
         what = f"there is no model {name!r}{suggest_name(name, known)}"
-        fix = f"use one of {listing(known)}" if known else "have the owner register one"
+        fix = f"use one of {listing(known)}" if known else "ask the owner to register one"
         return StoreError(Problem("TEAM-031", what, fix))
 
 

@@ -1,7 +1,7 @@
-"""The index of runs: what their folders say, kept so that models are compared from the database alone.
+"""The index of runs: the content of their folders, so that models can be compared from the database alone.
 
-A run is one row, with a row for each of its metrics, one for the samples of each task, and one for the
-samples' values by each metric. Machines that share a database see each other's runs without the folders.
+A run has one row, a row for each of its metrics, one for the samples of each task, and one for the values of
+the samples by each metric. Machines that share a database see each other's runs without the folders.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 
 def upsert(connection: Connection, table: Table, key: Sequence[str], values: Mapping[str, Any]) -> Any:
-    """Insert a row, or change the one with the same key; return its primary key.
+    """Insert a row, or update the one with the same key; return its primary key.
 
-    The row is then held until the transaction ends: another writer of the same key waits.
+    Locks the row until the transaction ends: another writer of the same key waits.
     """
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     others = {name: value for name, value in values.items() if name not in key}
@@ -64,7 +64,7 @@ _runs = Table(
     Column("started", String, nullable=False),
     Column("finished", String),
     Column("fingerprint", String, nullable=False, index=True),
-    # The whole IndexedRun; the columns above are there to be asked for.
+    # The whole IndexedRun; the columns above are for queries.
     Column("facts", LargeBinary, nullable=False),
     UniqueConstraint("host", "root", "name"),
 )
@@ -98,7 +98,7 @@ _metrics = Table(
 )
 
 _METRIC_COLUMNS = tuple(name for name in Metric.__struct_fields__ if name in _metrics.c)
-"""What the index keeps of a metric: no words."""
+"""The columns of a metric that the index stores: no texts."""
 
 _samples = Table(
     "assay_run_samples",
@@ -123,7 +123,7 @@ _values = Table(
 
 
 class IndexEntry(NamedTuple):
-    """A run of the index."""
+    """A run in the index."""
 
     key: int
     run: IndexedRun
@@ -135,43 +135,43 @@ class RunIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, read: RunIndexEntry) -> None:
-        """Keep a run, in the place of what was kept of the same folder; as a whole or not at all."""
-        run = read.run
+    def put(self, entry: RunIndexEntry) -> None:
+        """Store a run in one transaction, replacing the previous entry of the same folder."""
+        run = entry.run
         try:
             with self._database.writing() as connection:
-                # Holds the run's row first, so that two who read the same folder write one after the other.
+                # Locks the run's row first, so that two readers of the same folder write one after the other.
                 key = upsert(connection, _runs, ("host", "root", "name"), _row(run))
                 for table in (_metrics, _samples, _values):
                     connection.execute(table.delete().where(table.c.run == key))
-                _insert(connection, _metrics, _metric_rows(key, read.metrics))
-                _insert(connection, _samples, _sample_rows(key, read.samples))
-                _insert(connection, _values, _value_rows(key, read.values))
+                _insert(connection, _metrics, _metric_rows(key, entry.metrics))
+                _insert(connection, _samples, _sample_rows(key, entry.samples))
+                _insert(connection, _values, _value_rows(key, entry.values))
         except DBAPIError as error:
             raise StoreError(
                 Problem(
                     "BOARD-002",
-                    f"the database does not take the run: {_first_line(error)}",
-                    "a name in it may hold what the database cannot store, such as a zero byte; "
+                    f"the database rejects the run: {_first_line(error)}",
+                    "a name in it may contain what the database cannot store, such as a zero byte; "
                     "or use SQLite",
                     Origin(f"{run.root}/{run.name}"),
                 )
             ) from error
 
     def remove(self, host: str, root: str, names: Collection[str]) -> None:
-        """Forget runs whose folders are gone."""
+        """Delete runs whose folders no longer exist."""
         with self._database.writing() as connection:
             for name in names:
                 connection.execute(_runs.delete().where(*_place(host, root), _runs.c.name == name))
 
     def stamps(self, host: str, root: str) -> dict[str, str]:
-        """Return what is known of one folder of runs: each run's name and its stamp."""
+        """Return the indexed runs of one folder: the name and the stamp of each."""
         query = sqlalchemy.select(_runs.c.name, _runs.c.stamp).where(*_place(host, root))
         with self._database.reading() as connection:
             return {row.name: row.stamp for row in connection.execute(query)}
 
     def revision(self) -> str:
-        """Return what changes whenever a run of the index does, whoever changed it."""
+        """Return a hash that changes with any change of the index."""
         query = sqlalchemy.select(_runs.c.id, _runs.c.stamp).order_by(_runs.c.id)
         with self._database.reading() as connection:
             return digest([tuple(row) for row in connection.execute(query)])
@@ -180,25 +180,27 @@ class RunIndex:
         """Return every run, the earliest first."""
         query = sqlalchemy.select(_runs.c.id, _runs.c.facts)
         with self._database.reading() as connection:
-            found = [
+            entries = [
                 IndexEntry(row.id, msgspec.json.decode(row.facts, type=IndexedRun))
                 for row in connection.execute(query)
             ]
-        # Not sorted by the database: each has its own idea of the order of texts.
-        return sorted(found, key=lambda one: (one.run.started, one.run.host, one.run.root, one.run.name))
+        # Sorted here, because databases order texts differently.
+        return sorted(
+            entries, key=lambda entry: (entry.run.started, entry.run.host, entry.run.root, entry.run.name)
+        )
 
     def metrics(self) -> dict[int, list[Metric]]:
         """Return the metrics of every run, by the run's key."""
         query = sqlalchemy.select(_metrics.c.run, *(_metrics.c[name] for name in _METRIC_COLUMNS))
-        found: dict[int, list[Metric]] = {}
+        metrics: dict[int, list[Metric]] = {}
         with self._database.reading() as connection:
             for row in connection.execute(query.order_by(_metrics.c.run, _metrics.c.place)):
                 metric = Metric(**dict(zip(_METRIC_COLUMNS, row[1:], strict=True)))
-                found.setdefault(row.run, []).append(metric)
-        return found
+                metrics.setdefault(row.run, []).append(metric)
+        return metrics
 
     def values(self, key: int, task: str, method: str, metric: str) -> SampleValues | None:
-        """Return what each sample is worth by a metric; None where the metric is not made of such values."""
+        """Return the value of each sample by a metric; None if the metric is not based on such values."""
         query = (
             sqlalchemy.select(_samples.c.ids, _samples.c.clusters, _values)
             .join_from(
@@ -259,10 +261,10 @@ def _sample_rows(key: int, samples: Mapping[str, TaskSamples]) -> list[dict[str,
         {
             "run": key,
             "task": task,
-            "ids": _pack_numbers(one.ids),
-            "clusters": None if one.clusters is None else _pack_numbers(one.clusters),
+            "ids": _pack_numbers(task_samples.ids),
+            "clusters": None if task_samples.clusters is None else _pack_numbers(task_samples.clusters),
         }
-        for task, one in samples.items()
+        for task, task_samples in samples.items()
     ]
 
 
@@ -273,16 +275,16 @@ def _value_rows(key: int, values: Mapping[tuple[str, str, str], MetricValues]) -
             "task": task,
             "method": method,
             "metric": metric,
-            "samples": _pack_numbers(one.values),
-            "weights": None if one.weights is None else _pack_numbers(one.weights),
-            "is_exponential": one.is_exponential,
+            "samples": _pack_numbers(metric_values.values),
+            "weights": None if metric_values.weights is None else _pack_numbers(metric_values.weights),
+            "is_exponential": metric_values.is_exponential,
         }
-        for (task, method, metric), one in values.items()
+        for (task, method, metric), metric_values in values.items()
     ]
 
 
 def _pack_numbers(numbers: np.ndarray[Any, Any]) -> bytes:
-    """Return numbers in few bytes, whatever the order of bytes of the machine is."""
+    """Return numbers as compressed bytes, independent of the machine's byte order."""
     return zlib.compress(np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("<")).tobytes(), 6)
 
 

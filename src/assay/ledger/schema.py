@@ -1,7 +1,7 @@
-"""The tables' versions: each step is applied once, in order, by whoever opens the database first.
+"""Schema versions: each migration is applied once, in order, by the first process that opens the database.
 
-A table is described in the file that owns it, on `METADATA`. Version 1 makes them as they are described. Once
-a version has been released, a change of a table is a further step here, in SQL that both databases know.
+Each table is declared in the module that owns it, on `METADATA`. Version 1 creates them as declared. After a
+release, each change of a table is a further migration here, in SQL that both databases support.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ VERSION = 1
 
 _schema = Table("assay_schema", METADATA, Column("version", Integer, nullable=False))
 _ONE_AT_A_TIME = 0x4153534159
-"""The number of PostgreSQL's lock that whoever changes the tables holds."""
+"""The key of the PostgreSQL lock for changing the tables."""
 
 
 def migrate_schema(engine: Engine) -> None:
-    """Make the tables of a new database, or change those of an older one."""
+    """Create the tables of a new database, or migrate those of an older one."""
     with engine.connect().execution_options(is_writer=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ONE_AT_A_TIME})
-        found = _version(connection)
-        if found > VERSION:
+        version = _version(connection)
+        if version > VERSION:
             raise StoreError(
                 Problem(
                     "STORE-022",
-                    f"the database has tables of version {found}, this Assay knows {VERSION}",
-                    "use the newer Assay that made it, or another database",
+                    f"the database has schema version {version}, but this Assay supports {VERSION}",
+                    "use the newer Assay that created it, or another database",
                 )
             )
-        if found < 1:
+        if version < 1:
             METADATA.create_all(connection)
             connection.execute(_schema.insert().values(version=VERSION))
 

@@ -1,4 +1,4 @@
-"""Every table of the database: whoever owns one is imported here, so that it is made with the others."""
+"""All tables of the database: imports every module that declares one, so that all are created together."""
 
 from assay.ledger import datasets, jobs, models, runs, tokens
 

@@ -1,7 +1,7 @@
-"""Who may do what over the network: tokens with roles. Only hashes of their secrets are kept.
+"""Access tokens with roles. Only hashes of their secrets are stored.
 
-A token is `assay_ID_SECRET`: the id finds the row, the secret is compared by its hash, in constant time. The
-secret is 32 random bytes, so one round of SHA-256 is enough: there is nothing to guess.
+A token is `assay_ID_SECRET`: the id finds the row, and the hash of the secret is compared in constant time.
+The secret is 32 random bytes, so one round of SHA-256 is enough: it cannot be guessed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _BEGINNING = "assay"
 _LONGEST = 200
-"""Nothing longer than this is hashed."""
+"""Longer texts are not hashed."""
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A token as it may be listed: without its secret."""
+    """A token without its secret, for lists."""
 
     name: str
     role: Role
@@ -59,7 +59,7 @@ class Tokens:
         self._database = database
 
     def add(self, name: str, role: Role, *, lasts_s: float | None = None) -> str:
-        """Make a token and return it: it is never to be seen again."""
+        """Create a token and return it. It cannot be shown again."""
         number, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         with self._database.writing() as connection:
             now = self._database.now(connection)
@@ -74,14 +74,14 @@ class Tokens:
             try:
                 connection.execute(_tokens.insert().values(row))
             except IntegrityError as error:
-                what = f"there is a token {name!r} already"
+                what = f"a token {name!r} already exists"
                 raise StoreError(
                     Problem("TEAM-020", what, "revoke it first, or choose another name")
                 ) from error
         return f"{_BEGINNING}_{number}_{secret}"
 
     def bearer(self, token: str) -> Bearer | None:
-        """Return whose token this is; None where it is nobody's, was revoked or has expired."""
+        """Return the bearer of a token; None if it is unknown, revoked or expired."""
         beginning, _, rest = token.partition("_")
         number, _, secret = rest.partition("_")
         is_number = number.isascii() and number.isalnum()
@@ -90,7 +90,7 @@ class Tokens:
         with self._database.reading() as connection:
             row = connection.execute(sqlalchemy.select(_tokens).where(_c.id == number)).one_or_none()
             now = self._database.now(connection)
-        # The same work is done where there is no such row: how long it takes tells nothing.
+        # The same work without a row, so that the duration reveals nothing.
         is_right = hmac.compare_digest(_hash(secret), bytes(row.secret_hash) if row else _hash(""))
         if row is None or not is_right or (row.expires_at is not None and row.expires_at <= now):
             return None
@@ -103,11 +103,11 @@ class Tokens:
             return sorted(map(_token, rows), key=lambda token: token.name)
 
     def revoke(self, name: str) -> None:
-        """Make a token worthless from now on."""
+        """Revoke a token immediately."""
         with self._database.writing() as connection:
             if not connection.execute(_tokens.delete().where(_c.name == name)).rowcount:
                 what = f"there is no token {name!r}"
-                raise StoreError(Problem("TEAM-021", what, "`assay serve token list` names them"))
+                raise StoreError(Problem("TEAM-021", what, "run `assay serve token list` to see the tokens"))
 
 
 def _token(row: sqlalchemy.Row[Any]) -> Token:

@@ -1,1 +1,1 @@
-"""Bytes to records. Knows file formats, not benchmarks; every record knows where it was written."""
+"""Readers of data files. Each one turns a file format into records that know their file, row and line."""

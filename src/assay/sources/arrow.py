@@ -1,4 +1,4 @@
-"""Parquet and Arrow files. The only file that knows pyarrow, which is an extra."""
+"""Parquet and Arrow files. The only module that imports pyarrow, an optional dependency."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from assay.sources.source import Report, Source
 
 _ROWS_AT_ONCE = 1024
 _BYTES_AT_ONCE = 1 << 20
-"""Of a column of a parquet file."""
+"""Buffer size for one column of a parquet file."""
 _IPC_FILE_MAGIC = b"ARROW1"
 _FEATURES = b"huggingface"
-"""Under this name `datasets` writes what it knows of the columns into a file."""
+"""The metadata key under which `datasets` stores the features of the columns."""
 
 
 class _Info(msgspec.Struct):
@@ -38,20 +38,20 @@ class _Info(msgspec.Struct):
 
 
 class _FeatureMetadata(msgspec.Struct):
-    """The part of that text which is used here."""
+    """The part of the `datasets` metadata that Assay uses."""
 
     info: _Info = msgspec.field(default_factory=_Info)
 
 
 class _ColumnarSource(Source):
-    """What parquet and arrow share: a schema, then batches of rows."""
+    """Base class of parquet and Arrow sources: a schema, then batches of rows."""
 
     kind: str
 
     @abstractmethod
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
-        """Open the file: its schema, and its record batches."""
+        """Open the file and yield its schema and its record batches."""
 
     @cached_property
     def _schema(self) -> Any:
@@ -65,30 +65,30 @@ class _ColumnarSource(Source):
 
     @property
     def label_names(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of integer labels, as the features that `datasets` writes into a file declare them."""
+        """The names of integer labels, as declared in the `datasets` features of the file."""
         return read_label_names(self._features)
 
     @property
     def media_columns(self) -> Mapping[str, Medium]:
-        """Columns that the features declare to be media."""
+        """The columns that the features declare as media."""
         return read_media_columns(self._features)
 
     @property
     def column_types(self) -> Mapping[str, str]:
-        """The types of the columns, as the features or else the schema declare them."""
+        """The column types, as declared by the features or else by the schema."""
         plain = {field.name: str(field.type) for field in self._schema}
         return {**plain, **read_type_names(self._features)}
 
     @cached_property
     def _features(self) -> Mapping[str, Any]:
-        """What `datasets` wrote into the file about its columns; empty where it was written otherwise."""
-        written = (self._schema.metadata or {}).get(_FEATURES, b"{}")
+        """The features that `datasets` stored in the file; empty if another program wrote it."""
+        encoded = (self._schema.metadata or {}).get(_FEATURES, b"{}")
         try:
-            said = msgspec.json.decode(written, type=_FeatureMetadata)
+            metadata = msgspec.json.decode(encoded, type=_FeatureMetadata)
         except msgspec.DecodeError:
-            # Of no use to us, and no fault of the rows.
+            # Unreadable metadata is ignored: the rows are still good.
             return {}
-        return said.info.features
+        return metadata.info.features
 
     def _read(self, report: Report) -> Iterator[Record]:
         path = self.path
@@ -96,9 +96,9 @@ class _ColumnarSource(Source):
         media = self.media_columns
         with self._translating_errors() as (schema, batches):
             for batch in batches:
-                # Offsets are not checked when a file is opened: damaged ones would crash the process.
+                # Opening a file does not check offsets, and damaged ones would crash the process.
                 batch.validate(full=True)
-                # Writers make batches of any size; as Python objects only a few rows exist at a time.
+                # Batches can have any size. Convert a few rows at a time to Python objects.
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     for fields in batch.slice(start, _ROWS_AT_ONCE).to_pylist():
                         row += 1
@@ -110,7 +110,7 @@ class _ColumnarSource(Source):
 
     @contextmanager
     def _translating_errors(self) -> Iterator[tuple[Any, Iterator[Any]]]:
-        """Open the file and turn pyarrow's errors, and its absence, into ones a person can mend."""
+        """Open the file. Turn pyarrow's errors, and a missing pyarrow, into errors that name the fix."""
         try:
             import pyarrow
         except ImportError:
@@ -122,7 +122,7 @@ class _ColumnarSource(Source):
                 require_column_names(schema.names, Origin(self.path))
                 yield schema, batches
         except MemoryError:
-            # One of pyarrow's errors too, and no word on the file.
+            # Also one of pyarrow's errors, but not a fault of the file.
             raise
         except (FileNotFoundError, PermissionError) as error:
             raise build_unreadable_error(self.path, error) from None
@@ -131,7 +131,7 @@ class _ColumnarSource(Source):
 
 
 class ParquetSource(_ColumnarSource):
-    """A parquet file, read one part of a row group at a time."""
+    """A parquet file, read in parts of a row group."""
 
     kind = "parquet"
 
@@ -139,13 +139,13 @@ class ParquetSource(_ColumnarSource):
     def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         import pyarrow.parquet
 
-        # A whole file may be one row group: its columns are read a piece at a time, and not beforehand.
+        # A whole file can be one row group, so read its columns in pieces and do not buffer them first.
         with pyarrow.parquet.ParquetFile(self.path, buffer_size=_BYTES_AT_ONCE, pre_buffer=False) as table:
             yield table.schema_arrow, table.iter_batches(batch_size=_ROWS_AT_ONCE)
 
 
 class ArrowSource(_ColumnarSource):
-    """An Arrow IPC file: with a footer (Feather), or a bare stream, as the datasets library writes."""
+    """An Arrow IPC file: with a footer (Feather), or a bare stream, as the `datasets` library writes it."""
 
     kind = "arrow"
 
@@ -153,7 +153,7 @@ class ArrowSource(_ColumnarSource):
     def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         import pyarrow
 
-        # Read, not mapped: a mapped file that is cut short ends the process with a bus error.
+        # Read instead of memory-mapped: a truncated mapped file ends the process with a bus error.
         with pyarrow.OSFile(self.path) as stored:
             is_file = stored.read(len(_IPC_FILE_MAGIC)) == _IPC_FILE_MAGIC
             stored.seek(0)
@@ -167,7 +167,7 @@ class ArrowSource(_ColumnarSource):
 
 
 def open_zstd(path: str) -> Any:
-    """Open a file that zstd packed; what it unpacks to is read as bytes."""
+    """Open a zstd file and return a stream of its decompressed bytes."""
     try:
         import pyarrow
     except ImportError:

@@ -1,7 +1,7 @@
-"""One dataset's folder: which of its files is which config and split, told by their paths alone.
+"""The folder of one dataset: which of its files belongs to which config and split, judged by their paths.
 
-Knows the layouts of people's folders, of hub repositories, of the `datasets` library's cache and of what its
-`save_to_disk` writes. Runs no loader script. A split is never replaced by another one.
+Supports common folder layouts, hub repositories, the cache of the `datasets` library and the output of its
+`save_to_disk`. Runs no loader script. Never replaces a split by another one.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ LAYOUTS = (
     "{config}{sep}{split}",  # anatomy_dev
     "{config}",  # web_of_lies
 )
-"""Paths of data files inside a dataset's folder, without their suffix. The first that fits is taken, so
-those that say most stand first. A config or split that appears twice must be the same both times."""
+"""Paths of data files inside a dataset's folder, without their suffix. The first that fits is used, so the
+most specific ones come first. A config or split that appears twice must be the same both times."""
 
 SPELLINGS = (("validation", "valid", "val"), ("train", "training"), ("test",))
-"""Names that are one word for one split."""
+"""Spellings of the same split name."""
 SYNONYMS = (("validation", "valid", "val", "dev"),)
-"""Names that people use for one split, taken when no spelling of the asked one is there."""
+"""Different names for the same split, used if no spelling of the requested one exists."""
 
 _SPLIT_WORDS = (
     "auxiliary_train",
@@ -47,83 +47,83 @@ _SPLIT_WORDS = (
     *(name for names in SPELLINGS for name in names),
 )
 _ONLY_CONFIGS = ("default", "main", "plain_text")
-"""What hubs call the only config of a dataset; beside others, the first one."""
+"""Names that hubs use for the only config of a dataset, or for the first of several."""
 _PLAIN_CONFIGS = (*_ONLY_CONFIGS, "data")
 """Names of folders that say nothing about the config."""
 _BESIDES = re.compile(
     r".*\.meta\.json|dataset_infos?\.json|dataset_dict\.json|state\.json|hub\.json|.*\.ya?ml"
 )
-"""Names of files that describe data and hold none."""
+"""Names of files that describe data but contain none."""
 _CACHED = re.compile(r"(?:^|(?<=/))\d+\.\d+\.\d+/[0-9a-f]{16,}/")
 """The version and fingerprint between the config and the files in the `datasets` library's cache."""
 
 
 class DatasetMissing(AuthorError):
-    """A dataset, config or split that is asked for is not on this machine."""
+    """A requested dataset, config or split is not on this machine."""
 
 
 class DataFile(NamedTuple):
-    """One data file of a dataset, and what its path says about it."""
+    """A data file of a dataset, with what its path says about it."""
 
     path: Path
     config: str | None
-    """None also for a name that says nothing, such as `main`."""
+    """None also for a generic name such as `main`."""
     written: str | None
-    """The config as the path writes it."""
+    """The config as written in the path."""
     split: str | None
     whole: str
-    """The path without the mark of a shard: shards of one table share it."""
+    """The path without its shard number, which all shards of a table share."""
     n_shards: int
-    """Into how many shards the table was written, as far as the name says."""
+    """The number of shards of the table, according to the file name."""
 
 
 class DatasetFolder:
-    """A folder that holds the files of one dataset."""
+    """The folder with the files of one dataset."""
 
     def __init__(self, path: Path, *, name: str | None = None, stands_for: str | None = None) -> None:
         self.path = path
         self.name = name or path.name
-        """What the dataset is called, for errors and for files that repeat it."""
+        """The name of the dataset, for errors and for files that repeat it."""
         self.stands_for = stands_for
-        """The config that the folder as a whole is, when its owner says so."""
+        """The config that the whole folder belongs to, if hub.json says so."""
 
     def files(self, *, config: str | None = None, split: str | None = None) -> tuple[Path, ...]:
-        """Return the file of a config and split, or its shards in order; raise when it is none or several.
+        """Return the file of a config and split, or its shards in order; raise if no file or several match.
 
-        Either may be left out where only one exists, the config also where some files belong to none.
-        `val`, `valid`, `validation` and `dev` stand for each other when the asked one is absent. A
-        dataset whose files name no split counts as `test`.
+        Both can be omitted if there is only one; the config also if some files belong to no config. If the
+        requested split is missing, `val`, `valid`, `validation` and `dev` can replace each other. A dataset
+        whose files name no split counts as `test`.
         """
-        found = _filter_split(self._filter_config(config, split), split)
-        asked = f"{self.name!r}, config {config!r}, split {split!r}"
-        if not found:
-            present = listing(self.splits(config)) or "none: its files name no split"
-            fix = "ask for a split that is there, or add its file"
-            raise DatasetMissing(self._problem(f"{asked} is not there; the splits are {present}", fix))
-        if len({file.whole for file in found}) > 1:
-            files = listing((self._shown(file.path) for file in found), at_most=8)
-            fix = "name the config and the split; where that is not enough, give the path of one file"
-            raise AuthorError(self._problem(f"{asked} fits {len(found)} files: {files}", fix))
-        if len(found) < found[0].n_shards:
-            what = f"{asked} has {len(found)} of {found[0].n_shards} shards of {self._shown(found[0].path)!r}"
-            raise DatasetMissing(self._problem(what, "add the shards that are missing"))
-        return tuple(file.path for file in found)
+        matches = _filter_split(self._filter_config(config, split), split)
+        request = f"{self.name!r}, config {config!r}, split {split!r}"
+        if not matches:
+            splits = listing(self.splits(config)) or "missing: no file name contains a split"
+            fix = "use an existing split, or add its file"
+            raise DatasetMissing(self._problem(f"{request} does not exist; the splits are {splits}", fix))
+        if len({file.whole for file in matches}) > 1:
+            files = listing((self._relative(file.path) for file in matches), at_most=8)
+            fix = "name the config and the split; if that is not enough, pass the path of one file"
+            raise AuthorError(self._problem(f"{request} matches {len(matches)} files: {files}", fix))
+        if len(matches) < matches[0].n_shards:
+            shards = f"{len(matches)} of {matches[0].n_shards} shards of {self._relative(matches[0].path)!r}"
+            raise DatasetMissing(self._problem(f"{request} has {shards}", "add the missing shards"))
+        return tuple(file.path for file in matches)
 
     def configs(self, split: str | None = None) -> tuple[str, ...]:
-        """Return the configs as the paths name them; empty when there is only one, unnamed.
+        """Return the configs as named in the paths; empty if there is only one, without a name.
 
-        `split` is a name that the person uses for a split, where it is not one of the usual words.
+        `split` is a split name of the user's own that is not one of the usual words.
         """
         files = self._files(split)
         if not files[0].split and any(file.config is None for file in files):
-            # Beside the file of the dataset's own name, others that name no split are its companions.
+            # Besides a file with the dataset's own name, other files without a split are auxiliary.
             return ()
         named = {file.config for file in files if file.config}
-        beside = {file.written for file in files if file.written in _ONLY_CONFIGS} if named else set()
-        return tuple(sorted(named.union(filter(None, beside))))
+        generic = {file.written for file in files if file.written in _ONLY_CONFIGS} if named else set()
+        return tuple(sorted(named.union(filter(None, generic))))
 
     def splits(self, config: str | None = None) -> tuple[str, ...]:
-        """Return the splits of a config, or of the whole dataset, as the paths name them."""
+        """Return the splits of a config, or of the whole dataset, as named in the paths."""
         return tuple(sorted({file.split for file in self._filter_config(config, None) if file.split}))
 
     def _filter_config(self, config: str | None, split: str | None) -> list[DataFile]:
@@ -143,7 +143,7 @@ class DatasetFolder:
             return matches
         present = self.configs(split)
         has = f"the configs are {listing(present)}" if present else "the dataset has no configs"
-        fix = "ask for a config that is there" if present else "leave the config out"
+        fix = "use an existing config" if present else "omit the config"
         what = f"{self.name!r} has no config {config!r}{suggest_name(config, present)}; {has}"
         raise DatasetMissing(self._problem(what, fix))
 
@@ -152,10 +152,10 @@ class DatasetFolder:
         layouts = [_pattern(layout, self.path.name, words) for layout in LAYOUTS]
         files = [file for path in self._paths if (file := self._data_file(path, layouts))]
         if not files:
-            what = f"{str(self.path)!r} holds no data file in a layout that is known"
-            fix = f"lay the files out as one of {', '.join(LAYOUTS)}"
+            what = f"{str(self.path)!r} contains no data file in a known layout"
+            fix = f"arrange the files in one of these layouts: {', '.join(LAYOUTS)}"
             raise DatasetMissing(self._problem(what, fix))
-        # Beside files that name their split, one that names none is a companion (categories, outputs).
+        # Besides files that name their split, one without a split is auxiliary (categories, outputs).
         return [file for file in files if file.split] or files
 
     @cached_property
@@ -174,12 +174,12 @@ class DatasetFolder:
         if match is None:
             return None
         config, split = (match.groupdict().get(part) for part in ("config", "split"))
-        # The dataset's own name says nothing more: `gsm8k/gsm8k-train.arrow`, `humaneval/HumanEval.jsonl`.
+        # The dataset's own name adds nothing: `gsm8k/gsm8k-train.arrow`, `humaneval/HumanEval.jsonl`.
         is_plain = config in _PLAIN_CONFIGS or (config or "").lower() in (
             self.path.name.lower(),
             self._last_name.lower(),
         )
-        # Of two tables in the cache that differ by version alone, neither is a shard of the other.
+        # Two cached tables that differ only by version are not shards of each other.
         place = f"{relative.parent}/{whole}{suffix}"
         n_shards = int(shard[1]) if shard else 1
         return DataFile(path, None if is_plain else config, config, split, place, n_shards)
@@ -188,7 +188,7 @@ class DatasetFolder:
     def _last_name(self) -> str:
         return self.name.rpartition("/")[2]
 
-    def _shown(self, path: Path) -> str:
+    def _relative(self, path: Path) -> str:
         return str(path.relative_to(self.path.parent))
 
     def _problem(self, what: str, fix: str) -> Problem:
@@ -199,9 +199,9 @@ def _filter_split(files: list[DataFile], split: str | None) -> list[DataFile]:
     if split is None:
         return files
     for names in (split,), _find_synonyms(split, SPELLINGS), _find_synonyms(split, SYNONYMS):
-        if found := [file for file in files if file.split in names]:
-            return found
-    # Evaluation data is what people keep unsplit; never handed out as train, where shots come from.
+        if matches := [file for file in files if file.split in names]:
+            return matches
+    # Unsplit data is usually evaluation data. It is never used as train, which examples come from.
     return [file for file in files if file.split is None and split == "test"]
 
 
@@ -210,7 +210,7 @@ def _find_synonyms(split: str, groups: tuple[tuple[str, ...], ...]) -> tuple[str
 
 
 def _strip_config(config: str, dataset: str) -> str:
-    """Return a config's name without the dataset's name before it and a version after it."""
+    """Return a config name without the dataset's name before it and a version after it."""
     return re.sub(r"-v[\d.]+$", "", config.removeprefix(f"{dataset}-"))
 
 

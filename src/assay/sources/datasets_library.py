@@ -1,7 +1,6 @@
-"""The library `datasets`, quiet: the one place that imports it.
+"""The `datasets` library without its log output and warnings. The only module that imports it.
 
-Must not know what is loaded, nor for whom. Whether it may use the network is the person's own choice, which
-the library knows: HF_HUB_OFFLINE, which `--offline` sets too.
+The library itself decides whether it may use the network, from HF_HUB_OFFLINE, which `--offline` also sets.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _shows_progress = ContextVar("shows_progress", default=False)
 
 @contextmanager
 def showing_downloads(shows: bool = True) -> Iterator[None]:
-    """Let the libraries draw progress bars on stderr while they download."""
+    """Let the libraries show progress bars on stderr while they download."""
     before = _shows_progress.set(shows)
     try:
         yield
@@ -29,13 +28,13 @@ def showing_downloads(shows: bool = True) -> Iterator[None]:
 
 @contextmanager
 def quiet_datasets_library() -> Iterator[Any]:
-    """Yield the library; ModuleNotFoundError when it is not installed."""
+    """Yield the library; raise ModuleNotFoundError if it is not installed."""
     import datasets
 
     with ExitStack() as stack:
         stack.enter_context(_progress_bars(datasets))
         stack.enter_context(quiet_client(shows_bars=_shows_progress.get()))
-        # What it would log is raised as well, and reported with the place.
+        # The library also raises what it logs, and Assay reports that with its location.
         level = datasets.logging.get_verbosity()
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)
         stack.callback(datasets.logging.set_verbosity, level)

@@ -1,4 +1,4 @@
-"""Numbers written with a decimal comma, as in most of Europe and South America. Knows texts only."""
+"""Numbers written with a decimal comma, as in most of Europe and South America."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 _SHAPE = re.compile(r"[-+−]?(?:\d+|\d{1,3}(?:[. ]\d{3})+),\d+")
 _CERTAIN = re.compile(r"[-+−]?(?:0,\d+|\d+,(?:\d\d|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+)")
-"""Neither a list of two digits nor a group of thousands."""
+"""Can be neither a list of two digits nor a group of thousands."""
 _POINT = re.compile(r"[-+−]?(?:\d+\.(?:\d\d?|\d{4,})|\d{1,3}(?:,\d{3})+(?:\.\d+)?)")
 """A number with a decimal point, or with commas between thousands."""
 
 
 def shows_decimal_comma(cells: Iterable[str]) -> bool:
-    """Whether numbers among these cells are certainly written with a decimal comma, and none with a point."""
+    """Return whether some cells certainly use a decimal comma and no cell uses a decimal point."""
     is_shown = False
     for cell in cells:
         text = cell.strip()
@@ -25,7 +25,7 @@ def shows_decimal_comma(cells: Iterable[str]) -> bool:
 
 
 def convert_decimal_comma(text: str) -> str:
-    """Return a number that is written with a decimal comma as one with a point; another text as it is."""
+    """Return a number with a decimal comma as one with a decimal point; return any other text unchanged."""
     stripped = text.strip()
     if not _SHAPE.fullmatch(stripped):
         return text

@@ -1,4 +1,4 @@
-"""csv and tsv: a header, or given column names, then one record for each row. Every value is a string."""
+"""csv and tsv files: a header or given column names, then one record per row. Every value is a string."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 LONGEST_CELL = 33_000_000
-"""Characters. The csv module takes eight bytes for each while it reads the cell."""
-# Passages are longer than the module's default of 128 KiB. The limit is the process's own, hence set once.
+"""Characters. The csv module needs eight bytes per character while it reads a cell."""
+# Passages can be longer than the module's default of 128 KiB. The limit is global, so set it once.
 csv.field_size_limit(LONGEST_CELL)
 
 SEPARATORS = (",", ";", "\t", "|")
 _SEPARATOR_NAMES = {",": "','", ";": "';'", "\t": "a tab", "|": "'|'"}
 _SAMPLE_CHARS = 1 << 16
-"""What the separator and the header are inferred from. The rows behind it are checked one by one."""
+"""Characters from which the separator and the header are inferred. Later rows are checked one by one."""
 _SAMPLE_ROWS = 1_000
 _COMPARED_ROWS = 200
-"""Rows that a header is compared with."""
+"""Rows with which the header is compared."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _MOST_NOTES = 10
-"""Lines of notes above a table."""
+"""Maximum lines of notes above a table."""
 _SEP_LINE = re.compile(r"\ufeff?sep=(.)\r?\n", re.IGNORECASE)
 """The line that names the separator for Excel."""
 
 
 class _Form(NamedTuple):
-    """How the rows of a file are written."""
+    """How the rows of a file are written: separator, quoting, skipped lines."""
 
     separator: str
     quotes: bool
@@ -57,14 +57,14 @@ class _Form(NamedTuple):
 class DelimitedSource(TextSource):
     """A csv or tsv file, with or without a byte order mark.
 
-    csv: values with separators, quotes or line breaks are in double quotes, a quote inside is doubled
-    (RFC 4180). A quote that is never closed, or is closed in mid-value, is an error.
+    csv: values with separators, quotes or line breaks are in double quotes, and a quote inside is doubled
+    (RFC 4180). A quote that is never closed, or that is closed in the middle of a value, is an error.
 
-    tsv: tabs, and no quoting unless the file shows it: a quote is a character like any other, as the public
-    tsv datasets write it (KorSTS, KorNLI, XNLI). A value can hold neither a tab nor a line break then.
+    tsv: tabs, and no quoting unless the file uses it: a quote is an ordinary character, as in the public tsv
+    datasets KorSTS, KorNLI and XNLI. A value then contains neither a tab nor a line break.
 
-    Blank lines are skipped. Without settings the suffix alone decides; with settings, what they leave open is
-    inferred from the first rows.
+    Blank lines are skipped. Without settings, the suffix alone decides. With settings, everything they leave
+    open is inferred from the first rows.
     """
 
     kind = "a csv or tsv file"
@@ -81,10 +81,10 @@ class DelimitedSource(TextSource):
         quotes = self._by_suffix != "\t"
         if self.settings is None:
             return _Form(self._by_suffix, quotes)
-        asked = self.settings
-        n_skipped = (asked.header_row or 1) - 1
+        settings = self.settings
+        n_skipped = (settings.header_row or 1) - 1
         text = self._sample()
-        separator = asked.separator
+        separator = settings.separator
         if (line := _SEP_LINE.match(text)) is not None:
             n_skipped = max(1, n_skipped)
             separator = separator or line[1]
@@ -92,12 +92,12 @@ class DelimitedSource(TextSource):
         if separator is None:
             separator = infer_separator(self.path, text, self._by_suffix)
         quotes = separator != "\t" or _has_quoted_values(text)
-        quotes = quotes if asked.quotes is None else asked.quotes
+        quotes = quotes if settings.quotes is None else settings.quotes
         rows = list(islice(split_sample(text, separator, quotes=quotes), _COMPARED_ROWS))
-        if not asked.says_header and rows:
+        if not settings.says_header and rows:
             names, *values = [row for _, row in rows]
             require_header(names, values, Origin(self.path, line=n_skipped + rows[0][0]))
-        decimal_comma = asked.decimal_comma
+        decimal_comma = settings.decimal_comma
         if decimal_comma is None:
             cells = (cell for _, row in split_sample(text, separator, quotes=quotes) for cell in row)
             decimal_comma = separator != "," and shows_decimal_comma(cells)
@@ -105,12 +105,12 @@ class DelimitedSource(TextSource):
 
     @property
     def has_decimal_comma(self) -> bool:
-        """Whether a person says so, or numbers in a file that is not separated by commas show it."""
+        """Whether the settings say so, or the numbers of a file not separated by commas show it."""
         return self._form.decimal_comma
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was inferred about the file, other than what its suffix says."""
+        """What was inferred about the file beyond its suffix."""
         notes = list(super().notes)
         if self._form.separator != self._by_suffix and self.settings and self.settings.separator is None:
             notes.append(f"columns are separated by {_format_separator(self._form.separator)}")
@@ -126,14 +126,16 @@ class DelimitedSource(TextSource):
         return tuple(notes)
 
     def _sample(self) -> str:
-        """Return the beginning of the file, without the last line where it is cut."""
+        """Return the beginning of the file, without an incomplete last line."""
         with self._reading() as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8", newline="").read(_SAMPLE_CHARS)
-        return text if len(text) < _SAMPLE_CHARS else text[: text.rfind("\n") + 1]
+        if len(text) < _SAMPLE_CHARS:
+            return text
+        return text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The header, or the names that a person gives."""
+        """The names in the header, or those given with --columns."""
         with self._rows() as rows:
             return self._head(rows)[0].columns
 
@@ -143,7 +145,7 @@ class DelimitedSource(TextSource):
             yield Record(dict(zip(columns, values, strict=True)), Origin(path, row, line))
 
     def _scan_rows(self, report: Report) -> Iterator[tuple[int, int, list[str]]]:
-        """Yield the number, the line and the values of each good row."""
+        """Yield the number, the line and the values of each valid row."""
         path = self.path
         row = 0
         with self._rows() as rows:
@@ -156,7 +158,7 @@ class DelimitedSource(TextSource):
             is_done = False
             while not is_done:
                 try:
-                    # The hot loop: nothing but what every row needs.
+                    # The hot loop: only what every row needs.
                     for values in rows:
                         begins = line + 1
                         line = rows.line_num
@@ -170,7 +172,7 @@ class DelimitedSource(TextSource):
                             )
                     is_done = True
                 except csv.Error as error:
-                    # The reader forgets the broken row and can go on with the next line.
+                    # The reader drops the broken row and can continue with the next line.
                     row += 1
                     report(self._build_split_problem(error, Origin(path, row, line + 1), rows.line_num))
                     line = rows.line_num
@@ -180,12 +182,12 @@ class DelimitedSource(TextSource):
     @contextmanager
     def _rows(self) -> Iterator[Reader]:
         form = self._form
-        # newline="" leaves line breaks to the csv module, which knows which of them are quoted.
+        # newline="" leaves line breaks to the csv module, which knows whether they are quoted.
         with self._reading() as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
             yield _reader(text, form.separator, quotes=form.quotes, strict=True)
 
     def _head(self, rows: Reader) -> tuple[TableHead, int]:
-        """Return the column names and the line of the first row."""
+        """Return the column names and the line number of the first row."""
         line = 0
         try:
             for names in rows:
@@ -217,32 +219,32 @@ class DelimitedSource(TextSource):
                 elif mine == "\t" and other == ",":
                     fix = "name the file .csv"
                 what = (
-                    f"the header {header[:80]!r} is one column, read with {_format_separator(mine)} between"
-                    f" columns; the separator seems to be {_format_separator(other)}"
+                    f"the header {header[:80]!r} has only one column when split at {_format_separator(mine)};"
+                    f" the separator seems to be {_format_separator(other)}"
                 )
                 raise AuthorError(Problem("SOURCE-009", what, fix, Origin(self.path, line=line)))
 
     def _build_ragged_problem(self, columns: tuple[str, ...], values: list[str], where: Origin) -> Problem:
-        found = f"found {len(values)} fields, expected {len(columns)}"
+        counts = f"found {len(values)} fields, expected {len(columns)}"
         if len(values) < len(columns):
             missing = listing(columns[len(values) :])
-            what = f"{found}; nothing for the columns {missing}"
+            what = f"{counts}; no value for the columns {missing}"
             fix = "add the missing fields; an empty one still needs its delimiter"
             if any("\n" in value for value in values):
-                fix += "; a value of this row spans lines, so look for a quote that is not closed"
+                fix += "; a value in this row contains a line break, so look for an unclosed quote"
         else:
             extra = listing((value[:40] for value in values[len(columns) :]), at_most=3)
-            what = f"{found}; left over: {extra}"
+            what = f"{counts}; extra values: {extra}"
             fix = _QUOTE_FIX if self._form.quotes else "remove the tab inside a value"
         return Problem("SOURCE-005", what, fix, where)
 
     def _build_split_problem(self, error: csv.Error, where: Origin, last: int) -> Problem:
         if "field limit" in str(error):
             what = f"a value has more than {LONGEST_CELL:,} characters, up to line {last}"
-            fix = "look for a quote that is not closed, or put the text into a file of its own"
+            fix = "look for an unclosed quote, or put the text into a separate file"
             return Problem("SOURCE-005", what, fix, where)
         if "unexpected end" in str(error):
-            what = f"a quote is opened in this row and never closed; it swallows everything up to line {last}"
+            what = f"a quote is opened in this row and never closed; the value continues to line {last}"
         else:
             what = f"a quote is closed in the middle of a value on line {last} ({error})"
         fix = _QUOTE_FIX
@@ -252,12 +254,12 @@ class DelimitedSource(TextSource):
 
 
 def infer_separator(path: str, text: str, usual: str) -> str:
-    """Return what separates the columns of a sample of a file; `usual` is what its suffix says.
+    """Return the separator of a file, inferred from a sample of it. `usual` is the one its suffix implies.
 
-    A separator fits when the header has it and every row has as many columns as the header. Where several
-    fit, the file does not say which, and SOURCE-017 is raised.
+    A separator fits if the header contains it and every row has as many columns as the header. If several
+    fit, raise SOURCE-017.
     """
-    # A tab-separated file in which quotes are text would seem to have broken rows.
+    # If quotes are ordinary text, quoted parsing would make rows of a tab-separated file look broken.
     widths = {
         separator: [
             (line, len(row))
@@ -275,13 +277,15 @@ def infer_separator(path: str, text: str, usual: str) -> str:
     fitting = [separator for separator, share in shares.items() if share == 1]
     if len(fitting) > 1:
         header, named = (
-            text.lstrip().partition("\n")[0].strip(),
+            _read_first_line(text.lstrip()).strip(),
             " and ".join(map(_format_separator, fitting)),
         )
         what = f"{named} each split every row into as many columns as the header {header[:80]!r}"
         readings = [
-            FileReading(f"{_format_separator(one)} separates columns", FileSettings(separator=one))
-            for one in fitting
+            FileReading(
+                f"{_format_separator(separator)} separates columns", FileSettings(separator=separator)
+            )
+            for separator in fitting
         ]
         raise UndecidedFile("SOURCE-017", what, readings, Origin(path))
     if fitting:
@@ -294,12 +298,12 @@ def infer_separator(path: str, text: str, usual: str) -> str:
         reading = FileReading(f"the header is in line {line}", settings)
         raise UndecidedFile("SOURCE-015", what, [reading], Origin(path, line=1))
     best = max(shares, key=lambda separator: shares[separator], default=usual)
-    # Most rows fit: the others are reported one by one. Otherwise the suffix decides what is reported.
+    # Most rows fit: report the others one by one. Otherwise report problems as the suffix implies.
     return best if shares.get(usual, 0) < 0.5 < shares.get(best, 0) else usual
 
 
 def _find_header_line(widths: list[tuple[int, int]]) -> int | None:
-    """Return the line of the header where notes are above it: from there on all rows are equally wide."""
+    """Return the line of a header below notes: from that line on, all rows have the same width."""
     if len(widths) < 3 or (width := widths[-1][1]) < 2:
         return None
     at = next((at for at in range(len(widths), 0, -1) if widths[at - 1][1] != width), 0)
@@ -308,28 +312,28 @@ def _find_header_line(widths: list[tuple[int, int]]) -> int | None:
 
 
 def split_sample(text: str, separator: str, *, quotes: bool) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines and values of the rows of a sample, as far as they can be split.
+    """Yield the line number and the values of each row of a sample, until a row cannot be split.
 
-    The last row of a long sample may be cut, and is left out.
+    Omits the last row of a long sample, which may be incomplete.
     """
     line = n = 0
-    held: tuple[int, list[str]] | None = None
-    # Line by line: the sample is not kept a second time.
+    pending: tuple[int, list[str]] | None = None
+    # Line by line, to avoid a second copy of the sample.
     lines = (match[0] for match in _LINE.finditer(text))
     reader = _reader(lines, separator, quotes=quotes, strict=False)
     try:
         for row in reader:
             if len(row) > 1 or (row and row[0].strip()):
-                if held is not None:
-                    yield held
-                held, n = (line + 1, row), n + 1
+                if pending is not None:
+                    yield pending
+                pending, n = (line + 1, row), n + 1
             line = reader.line_num
             if n > _SAMPLE_ROWS:
                 return
     except csv.Error:
         return
-    if held is not None and len(text) <= _SAMPLE_CHARS // 2:
-        yield held
+    if pending is not None and len(text) <= _SAMPLE_CHARS // 2:
+        yield pending
 
 
 def _reader(lines: Iterable[str], separator: str, *, quotes: bool, strict: bool) -> Reader:
@@ -338,28 +342,32 @@ def _reader(lines: Iterable[str], separator: str, *, quotes: bool, strict: bool)
     return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
 
 
-_QUOTE_OPENS = re.compile(r'(?:^|(?<=[\t\n]))"((?:[^"]|"")*"(?=[\t\r\n]|$))?')
-"""A quote at the beginning of a value; with the rest of the value where it is a quoted one."""
+_QUOTE_OPENS = re.compile(r'(?:^|(?<=[\t\r\n]))"((?:[^"]|"")*"(?=[\t\r\n]|$))?')
+"""A quote at the beginning of a value; if the value is quoted, with the rest of it."""
 
 
 def _has_quoted_values(text: str) -> bool:
-    """Whether a tab-separated file writes values in quotes.
+    """Return whether a tab-separated file writes values in quotes.
 
-    Every value that begins with a quote has to be a quoted one, and one of them has to need it: a quote in it
-    is doubled, or it holds a tab or a line break. Otherwise quotes are part of the text.
+    Every value that begins with a quote must be quoted, and at least one must need it: it contains a doubled
+    quote, a tab or a line break. Otherwise quotes are part of the text.
     """
     is_needed = False
     for match in _QUOTE_OPENS.finditer(text):
         if match[1] is None:
             return False
         value = match[1][:-1]
-        is_needed = is_needed or '""' in value or "\t" in value or "\n" in value
-    header = text[: text.find("\n")].rstrip("\r").split("\t")
+        is_needed = is_needed or '""' in value or "\t" in value or "\n" in value or "\r" in value
+    header = _read_first_line(text).split("\t")
     return is_needed or all(len(name) > 1 and name[0] == name[-1] == '"' for name in header)
+
+
+def _read_first_line(text: str) -> str:
+    return re.split(r"[\r\n]", text, maxsplit=1)[0]
 
 
 def _format_separator(separator: str) -> str:
     return _SEPARATOR_NAMES.get(separator, repr(separator))
 
 
-_QUOTE_FIX = 'put values that hold a comma, a quote or a line break in "...", and write a quote in them as ""'
+_QUOTE_FIX = 'put values with a comma, a quote or a line break in "...", and write a quote inside as ""'

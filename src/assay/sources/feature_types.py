@@ -1,4 +1,4 @@
-"""What the library `datasets` says about columns, in the plain form in which it writes it down."""
+"""Column features of the `datasets` library, in the plain form in which it stores them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_label_names(features: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def read_media_columns(features: Mapping[str, Any]) -> dict[str, Medium]:
-    """Return the columns whose values are pictures, sounds or films."""
+    """Return the columns whose values are images, audio or video."""
     kinds = {
         column: str(feature.get("_type", "")).lower()
         for column, feature in features.items()
@@ -30,7 +30,7 @@ def read_media_columns(features: Mapping[str, Any]) -> dict[str, Medium]:
 
 
 def read_type_names(features: Mapping[str, Any]) -> dict[str, str]:
-    """Return the type of every column in few words."""
+    """Return a short type name for every column."""
     return {column: _type_name(feature) for column, feature in features.items()}
 
 
@@ -42,10 +42,10 @@ def _type_name(feature: Any) -> str:
         return str(feature["dtype"]).removeprefix("large_")
     if kind == "ClassLabel":
         names = feature.get("names") or []
-        shown = ", ".join(names[:_LABELS_SHOWN]) + (", ..." if len(names) > _LABELS_SHOWN else "")
-        return f"label ({shown})"
+        listed = ", ".join(names[:_LABELS_SHOWN]) + (", ..." if len(names) > _LABELS_SHOWN else "")
+        return f"label ({listed})"
     if "feature" in feature:
         return f"list of {_type_name(feature['feature'])}"
     if kind is None:
-        return "{" + ", ".join(f"{name}: {_type_name(one)}" for name, one in feature.items()) + "}"
+        return "{" + ", ".join(f"{name}: {_type_name(inner)}" for name, inner in feature.items()) + "}"
     return str(kind).lower()

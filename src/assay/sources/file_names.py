@@ -1,4 +1,4 @@
-"""Names of files as people write them: in another Unicode form than the disk has, or no text at all."""
+"""File names as people type them: in another Unicode form than on disk, or not decodable as text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from assay.sources.encoding import guess_legacy
 
 
 def find_on_disk(path: Path) -> Path:
-    """Return a path as the disk spells it, where only composed and decomposed letters differ.
+    """Return a path as it is spelled on disk, if only composed and decomposed letters differ.
 
-    A path that is there, or that fits none or several, is returned as it is.
+    Returns the path unchanged if it exists, or if no file or several files match.
     """
     if str(path).isascii() or path.exists():
         return path
@@ -31,9 +31,9 @@ def find_on_disk(path: Path) -> Path:
 
 
 def require_text(name: str) -> None:
-    """Raise an AuthorError unless a file's name is text: results are kept under it.
+    """Raise an AuthorError unless a file name is valid text: Assay stores results under it.
 
-    Bytes that the system cannot decode come to Python as halves of surrogate pairs.
+    Python represents bytes that the system cannot decode as lone surrogates.
     """
     if not any("\ud800" <= char <= "\udfff" for char in name):
         return
@@ -42,10 +42,10 @@ def require_text(name: str) -> None:
         text = spelled.decode("utf-8")
     except UnicodeDecodeError:
         encoding = guess_legacy(spelled)
-        what = f"the name of the file is not UTF-8: its bytes are {spelled!r}; as {encoding} it reads "
+        what = f"the file name is not UTF-8: its bytes are {spelled!r}; decoded as {encoding} it is "
         what += repr(spelled.decode(encoding, errors="replace"))
         fix = "give the file a name in UTF-8; `convmv -f ENCODING -t utf-8 --notest FILE` renames it"
     else:
-        what = f"file names are read as {sys.getfilesystemencoding()} here, in which {text!r} is no text"
+        what = f"this system reads file names as {sys.getfilesystemencoding()}, which cannot decode {text!r}"
         fix = "use a UTF-8 locale (`export LC_ALL=C.UTF-8`), or set PYTHONUTF8=1"
     raise AuthorError(Problem("SOURCE-012", what, fix))

@@ -1,4 +1,4 @@
-"""How a file is written, as far as a person says so. Knows no format."""
+"""Settings for reading a file, such as its separator and encoding, and the choice between readings."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 
 WORKBOOK_SETTINGS = frozenset({"sheet", "has_header", "header_row", "columns"})
-"""The settings that have an effect on workbooks; their reader is imported when one is opened."""
+"""The settings that workbooks support. Defined here so that their reader is imported only when needed."""
 _FLAGS = {"has_header": "--header"}
-"""Settings that the command line switches on and off."""
+"""Settings whose flag on the command line has another name."""
 
 
 class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Settings of a file. None: Assay decides from what the file holds, or stops where that is not clear."""
+    """Settings for reading a file. None: infer the value from the file, or stop if it is ambiguous."""
 
     sheet: str | None = None
-    """Which table of the file: a sheet of a workbook, a list of a JSON document, a file of an archive."""
+    """The table to read: a sheet of a workbook, a list in a JSON document, a file in an archive."""
     has_header: bool | None = None
     """Whether the first row holds the column names."""
     header_row: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Line of a text file, or row of a sheet, that holds the column names."""
+    """The line of a text file, or row of a sheet, that holds the column names."""
     columns: tuple[str, ...] | None = None
-    """Column names of a file that has no header."""
+    """Column names for a file without a header."""
     separator: str | None = None
-    """What separates the columns."""
+    """The character between columns."""
     quotes: bool | None = None
-    """Whether a value in double quotes may hold separators and line breaks."""
+    """Whether a value in double quotes may contain separators and line breaks."""
     encoding: str | None = None
-    """Text encoding, by the name that Python knows."""
+    """Text encoding, by its Python name."""
     decimal_comma: bool | None = None
     """Whether numbers are written with a decimal comma."""
 
     @property
     def says_header(self) -> bool:
-        """Whether a person settled where the column names come from."""
+        """Whether the settings determine where the column names come from."""
         return not (self.has_header is None and self.header_row is None and self.columns is None)
 
     @property
@@ -54,12 +54,12 @@ class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
         return tuple(name for name in self.__struct_fields__ if getattr(self, name) is not None)
 
     def only(self, names: frozenset[str]) -> FileSettings:
-        """Return these settings without the ones that a format does not have."""
+        """Return these settings without those that a format does not support."""
         others = {name: None for name in self.given() if name not in names}
         return msgspec.structs.replace(self, **others)
 
     def require_known(self, path: str, kind: str, names: frozenset[str]) -> None:
-        """Raise SOURCE-019 for settings that have no effect on a format, or contradict each other."""
+        """Raise SOURCE-019 for settings that have no effect on a format or contradict each other."""
         where = Origin(path)
         problems = [
             Problem("SOURCE-019", f"{name!r} has no effect on {kind}", f"omit {format_flag(name)}", where)
@@ -67,45 +67,49 @@ class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
             if name not in names
         ]
         if self.is_headerless and self.header_row is not None:
-            what = f"'header_row' is {self.header_row}, but the file is said to have no header"
+            what = (
+                f"'header_row' is {self.header_row}, but the other settings say that the file has no header"
+            )
             problems.append(
                 Problem("SOURCE-019", what, "omit --header-row, or --no-header and --columns", where)
             )
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            what = f"the separator is {self.separator!r}, expected one character other than a quote"
+            what = f"the separator is {self.separator!r}, expected a single character other than a quote"
             problems.append(Problem("SOURCE-019", what, "write for example --separator ';'", where))
         if problems:
             raise AuthorError(problems)
 
 
 def format_flag(name: str) -> str:
-    """Return the option of the command line that gives a setting."""
+    """Return the command-line option for a setting."""
     return _FLAGS.get(name, "--" + name.replace("_", "-"))
 
 
 class FileReading(NamedTuple):
-    """One way to read a file."""
+    """One way to read a file, for the user to choose from."""
 
     what: str
-    """In a few words, for a person who chooses."""
+    """A short description."""
     settings: FileSettings
-    """The settings that state it."""
+    """The settings that select this reading."""
 
     def command(self, path: str) -> str:
-        """Return the command that reads the file so."""
+        """Return the command that reads the file this way."""
         return f"assay run {shlex.quote(path)} {_format_options(self.settings)}"
 
 
 class UndecidedFile(AuthorError):
-    """A file can be read in several ways, or not without being told how; the person chooses."""
+    """A file can be read in several ways, or needs a setting. The user has to choose."""
 
     def __init__(self, code: str, what: str, readings: Sequence[FileReading], where: Origin) -> None:
         self.what = what
         self.readings = tuple(readings)
-        # The meaning has a line of its own: behind a command, zsh would take it for arguments.
-        choices = "".join(f"\n    {one.command(where.path)}\n        {one.what}" for one in readings)
-        asks = f"or answer the questions of assay init {shlex.quote(where.path)}"
-        super().__init__(Problem(code, what, f"run one of these commands, {asks}{choices}", where))
+        # The description gets its own line: after a command, zsh would pass it as arguments.
+        choices = "".join(
+            f"\n    {reading.command(where.path)}\n        {reading.what}" for reading in readings
+        )
+        questions = f"or answer the questions of assay init {shlex.quote(where.path)}"
+        super().__init__(Problem(code, what, f"run one of these commands, {questions}{choices}", where))
 
 
 def _format_options(settings: FileSettings) -> str:
@@ -120,7 +124,7 @@ def _format_options(settings: FileSettings) -> str:
 
 
 def _quote_value(value: object) -> str:
-    """Return a value as it is written on a command line."""
+    """Return a value as written on a command line."""
     if isinstance(value, tuple):
         listed = io.StringIO()
         csv.writer(listed, lineterminator="").writerow(value)
@@ -129,5 +133,5 @@ def _quote_value(value: object) -> str:
 
 
 def format_row_count(n: int) -> str:
-    """Return how many rows a table has, in words."""
+    """Return a row count in words, such as `1 row`."""
     return "1 row" if n == 1 else f"{n:,} rows"

@@ -1,4 +1,4 @@
-"""From a path to a source: the one place that knows which suffix means which format."""
+"""Open a data file. Maps file suffixes to formats."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ SUFFIXES = (
     *_WORKBOOKS,
     *(suffix + packer for packer in PACKERS for suffix in _TEXT),
 )
-"""Every suffix by which a file is read, other than that of an archive."""
+"""Every suffix that can be read, except the archive's."""
 SUFFIX_LIST = (
     f"{', '.join((*_TEXT, *_OTHERS, *_WORKBOOKS))}; text formats also packed as"
     f" {', '.join((*PACKERS, _ARCHIVE))}"
 )
-"""The suffixes in words, for messages."""
+"""The supported suffixes, for messages."""
 
 
 def open_source(path: str | Path, settings: FileSettings | None = None) -> Source:
     """Return the source for a file by its suffix, or for `hf://NAME:CONFIG@COMMIT#SPLIT`.
 
-    Reads nothing yet but makes sure that it is there. With settings, what they leave open is inferred from
-    the file; without, the suffix alone decides.
+    Checks that the file exists, but reads nothing yet. With settings, everything they leave open is inferred
+    from the file. Without settings, the suffix alone decides.
     """
     place = Path(path)
     name = str(path)
     require_text(name)
     if name.startswith("hf://"):
-        # Imported when used: a file needs no hub.
+        # Imported here: reading a file does not need the hub.
         from assay.sources.hub_source import open_split
 
         _require_settings(settings, name, "a dataset on the hub", frozenset())
@@ -97,7 +97,7 @@ def open_source(path: str | Path, settings: FileSettings | None = None) -> Sourc
 
 
 def select_settings(path: str | Path, settings: FileSettings) -> FileSettings:
-    """Return the settings that also apply to another file, such as one of examples: all but its table."""
+    """Return the settings that also apply to another file, such as one with examples: all but `sheet`."""
     suffix = find_suffix(Path(path).name)
     known: frozenset[str] = frozenset()
     if suffix in _WORKBOOKS:
@@ -108,9 +108,9 @@ def select_settings(path: str | Path, settings: FileSettings) -> FileSettings:
 
 
 def find_suffix(name: str) -> str | None:
-    """Return the suffix, such as `.jsonl.gz`, by which a file of this name is read; None if by none."""
+    """Return the suffix, such as `.jsonl.gz`, that determines how to read a file; None if not supported."""
     lowered = name.lower()
-    # Only one can fit: no suffix is the end of another one.
+    # At most one fits: no suffix is the end of another.
     return next((suffix for suffix in SUFFIXES if lowered.endswith(suffix)), None)
 
 
@@ -127,7 +127,7 @@ def _require_settings(settings: FileSettings | None, path: str, kind: str, known
 
 
 def _open_member(path: str, settings: FileSettings | None) -> Source:
-    """Return the source for the one data file of a zip archive, or the one that a person names."""
+    """Return the source for the only data file in a zip archive, or for the one that --sheet names."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
@@ -136,13 +136,15 @@ def _open_member(path: str, settings: FileSettings | None) -> Source:
     readable = {name: suffix for name in entries if (suffix := _text_suffix(name)) is not None}
     chosen = settings.sheet if settings is not None else None
     if chosen is not None and chosen not in readable:
-        what = f"the archive has no data file {chosen!r}{suggest_name(chosen, readable)}"
+        what = f"the archive contains no data file {chosen!r}{suggest_name(chosen, readable)}"
         raise AuthorError(Problem("SOURCE-016", what, f"use one of {listing(readable)}", Origin(path)))
     if not readable:
-        what = f"the archive has no file of text that can be read; it has {listing(entries) or 'no files'}"
-        raise AuthorError(Problem("SOURCE-016", what, "unpack it and name a data file", Origin(path)))
+        what = f"the archive contains no readable text file, only {listing(entries) or 'no files'}"
+        raise AuthorError(
+            Problem("SOURCE-016", what, "unpack it and pass the path of a data file", Origin(path))
+        )
     if chosen is None and len(readable) > 1:
-        what = f"the archive has {len(readable)} data files: {listing(readable)}"
+        what = f"the archive contains {len(readable)} data files: {listing(readable)}"
         readings = [
             FileReading(f"{entries[name].file_size:,} bytes", FileSettings(sheet=name))
             for name in list(readable)[:_LISTED_TABLES]
@@ -150,15 +152,17 @@ def _open_member(path: str, settings: FileSettings | None) -> Source:
         raise UndecidedFile("SOURCE-016", what, readings, Origin(path))
     member = next(iter(readable)) if chosen is None else chosen
     if entries[member].flag_bits & 1:
-        what = f"{member!r} in the archive is protected by a password"
-        raise AuthorError(Problem("SOURCE-011", what, "unpack it and name the data file", Origin(path)))
+        what = f"{member!r} in the archive is password-protected"
+        raise AuthorError(
+            Problem("SOURCE-011", what, "unpack it and pass the path of the data file", Origin(path))
+        )
     if settings is not None:
         settings = msgspec.structs.replace(settings, sheet=None)
     return _open_text(StoredText(path, member), readable[member], settings)
 
 
 def _text_suffix(name: str) -> str | None:
-    """Return the suffix of a data file inside an archive; None for the notes that packers leave beside."""
+    """Return the suffix of a data file in an archive; None for metadata that archivers add."""
     parts = Path(name).parts
     if any(part.startswith((".", "__MACOSX")) for part in parts) or ".meta." in parts[-1]:
         return None
@@ -166,7 +170,7 @@ def _text_suffix(name: str) -> str | None:
 
 
 def _shards(place: Path) -> Shards | None:
-    """Return the parts of one table that a folder holds; None where it is no folder, or holds other files."""
+    """Return the shards of one table in a folder; None if it is not a folder or has other files."""
     try:
         inside = sorted(place.iterdir()) if place.is_dir() else []
     except PermissionError:
@@ -183,43 +187,43 @@ def _require_file(place: Path, name: str) -> None:
         if place.is_dir():
             raise AuthorError(_build_directory_problem(place, name))
     except PermissionError as error:
-        what = f"the folder of the file cannot be looked into: {error.strerror}"
-        fix = "check your rights to read it"
+        what = f"cannot read the folder of the file: {error.strerror}"
+        fix = "check your read permission"
         raise AuthorError(Problem("SOURCE-001", what, fix, Origin(name))) from None
 
 
 def _build_unknown_problem(place: Path, name: str) -> Problem:
     if place.suffix.lower() in _OLD_WORKBOOKS:
-        what = f"{place.suffix} workbooks are not supported: their readers drop error values without a word"
+        what = f"{place.suffix} workbooks are not supported: their readers silently drop error values"
         fix = "save the file as .xlsx, .ods or .csv"
         return Problem("SOURCE-002", what, fix, Origin(name))
-    found = f"its suffix is {place.suffix!r}" if place.suffix else "its name has no suffix"
+    reason = f"its suffix is {place.suffix!r}" if place.suffix else "its name has no suffix"
     if place.suffix.lower() in PACKERS:
-        found = f"the name inside {place.suffix.lower()} is {place.stem!r}"
-    what = f"the format of the file is not known: {found}; known are {SUFFIX_LIST}"
+        reason = f"the name inside {place.suffix.lower()} is {place.stem!r}"
+    what = f"unknown file format: {reason}; supported are {SUFFIX_LIST}"
     fix = "convert the file to one of these, or rename it if it is one already"
     return Problem("SOURCE-002", what, fix, Origin(name))
 
 
 def _build_missing_problem(place: Path, name: str) -> Problem:
     if place.is_symlink():
-        what = f"this is a link to {os.readlink(place)!r}, which is not there"
-        return Problem("SOURCE-001", what, "correct the link, or name the file itself", Origin(name))
+        what = f"this is a link to {os.readlink(place)!r}, which does not exist"
+        return Problem("SOURCE-001", what, "fix the link, or pass the path of the file itself", Origin(name))
     folder = place.parent
     if not folder.is_dir():
         while not folder.exists():
             folder = folder.parent
-        what = f"no such file; {str(place.parent)!r} is not a folder, the path exists up to {str(folder)!r}"
+        what = f"no such file; {str(place.parent)!r} is not a folder; the path exists up to {str(folder)!r}"
         return Problem("SOURCE-001", what, "check the path", Origin(name))
     others = sorted(other.name for other in folder.iterdir() if other.exists())
     what = f"no such file{suggest_name(place.name, others)}"
     if not suggest_name(place.name, others):
-        what += f"; the folder holds {listing(others)}" if others else "; the folder is empty"
+        what += f"; the folder contains {listing(others)}" if others else "; the folder is empty"
     return Problem("SOURCE-001", what, "check the path", Origin(name))
 
 
 def _build_directory_problem(place: Path, name: str) -> Problem:
     inside = sorted(other.name + "/" * other.is_dir() for other in place.iterdir())
     readable = [entry for entry in inside if find_suffix(entry)]
-    what = f"this is a folder, not a file; it holds {listing(readable or inside) or 'nothing'}"
-    return Problem("SOURCE-001", what, "name one file in it", Origin(name))
+    what = f"this is a folder, not a file; it contains {listing(readable or inside) or 'nothing'}"
+    return Problem("SOURCE-001", what, "pass the path of one file in it", Origin(name))

@@ -1,7 +1,7 @@
-"""Hub names to local files: a folder of datasets is asked before any hub is.
+"""A local folder of datasets that are found by their hub name, without asking a hub.
 
-The folder may hold `hub.json`, which maps hub names, or `name:config`, to folders under it. What a file
-inside a dataset's folder is, `dataset_folder` tells.
+The folder may contain `hub.json`, which maps hub names, or `name:config`, to subfolders. `dataset_folder`
+finds the files inside a dataset's folder.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ class LocalHub:
         self._opened: dict[tuple[str, str | None], DatasetFolder] = {}
 
     def resolve(self, name: str, *, config: str | None = None, split: str | None = None) -> Path:
-        """Return the one data file of a dataset, config and split; raise when it is none or several."""
+        """Return the only data file of a dataset, config and split; raise if there is no file or several."""
         files = self.files(name, config=config, split=split)
         if len(files) == 1:
             return files[0]
         parts = listing((str(file.relative_to(self.root)) for file in files), at_most=8)
-        what = f"{name!r}, config {config!r}, split {split!r} fits {len(files)} files: {parts}"
-        raise AuthorError(self._problem(what, "give the path of one file, or write the shards into one file"))
+        what = f"{name!r}, config {config!r}, split {split!r} matches {len(files)} files: {parts}"
+        raise AuthorError(self._problem(what, "pass the path of one file, or merge the shards into one file"))
 
     def files(self, name: str, *, config: str | None = None, split: str | None = None) -> tuple[Path, ...]:
         """Return the file of a dataset, config and split, or its shards: see `DatasetFolder.files`."""
         return self.folder(name, config).files(config=config, split=split)
 
     def configs(self, name: str, split: str | None = None) -> tuple[str, ...]:
-        """Return the configs of a dataset as its paths and hub.json name them; empty when it has only one.
+        """Return the configs of a dataset as named in its paths and hub.json; empty if it has only one.
 
-        `split` is a name that the person uses for a split, where it is not one of the usual words.
+        `split` is a split name of the user's own that is not one of the usual words.
         """
         declared = {key.partition(":")[2] for key in self._names if key.startswith(f"{name}:")}
         if declared and self._path(name) is None:
@@ -48,16 +48,16 @@ class LocalHub:
         return tuple(sorted(declared.union(self.folder(name).configs(split))))
 
     def splits(self, name: str, config: str | None = None) -> tuple[str, ...]:
-        """Return the splits of a config, or of the whole dataset, as its paths name them."""
+        """Return the splits of a config, or of the whole dataset, as named in its paths."""
         return self.folder(name, config).splits(config)
 
     def has_dataset(self, name: str, config: str | None = None) -> bool:
-        """Return whether there is a folder for a dataset, or one that hub.json gives to this config of it."""
+        """Return whether there is a folder for a dataset, or one that hub.json assigns to this config."""
         own = None if config is None else self._path(f"{name}:{config}")
         return (own or self._path(name)) is not None
 
     def folder(self, name: str, config: str | None = None) -> DatasetFolder:
-        """Return the folder of a dataset, or the one that hub.json gives to this config of it."""
+        """Return the folder of a dataset, or the one that hub.json assigns to this config."""
         key = (name, config)
         if key not in self._opened:
             own = None if config is None else self._path(f"{name}:{config}")
@@ -72,10 +72,10 @@ class LocalHub:
         if listed is not None:
             folder = self.root / listed
             if not folder.is_dir():
-                what = f"hub.json maps {name!r} to {listed!r}, and {str(folder)!r} is not a folder"
-                raise AuthorError(self._problem(what, "mend hub.json or add the folder"))
+                what = f"hub.json maps {name!r} to {listed!r}, but {str(folder)!r} is not a folder"
+                raise AuthorError(self._problem(what, "fix hub.json or add the folder"))
             return folder
-        # A name comes from a dataset's author: it must not lead out of the root.
+        # The name comes from a dataset's author and must not lead out of the root.
         if not name or ".." in Path(name).parts or Path(name).is_absolute():
             return None
         for spelling in (name, name.replace("/", "___"), name.replace("/", "--")):
@@ -84,22 +84,22 @@ class LocalHub:
         return self._snapshot(self.root / f"datasets--{name.replace('/', '--')}")
 
     def _snapshot(self, repository: Path) -> Path | None:
-        """Return the checked-out files of a repository in the cache of the hub's own client."""
+        """Return the files of a repository in the cache of the hub's own client."""
         main = repository / "refs" / "main"
         if main.is_file():
             folder = repository / "snapshots" / main.read_text(encoding="utf-8").strip()
             return folder if folder.is_dir() else None
         snapshots = sorted(repository.glob("snapshots/*"))
         if len(snapshots) > 1:
-            what = f"{str(repository)!r} holds {len(snapshots)} snapshots and no refs/main that names one"
-            raise AuthorError(self._problem(what, "leave one snapshot, or map the name in hub.json"))
+            what = f"{str(repository)!r} contains {len(snapshots)} snapshots, but no refs/main to select one"
+            raise AuthorError(self._problem(what, "keep only one snapshot, or map the name in hub.json"))
         return snapshots[0] if snapshots else None
 
     def _build_no_folder_error(self, name: str) -> DatasetMissing:
         known = sorted({*self._names, *self._folders()})
         what = f"no dataset {name!r}{suggest_name(name, known)} in {str(self.root)!r}"
-        there = f"name one of {listing(known)}, " if known else ""
-        fix = f"{there}add its folder and a line in hub.json, or mend --data-root"
+        there = f"use one of {listing(known)}, " if known else ""
+        fix = f"{there}add its folder and a line in hub.json, or correct --data-root"
         return DatasetMissing(self._problem(what, fix))
 
     @cached_property
@@ -109,7 +109,7 @@ class LocalHub:
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            what, fix = f"hub.json is broken: {error}", 'write {"hub/name": "folder", ...}'
+            what, fix = f"invalid hub.json: {error}", 'write {"hub/name": "folder", ...}'
             raise AuthorError(self._problem(what, fix)) from None
 
     def _folders(self) -> list[str]:

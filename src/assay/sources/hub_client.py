@@ -1,6 +1,6 @@
-"""Datasets' repositories on the Hugging Face hub: looked up, fetched, remembered, and their errors in words.
+"""Dataset repositories on the Hugging Face hub: lookup, download, cached commits, and errors.
 
-The client's own settings count: HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE. Knows nothing of configs,
+Respects the client's own settings: HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE. Independent of configs,
 splits and rows.
 """
 
@@ -28,32 +28,32 @@ class DatasetCommit(NamedTuple):
     """A dataset's repository at one commit."""
 
     name: str
-    """As the hub calls it today."""
+    """The current name on the hub."""
     commit: str
     files: tuple[str, ...] = ()
-    """Its paths; empty where the hub was not asked."""
+    """Its paths; empty if the hub was not asked."""
 
     @property
     def repository(self) -> Repository:
-        """The repository, by which the hub is asked."""
+        """The repository, for requests to the hub."""
         return Repository(self.name, self.commit, "dataset")
 
 
 class HubUnavailable(DatasetMissing):
-    """The hub cannot be asked: no network, offline, too many requests. What it has is not known."""
+    """The hub is not available: no network, offline mode, or too many requests."""
 
 
 def find_repository(name: HubName) -> DatasetCommit:
-    """Look a dataset up; raise when it is not there or the hub cannot be asked."""
+    """Look up a dataset; raise if it does not exist or the hub is not available."""
     with translating_hub_errors(name):
-        found = Repository(name.repository, name.revision, "dataset").listed(with_sizes=False)
-        if found.is_gated:
-            Repository(found.name, kind="dataset").check_access()
-        return DatasetCommit(found.name, found.commit, tuple(found.files))
+        listed = Repository(name.repository, name.revision, "dataset").listed(with_sizes=False)
+        if listed.is_gated:
+            Repository(listed.name, kind="dataset").check_access()
+        return DatasetCommit(listed.name, listed.commit, tuple(listed.files))
 
 
 def find_cached_repository(name: HubName) -> DatasetCommit | None:
-    """Return what a name and revision meant when they were last looked up on this machine, by any tool."""
+    """Return the commit a name and revision meant at their last lookup on this machine, by any tool."""
     if name.is_pinned:
         assert name.revision is not None
         return DatasetCommit(name.repository, name.revision)
@@ -69,7 +69,7 @@ def find_cached_repository(name: HubName) -> DatasetCommit | None:
 
 
 def remember_commit(name: HubName, repository: DatasetCommit) -> None:
-    """Note what a name and revision mean today, for runs without a network."""
+    """Store the commit that a name and revision mean now, for offline runs."""
     if not name.is_pinned:
         ref = _own_ref(name)
         ref.parent.mkdir(parents=True, exist_ok=True)
@@ -81,9 +81,9 @@ def _own_ref(name: HubName) -> Path:
 
 
 def find_cached_snapshot(repository: DatasetCommit, n_files: int | None) -> Path | None:
-    """Return the folder of a commit's files in the client's cache; None where it is known to lack some.
+    """Return the folder of a commit's files in the client's cache; None if some are known to be missing.
 
-    `n_files`: how many files the commit has, where the hub said so.
+    `n_files`: the number of files of the commit, if known.
     """
     with quiet_client() as client:
         try:
@@ -92,12 +92,12 @@ def find_cached_snapshot(repository: DatasetCommit, n_files: int | None) -> Path
             )
         except (OSError, ValueError):
             return None
-    n_held = sum(path.is_file() for path in Path(folder).rglob("*"))
-    return Path(folder) if n_files is None or n_held >= n_files else None
+    n_cached = sum(path.is_file() for path in Path(folder).rglob("*"))
+    return Path(folder) if n_files is None or n_cached >= n_files else None
 
 
 def build_tables_path(repository: DatasetCommit) -> Path:
-    """Return where the tables made of a repository's files are kept, beside the client's own files."""
+    """Return the folder for tables made from a repository's files, next to the client's own files."""
     return _own_folder(repository.name) / repository.commit
 
 
@@ -106,19 +106,19 @@ def _own_folder(name: str) -> Path:
 
 
 def fetch_files(name: HubName, at: DatasetCommit, files: Sequence[RepositoryFile], *, what: str = "") -> None:
-    """Fetch files into the client's cache, those that are not there. `what`: in words, if not the rows."""
+    """Download the missing files into the client's cache. `what`: a description, if not the rows."""
     with translating_hub_errors(name):
         download_files(at.repository, at.commit, files, what=what)
 
 
 def find_files(name: HubName, at: DatasetCommit, paths: Sequence[str]) -> list[RepositoryFile]:
-    """Return files with the sizes that they have on the hub."""
+    """Return files with their sizes on the hub."""
     with translating_hub_errors(name):
         return at.repository.find_files(paths)
 
 
 def count_parquet_rows(name: HubName, at: DatasetCommit, paths: Sequence[str]) -> int:
-    """Return how many rows parquet files on the hub have; only their ends are read."""
+    """Return the number of rows of parquet files on the hub; reads only their footers."""
     import pyarrow.parquet
 
     n_rows = 0
@@ -131,12 +131,12 @@ def count_parquet_rows(name: HubName, at: DatasetCommit, paths: Sequence[str]) -
 
 
 def find_nearest_names(repository: str) -> list[str]:
-    """Return names on the hub that are like one that is not there, the nearest first."""
+    """Return names on the hub that are similar to a missing one, the most similar first."""
     return Repository(repository, kind="dataset").find_similar_names()
 
 
 def build_package_error(error: ModuleNotFoundError) -> HubUnavailable:
-    """Return the error of a machine without the extra."""
+    """Return the error for a missing optional package."""
     what = f"reading a dataset from the hub needs the package {error.name!r}, which is not installed"
     fix = INSTALL if error.name in ("datasets", "huggingface_hub", "pyarrow") else f"pip install {error.name}"
     return HubUnavailable(Problem("HUB-001", what, fix))
@@ -144,7 +144,7 @@ def build_package_error(error: ModuleNotFoundError) -> HubUnavailable:
 
 @contextmanager
 def translating_hub_errors(name: HubName) -> Iterator[None]:
-    """Turn what goes wrong between the client and the hub into errors that say how to fix it."""
+    """Turn errors of the client and the hub into errors that say how to fix them."""
     try:
         with _needing_packages(), hub_calls():
             yield
@@ -175,7 +175,7 @@ def _build_hub_error(trouble: HubTrouble, name: HubName) -> AuthorError:
         return AuthorError(build_disk_full_problem(name))
     if kind is TroubleKind.RATE_LIMIT:
         after = f"; it accepts requests again in {trouble.wait_s} s" if trouble.wait_s else ""
-        what = f"the hub rejects further requests for now: too many were sent from here (status 429){after}"
+        what = f"the hub rejects further requests for now (status 429: too many requests){after}"
         fix = f"wait and {again}, which continues; a token (HF_TOKEN) has a higher limit"
         return HubUnavailable(_problem("HUB-007", what, fix, name))
     if kind in (TroubleKind.INTERRUPTED, TroubleKind.DAMAGED):
@@ -184,8 +184,8 @@ def _build_hub_error(trouble: HubTrouble, name: HubName) -> AuthorError:
     if kind is TroubleKind.UNREACHABLE:
         what = f"the hub at {endpoint()} cannot be reached: {detail}"
         fix = (
-            "check the network (HTTPS_PROXY, HF_ENDPOINT); or load the dataset where there is one, copy that "
-            "machine's HF_HOME here and run with --offline; or give the path of a file, or --data-root"
+            "check the network (HTTPS_PROXY, HF_ENDPOINT); or load the dataset on a machine with a network, "
+            "copy its HF_HOME here and run with --offline; or pass the path of a file, or --data-root"
         )
         return HubUnavailable(_problem("HUB-008", what, fix, name))
     what = f"the hub at {endpoint()} failed: {detail}"
@@ -198,18 +198,16 @@ def _build_access_problem(trouble: HubTrouble, name: HubName) -> Problem:
         what, fix = f"the hub has disabled the dataset ({trouble.detail})", f"see {page}, or use another copy"
     elif trouble.kind is TroubleKind.NO_ACCESS and trouble.status == 403:
         what = "the dataset is gated, and the account of your token has no access to it"
-        fix = f"ask for access on {page}; when it is granted, run the same command again"
+        fix = f"ask for access on {page}; after it is granted, run the same command again"
     elif trouble.kind is TroubleKind.NO_ACCESS:
         what = "the dataset is gated: the hub gives it only to accounts that were granted access"
         fix = f"ask for access on {page}, then set HF_TOKEN to a token of that account (or `hf auth login`)"
     elif trouble.status == 403:
         what = f"the hub denies access ({trouble.detail})"
-        fix = "give HF_TOKEN a token that may read this dataset"
+        fix = "set HF_TOKEN to a token that may read this dataset"
     else:
         what = f"the hub rejects the token ({trouble.detail})"
-        fix = (
-            "set HF_TOKEN to a valid token of yours, or unset it and run `hf auth logout` for public datasets"
-        )
+        fix = "set HF_TOKEN to a valid token, or unset it and run `hf auth logout` for public datasets"
     return _problem("HUB-005", what, fix, name)
 
 
@@ -230,22 +228,23 @@ def _build_repository_problem(name: HubName) -> Problem:
 
 
 def build_disk_full_problem(name: HubName, needed: int | None = None) -> Problem:
-    """Return the problem of a cache that has no room."""
+    """Return the problem of a cache without enough disk space."""
     place = hub_client().constants.HF_HOME
     what = f"the disk that holds the hub's cache is full ({place})"
     if needed is not None:
-        what = f"the dataset needs {format_size(needed)} on the disk of the hub's cache ({place}), which has less"
-    fix = "make room, or set HF_HOME to a folder on a larger disk; the same command then continues"
+        what = f"the dataset needs {format_size(needed)} of disk space in the hub's cache ({place}), "
+        what += "which has less"
+    fix = "free disk space, or set HF_HOME to a folder on a larger disk; the same command then continues"
     return _problem("HUB-010", what, fix, name)
 
 
-def build_offline_error(name: HubName, found: str = "") -> HubUnavailable:
-    """Return the error of a dataset that is not in the cache, where the network may not be used."""
+def build_offline_error(name: HubName, missing: str = "") -> HubUnavailable:
+    """Return the error for a dataset that is not cached, while the network must not be used."""
     place = hub_client().constants.HF_HOME
     what = (
-        f"the network may not be used (--offline, HF_HUB_OFFLINE), and the hub's cache {place} does not hold "
+        "the network must not be used (--offline, HF_HUB_OFFLINE), and the hub's cache "
+        f"{place} does not contain {missing or 'the dataset'}"
     )
-    what += found or "the dataset"
     fix = "run once without --offline and HF_HUB_OFFLINE; or set HF_HOME to a cache that has it"
     return HubUnavailable(_problem("HUB-009", what, fix, name))
 

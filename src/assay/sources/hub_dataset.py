@@ -1,8 +1,8 @@
-"""A dataset of the Hugging Face hub at one commit: its configs, its splits, and their rows as Arrow files.
+"""A dataset on the Hugging Face hub at one commit: its configs, its splits, and their rows as Arrow files.
 
-The library `datasets` decides which files of the repository are which config and split, and what types their
-columns have, so that rows are those that every other tool loads. Only the files of a split that is read are
-downloaded. The table that the library makes of them is kept beside the hub's cache, by commit.
+The `datasets` library decides which files of the repository belong to which config and split, and the types
+of their columns, so the rows are the same as in every other tool. Only the files of splits that are read are
+downloaded. The tables that the library makes from them are stored next to the hub's cache, by commit.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from assay.sources.hub_client import DatasetCommit
 from assay.sources.hub_name import HubName
 
 PREFERRED_SPLITS = ("test", "validation", "valid", "val", "dev")
-"""Splits that are evaluated where nobody names one, the first that is there."""
+"""Splits to evaluate if the user names none, in order of preference."""
 _INFO = "dataset_info.json"
 _ONE_CONFIG = "default"
 _PART = re.compile(r"-\d{5}-of-(\d{5})\b")
 _COUNTED_BYTES = 50_000_000
-"""Files of texts up to this size are downloaded when somebody asks how many rows they have."""
+"""Text files up to this size are downloaded to count their rows."""
 _DISK_FACTOR = 3
-"""Times the size of the files: what is unpacked and made of them takes room too."""
+"""Disk space needed, as a multiple of the size of the files: unpacked files and tables need space too."""
 
 
 class SplitFacts(NamedTuple):
-    """A split, as far as it is known without its rows."""
+    """A split, with what is known without its rows."""
 
     name: str
     n_rows: int | None
 
 
 class _Facts(msgspec.Struct):
-    """What the hub said about a commit, kept for runs without a network: configs and splits never change."""
+    """What the hub reported about a commit, stored for offline runs. Configs and splits never change."""
 
     configs: tuple[str, ...] = ()
     default: str | None = None
     splits: dict[str, dict[str, int | None]] = {}
     n_files: int | None = None
-    """Of the whole repository: a cache that has fewer is not complete."""
+    """Files in the whole repository: a cache with fewer is incomplete."""
 
 
 class HubDataset:
@@ -64,7 +64,7 @@ class HubDataset:
 
     def __init__(self, asked: HubName, repository: DatasetCommit, *, is_offline: bool) -> None:
         self.asked = asked
-        """As the person wrote it."""
+        """The name as the user wrote it."""
         self.repository = repository
         self._is_offline = is_offline
         self._builders: dict[str | None, Any] = {}
@@ -76,7 +76,7 @@ class HubDataset:
 
     @classmethod
     def find(cls, name: HubName) -> HubDataset:
-        """Look a dataset up: on the hub, or offline in the caches. Raise where it is not."""
+        """Look up a dataset on the hub, or in the caches when offline; raise if it is missing."""
         with hub_client.translating_hub_errors(name):
             if not is_offline():
                 repository = hub_client.find_repository(name)
@@ -90,7 +90,7 @@ class HubDataset:
 
     @classmethod
     def find_pinned(cls, name: HubName) -> HubDataset:
-        """Return the dataset at the commit in its name; the hub is asked only for what is not here."""
+        """Return the dataset at the commit in its name. Asks the hub only for what is not cached."""
         assert name.revision is not None
         with hub_client.translating_hub_errors(name):
             dataset = cls(name, DatasetCommit(name.repository, name.revision), is_offline=is_offline())
@@ -99,7 +99,7 @@ class HubDataset:
 
     @property
     def name(self) -> str:
-        """What the hub calls the dataset."""
+        """The name of the dataset on the hub."""
         return self.repository.name
 
     @property
@@ -115,13 +115,13 @@ class HubDataset:
                 self._facts.configs = tuple(datasets.get_dataset_config_names(*self._place))
             self._write_facts()
         elif not self._facts.configs:
-            made = (one.config for one in self._prepared())
-            return tuple(dict.fromkeys((*self._snapshot_configs, *made)))
+            prepared = (tables.config for tables in self._prepared())
+            return tuple(dict.fromkeys((*self._snapshot_configs, *prepared)))
         return self._facts.configs
 
     @cached_property
     def default_config(self) -> str | None:
-        """The config that is meant where none is named; None where the repository does not say."""
+        """The config to use if the user names none; None if the repository does not declare one."""
         if not self._is_offline:
             self._facts.default = self.configs[0] if len(self.configs) == 1 else self._declared_default()
             self._write_facts()
@@ -137,14 +137,14 @@ class HubDataset:
             return default
 
     def require_config(self, config: str | None) -> str:
-        """Return the config that is meant; raise where it is not there, or where it is not clear which."""
+        """Return the config to use; raise if it does not exist or if the choice is ambiguous."""
         if config is None and self.default_config is not None:
             return self.default_config
         if config is not None and config in self.configs:
             return config
         commands = "; ".join(
-            f"assay run {HubName(self.name, one, self.asked.revision, self.asked.split).short}"
-            for one in self.configs[:20]
+            f"assay run {HubName(self.name, name, self.asked.revision, self.asked.split).short}"
+            for name in self.configs[:20]
         )
         more = f" and {len(self.configs) - 20} more" if len(self.configs) > 20 else ""
         if config is None:
@@ -155,46 +155,49 @@ class HubDataset:
 
     def splits(self, config: str) -> tuple[SplitFacts, ...]:
         """Return the splits of a config, in the repository's order."""
-        made = {
-            split: n for one in self._prepared() if one.config == config for split, n in one.splits.items()
+        n_prepared = {
+            split: n
+            for tables in self._prepared()
+            if tables.config == config
+            for split, n in tables.splits.items()
         }
         if not self._is_offline or config in self._snapshot_configs:
             builder = self._builder(config)
-            declared = {str(name): one.num_examples for name, one in (builder.info.splits or {}).items()}
-            found: dict[str, int | None] = {}
-            found |= {str(name): declared.get(str(name)) or None for name in _split_files(builder)}
+            declared = {str(name): info.num_examples for name, info in (builder.info.splits or {}).items()}
+            n_rows: dict[str, int | None] = {}
+            n_rows |= {str(name): declared.get(str(name)) or None for name in _split_files(builder)}
             if not self._is_offline:
-                self._facts.splits[config] = found
+                self._facts.splits[config] = n_rows
                 self._write_facts()
         else:
-            # What the hub said when it was last asked; other tools leave only what they loaded.
-            found = {**(self._facts.splits.get(config) or made)}
-        return tuple(SplitFacts(split, made.get(split) or n) for split, n in found.items())
+            # What the hub reported last; other tools only leave the tables they loaded.
+            n_rows = {**(self._facts.splits.get(config) or n_prepared)}
+        return tuple(SplitFacts(split, n_prepared.get(split) or n) for split, n in n_rows.items())
 
     def require_split(
         self, config: str, split: str | None, *, preferred: Sequence[str] = PREFERRED_SPLITS
     ) -> str:
-        """Return the split that is meant; raise where it is not there, or where it is not clear which."""
-        names = [one.name for one in self.splits(config)]
+        """Return the split to use; raise if it does not exist or if the choice is ambiguous."""
+        names = [facts.name for facts in self.splits(config)]
         if split is None:
             chosen = next((name for name in preferred if name in names), None)
             if chosen is None and len(names) == 1:
                 chosen = names[0]
             if chosen is not None:
                 return chosen
-            what = f"config {config!r} has the splits {listing(names)}, and no name says which to evaluate"
+            what = f"config {config!r} has the splits {listing(names)}; no default can be chosen"
             raise AuthorError(self._problem("HUB-004", what, f"name one: {self._split_flags(names)}"))
         for group in ((split,), _find_synonyms(split, SPELLINGS), _find_synonyms(split, SYNONYMS)):
-            found = next((name for name in group if name in names), None)
-            if found is not None:
-                return found
+            match = next((name for name in group if name in names), None)
+            if match is not None:
+                return match
         what = (
             f"config {config!r} has no split {split!r}{suggest_name(split, names)}; it has {listing(names)}"
         )
         raise DatasetMissing(self._problem("HUB-004", what, f"use one of: {self._split_flags(names)}"))
 
     def n_rows(self, config: str, split: str) -> int | None:
-        """Return how many rows a split has; None where only large files would tell."""
+        """Return the number of rows of a split; None if counting needs a large download."""
         known = self._known_rows(config, split)
         if known is not None or self._is_offline:
             return known
@@ -206,7 +209,7 @@ class HubDataset:
         return self._known_rows(config, split)
 
     def _known_rows(self, config: str, split: str) -> int | None:
-        return next(one.n_rows for one in self.splits(config) if one.name == split)
+        return next(facts.n_rows for facts in self.splits(config) if facts.name == split)
 
     def _paths(self, config: str, split: str) -> list[str]:
         """Return the paths of a split's files inside the repository."""
@@ -214,7 +217,7 @@ class HubDataset:
         return [str(file).removeprefix(begin) for file in _split_files(self._builder(config))[split]]
 
     def columns(self, config: str, split: str) -> Mapping[str, str]:
-        """Return the columns of a config with their types, without downloading it where that can be."""
+        """Return the columns of a config with their types, if possible without downloading it."""
         features = None
         if not self._is_offline or config in self._snapshot_configs:
             builder = self._builder(config)
@@ -227,41 +230,41 @@ class HubDataset:
         return read_type_names(features.to_dict())
 
     def tables(self, config: str, split: str) -> tuple[Path, ...]:
-        """Return the Arrow files of a split in their order; download and make them where they are missing."""
-        found = self._find_table(config, split)
-        if found is None and self._is_offline and config not in self._snapshot_configs:
-            what = f"config {config!r}, split {split!r} of the dataset at commit {self.commit[:12]}"
-            raise hub_client.build_offline_error(self.asked, what)
-        return found or self._make_table(config, split)
+        """Return the Arrow files of a split in order. Downloads and builds them if they are missing."""
+        files = self._find_table(config, split)
+        if files is None and self._is_offline and config not in self._snapshot_configs:
+            missing = f"config {config!r}, split {split!r} of the dataset at commit {self.commit[:12]}"
+            raise hub_client.build_offline_error(self.asked, missing)
+        return files or self._make_table(config, split)
 
     def load(self, config: str) -> Any:
-        """Return all splits of a config as `datasets.load_dataset` does, from its own cache."""
+        """Return all splits of a config like `datasets.load_dataset`, from that library's cache."""
         place, *revision = self._place
         with self._loading() as datasets:
             if self._is_offline and self._snapshot is None:
-                # Offline the library finds the newest table that it made itself.
+                # Offline, the library finds the newest table it made itself.
                 return datasets.load_dataset(self.name, config)
             return datasets.load_dataset(place, config, **({"revision": revision[0]} if revision else {}))
 
     def find_file(self, path: str) -> Path | None:
-        """Return a small file of the repository, downloaded first where it is not here; None: it has none."""
+        """Return a small file of the repository, downloaded if necessary; None if it does not exist."""
         if path in self.repository.files:
-            found = hub_client.find_files(self.asked, self.repository, [path])
-            hub_client.fetch_files(self.asked, self.repository, found, what=path)
+            files = hub_client.find_files(self.asked, self.repository, [path])
+            hub_client.fetch_files(self.asked, self.repository, files, what=path)
         file = self.repository.repository.snapshot_folder(self.commit) / path
         return file if file.is_file() else None
 
     def has_table(self, config: str, split: str) -> bool:
-        """Whether the Arrow files of a split are on this machine."""
+        """Return whether the Arrow files of a split are on this machine."""
         return self._find_table(config, split) is not None
 
     def has_disk_space(self, config: str, split: str) -> bool:
-        """Whether the disk has room for a split that is not on this machine."""
+        """Return whether the disk has space for a split that is not on this machine."""
         return self._is_offline or self._find_missing_space(config, split) is None
 
     @contextmanager
     def streaming_rows(self, name: HubName) -> Iterator[Any]:
-        """Yield the rows of a split as the library streams them."""
+        """Yield the rows of a split as streamed by the library."""
         with self._loading():
             yield self._builder(name.config or _ONE_CONFIG).as_streaming_dataset(split=name.split)
 
@@ -269,11 +272,11 @@ class HubDataset:
         """Return the name under which the rows of a split can be read again."""
         return HubName(self.name, config, self.commit, split)
 
-    # --- what is on this machine ---
+    # --- cached data ---
 
     def _write_facts(self) -> None:
         self._facts_file.parent.mkdir(parents=True, exist_ok=True)
-        # Another process may read it at any time.
+        # Another process may read the file at any time.
         with tempfile.NamedTemporaryFile(dir=self._facts_file.parent, delete=False) as stream:
             stream.write(msgspec.json.encode(self._facts))
         os.replace(stream.name, self._facts_file)
@@ -288,21 +291,21 @@ class HubDataset:
 
     @cached_property
     def _snapshot_configs(self) -> tuple[str, ...]:
-        """The configs whose files are in the hub's cache, where the hub itself may not be asked."""
+        """The configs whose files are in the hub's cache, when offline."""
         if self._snapshot is None:
             return ()
         try:
             with self._loading() as datasets:
                 configs = datasets.get_dataset_config_names(str(self._snapshot))
-                return tuple(one for one in configs if _is_whole(self._builder(one)))
+                return tuple(name for name in configs if _is_whole(self._builder(name)))
         except AuthorError:
-            # Some of its files were never fetched, by whatever tool it was.
+            # Some files were never downloaded.
             return ()
 
     def _find_table(self, config: str, split: str) -> tuple[Path, ...] | None:
-        for one in self._prepared():
-            if one.config == config and split in one.splits:
-                return one.files(split)
+        for tables in self._prepared():
+            if tables.config == config and split in tables.splits:
+                return tables.files(split)
         return None
 
     def _prepared(self) -> Iterator[_PreparedTables]:
@@ -312,15 +315,15 @@ class HubDataset:
             cache = Path(datasets.config.HF_DATASETS_CACHE)
         name = self.name.replace("/", "___")
         # With other arguments the library adds a hash to the config's name: those may be other rows.
-        for one in _find_prepared_tables(cache / name, f"*/*/{self.commit}"):
-            if one.folder.parent.parent.name == one.config:
-                yield one
+        for tables in _find_prepared_tables(cache / name, f"*/*/{self.commit}"):
+            if tables.folder.parent.parent.name == tables.config:
+                yield tables
 
-    # --- what the library makes ---
+    # --- tables made by the library ---
 
     @property
     def _place(self) -> tuple[Any, ...]:
-        """What the library is given: the repository and its commit, or the folder of its files."""
+        """Arguments for the library: the repository and its commit, or the folder with its files."""
         if self._snapshot is not None:
             return (str(self._snapshot),)
         return (self.name, self.commit)
@@ -342,7 +345,7 @@ class HubDataset:
             if (needed := self._find_missing_space(config, split)) is not None:
                 raise AuthorError(hub_client.build_disk_full_problem(self.asked, needed))
             hub_client.fetch_files(self.asked, self.repository, self._listed(config, split))
-        # The other splits' files are neither downloaded nor read.
+        # The files of other splits are neither downloaded nor read.
         builder.config.data_files = type(builder.config.data_files)({split: files[split]})
         try:
             with self._loading():
@@ -350,14 +353,14 @@ class HubDataset:
         finally:
             builder.config.data_files = files
             del self._builders[config]
-        made = next(_find_prepared_tables(folder.parent, split), None)
-        if made is None or split not in made.splits:
-            what = f"config {config!r}, split {split!r}: `datasets` made no table of its files"
+        tables = next(_find_prepared_tables(folder.parent, split), None)
+        if tables is None or split not in tables.splits:
+            what = f"config {config!r}, split {split!r}: `datasets` built no table from its files"
             raise AuthorError(self._problem("HUB-013", what, "check the files of the repository"))
-        return made.files(split)
+        return tables.files(split)
 
     def _find_missing_space(self, config: str, split: str) -> int | None:
-        """Return how many bytes a split needs where the disk has less; None where it has enough."""
+        """Return the bytes that a split needs if the disk has less; None if it has enough."""
         folder = hub_client.build_tables_path(self.repository)
         folder.mkdir(parents=True, exist_ok=True)
         needed = _DISK_FACTOR * self._size(config, split)
@@ -367,7 +370,7 @@ class HubDataset:
         return sum(file.size for file in self._listed(config, split))
 
     def _listed(self, config: str, split: str) -> list[RepositoryFile]:
-        """Return the files of a split, as the hub lists them."""
+        """Return the files of a split, as listed by the hub."""
         if (config, split) not in self._files:
             paths = self._paths(config, split)
             self._files[config, split] = hub_client.find_files(self.asked, self.repository, paths)
@@ -375,7 +378,7 @@ class HubDataset:
 
     @contextmanager
     def _loading(self) -> Iterator[Any]:
-        """Yield the library; turn what it raises into errors that say how to fix it."""
+        """Yield the library; turn its exceptions into errors that say how to fix them."""
         try:
             with hub_client.translating_hub_errors(self.asked), quiet_datasets_library() as datasets:
                 yield datasets
@@ -385,25 +388,25 @@ class HubDataset:
             raise self._build_load_error(error) from error
 
     def _build_load_error(self, error: Exception) -> AuthorError:
-        said = _format_root_cause(error)
+        cause = _format_root_cause(error)
         scripts = [path for path in self.repository.files if path.endswith(".py")]
         if "scripts are no longer supported" in str(error) or (scripts and not self._data_files):
             script = scripts[0] if scripts else f"{self.name.rpartition('/')[2]}.py"
-            what = f"the repository loads its data by a script ({script}), which `datasets` no longer runs"
+            what = f"the repository loads its data with a script ({script}), which `datasets` no longer runs"
             fix = "use a copy of the dataset in data files"
-            near = [one for one in hub_client.find_nearest_names(self.name) if one != self.name]
+            near = [name for name in hub_client.find_nearest_names(self.name) if name != self.name]
             fix += f" ({', '.join(near)})" if near else ""
-            fix += "; or export it with `datasets<4` to Parquet, and give the path of that file"
+            fix += "; or export it with `datasets<4` to Parquet, and pass the path of that file"
             return AuthorError(self._problem("HUB-006", what, fix))
         if type(error).__name__ in ("EmptyDatasetError", "DataFilesNotFoundError"):
-            held = listing(self.repository.files)
-            what = f"the repository has no data files that `datasets` reads: it holds {held}"
-            fix = "name another dataset; or download a file of it and give its path"
+            present = listing(self.repository.files)
+            what = f"the repository has no data files that `datasets` can read; it contains {present}"
+            fix = "use another dataset; or download one of its files and pass that path"
             return AuthorError(self._problem("HUB-006", what, fix))
         if (missing := _find_missing_package(error)) is not None:
             return hub_client.build_package_error(missing)
-        what = f"the files of the repository cannot be read: {said}"
-        fix = "report it on the dataset's page; or name a config, split or @revision that is in order"
+        what = f"the files of the repository cannot be read: {cause}"
+        fix = "report it on the dataset's page; or use another config, split or @revision"
         return AuthorError(self._problem("HUB-013", what, fix))
 
     @property
@@ -427,15 +430,15 @@ def _read_facts(file: Path) -> _Facts:
 
 
 class _PreparedTables(NamedTuple):
-    """A folder of tables that the library made."""
+    """A folder of tables made by the library."""
 
     folder: Path
     config: str
     splits: Mapping[str, int]
-    """How many rows each has."""
+    """The number of rows of each split."""
 
     def files(self, split: str) -> tuple[Path, ...]:
-        """Return the files of a split in their order."""
+        """Return the files of a split in order."""
         return (
             *self.folder.glob(f"*-{split}.arrow"),
             *sorted(self.folder.glob(f"*-{split}-?????-of-?????.arrow")),
@@ -443,17 +446,17 @@ class _PreparedTables(NamedTuple):
 
 
 def _find_prepared_tables(root: Path, pattern: str) -> Iterator[_PreparedTables]:
-    for info in sorted(root.glob(f"{pattern}/{_INFO}")):
+    for file in sorted(root.glob(f"{pattern}/{_INFO}")):
         with quiet_datasets_library() as datasets:
-            said = datasets.DatasetInfo.from_directory(str(info.parent))
-        splits = {str(name): one.num_examples for name, one in (said.splits or {}).items()}
-        made = _PreparedTables(info.parent, said.config_name or _ONE_CONFIG, splits)
-        if all(map(made.files, splits)):
-            yield made
+            info = datasets.DatasetInfo.from_directory(str(file.parent))
+        splits = {str(name): split.num_examples for name, split in (info.splits or {}).items()}
+        tables = _PreparedTables(file.parent, info.config_name or _ONE_CONFIG, splits)
+        if all(map(tables.files, splits)):
+            yield tables
 
 
 def _find_newest_prepared(name: HubName) -> DatasetCommit | None:
-    """Return the commit of the newest table that `load_dataset` made, where nothing else names a commit."""
+    """Return the commit of the newest table that `load_dataset` made, if nothing else names a commit."""
     if name.revision is not None:
         return None
     with quiet_datasets_library() as datasets:
@@ -470,7 +473,7 @@ def _split_files(builder: Any) -> Any:
 
 
 def _is_whole(builder: Any) -> bool:
-    """Whether no file is missing of those that were written in several parts."""
+    """Return whether all parts of files written in several parts are present."""
     for files in _split_files(builder).values():
         parts = [int(match[1]) for file in files if (match := _PART.search(str(file)))]
         if parts and len(parts) < max(parts):

@@ -1,4 +1,4 @@
-"""Files of a dataset on the hub, for whoever asks a folder of datasets for them: the same questions."""
+"""Files of a dataset on the hub, with the interface of a local dataset folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.sources.hub_reads import note_read
 
 
 def load_splits(name: HubName) -> Any:
-    """Return all splits of a config as the library loads them; without a revision, of the newest commit."""
+    """Return all splits of a config as loaded by `datasets`; without a revision, from the newest commit."""
     dataset = HubDataset.find(name)
     config = dataset.require_config(name.config)
     note_read(HubName(dataset.name, config, dataset.commit))
@@ -20,17 +20,17 @@ def load_splits(name: HubName) -> Any:
 
 
 def list_split_addresses(name: HubName) -> dict[str, str]:
-    """Return what opens each split of a config, downloaded first where it is not here."""
+    """Return the address that opens each split of a config. Downloads splits that are not cached."""
     dataset = HubDataset.find(name)
     config = dataset.require_config(name.config)
-    splits = [name.split] if name.split else [one.name for one in dataset.splits(config)]
+    splits = [name.split] if name.split else [facts.name for facts in dataset.splits(config)]
     for split in splits:
         dataset.tables(config, split)
     return {split: str(dataset.build_pinned_name(config, split)) for split in splits}
 
 
 class HubFiles:
-    """A dataset on the hub, looked up when it is first asked for."""
+    """A dataset on the hub, looked up at first use."""
 
     def __init__(self, name: HubName) -> None:
         self._name = name
@@ -40,7 +40,7 @@ class HubFiles:
         return HubDataset.find(self._name)
 
     def files(self, *, config: str | None = None, split: str | None = None) -> tuple[Path, ...]:
-        """Return the Arrow files of a config and split, downloaded first where they are not here."""
+        """Return the Arrow files of a config and split. Downloads them if they are not cached."""
         chosen = self._dataset.require_config(config)
         rows = self._dataset.require_split(chosen, split)
         files = self._dataset.tables(chosen, rows)
@@ -48,6 +48,6 @@ class HubFiles:
         return files
 
     def configs(self, split: str | None = None) -> tuple[str, ...]:
-        """Return the configs; empty when there is only one."""
+        """Return the configs; empty if there is only one."""
         configs = self._dataset.configs
         return tuple(sorted(configs)) if len(configs) > 1 else ()

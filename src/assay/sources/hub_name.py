@@ -1,4 +1,4 @@
-"""Names of datasets on the Hugging Face hub, as people write them. Asks nobody whether they exist."""
+"""Names of datasets on the Hugging Face hub as people write them. Does not check that they exist."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PAGE = re.compile(rf"https?://[^/]+/datasets/(?P<repository>{_REPOSITORY})/?.*"
 
 
 class HubName(NamedTuple):
-    """`hf://ORG/NAME[:config][@revision][#split]` in its parts."""
+    """The parts of `hf://ORG/NAME[:config][@revision][#split]`."""
 
     repository: str
-    """`ORG/NAME`, or `NAME` alone for some that are older than organizations."""
+    """`ORG/NAME`, or only `NAME` for some datasets older than organizations."""
     config: str | None = None
     revision: str | None = None
     """A branch, a tag or a commit; None: the newest."""
@@ -29,7 +29,7 @@ class HubName(NamedTuple):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the name means the same rows forever."""
+        """Whether the name always means the same rows."""
         return is_commit(self.revision or "")
 
     def __str__(self) -> str:
@@ -43,14 +43,14 @@ class HubName(NamedTuple):
 
 
 def is_address(text: str) -> bool:
-    """Whether a text can only be the name of a dataset on the hub."""
+    """Return whether a text can only be the name of a dataset on the hub."""
     return text.startswith(SCHEME) or _PAGE.fullmatch(text) is not None
 
 
 def parse_hub_name(text: str) -> HubName | None:
-    """Return the parts of a name that may be a dataset on the hub; None where it cannot be one.
+    """Return the parts of a name that may be a dataset on the hub; None if it cannot be one.
 
-    Without `hf://` it needs an organization, and must not look like the path of a file.
+    Without `hf://`, the name needs an organization and must not look like a file path.
     """
     if page := _PAGE.fullmatch(text):
         return HubName(page["repository"])

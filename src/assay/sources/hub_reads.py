@@ -1,6 +1,6 @@
-"""What is read from the hub while a dataset is compiled, whoever reads it, so that the run can record it.
+"""Record what is read from the hub while a dataset is compiled, for the run's manifest.
 
-Authors' code calls `datasets.load_dataset` itself: inside `noting_loads` those calls are noted too, their
+Authors' code calls `datasets.load_dataset` itself. Inside `noting_loads` those calls are recorded too, their
 errors say how to fix them, and old names without an organization (`gsm8k`) are looked up, which the library
 does not do.
 """
@@ -22,24 +22,24 @@ _reads: ContextVar[dict[HubName, None] | None] = ContextVar("hub_reads", default
 
 @contextmanager
 def noting_reads() -> Iterator[dict[HubName, None]]:
-    """Gather what is read inside, each once, in order."""
-    noted: dict[HubName, None] = {}
-    before = _reads.set(noted)
+    """Collect the names read inside the block, each once, in order."""
+    names: dict[HubName, None] = {}
+    before = _reads.set(names)
     try:
-        yield noted
+        yield names
     finally:
         _reads.reset(before)
 
 
 def note_read(name: HubName) -> None:
-    """Note a name with its commit."""
-    if (noted := _reads.get()) is not None:
-        noted[name] = None
+    """Record a name with its commit."""
+    if (names := _reads.get()) is not None:
+        names[name] = None
 
 
 @contextmanager
 def noting_loads() -> Iterator[None]:
-    """Note what authors' code loads from the hub by `load_dataset`, where it has imported the library."""
+    """Record what authors' code loads from the hub with `load_dataset`, if it imported the library."""
     module: Any = sys.modules.get("datasets.load")
     if module is None:
         yield
@@ -61,7 +61,7 @@ def noting_loads() -> Iterator[None]:
 
 
 def _find_hub_name(module: Any, path: str) -> HubName | None:
-    """Return the name of a dataset on the hub; None for formats and for what is on this machine."""
+    """Return the name of a dataset on the hub; None for formats and for local files."""
     if path in module._PACKAGED_DATASETS_MODULES or os.path.exists(path):
         return None
     name = parse_hub_name(path if "/" in path else f"hf://{path}")
@@ -69,14 +69,14 @@ def _find_hub_name(module: Any, path: str) -> HubName | None:
 
 
 def _load_builder(original: Any, name: HubName, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-    # Imported when used: they import the hub's client.
+    # Imported here because they import the hub's client.
     from assay.hub.client import is_offline
     from assay.sources.hub_client import find_repository, translating_hub_errors
 
     name = name._replace(revision=settings.get("revision"))
     path = name.repository
     if not is_offline():
-        # Asked first: the library tries for half a minute to reach a hub that is not there.
+        # Look it up first: the library tries for half a minute to reach an unreachable hub.
         path, commit, _ = find_repository(name)
         settings = {**settings, "revision": commit}
     with translating_hub_errors(name):

@@ -1,4 +1,4 @@
-"""The rows of a split of a dataset on the hub: from the Arrow files that were made of it, or streamed."""
+"""The rows of a split of a dataset on the hub, read from cached Arrow files or streamed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _streams = ContextVar("streams", default=False)
 
 @contextmanager
 def streaming(streams: bool = True) -> Iterator[None]:
-    """Stream the datasets that are opened inside, and keep no copy of them."""
+    """Stream the datasets that are opened inside the block instead of storing them."""
     before = _streams.set(streams)
     try:
         yield
@@ -38,18 +38,18 @@ def streaming(streams: bool = True) -> Iterator[None]:
 
 
 def is_streaming() -> bool:
-    """Whether datasets are streamed although the disk has room for them."""
+    """Return whether datasets are streamed even if the disk has space for them."""
     return _streams.get()
 
 
 def open_split(address: str) -> Source:
-    """Return the source for `hf://NAME:CONFIG@COMMIT#SPLIT`; download it where it is not in the cache.
+    """Return the source for `hf://NAME:CONFIG@COMMIT#SPLIT`. Downloads the split if it is not cached.
 
-    A split that has no room on the disk is streamed.
+    Streams a split that does not fit on the disk.
     """
     name = parse_hub_name(address)
     if name is None or not name.is_pinned or name.config is None or name.split is None:
-        what = "this is not the address of a split on the hub, with its commit"
+        what = "not the address of a split on the hub with its commit"
         fix = "write hf://ORG/NAME:CONFIG@COMMIT#SPLIT"
         raise AuthorError(Problem("HUB-002", what, fix, Origin(address)))
     dataset = HubDataset.find_pinned(name)
@@ -62,7 +62,7 @@ def open_split(address: str) -> Source:
 
 
 class HubSource(Source):
-    """A split at a commit."""
+    """A split of a dataset on the hub at one commit."""
 
     def __init__(self, name: HubName) -> None:
         super().__init__(str(name))
@@ -71,15 +71,15 @@ class HubSource(Source):
     @property
     @abstractmethod
     def label_names(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of integer labels, as the dataset's features declare them."""
+        """The names of integer labels, as declared by the dataset's features."""
 
     def content_hash(self) -> str:
-        """Return a hash of what the hub calls these rows: a commit never changes."""
+        """Return a hash of the name on the hub: the rows at a commit never change."""
         return digest(tuple(self.name), size=HASH_BYTES)
 
 
 class HubTable(HubSource):
-    """Rows in Arrow files of the cache, read a piece at a time."""
+    """Rows in cached Arrow files, read in parts."""
 
     def __init__(self, name: HubName, dataset: HubDataset) -> None:
         super().__init__(name)
@@ -101,17 +101,17 @@ class HubTable(HubSource):
 
     @property
     def label_names(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of integer labels, as the dataset's features declare them."""
+        """The names of integer labels, as declared by the dataset's features."""
         return self._parts[0].label_names
 
     @property
     def media_columns(self) -> Mapping[str, Medium]:
-        """Columns that the features declare to be media."""
+        """The columns that the features declare as media."""
         return self._parts[0].media_columns
 
 
 class HubStream(HubSource):
-    """Rows that are fetched from the hub whenever they are read; none are kept."""
+    """Rows fetched from the hub whenever they are read, and never stored."""
 
     def __init__(self, name: HubName, dataset: HubDataset) -> None:
         super().__init__(name)
@@ -142,10 +142,10 @@ class HubStream(HubSource):
 
     @property
     def label_names(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of integer labels, as the dataset's features declare them."""
+        """The names of integer labels, as declared by the dataset's features."""
         return read_label_names(self._features.to_dict())
 
     @property
     def media_columns(self) -> Mapping[str, Medium]:
-        """Columns that the features declare to be media."""
+        """The columns that the features declare as media."""
         return read_media_columns(self._features.to_dict())

@@ -1,4 +1,4 @@
-"""A .json file that holds a table: a list of objects, an object around one, or columns of values."""
+"""A .json file with a table: a list of objects, an object that contains one, or columns of values."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from assay.sources.text_source import TextSource
 
 
 def find_tables(document: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the lists of objects that a document has, by key."""
+    """Return the lists of objects in a document, by key."""
     return {key: value for key, value in document.items() if _is_table(value)}
 
 
 def convert_columns(document: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Return the rows of a table that is written by columns, by index, or as names and lists of values.
+    """Return the rows of a table written by columns, by index, or as names and lists of values.
 
-    `{"question": [...], "answer": [...]}`, and pandas' `to_json` with `orient` "columns" (its default),
-    "index" and "split". None where the document is none of these for certain.
+    Supports `{"question": [...], "answer": [...]}` and pandas' `to_json` with `orient` "columns" (its
+    default), "index" and "split". Returns None if the document is not certainly one of these.
     """
     if _is_split(document):
         return [dict(zip(document["columns"], row, strict=True)) for row in document["data"]]
@@ -50,7 +50,7 @@ def convert_columns(document: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def extract_nested_questions(rows: list[Any]) -> list[dict[str, Any]] | None:
-    """Return SQuAD's questions, `paragraphs[].qas[]`, with their title and context; None for other rows."""
+    """Return SQuAD's questions, `paragraphs[].qas[]`, with title and context; None for other rows."""
     flat: list[dict[str, Any]] = []
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("paragraphs"), list):
@@ -59,8 +59,8 @@ def extract_nested_questions(rows: list[Any]) -> list[dict[str, Any]] | None:
         for paragraph in row["paragraphs"]:
             if not isinstance(paragraph, dict) or not _is_table(paragraph.get("qas")):
                 return None
-            beside = {name: value for name, value in paragraph.items() if name != "qas"}
-            flat += [{**above, **beside, **question} for question in paragraph["qas"]]
+            inner = {name: value for name, value in paragraph.items() if name != "qas"}
+            flat += [{**above, **inner, **question} for question in paragraph["qas"]]
     return flat or None
 
 
@@ -84,15 +84,15 @@ def _are_numbered(names: dict[str, Any]) -> bool:
     return bool(names) and all(name.isdecimal() for name in names)
 
 
-_FIX = 'write a list of objects, [{...}, ...], or an object around one such list, {"examples": [{...}, ...]}'
+_FIX = 'write a list of objects, [{...}, ...], or an object with one such list, {"examples": [{...}, ...]}'
 
 
 class JsonSource(TextSource):
-    """A JSON document, loaded whole: `[{...}, ...]` or `{"examples": [{...}, ...], ...}`.
+    """A JSON document, loaded completely: `[{...}, ...]` or `{"examples": [{...}, ...], ...}`.
 
-    Many public datasets name JSON lines .json; a document whose first line is an object and which goes
-    on after it is read as lines. Otherwise records have a row and no line. With settings, tables written
-    by columns and SQuAD's nested questions are read too.
+    Many public datasets call JSON lines .json. A document whose first line is an object, with more text after
+    it, is read as lines. Otherwise records have a row but no line. With settings, tables written by columns
+    and SQuAD's nested questions are supported too.
     """
 
     kind = "a JSON document"
@@ -134,7 +134,7 @@ class JsonSource(TextSource):
 
     def _table(self, document: object) -> list[Any]:
         if isinstance(document, list):
-            # When no item is an object the shape is wrong, not the rows.
+            # If no item is an object, report the document and not its rows.
             if not document or any(isinstance(item, dict) for item in document):
                 return self._flatten_questions(document)
             found = f"a list of {len(document)} whose first item is {describe_kind(document[0])}"
@@ -153,21 +153,21 @@ class JsonSource(TextSource):
                 raise self._several(tables)
             if document and all(value == [] for value in document.values()):
                 return []
-            found = f"an object without a list of objects, with the keys {listing(document)}"
+            found = f"an object without a list of objects; its keys are {listing(document)}"
         else:
             found = describe_kind(document)
         what = f"expected a table of objects, found {found}"
         raise AuthorError(Problem("SOURCE-007", what, _FIX, Origin(self.path)))
 
     def _flatten_questions(self, rows: list[Any]) -> list[Any]:
-        """Return SQuAD's questions, each with its context; other rows as they are."""
+        """Return SQuAD's questions, each with its context; return other rows unchanged."""
         questions = None if self.settings is None else extract_nested_questions(rows)
         return rows if questions is None else questions
 
     def _chosen(self, tables: dict[str, list[Any]], name: str) -> list[Any]:
         if name in tables:
             return tables[name]
-        what = f"the document has no list of objects {name!r}{suggest_name(name, tables)}"
+        what = f"the document has no list of objects named {name!r}{suggest_name(name, tables)}"
         fix = f"use one of {listing(tables)}" if tables else "omit --sheet: the document has no such list"
         raise AuthorError(Problem("SOURCE-016", what, fix, Origin(self.path)))
 
@@ -192,12 +192,12 @@ class JsonSource(TextSource):
             fault += f" at column {len(before) - before.rfind(chr(10))}"
         where = Origin(self.path, line=line)
         return AuthorError(
-            Problem("SOURCE-006", f"broken JSON: {fault}", "mend the file at this place", where)
+            Problem("SOURCE-006", f"broken JSON: {fault}", "fix the file at this position", where)
         )
 
 
 def _is_lines(text: bytes) -> bool:
-    """Whether the first line is an object of its own."""
+    """Return whether the first line is an object by itself."""
     try:
         msgspec.json.decode(text.lstrip().split(b"\n", 1)[0], type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Keys that stand twice in one JSON object: decoders keep the last value and say nothing."""
+"""Repeated keys in one JSON object: decoders silently keep only the last value."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 
 _KEY_END = re.compile(rb'"\s*:')
-_FIX = "keep one of them, or give the other a name of its own"
+_FIX = "remove one of them, or rename it"
 
 
 def find_repeated_key(text: bytes, document: Any) -> str | None:
-    """Return a key that stands twice in an object of a JSON text; `document` is what the text decodes to.
+    """Return a repeated key in an object of a JSON text. `document` is the decoded text.
 
-    Nearly every text is seen to have none by counting: it has as many keys as the document. Where a string
-    holds something like a key, the text is read again, slowly.
+    Counting keys is enough for nearly every text: it has as many as the document. If a string contains
+    something like a key, the text is decoded again by a slower parser.
     """
     if len(_KEY_END.findall(text)) == _n_keys(document):
         return None
@@ -26,45 +26,45 @@ def find_repeated_key(text: bytes, document: Any) -> str | None:
     except _RepeatedKey as error:
         return str(error)
     except (ValueError, RecursionError):
-        return None  # It was decoded before by a reader that allows for other things, and said so.
+        return None  # A more tolerant decoder read it before.
     return None
 
 
 def require_unique_keys(text: bytes, where: Origin) -> None:
-    """Raise SOURCE-014 where a key stands twice in an object of a small JSON file, such as a config."""
+    """Raise SOURCE-014 for a repeated key in an object of a small JSON file, such as a config."""
     try:
         json.loads(text.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_require_unique_names)
     except _RepeatedKey as error:
         raise AuthorError(build_repeated_key_problem(str(error), where)) from None
     except (ValueError, RecursionError):
-        return  # What is wrong with it is said where it is decoded.
+        return  # The code that decodes the file reports what is wrong.
 
 
 def build_repeated_key_problem(key: str, where: Origin) -> Problem:
-    """Return the problem of a key that stands twice."""
+    """Return the problem of a repeated key."""
     what = f"the key {key!r} appears more than once in one object; only its last value would be used"
     return Problem("SOURCE-014", what, _FIX, where)
 
 
 class _RepeatedKey(Exception):
-    """The key that stands twice."""
+    """Raised with the repeated key."""
 
 
 def _require_unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    names = dict(pairs)
+    if len(names) < len(pairs):
         seen: set[str] = set()
         raise _RepeatedKey(next(name for name, _ in pairs if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
-    return made
+    return names
 
 
 def _n_keys(document: Any) -> int:
     n, todo = 0, [document] if isinstance(document, dict | list) else []
     while todo:
-        one = todo.pop()
-        if type(one) is dict:
-            n += len(one)
-            todo += [value for value in one.values() if type(value) is dict or type(value) is list]
+        node = todo.pop()
+        if type(node) is dict:
+            n += len(node)
+            todo += [value for value in node.values() if type(value) is dict or type(value) is list]
         else:
-            todo += [value for value in one if type(value) is dict or type(value) is list]
+            todo += [value for value in node if type(value) is dict or type(value) is list]
     return n

@@ -23,16 +23,16 @@ _SHOWN_CHARS = 60
 class JsonLinesSource(TextSource):
     """A file with one JSON object on each line. Blank lines are skipped."""
 
-    kind = "a file of JSON lines"
+    kind = "a JSON lines file"
 
     def _read(self, report: Report) -> Iterator[Record]:
         path = self.path
         decode = msgspec.json.Decoder(dict[str, Any]).decode
-        # Once is enough: whoever walks the records has had the file checked.
+        # Check only once: the caller of `records` has already checked the file.
         is_checked = report is not raise_problem
         row = 0
         with self._reading() as stream:
-            # Bytes, not text: the decoder takes them as they are, and only "\n" may end a line.
+            # Bytes instead of text: the decoder takes them directly, and only "\n" ends a line.
             for number, line in enumerate(stream, 1):
                 if line.isspace():
                     continue
@@ -56,47 +56,47 @@ class JsonLinesSource(TextSource):
             raise build_no_rows_error(path, "only blank lines")
 
     def _as_document(self, report: Report) -> Iterator[Record]:
-        # Imported here: a document may turn out to be lines as well, and imports this module.
+        # Imported here: json_file imports this module, because a document can turn out to be lines.
         from assay.sources.json_file import JsonSource
 
         return JsonSource(self.stored, self.settings)._read(report)
 
 
 def _is_document(first: bytes) -> bool:
-    """Whether a file is a single JSON document spread over lines, by its first line."""
+    """Return whether the first line shows that the file is a single JSON document over several lines."""
     text = first.strip()
     return text in (b"{", b"[") or text.startswith(b"[{")
 
 
 def _document_problem(first: bytes, where: Origin) -> Problem:
     what = (
-        f"each line must be one JSON object; the first begins {_format_beginning(first)},"
+        f"each line must be one JSON object; the first begins with {_format_beginning(first)},"
         " so this seems to be one JSON document"
     )
     return Problem("SOURCE-006", what, "name the file .json", where)
 
 
 def build_broken_line_problem(line: bytes, error: Exception, where: Origin) -> Problem:
-    """Return the problem of a line that is not a JSON object, with the column of the fault."""
+    """Return the problem of a line that is not a JSON object, with the column of the error."""
     text = line.decode().strip("\r\n")  # not UTF-8: raises, and the whole file is reported as such
-    begins = f"the line begins {_format_beginning(line)}"
+    begins = f"the line begins with {_format_beginning(line)}"
     if isinstance(error, msgspec.ValidationError) and not text.lstrip().startswith("{"):
-        # By its first character: what follows may be broken too.
+        # Judge by the first character: the rest may be broken too.
         kind = {"[": "a list", '"': "a string"}.get(text.lstrip()[0], "a bare value")
         fix = 'write every line as an object: {"column": value, ...}'
         return Problem("SOURCE-006", f"expected a JSON object, found {kind}; {begins}", fix, where)
     fault, column = explain_json_error(text, error)
     at = f" at column {column}" if column else ""
-    fix = "mend the line; each must be one whole JSON object"
+    fix = "fix the line; each line must be one complete JSON object"
     if re.search(r"\b(NaN|Infinity)\b", text[max((column or 1) - 2, 0) :][:12]):
-        fix = "write null for NaN and Infinity, which JSON does not have"
+        fix = "write null instead of NaN and Infinity, which JSON does not support"
     return Problem("SOURCE-006", f"broken JSON{at}: {fault}; {begins}", fix, where)
 
 
 def explain_json_error(text: str, error: Exception) -> tuple[str, int | None]:
-    """Return what is wrong with JSON text and the column, counted from 1 in the whole text.
+    """Return what is wrong with a JSON text, and the column, counted from 1 in the whole text.
 
-    The standard library tells the place of every fault; msgspec does not of a truncated text.
+    The standard library reports the position of every error; msgspec does not for a truncated text.
     """
     try:
         json.loads(text)
@@ -106,10 +106,10 @@ def explain_json_error(text: str, error: Exception) -> tuple[str, int | None]:
         return "nested too deeply", None
     except ValueError as fault:  # a number of more digits than Python converts
         return str(fault), None
-    # msgspec is the stricter one: NaN, half a surrogate pair, a number out of range.
+    # msgspec is stricter: NaN, a lone surrogate, a number out of range.
     message = str(error)
     if "truncated" in message:
-        return "half a surrogate pair (an escape from \\ud800 to \\udfff without its partner)", None
+        return "a lone surrogate (an escape from \\ud800 to \\udfff without its other half)", None
     place = re.search(r" \(byte (\d+)\)", message)
     if place is None:
         return message, None
@@ -118,7 +118,7 @@ def explain_json_error(text: str, error: Exception) -> tuple[str, int | None]:
 
 
 def describe_kind(value: object) -> str:
-    """Return the JSON name of a value's kind, with its article, for use inside an error."""
+    """Return the JSON type of a value with its article, for error messages."""
     if isinstance(value, dict):
         return f"an object with {len(value)} keys"
     if isinstance(value, list):

@@ -1,7 +1,4 @@
-"""Rows that the library `datasets` keeps in a file, read when they are needed.
-
-Must not know what they are for.
-"""
+"""Rows that the `datasets` library keeps in a file, read when they are needed."""
 
 from __future__ import annotations
 
@@ -10,17 +7,17 @@ from functools import lru_cache
 from typing import Any, overload
 
 _IN_MEMORY_BYTES = 64_000_000
-"""Of rows that are held as Python's own, each counted with what it takes beside its values."""
+"""Maximum size of rows kept as Python objects, including `_ROW_BYTES` of overhead per row."""
 _ROW_BYTES = 1_000
 _READ_AT_ONCE = 1_000
 _READ_ALONE = 256
-"""Rows that are asked for in no order, of which this many are remembered."""
+"""Number of rows cached when rows are read in random order."""
 
 
 def read_dataset_rows(dataset: Any, numbers: Sequence[int] | None = None) -> Sequence[dict[str, Any]]:
-    """Return rows of a `datasets.Dataset` as plain dicts, in the order of these numbers; None: all.
+    """Return rows of a `datasets.Dataset` as plain dicts, in the order of `numbers`; None: all rows.
 
-    Few are held: they are quick to have. Many stay where the library has them.
+    A small dataset is loaded into memory, where access is fast. A large one stays in the library's file.
     """
     chosen = range(len(dataset)) if numbers is None else numbers
     if not hasattr(dataset, "with_format") or _size(dataset, len(chosen)) <= _IN_MEMORY_BYTES:
@@ -30,27 +27,27 @@ def read_dataset_rows(dataset: Any, numbers: Sequence[int] | None = None) -> Seq
 
 
 def _size(dataset: Any, n: int) -> float:
-    """Estimate what so many rows take as Python's own."""
-    kept = dataset.data  # before rows were chosen of it
-    of_values: float = kept.nbytes / max(1, kept.num_rows)
-    return n * (_ROW_BYTES + of_values)
+    """Estimate the memory that `n` rows need as Python objects."""
+    table = dataset.data  # the whole table, before rows were selected
+    bytes_per_row: float = table.nbytes / max(1, table.num_rows)
+    return n * (_ROW_BYTES + bytes_per_row)
 
 
 class MappedRows(Sequence[dict[str, Any]]):
-    """A list of rows that is only read. A walk reads a part at a time; nothing grows with the rows."""
+    """A read-only list of rows. Sequential access reads a part at a time, so memory stays constant."""
 
     def __init__(self, dataset: Any, numbers: Sequence[int]) -> None:
-        """Take the rows with these numbers, as `to_list` makes them: nothing decoded, nothing transformed."""
+        """Take the rows with these numbers as `to_list` returns them: not decoded, not transformed."""
         self._tables = dataset.with_format("arrow")
         self._numbers = numbers
         self._begin, self._part = 0, list[dict[str, Any]]()
         self._next = 0
-        """Where a walk would go on: the row after the one that was asked for last."""
+        """The row after the one read last, at which sequential access continues."""
         self._alone = lru_cache(_READ_ALONE)(lambda at: self._read(at, at + 1)[0])
 
     @property
     def columns(self) -> list[str]:
-        """The names that every row has."""
+        """The column names of every row."""
         names: list[str] = self._tables.column_names
         return names
 
@@ -73,9 +70,9 @@ class MappedRows(Sequence[dict[str, Any]]):
         if not -len(self) <= at < len(self):
             raise IndexError(at)
         at %= len(self)
-        is_walked, self._next = at == self._next, at + 1
+        is_sequential, self._next = at == self._next, at + 1
         if not self._begin <= at < self._begin + len(self._part):
-            if not is_walked:
+            if not is_sequential:
                 return self._alone(at)
             self._begin, self._part = at, self._read(at, at + _READ_AT_ONCE)
         return self._part[at - self._begin]

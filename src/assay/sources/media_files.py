@@ -1,6 +1,6 @@
-"""Images, sounds and films on disk or in base64: found, looked at, named by their content.
+"""Images, audio and video on disk or in base64: read their facts and identify them by content.
 
-A file is looked at once, however many rows show it, and its bytes are not kept.
+Each file is examined once, even if many rows refer to it. Its bytes are not kept in memory.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from assay.core.media import MEDIA, AnyMedia, Medium
 from assay.sources.media_formats import BrokenMedia, MediaFacts, detect_media_type, examine_media
 
 _REMEMBERED = 100_000
-"""Files whose facts are kept: a few hundred bytes each."""
+"""Number of files whose facts are cached, a few hundred bytes each."""
 
 
 def read_media_file(path: str | Path, medium: Medium) -> AnyMedia:
-    """Return the part for a file; raise Broken when it is missing, empty, cut off or something else."""
+    """Return the part for a file; raise BrokenMedia if it is missing, empty, truncated or another type."""
     try:
         facts = os.stat(path)
         return _read_media_file(str(path), medium, facts.st_size, facts.st_mtime_ns)
     except FileNotFoundError:
-        raise BrokenMedia("there is no such file") from None
+        raise BrokenMedia("the file does not exist") from None
     except IsADirectoryError:
         raise BrokenMedia("it is a folder") from None
     except ValueError:  # A path that no system has, such as one with a zero byte.
-        raise BrokenMedia("it is no path") from None
+        raise BrokenMedia("it is not a valid path") from None
     except OSError as trouble:
-        raise BrokenMedia(f"it cannot be read: {trouble.strerror or trouble}") from trouble
+        raise BrokenMedia(f"the file cannot be read: {trouble.strerror or trouble}") from trouble
 
 
 @lru_cache(_REMEMBERED)
 def _read_media_file(path: str, medium: Medium, size: int, _written_ns: int) -> AnyMedia:
-    """Look at a file; one that was written since is looked at again."""
+    """Examine a file. A file that changed since then is examined again."""
     with open(path, "rb") as stream:
         found = _examine_media(stream, medium)
         stream.seek(0)
@@ -49,9 +49,9 @@ def _read_media_file(path: str, medium: Medium, size: int, _written_ns: int) -> 
 
 
 def read_media_data(media_type: str, payload: str, medium: Medium, *, keeps_type: bool = False) -> AnyMedia:
-    """Return the part for base64 of a dataset's own; the frames of a film have commas between them.
+    """Return the part for base64 data; commas separate the frames of a video.
 
-    The type is what the content says, or with `keeps_type` what was written.
+    The media type comes from the content, or with `keeps_type` from the dataset.
     """
     frames = payload.split(",")
     if len(frames) > 1 and medium is not Medium.VIDEO:
@@ -62,12 +62,12 @@ def read_media_data(media_type: str, payload: str, medium: Medium, *, keeps_type
     n_bytes = 0
     for frame in frames:
         try:
-            held = base64.b64decode(frame, validate=True)
+            decoded = base64.b64decode(frame, validate=True)
         except (binascii.Error, ValueError) as trouble:
-            raise BrokenMedia(f"it is no base64: {trouble}") from None
-        found = _examine_media(io.BytesIO(held), Medium.IMAGE if is_frames else medium)
-        content.update(held)
-        n_bytes += len(held)
+            raise BrokenMedia(f"it is not valid base64: {trouble}") from None
+        found = _examine_media(io.BytesIO(decoded), Medium.IMAGE if is_frames else medium)
+        content.update(decoded)
+        n_bytes += len(decoded)
     if is_frames:
         found = MediaFacts(media_type, f"{len(frames)} frames of {found.extent}")
     return MEDIA[medium](
@@ -80,17 +80,17 @@ def read_media_data(media_type: str, payload: str, medium: Medium, *, keeps_type
 
 
 def format_media_address(value: Any, medium: Medium) -> Any:
-    """Return a value of a media column as authors write media: a path, or base64 with `data:` before it.
+    """Return a value of a media column as authors write media: a path, or base64 prefixed with `data:`.
 
-    `datasets` keeps the bytes of a file, its path, or both. What is neither is returned as it is.
+    `datasets` stores the bytes of a file, its path, or both. Any other value is returned unchanged.
     """
     if not isinstance(value, dict):
         return value
-    held = value.get("bytes")
-    if not isinstance(held, bytes):
+    data = value.get("bytes")
+    if not isinstance(data, bytes):
         return value.get("path")
-    kind = detect_media_type(io.BytesIO(held), medium) or f"{medium}/octet-stream"
-    return f"data:{kind};base64,{base64.b64encode(held).decode()}"
+    kind = detect_media_type(io.BytesIO(data), medium) or f"{medium}/octet-stream"
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
 def _examine_media(stream: BinaryIO, medium: Medium) -> MediaFacts:
@@ -106,18 +106,16 @@ def _has_pillow() -> bool:
 
 
 def _verify_image(stream: BinaryIO) -> None:
-    """Let Pillow look for damage that the header does not show; it decodes nothing."""
+    """Let Pillow look for damage that the header does not show, without decoding the image."""
     from PIL import Image, UnidentifiedImageError
 
     stream.seek(0)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # About very large pictures, for instance; they are not opened here.
-            with Image.open(stream) as picture:
-                picture.verify()
+            warnings.simplefilter("ignore")  # For example about very large images, which are not opened here.
+            with Image.open(stream) as image:
+                image.verify()
     except UnidentifiedImageError:
-        return  # A format that this Pillow does not know; its header was in order.
+        return  # A format that this Pillow does not support; its header was valid.
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as trouble:
         raise BrokenMedia(f"it is damaged: {trouble}") from None

@@ -1,8 +1,8 @@
-"""What an image, a sound or a film is, from its first bytes: its type, its extent, and whether it is whole.
+"""Formats of images, audio and video: type, extent and completeness, read from headers.
 
-Looks at headers and at the frame of the format, and decodes nothing. It tells a file that is empty, cut off
-or something else than its name says; a picture with a damaged middle it does not tell (`media_files` asks
-Pillow about images, where it is installed).
+Reads headers and the structure of the format, and decodes nothing. Detects a file that is empty, truncated or
+of another type than its name says. Does not detect damage in the middle of an image: `media_files` uses
+Pillow for that, if it is installed.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from assay.core.media import Medium
 
 _HEAD_BYTES = 64
 _ENDLESS = 0xFFFFFFFF
-"""What a writer that does not know the length puts in its place."""
+"""The length that a writer stores if it does not know the real one."""
 
 
 class BrokenMedia(Exception):
-    """The bytes are no medium; the message says what they are."""
+    """The bytes are not a valid medium; the message says what they are."""
 
 
 class MediaFacts(NamedTuple):
-    """What the bytes are."""
+    """The type and extent of a medium."""
 
     media_type: str
     extent: str = ""
-    """`64x64` or `0.6 s`; empty: the header does not tell."""
+    """`64x64` or `0.6 s`; empty if the header does not say."""
 
 
 def examine_media(stream: BinaryIO, medium: Medium) -> MediaFacts:
-    """Return what a stream holds; raise Broken when it is empty, cut off or no such medium."""
+    """Return the facts of a stream; raise BrokenMedia if it is empty, truncated or not such a medium."""
     size = stream.seek(0, io.SEEK_END)
     if not size:
         raise BrokenMedia("it is empty")
@@ -43,11 +43,11 @@ def examine_media(stream: BinaryIO, medium: Medium) -> MediaFacts:
             if medium not in kind.types:
                 raise BrokenMedia(f"it is {' or '.join(sorted(kind.types.values()))}, not {medium}")
             return MediaFacts(kind.types[medium], kind.extent(stream, size))
-    raise BrokenMedia(f"it is no {medium} of a known format; it begins with {head[:8]!r}")
+    raise BrokenMedia(f"it is not in a known {medium} format; it begins with {head[:8]!r}")
 
 
 def detect_media_type(stream: BinaryIO, medium: Medium) -> str:
-    """Return the type of what a stream holds; empty where it is no such medium, or not whole."""
+    """Return the media type of a stream; empty if it is not such a medium, or incomplete."""
     try:
         return examine_media(stream, medium).media_type
     except BrokenMedia:
@@ -57,20 +57,20 @@ def detect_media_type(stream: BinaryIO, medium: Medium) -> str:
 class _Kind(NamedTuple):
     begins: Callable[[bytes], bool]
     types: dict[Medium, str]
-    """What it is called for each medium it can hold."""
+    """The media type for each medium that the format can contain."""
     extent: Callable[[BinaryIO, int], str]
-    """Reads on; raises Broken when the end is missing."""
+    """Reads the rest of the headers; raises BrokenMedia if the end is missing."""
 
 
 def _extent_of_png(stream: BinaryIO, size: int) -> str:
-    """Walk the chunks up to the last; each has its length before it, its name, and a checksum behind it."""
+    """Follow the chunks to the last one. Each has a length, a name, the data and a checksum."""
     width, height = _unpack(stream, 16, ">II")
     at, name = 8, b""
     while name != b"IEND":
         length, name = _unpack(stream, at, ">I4s")
         at += 12 + length
     if at > size:
-        raise BrokenMedia(f"it is cut off: {size:,} of {at:,} bytes are there")
+        raise BrokenMedia(f"it is truncated: {size:,} of {at:,} bytes")
     return f"{width}x{height}"
 
 
@@ -85,13 +85,13 @@ def _extent_of_bmp(stream: BinaryIO, _: int) -> str:
 
 
 def _extent_of_jpeg(stream: BinaryIO, _: int) -> str:
-    """Walk the segments up to the frame's own, which holds the size."""
+    """Follow the segments to the frame header, which contains the size."""
     at = 2
     while True:
         mark, kind, length = _unpack(stream, at, ">BBH")
         if mark != 0xFF:
-            raise BrokenMedia("it is damaged: a JPEG's segments do not follow each other")
-        if kind == 0xFF:  # Filling between segments.
+            raise BrokenMedia("it is damaged: the JPEG segments are not contiguous")
+        if kind == 0xFF:  # Padding between segments.
             at += 1
         elif 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
             height, width = _unpack(stream, at + 5, ">HH")
@@ -103,7 +103,7 @@ def _extent_of_jpeg(stream: BinaryIO, _: int) -> str:
 def _extent_of_webp(stream: BinaryIO, size: int) -> str:
     (length,) = _unpack(stream, 4, "<I")
     if length + 8 > size:
-        raise BrokenMedia(f"it is cut off: {size:,} of {length + 8:,} bytes are there")
+        raise BrokenMedia(f"it is truncated: {size:,} of {length + 8:,} bytes")
     (form,) = _unpack(stream, 12, "4s")
     if form == b"VP8X":
         low = _unpack(stream, 24, "<6B")
@@ -117,21 +117,21 @@ def _extent_of_webp(stream: BinaryIO, size: int) -> str:
 
 
 def _extent_of_wav(stream: BinaryIO, size: int) -> str:
-    """Walk the chunks: `fmt ` says how many bytes a second has, `data` how many there are."""
+    """Follow the chunks: `fmt ` gives the bytes per second, `data` the number of bytes."""
     per_second, at = 0, 12
     while at + 8 <= size:
         name, length = _unpack(stream, at, "<4sI")
         if name == b"fmt ":
             (per_second,) = _unpack(stream, at + 16, "<I")
         elif name == b"data":
-            there = size - at - 8
-            if not there or not length:
-                raise BrokenMedia("it holds no sound")
-            if length != _ENDLESS and length > there:
-                raise BrokenMedia(f"it is cut off: {there:,} of {length:,} bytes of sound are there")
-            return f"{min(length, there) / per_second:.1f} s" if per_second else ""
+            n_present = size - at - 8
+            if not n_present or not length:
+                raise BrokenMedia("it contains no sound")
+            if length != _ENDLESS and length > n_present:
+                raise BrokenMedia(f"it is truncated: {n_present:,} of {length:,} bytes of sound")
+            return f"{min(length, n_present) / per_second:.1f} s" if per_second else ""
         at += 8 + length + length % 2
-    raise BrokenMedia("it is cut off: a WAV without a data chunk")
+    raise BrokenMedia("it is truncated: the WAV file has no data chunk")
 
 
 def _extent_of_flac(stream: BinaryIO, _: int) -> str:
@@ -141,15 +141,15 @@ def _extent_of_flac(stream: BinaryIO, _: int) -> str:
 
 
 def _extent_of_mp4(stream: BinaryIO, size: int) -> str:
-    """Walk the boxes: `mdat` holds the content, and `moov` says what that is."""
+    """Follow the boxes: `mdat` contains the content, and `moov` describes it."""
     names = []
     for name, end in _boxes(stream, size):
         if end > size:
-            raise BrokenMedia(f"it is cut off: {size:,} of {end:,} bytes are there")
+            raise BrokenMedia(f"it is truncated: {size:,} of {end:,} bytes")
         names.append(name)
     for needed in ("moov", "mdat"):
         if needed.encode() not in names:
-            raise BrokenMedia(f"it is cut off: there is no {needed} box in it")
+            raise BrokenMedia(f"it is truncated: it has no {needed} box")
     return ""
 
 
@@ -159,7 +159,7 @@ def _boxes(stream: BinaryIO, size: int) -> Iterator[tuple[bytes, int]]:
         length, name = _unpack(stream, at, ">I4s")
         if length == 1:
             (length,) = _unpack(stream, at + 8, ">Q")
-        elif length == 0:  # It reaches to the end.
+        elif length == 0:  # It extends to the end.
             length = size - at
         if length < 8:
             raise BrokenMedia(f"it is damaged: a box of {length} bytes at {at:,}")
@@ -173,10 +173,10 @@ def _unknown_extent(_: BinaryIO, __: int) -> str:
 
 def _unpack(stream: BinaryIO, at: int, form: str) -> tuple[Any, ...]:
     stream.seek(at)
-    found = stream.read(struct.calcsize(form))
-    if len(found) < struct.calcsize(form):
-        raise BrokenMedia("it is cut off within its header")
-    return struct.unpack(form, found)
+    data = stream.read(struct.calcsize(form))
+    if len(data) < struct.calcsize(form):
+        raise BrokenMedia("it is truncated within its header")
+    return struct.unpack(form, data)
 
 
 def _starts(*signatures: bytes) -> Callable[[bytes], bool]:
@@ -200,7 +200,7 @@ def _audio(name: str) -> dict[Medium, str]:
 
 
 def _audio_or_video(name: str) -> dict[Medium, str]:
-    """Return the types of a container, which may hold either."""
+    """Return the types of a container format, which can contain either medium."""
     return {Medium.AUDIO: f"audio/{name}", Medium.VIDEO: f"video/{name}"}
 
 
@@ -226,4 +226,4 @@ _KINDS = (
         _starts(b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa"), _audio("mpeg"), _unknown_extent
     ),
 )
-"""The formats that are known; the first that fits."""
+"""The known formats; the first that fits is used."""

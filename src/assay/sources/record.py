@@ -1,4 +1,4 @@
-"""One row of a dataset as it was written, before any dialect gives it a meaning."""
+"""One row of a dataset as written in the file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from assay.core.origin import Origin
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """A row and its place. Not tracked by the collector: parsed values never point back at their record."""
+    """A row and its place. Excluded from garbage collection: values never refer to their record."""
 
     fields: dict[str, Any]
-    """The values by column, in the file's order. Strings alone in csv and tsv; plain Python elsewhere."""
+    """The values by column, in the order of the file. Only strings in csv and tsv; plain Python elsewhere."""
     origin: Origin
-    """File, row and, in formats that have lines, the physical line on which the record begins."""
+    """File, row and, in formats with lines, the line on which the record begins."""

@@ -1,4 +1,4 @@
-"""What every file of records can do, whatever its format. Knows no format."""
+"""The interface of every file of records, independent of its format."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from assay.sources.record import Record
 
 HASH_BYTES = 16
 MOST_PROBLEMS = 10_000
-"""Bad rows of a file that are counted."""
+"""Maximum number of bad rows that are counted."""
 
 T = TypeVar("T")
 
 Report: TypeAlias = Callable[[Problem], None]
-"""Takes the problem of one row. It may raise; when it returns, reading goes on with the next row."""
+"""Receives the problem of one row. May raise; if it returns, reading continues with the next row."""
 
 
 class Source(ABC):
-    """A file of records: cheap to make, read as it is walked, walked as often as needed."""
+    """A file of records: cheap to create, read lazily, and readable several times."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        """The file, as the person named it."""
+        """The file as the user named it."""
 
     @abstractmethod
     def _read(self, report: Report) -> Iterator[Record]:
-        """Walk the file once. A row's problem goes to `report`, a problem of the whole file is raised."""
+        """Read the file once. Pass a row's problem to `report`; raise a problem of the whole file."""
 
     def _scan_rows(self, report: Report) -> Iterator[object]:
-        """Walk the file once for the problems of its rows; a format may spare itself the records."""
+        """Read the file once to find the problems of its rows. A format may skip creating the records."""
         return self._read(report)
 
     def records(self) -> Iterator[Record]:
-        """Walk the file; raise an AuthorError at the first bad row."""
+        """Read the file; raise an AuthorError at the first bad row."""
         return self._read(raise_problem)
 
     def check(self) -> None:
-        """Walk the whole file; raise one AuthorError that holds the problems of all rows."""
+        """Read the whole file; raise one AuthorError with the problems of all rows."""
         if type(self).columns is Source.columns:
-            # Looking for the names walks all of it as well: once is enough.
+            # Collecting the column names already reads the whole file.
             _ = self.columns
             return
         for _ in _collect_problems(self._scan_rows):
@@ -55,9 +55,9 @@ class Source(ABC):
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The names of all fields, in the order in which they first appear.
+        """The names of all fields, in order of first appearance.
 
-        A format that writes its names down overrides this; here the whole file is walked, once.
+        Reads the whole file once. A format with declared column names overrides this.
         """
         names: dict[str, None] = {}
         for record in _collect_problems(self._read):
@@ -67,12 +67,12 @@ class Source(ABC):
 
     @property
     def label_names(self) -> Mapping[str, tuple[str, ...]]:
-        """Names that the data itself gives to integer labels, by column; empty where it gives none."""
+        """Names that the data itself declares for integer labels, by column; empty without any."""
         return {}
 
     @property
     def media_columns(self) -> Mapping[str, Medium]:
-        """Columns that the data declares to be media: a value is a path, or base64 with `data:` before it."""
+        """Columns that the data declares as media: a value is a path, or base64 prefixed with `data:`."""
         return {}
 
     @property
@@ -82,11 +82,11 @@ class Source(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was inferred about how the file is written, in words."""
+        """What was inferred about how the file is written."""
         return ()
 
     def content_hash(self) -> str:
-        """Return a hex hash of the file's bytes as they lie on the disk."""
+        """Return a hex hash of the file's bytes on disk."""
         try:
             with open(self.path, "rb") as stream:
                 new = partial(hashlib.blake2b, digest_size=HASH_BYTES)
@@ -96,11 +96,11 @@ class Source(ABC):
 
 
 class _TooManyProblems(Exception):
-    """So many rows are wrong that the file is another than it should be; the rest is not read."""
+    """Too many rows are wrong, so the file is probably not what it should be; stop reading."""
 
 
-def _collect_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
-    """Walk a file to its end; raise one AuthorError that holds the problems of all rows."""
+def _collect_problems(read: Callable[[Report], Iterator[T]]) -> Iterator[T]:
+    """Read a file to its end; raise one AuthorError with the problems of all rows."""
     problems = Problems()
 
     def report(problem: Problem) -> None:
@@ -109,19 +109,19 @@ def _collect_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
             raise _TooManyProblems
 
     try:
-        yield from walk(report)
+        yield from read(report)
     except _TooManyProblems:
         pass
     except UndecidedFile:
-        # No row was read yet, and whoever asks the person needs the readings.
+        # No row was read yet, and the caller that asks the user needs the readings.
         raise
     except AuthorError as error:
-        # The file could not be read to its end: say so after what was found up to there.
+        # The file could not be read to its end: report that after the problems found so far.
         for problem in error.problems:
             problems.add(problem)
     problems.raise_if_any()
 
 
 def raise_problem(problem: Problem) -> None:
-    """Raise the problem of a row: nothing is gathered."""
+    """Raise the problem of a row immediately instead of collecting it."""
     raise AuthorError(problem)

@@ -1,7 +1,7 @@
-"""The slice syntax of splits: `train`, `train[5:]`, `validation[:10%]`, `train[-3:]`, `validation+test`.
+"""Split expressions: `train`, `train[5:]`, `validation[:10%]`, `train[-3:]`, `validation+test`.
 
-Knows names and row numbers, not where rows come from. Percentages round to the nearest row, a half to the
-even one, as the `datasets` library does.
+Uses names and row numbers only. Percentages round to the nearest row, and a half to the even one, as in the
+`datasets` library.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ _PART = re.compile(
     r"(?:\[(?P<start>-?\d+%?)?:(?P<stop>-?\d+%?)?\])?"
 )
 _FIX = (
-    "write NAME, NAME[start:stop] with rows or percentages such as train[5:] or test[:10%], or a sum of these"
+    "write NAME, NAME[start:stop] with rows or percentages such as train[5:] or test[:10%], "
+    "or several of these joined with +"
 )
 
 
 class SplitPart(NamedTuple):
-    """One summand of a split: a name and the stretch of its rows that is taken."""
+    """One part of a split expression: a name and a range of its rows."""
 
     name: str
-    """The split as the data names it."""
+    """The split as named in the data."""
     start: str | None = None
-    """First row, or percentage with its `%`; negative ones count from the end. None: from the beginning."""
+    """First row, or percentage with its `%`; negative values count from the end. None: from the beginning."""
     stop: str | None = None
-    """The row, or percentage, before which the stretch ends. None: at the end."""
+    """The row, or percentage, at which the range ends (exclusive). None: at the end."""
 
     def rows(self, n_rows: int) -> slice:
-        """Return which of `n_rows` rows are taken; raise when it is none."""
-        taken = slice(_row(self.start, n_rows, 0), _row(self.stop, n_rows, n_rows))
-        if taken.start >= taken.stop:
-            fix = "ask for rows that are there"
+        """Return the range of rows out of `n_rows`; raise if it is empty."""
+        selected = slice(_row(self.start, n_rows, 0), _row(self.stop, n_rows, n_rows))
+        if selected.start >= selected.stop:
+            fix = "use a range of existing rows"
             raise AuthorError(
-                Problem("DATA-002", f"the split {str(self)!r} takes none of {n_rows:,} rows", fix)
+                Problem("DATA-002", f"the split {str(self)!r} selects none of the {n_rows:,} rows", fix)
             )
-        return taken
+        return selected
 
     def __str__(self) -> str:
         is_whole = self.start is None and self.stop is None
@@ -46,19 +47,21 @@ class SplitPart(NamedTuple):
 
 
 def parse_split(text: str) -> tuple[SplitPart, ...]:
-    """Return the summands of a split in their order."""
+    """Return the parts of a split expression in order."""
     parts = []
-    for summand in text.split("+"):
-        match = _PART.fullmatch(summand.strip())
+    for part_text in text.split("+"):
+        match = _PART.fullmatch(part_text.strip())
         if match is None:
-            what = f"{text!r} is not a split: {summand.strip()!r} cannot be read"
+            what = f"{text!r} is not a valid split: cannot parse {part_text.strip()!r}"
             raise AuthorError(Problem("DATA-002", what, _FIX))
         part = SplitPart(**match.groupdict())
         over = [
             edge for edge in (part.start, part.stop) if edge and edge[-1] == "%" and abs(int(edge[:-1])) > 100
         ]
         if over:
-            raise AuthorError(Problem("DATA-002", f"{text!r} is not a split: {over[0]} is beyond 100%", _FIX))
+            raise AuthorError(
+                Problem("DATA-002", f"{text!r} is not a valid split: {over[0]} is more than 100%", _FIX)
+            )
         parts.append(part)
     return tuple(parts)
 

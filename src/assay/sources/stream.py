@@ -1,4 +1,4 @@
-"""A file's bytes as UTF-8, unpacked and decoded. Turns faults of a disk or a packer into clear errors."""
+"""Read a text file as UTF-8 bytes, unpacked and decoded. Reports I/O and decompression errors clearly."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ from assay.sources.faults import (
 )
 
 LONGEST_LINE = 64_000_000
-"""Bytes. A row is kept in memory, several times over while it is split and checked."""
+"""Bytes. A row is kept in memory, several times while it is split and checked."""
 MOST_UNPACKED = 1_000_000_000
-"""Bytes of a packed file that is read whole: a few thousand packed ones can unpack to any number."""
+"""Bytes of a packed file that is loaded completely: a few thousand packed bytes can unpack to any size."""
 _BLOCK = 1 << 17
 PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-"""Suffixes of packed files, and what they are called."""
+"""Suffixes of packed files, and the names of their formats."""
 
 
 ZIP_FAULTS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
     *(KeyError, ValueError, NotImplementedError, RuntimeError, struct.error),
 )
-"""What reading a damaged zip archive may raise."""
+"""Exceptions that reading a damaged zip archive can raise."""
 
 
 class StoredText(NamedTuple):
-    """Where a text is stored and how it is encoded."""
+    """Where a text is stored and its encoding."""
 
     path: str
     member: str | None = None
     """The file inside a zip archive."""
     encoding: str | None = None
-    """None: UTF-8, or what a byte order mark says."""
+    """None: UTF-8, or the encoding of the byte order mark."""
 
     @property
     def packer(self) -> str | None:
-        """What the file is packed with."""
+        """The compression format; None if the file is not packed."""
         if self.member is not None:
             return "zip"
         lowered = self.path.lower()
@@ -68,8 +68,8 @@ class StoredText(NamedTuple):
 def reading(stored: StoredText, *, whole: bool = False) -> Iterator[BufferedReader]:
     """Open a text file's bytes for reading: unpacked, in UTF-8, without a byte order mark.
 
-    Lines are bounded; with `whole`, the unpacked size is. An error that bad bytes cause anywhere in
-    the block is raised as an AuthorError.
+    Limits the length of lines or, with `whole`, the unpacked size. Raises an AuthorError for an error that
+    bad bytes cause anywhere inside the block.
     """
     path = stored.path
     try:
@@ -87,17 +87,17 @@ def reading(stored: StoredText, *, whole: bool = False) -> Iterator[BufferedRead
         except UnicodeDecodeError:
             raise build_utf8_error(path, stored.packer, partial(open_bytes, stored, whole=whole)) from None
     except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-        # Outermost: a damaged gzip file yields bytes that are not UTF-8 before the damage is found.
+        # Outermost: a damaged gzip file yields bytes that are not UTF-8 before the damage is detected.
         raise build_damaged_error(path, stored.packer or "text", error) from None
     except OSError as error:
-        # bz2 and zstd raise these without a number; the system's own errors have one.
+        # bz2 and zstd raise OSError without an errno; errors of the system have one.
         if stored.packer is None or error.errno is not None:
             raise
         raise build_damaged_error(path, stored.packer, error) from None
 
 
 def open_bytes(stored: StoredText, *, whole: bool = False) -> BufferedReader:
-    """Open a file for reading: unpacked by its suffix, and decoded unless it is UTF-8."""
+    """Open a file for reading: unpacked according to its suffix, and decoded unless it is UTF-8."""
     try:
         encoding = stored.encoding or _read_mark(stored)
         if whole and stored.packer is None and encoding is None:
@@ -113,7 +113,7 @@ def open_bytes(stored: StoredText, *, whole: bool = False) -> BufferedReader:
 
 
 def find_marked_encoding(stored: StoredText) -> str | None:
-    """Return the encoding that a byte order mark names, other than UTF-8."""
+    """Return the encoding of the byte order mark; None for UTF-8 or without a mark."""
     try:
         return None if stored.encoding is not None else _read_mark(stored)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
@@ -145,7 +145,7 @@ def _open_unpacked(stored: StoredText) -> io.RawIOBase:
 
 
 class _DecodingStream(io.RawIOBase):
-    """Bytes in another encoding, handed on in UTF-8."""
+    """Bytes in another encoding, converted to UTF-8."""
 
     def __init__(self, path: str, inner: io.RawIOBase, encoding: str) -> None:
         self._path = path
@@ -168,7 +168,7 @@ class _DecodingStream(io.RawIOBase):
             except UnicodeDecodeError as error:
                 raise build_encoding_error(self._path, self._encoding, error, self._offset) from None
             self._offset += len(block)
-            # Halves of surrogate pairs, which a decoder may let pass, are no text in UTF-8.
+            # Some decoders accept lone surrogates, which UTF-8 does not allow.
             self._ready = memoryview(text.encode("utf-8", errors="replace"))
         n = min(len(buffer), len(self._ready))
         buffer[:n] = self._ready[:n]
@@ -181,14 +181,14 @@ class _DecodingStream(io.RawIOBase):
 
 
 class _BoundedStream(io.RawIOBase):
-    """Bytes that are counted block by block, so that no reader above gathers more than it may."""
+    """Bytes counted block by block, so that no reader collects more than the limit."""
 
     def __init__(self, path: str, inner: io.RawIOBase, *, whole: bool) -> None:
         self._path = path
         self._inner = inner
         self._is_whole = whole
         self._n = 0
-        """Bytes since the last line break, or of the whole file."""
+        """Bytes since the last line break, or in the whole file."""
 
     def readable(self) -> bool:
         return True

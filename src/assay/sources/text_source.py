@@ -1,4 +1,4 @@
-"""What all files of text share: how they are stored, packed and encoded."""
+"""Base class of text files: storage, compression and encoding."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from assay.sources.stream import StoredText, find_marked_encoding, reading
 
 
 class TextSource(Source):
-    """A file of text, plain or packed, in UTF-8 or in the encoding that its mark or a person names."""
+    """A text file, plain or packed, in UTF-8 or in the encoding of its byte order mark or --encoding."""
 
     kind: str
-    """What the format is called in messages."""
+    """The name of the format in messages."""
     understands = frozenset({"encoding"})
-    """The settings that have an effect."""
+    """The settings that this format supports."""
 
     def __init__(self, stored: StoredText, settings: FileSettings | None = None) -> None:
         super().__init__(stored.path)
         self.settings = settings
-        """None: nothing is inferred, the suffix alone decides."""
+        """None: infer nothing, the suffix alone decides."""
         encoding = settings.encoding if settings is not None else None
         if encoding is not None:
             require_encoding(stored.path, encoding)
@@ -39,13 +39,13 @@ class TextSource(Source):
     def notes(self) -> tuple[str, ...]:
         """What was inferred about the file."""
         encoding = find_marked_encoding(self.stored)
-        return () if encoding is None else (f"the file is {encoding}, by its byte order mark",)
+        return () if encoding is None else (f"the byte order mark says that the file is {encoding}",)
 
 
 class PlainTextSource(TextSource):
-    """A text in UTF-8, taken as it is: its line ends and the white space around it are part of it."""
+    """A UTF-8 text, taken unchanged with its line ends and surrounding white space."""
 
-    kind = "a plain text"
+    kind = "a plain text file"
 
     def _read(self, report: Report) -> Iterator[Record]:
         with self._reading(whole=True) as stream:

@@ -1,4 +1,4 @@
-"""Sheets of .xlsx and .ods workbooks as tables. The only file that knows python-calamine, an extra."""
+"""Sheets of .xlsx and .ods workbooks. The only module that imports python-calamine, an extra."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from assay.sources.stream import ZIP_FAULTS
 from assay.sources.workbook_cells import MergedRange, SheetCells, cell_name, is_protected, read_cells
 
 _LOOKED_AT = 200
-"""Rows from which the header is inferred."""
+"""Number of rows from which the header is inferred."""
 _LISTED_SHEETS = 12
 _WITHIN = 20
-"""Rows below the first in which a header may be."""
+"""Number of first rows that may contain the header."""
 _LARGEST_WHOLE = 10**15
 """Larger numbers are not stored exactly: Excel keeps fifteen digits."""
 
@@ -43,17 +43,17 @@ class _Sheet(NamedTuple):
     first_row: int
     """The first row of data."""
     places: tuple[int, ...]
-    """The columns of the sheet that the table has."""
+    """The columns of the sheet that belong to the table."""
 
 
 class WorkbookSource(Source):
     """One sheet of a workbook.
 
-    The header is the first row that holds something, and the table reaches as far as its cells do. Formulas
-    are read as the values that were stored with them; a cell that shows an error, or was never calculated, is
-    a problem of its row. A cell that is merged over several rows has its value in each of them.
+    The header is the first row that is not empty, and the table extends as far as its cells. Formulas are
+    read as the values stored with them. A cell that shows an error, or was never calculated, is a problem of
+    its row. A cell merged over several rows has its value in each of them.
 
-    The reader keeps the whole sheet in memory.
+    The whole sheet is kept in memory.
     """
 
     def __init__(self, path: str, settings: FileSettings | None = None) -> None:
@@ -63,7 +63,7 @@ class WorkbookSource(Source):
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The names in the header, or those that a person gives."""
+        """The names in the header, or those given with --columns."""
         return self._sheet.head.columns
 
     @property
@@ -73,11 +73,11 @@ class WorkbookSource(Source):
         others = [sheet.name for sheet in self._all if sheet.name != self._sheet.cells.name]
         if others:
             notes.append(f"sheet {self._sheet.cells.name!r} is read; not read: {listing(others)}")
-        filled = [one for one in self._sheet.cells.merged if one.top >= self._sheet.first_row]
+        filled = [merged for merged in self._sheet.cells.merged if merged.top >= self._sheet.first_row]
         if filled:
-            one = filled[0]
-            place = f"{cell_name(one.top, one.left)}:{cell_name(one.bottom, one.right)}"
-            notes.append(f"merged cells have their value in every row, for example {place}")
+            merged = filled[0]
+            place = f"{cell_name(merged.top, merged.left)}:{cell_name(merged.bottom, merged.right)}"
+            notes.append(f"merged cells have the same value in every row, for example {place}")
         if dates := self._date_example:
             notes.append(f"dates are read as text such as {dates[1]!r}, for example in column {dates[0]!r}")
         return tuple(notes)
@@ -108,7 +108,7 @@ class WorkbookSource(Source):
 
     @cached_property
     def _date_example(self) -> tuple[str, str] | None:
-        """The first column that holds dates, and one of them."""
+        """The first column that contains dates, and one of them."""
         for at, values in self._rows(self._sheet.cells, converts=False):
             if at >= self._sheet.first_row + _LOOKED_AT:
                 break
@@ -128,7 +128,7 @@ class WorkbookSource(Source):
         settings = self.settings
         rows = self._first_rows(cells, (settings.header_row or 1) - 1)
         if not rows:
-            raise build_no_rows_error(self.path, f"nothing in sheet {cells.name!r}")
+            raise build_no_rows_error(self.path, f"sheet {cells.name!r} is empty")
         at, first = rows[0]
         places = tuple(k for k in range(len(first)) if first[k] != "" or cells.bottoms.get(k, 0) > at)
         if not settings.is_headerless:
@@ -143,7 +143,7 @@ class WorkbookSource(Source):
     def _require_names(
         self, cells: SheetCells, rows: list[tuple[int, list[Any]]], places: Sequence[int]
     ) -> None:
-        """Raise where a column has values but no name, with the row that could be the header."""
+        """Raise if a column has values but no name, and suggest the row that could be the header."""
         at, first = rows[0]
         unnamed = [place for place in places if first[place] == ""]
         if not unnamed or (
@@ -159,12 +159,12 @@ class WorkbookSource(Source):
                 raise UndecidedFile(
                     "SOURCE-015", what, [FileReading(header, FileSettings(header_row=later + 1))], where
                 )
-        what = f"cell {cell_name(at, unnamed[0])} is empty, so the values below it have no column name"
-        fix = "write a name into it, or say which row is the header with --header-row N"
+        what = f"cell {cell_name(at, unnamed[0])} is empty, so the column below it has no name"
+        fix = "write a name into it, or pass the header's row with --header-row N"
         raise AuthorError(Problem("SOURCE-009", what, fix, where))
 
     def _chosen(self) -> SheetCells:
-        """Return the sheet that a person names, or the only one that holds something."""
+        """Return the sheet that --sheet names, or the only one that is not empty."""
         sheets = {sheet.name: sheet for sheet in self._all}
         wanted = self.settings.sheet
         if wanted is not None:
@@ -175,34 +175,34 @@ class WorkbookSource(Source):
             return sheets[wanted]
         hidden = self._list_hidden_sheets()
         filled = [sheet for sheet in sheets.values() if sheet.n_filled]
-        shown = [sheet for sheet in filled if sheet.name not in hidden] or filled
-        if not shown:
+        visible = [sheet for sheet in filled if sheet.name not in hidden] or filled
+        if not visible:
             raise build_no_rows_error(self.path, f"the sheets {listing(sheets)} are empty")
-        if len(shown) > 1:
-            what = f"the workbook has {len(shown)} sheets that hold something: "
-            what += listing(sheet.name for sheet in shown)
+        if len(visible) > 1:
+            what = f"the workbook has {len(visible)} sheets that are not empty: "
+            what += listing(sheet.name for sheet in visible)
             readings = [
                 FileReading(format_row_count(_n_rows(sheet)), FileSettings(sheet=sheet.name))
-                for sheet in shown[:_LISTED_SHEETS]
+                for sheet in visible[:_LISTED_SHEETS]
             ]
             raise UndecidedFile("SOURCE-016", what, readings, Origin(self.path))
-        return shown[0]
+        return visible[0]
 
     def _list_hidden_sheets(self) -> set[str]:
         with self._opened() as workbook:
             return {sheet.name for sheet in workbook.sheets_metadata if str(sheet.visible).endswith("Hidden")}
 
     def _first_rows(self, cells: SheetCells, begin: int) -> list[tuple[int, list[Any]]]:
-        """Return the first rows that hold something, from a row on."""
+        """Return the first rows that are not empty, starting at row `begin`."""
         rows = (row for row in self._rows(cells) if row[0] >= begin and any(value != "" for value in row[1]))
         return list(islice(rows, _LOOKED_AT))
 
     def _rows(self, cells: SheetCells, *, converts: bool = True) -> Iterator[tuple[int, list[Any]]]:
-        """Yield the number and the values of each row of the sheet, from its first row and column on."""
+        """Yield the number and the values of each row of the sheet, starting at its first row and column."""
         with self._opened() as workbook:
             sheet = workbook.get_sheet_by_name(cells.name)
             before = [""] * (sheet.start or (0, 0))[1]
-            # Cells that hold no value count: the reader may end the sheet before them.
+            # Count cells without a value too: the reader may end the sheet before them.
             width = max(cells.last[1] + 1, len(before) + sheet.width)
             at = -1
             for at, values in enumerate(sheet.iter_rows()):
@@ -213,17 +213,17 @@ class WorkbookSource(Source):
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        _ = self._all  # The size is checked before the reader takes the file into memory.
+        _ = self._all  # Check the size before the reader loads the file into memory.
         with self._translating_errors():
             from python_calamine import CalamineWorkbook
 
-            # By its bytes and not by its name: pandas writes xlsx into a `Path` that ends in .ods.
+            # Opened by content instead of by name: pandas writes xlsx into a `Path` that ends in .ods.
             with open(self.path, "rb") as stream, CalamineWorkbook.from_filelike(stream) as workbook:
                 yield workbook
 
     @contextmanager
     def _translating_errors(self) -> Iterator[None]:
-        """Turn errors of the file and of its reader, and the reader's absence, into clear ones."""
+        """Turn errors of the file and of its reader, and a missing reader, into clear ones."""
         try:
             from python_calamine import CalamineError
         except ImportError:
@@ -241,7 +241,7 @@ class WorkbookSource(Source):
 
     def _build_broken_error(self, error: Exception) -> AuthorError:
         if is_protected(self.path):
-            what = "the workbook is protected by a password, or is an .xls workbook under another name"
+            what = "the workbook is password-protected, or is an .xls workbook with another suffix"
             fix = "open it, remove the password, and save it as .xlsx"
             return AuthorError(Problem("SOURCE-011", what, fix, Origin(self.path)))
         return build_damaged_error(self.path, "xlsx or ods", error)
@@ -250,12 +250,12 @@ class WorkbookSource(Source):
 def _find_cell_problems(
     sheet: _Sheet, at: int, bad: Sequence[int], across: MergedRange | None, where: Origin
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the cells of a row."""
+    """Yield the problems of the cells of a row."""
     for place in bad:
-        shown = sheet.cells.faults[at, place]
-        what = f"cell {cell_name(at, place)} shows the error {shown}"
-        fix = "correct the formula or write the value; empty the cell where there is none"
-        if not shown:
+        error = sheet.cells.faults[at, place]
+        what = f"cell {cell_name(at, place)} shows the error {error}"
+        fix = "fix the formula or enter the value; clear the cell if it has none"
+        if not error:
             what = f"cell {cell_name(at, place)} has a formula whose value was never calculated"
             fix = _RECALCULATE
         column = sheet.head.columns[sheet.places.index(place)]
@@ -266,11 +266,11 @@ def _find_cell_problems(
         yield Problem("SOURCE-018", what, "unmerge them and fill each column, or delete the row", where)
 
 
-_RECALCULATE = "open the workbook in a spreadsheet program and save it, which stores the values of formulas"
+_RECALCULATE = "open the workbook in a spreadsheet program and save itto store the values of formulas"
 
 
 def _convert_value(value: Any) -> Any:
-    """Return a value as JSON has it: whole numbers as int, dates and times as ISO text."""
+    """Return a value in its JSON form: whole numbers as int, dates and times as ISO text."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _LARGEST_WHOLE else value
     if isinstance(value, datetime):
@@ -284,34 +284,34 @@ def _convert_value(value: Any) -> Any:
 
 
 def _n_rows(sheet: SheetCells) -> int:
-    """Return about how many rows a sheet has, its header included."""
+    """Return the approximate number of rows of a sheet, including its header."""
     return sheet.last[0] - (sheet.first or (0, 0))[0] + 1
 
 
 def _is_index(values: Sequence[Any]) -> bool:
-    """Whether a column without a name counts the rows, as the index that pandas writes does."""
+    """Return whether an unnamed column counts the rows, as the index that pandas writes does."""
     return bool(values) and list(values) == list(range(len(values)))
 
 
 class _MergedCells:
-    """Hands the value of a cell that is merged over rows to each of them, as the rows are read."""
+    """Copies the value of a cell merged over rows into each of them, as the rows are read."""
 
     def __init__(self, sheet: _Sheet) -> None:
-        inside = [one for one in sheet.cells.merged if one.top >= sheet.first_row]
+        inside = [merged for merged in sheet.cells.merged if merged.top >= sheet.first_row]
         self._beginning: dict[int, list[MergedRange]] = {}
         self.across: dict[int, MergedRange] = {}
-        """Ranges over several columns, by row: what they mean is not clear."""
-        for one in inside:
-            if one.left == one.right:
-                self._beginning.setdefault(one.top, []).append(one)
+        """Ranges over several columns, by row. Their meaning is not clear."""
+        for merged in inside:
+            if merged.left == merged.right:
+                self._beginning.setdefault(merged.top, []).append(merged)
             else:
-                self.across |= dict.fromkeys(range(one.top, one.bottom + 1), one)
+                self.across |= dict.fromkeys(range(merged.top, merged.bottom + 1), merged)
         self._current: dict[int, tuple[int, Any]] = {}
 
     def fill(self, at: int, values: list[Any]) -> None:
-        """Write the values of the ranges that this row is part of."""
-        self._current = {place: held for place, held in self._current.items() if at <= held[0]}
+        """Write the values of the ranges that contain this row."""
+        self._current = {place: entry for place, entry in self._current.items() if at <= entry[0]}
         for place, (_, value) in self._current.items():
             values[place] = value
-        for one in self._beginning.get(at, ()):
-            self._current[one.left] = one.bottom, values[one.left]
+        for merged in self._beginning.get(at, ()):
+            self._current[merged.left] = merged.bottom, values[merged.left]

@@ -1,8 +1,8 @@
-"""What the XML of a workbook says about its cells: how far they reach, which have no value, which are merged.
+"""The cells of a workbook, read from its XML: their extent, cells without a value, merged cells.
 
-The reader of the values (`python-calamine`) keeps a whole sheet in memory, however far its last cell is from
-its first, and returns an empty text for error values and for formulas that were never calculated. This module
-finds those cells beforehand, in bounded memory. Knows nothing of tables.
+The reader of the values (`python-calamine`) keeps a whole sheet in memory, even if its cells are far apart,
+and returns an empty text for error values and for formulas that were never calculated. This module finds
+those cells first, in bounded memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assay.sources.faults import build_too_large_error
 from assay.sources.stream import LONGEST_LINE, MOST_UNPACKED, ZIP_FAULTS
 
 MOST_CELLS = 40_000_000
-"""Cells of a sheet from its first to its last: the reader keeps them all, empty ones too, 32 bytes each."""
+"""Maximum cells from the first to the last: the reader keeps all of them, empty ones too, 32 bytes each."""
 _MOST_FAULTS = 10_000
 _BLOCK = 1 << 20
 _CELL = re.compile(
@@ -31,7 +31,7 @@ _CELL = re.compile(
     rb"(?:/>|>(.*?)</(?:\w+:)?c>)",
     re.DOTALL,
 )
-"""A cell: its place, where that is its first attribute, its other attributes and its content."""
+"""A cell: its place if that is the first attribute, its other attributes and its content."""
 _REFERENCE = re.compile(rb"\sr\s*=\s*[\"']([A-Z]+)(\d+)[\"']")
 _IS_ERROR = re.compile(rb"\st\s*=\s*[\"']e[\"']")
 _IS_TEXT = re.compile(rb"\st\s*=\s*[\"']str[\"']")
@@ -64,19 +64,19 @@ class SheetCells(msgspec.Struct):
     last: tuple[int, int] = (0, 0)
     """The bottom row and the right column."""
     bottoms: dict[int, int] = {}
-    """The last row of each column that holds something."""
+    """The last non-empty row of each column."""
     faults: dict[tuple[int, int], str] = {}
-    """Cells without a value: the error that they show, or nothing for a formula that was not calculated."""
+    """Cells without a value: the error they show, or an empty text for a formula that was not calculated."""
     merged: list[MergedRange] = []
 
     @property
     def n_spanned(self) -> int:
-        """How many cells there are from the first to the last."""
+        """The number of cells between the first and the last."""
         top, left = self.first or (0, 0)
         return (self.last[0] - top + 1) * (self.last[1] - left + 1)
 
     def add(self, row: int, column: int, *, n_rows: int = 1, n_columns: int = 1) -> None:
-        """Note a cell that holds something; raise SOURCE-013 where it is too far from the others."""
+        """Add a non-empty cell; raise SOURCE-013 if it is too far from the others."""
         self.n_filled += n_rows * n_columns
         bottom, right = row + n_rows - 1, column + n_columns - 1
         if self.first is None or row < self.first[0] or column < self.first[1]:
@@ -92,20 +92,18 @@ class SheetCells(msgspec.Struct):
     def _require_bounds(self) -> None:
         if self.n_spanned > MOST_CELLS:
             corners = f"{cell_name(*self.first or (0, 0))}:{cell_name(*self.last)}"
-            what = (
-                f"the sheet reaches over {self.n_spanned:,} cells, {corners}, most of them empty or repeated"
-            )
+            what = f"the sheet spans {self.n_spanned:,} cells ({corners}), most of them empty or repeated"
             fix = f"delete the cells around {cell_name(*self.last)}, or save the sheet as .csv"
             raise AuthorError(Problem("SOURCE-013", what, fix, Origin(self.path, sheet=self.name)))
 
     def add_fault(self, row: int, column: int, shown: str) -> None:
-        """Note a cell that has no value."""
+        """Add a cell that has no value."""
         if len(self.faults) < _MOST_FAULTS:
             self.faults[row, column] = shown
 
 
 def read_cells(path: str) -> list[SheetCells]:
-    """Return the cells of every sheet of a workbook; raise SOURCE-013 where it unpacks to too much."""
+    """Return the cells of every sheet of a workbook; raise SOURCE-013 if it unpacks to too many bytes."""
     with zipfile.ZipFile(path) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_UNPACKED:
             raise build_too_large_error(path, MOST_UNPACKED, whole=True)
@@ -114,7 +112,7 @@ def read_cells(path: str) -> list[SheetCells]:
 
 
 def is_protected(path: str) -> bool:
-    """Whether a workbook is encrypted: Office stores such a file in a container of another format."""
+    """Return whether a workbook is encrypted: Office stores it in another container format."""
     with open(path, "rb") as stream:
         if stream.read(8) == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
             return True
@@ -126,7 +124,7 @@ def is_protected(path: str) -> bool:
 
 
 def cell_name(row: int, column: int) -> str:
-    """Return what a spreadsheet calls a cell, such as `AB12`."""
+    """Return the name of a cell in a spreadsheet, such as `AB12`."""
     letters = ""
     column += 1
     while column:
@@ -139,7 +137,7 @@ def _read_office_open(path: str, archive: zipfile.ZipFile) -> list[SheetCells]:
     workbook = list(ElementTree.fromstring(archive.read("xl/workbook.xml")).iter())
     relations = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
     targets = {relation.get("Id"): relation.get("Target", "") for relation in relations}
-    # Libraries that write formulas without calculating them store a nought, and ask for a calculation.
+    # Libraries that write formulas without calculating them store a zero and request a calculation.
     recalculates = any(
         element.tag.endswith("}calcPr") and element.get("fullCalcOnLoad") in ("1", "true")
         for element in workbook
@@ -171,7 +169,7 @@ def _read_sheet(cells: SheetCells, archive: zipfile.ZipFile, place: str, *, reca
                 if letters is None and (given := _REFERENCE.search(attributes)):
                     letters, number = given.groups()
                 if letters is None:
-                    # A cell without a place is beside the one before it.
+                    # A cell without a place follows the previous one.
                     row, column = max(row, 0), column + 1
                 else:
                     row, column = int(number) - 1, _column_number(letters)
@@ -184,7 +182,7 @@ def _read_sheet(cells: SheetCells, archive: zipfile.ZipFile, place: str, *, reca
             text = text[end:]
             if len(text) > LONGEST_LINE:
                 raise build_too_large_error(cells.path, LONGEST_LINE, whole=False)
-    # What is left is all that comes after the last cell.
+    # The remaining text is everything after the last cell.
     for merged in _MERGED.finditer(text):
         left, top, right, bottom = merged.groups()
         cells.merged.append(
@@ -193,7 +191,7 @@ def _read_sheet(cells: SheetCells, archive: zipfile.ZipFile, place: str, *, reca
 
 
 def _find_fault(attributes: bytes, content: bytes, *, recalculates: bool) -> str | None:
-    """Return the error that a cell shows, empty for a formula without a value; None if it has a value."""
+    """Return the error a cell shows, empty for a formula without a value; None if it has a value."""
     value = _VALUE.search(content)
     if _IS_ERROR.search(attributes):
         return value[1].decode(errors="replace") if value else "#ERROR"
@@ -223,7 +221,7 @@ def _read_open_document(path: str, archive: zipfile.ZipFile) -> list[SheetCells]
 
 
 class _OpenDocument:
-    """Follows the elements of an OpenDocument sheet."""
+    """Handlers for the XML elements of an OpenDocument sheet."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -233,7 +231,7 @@ class _OpenDocument:
         self._error: tuple[int, int] | None = None
         self._shown = ""
         self._depth = 0
-        """Tables inside tables are no sheets."""
+        """Nesting of tables: a table inside a table is not a sheet."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         space, _, tag = name.partition(" ")

@@ -1,6 +1,6 @@
-"""YAML: a list of mappings, or a mapping around one list called `tests`, as promptfoo writes them.
+"""YAML files: a list of mappings, or a mapping with a list called `tests`, as promptfoo writes them.
 
-The one place that imports PyYAML.
+The only module that imports PyYAML.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from assay.sources.source import Report, Source
 _TESTS = "tests"
 _FIX = "write a list of mappings, each beginning with '- ', or a mapping with such a list as 'tests'"
 _BESIDE_TESTS = ("defaultTest", "scenarios")
-"""Keys of promptfoo's config that change the tests."""
+"""Keys of a promptfoo config that change the tests."""
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
 class YamlSource(Source):
-    """A YAML document, loaded whole. Records know the line on which they begin."""
+    """A YAML document, loaded completely. Records know the line on which they begin."""
 
     def _read(self, report: Report) -> Iterator[Record]:
         node, loader = _compose_document(self.path)
@@ -32,38 +32,40 @@ class YamlSource(Source):
         rows = self._rows(node, loader)
         if not rows:
             raise build_no_rows_error(self.path, "an empty list")
-        for row, one in enumerate(rows, 1):
-            where = Origin(self.path, row, one.start_mark.line + 1)
-            fields = loader.construct_object(one, deep=True)
+        for row, item in enumerate(rows, 1):
+            where = Origin(self.path, row, item.start_mark.line + 1)
+            fields = loader.construct_object(item, deep=True)
             if isinstance(fields, dict) and all(isinstance(name, str) for name in fields):
                 yield Record(fields, where)
             else:
-                what = f"expected a mapping with texts as keys, found {fields!r:.60}"
+                what = f"expected a mapping with text keys, found {fields!r:.60}"
                 report(Problem("SOURCE-007", what, _FIX, where))
 
     def _rows(self, node: Any, loader: Any) -> list[Any]:
-        keys = {} if node.id != "mapping" else {loader.construct_object(key): one for key, one in node.value}
+        keys = (
+            {} if node.id != "mapping" else {loader.construct_object(key): value for key, value in node.value}
+        )
         if changed := [key for key in _BESIDE_TESTS if key in keys]:
-            what = f"the file has {listing(changed)} beside 'tests', which changes every test"
-            fix = "write what it says into the tests, and remove it"
+            what = f"the file has {listing(changed)} besides 'tests', which changes every test"
+            fix = "copy its settings into the tests, and remove it"
             raise AuthorError(Problem("SOURCE-007", what, fix, Origin(self.path)))
         table = keys.get(_TESTS, node)
         if table.id == "sequence":
-            found: list[Any] = table.value
-            return found
-        seen = f"a mapping with the keys {listing(map(str, keys))}" if keys else f"a {table.id}"
-        what = f"expected a list of mappings, found {seen}"
+            items: list[Any] = table.value
+            return items
+        found = f"a mapping with the keys {listing(map(str, keys))}" if keys else f"a {table.id}"
+        what = f"expected a list of mappings, found {found}"
         raise AuthorError(Problem("SOURCE-007", what, _FIX, Origin(self.path)))
 
 
 def read_yaml(path: str) -> Any:
-    """Return what a YAML document says; AuthorError where it cannot be read."""
+    """Return the content of a YAML document; raise an AuthorError if it cannot be read."""
     node, loader = _compose_document(path)
     return None if node is None else loader.construct_object(node, deep=True)
 
 
 def _compose_document(path: str) -> tuple[Any, Any]:
-    """Return a document's nodes, and the loader that makes values of them."""
+    """Return the root node of a document, and the loader that converts nodes to values."""
     import yaml
 
     try:
@@ -77,13 +79,13 @@ def _compose_document(path: str) -> tuple[Any, Any]:
         mark = getattr(error, "problem_mark", None)
         what = f"broken YAML: {getattr(error, 'problem', None) or error}"
         where = Origin(path, line=None if mark is None else mark.line + 1)
-        raise AuthorError(Problem("SOURCE-006", what, "correct the file at this place", where)) from None
+        raise AuthorError(Problem("SOURCE-006", what, "fix the file at this position", where)) from None
     except OSError as error:
         raise build_unreadable_error(path, error) from None
 
 
 def _loader() -> Any:
-    """Return a loader that reads values as JSON has them: a date stays a text."""
+    """Return a loader that produces JSON values: a date stays a text."""
     import yaml
 
     resolvers = {

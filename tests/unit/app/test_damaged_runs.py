@@ -140,7 +140,7 @@ def test_scoring_skips_damaged_lines_and_says_so(
     assert result.status == (3 if n_lost else 0), result.err
     said = " ".join(result.out.split())
     assert "responses.jsonl has 1 damaged line, which was skipped" in said
-    assert "the same `assay run` asks the model again" in said
+    assert "run the same `assay run` again to request it" in said
     if n_lost:
         assert f"{n_lost} of 6 samples failed" in " ".join(result.err.split())
 

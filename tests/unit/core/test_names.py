@@ -19,7 +19,7 @@ def test_names_that_look_alike() -> None:
 
 
 def test_a_hint_says_why_two_equal_looking_names_differ() -> None:
-    assert "NFC and NFD look alike" in suggest_name("한국어", ["영어", PARTED])
+    assert "NFC and NFD look the same" in suggest_name("한국어", ["영어", PARTED])
     assert suggest_name("한국말", ["한국어말"]) == " (did you mean '한국어말'?)"
 
 

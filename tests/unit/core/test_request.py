@@ -42,5 +42,5 @@ def test_windows_make_an_ask_of_its_own() -> None:
 def test_windows_are_for_whole_plain_texts() -> None:
     with pytest.raises(ValueError, match="start must be 0"):
         Span("abc", 1, windows=Windows("classic"))
-    with pytest.raises(ValueError, match="the prompt a text"):
+    with pytest.raises(ValueError, match="the prompt must be a text"):
         Span((Message("assistant", "abc"),), 0, windows=Windows("classic"))

@@ -65,7 +65,9 @@ def test_an_answer_that_cannot_be_read_is_none_and_is_counted(tmp_path: Path, co
     database.close()
     cache = SqliteCache(tmp_path, ONE)
     assert (cache.get("k"), cache.get("sound")) == (None, ANSWER)
-    assert cache.notes() == ("1 answer in the cache could not be read: Assay asked the model again",)
+    assert cache.notes() == (
+        "1 answer in the response cache could not be read: Assay sent the requests again",
+    )
     cache.put("k", ANSWER)
     cache.close()
     again = SqliteCache(tmp_path, ONE)
@@ -95,7 +97,7 @@ def test_a_file_that_is_no_database_is_moved_and_a_new_one_begun(tmp_path: Path)
     cache.close()
     assert moved.read_bytes().startswith(b"precious")
     assert cache.notes() == (
-        f"the cache of answers was damaged: Assay moved it to {moved} and began a new one",
+        f"the response cache was damaged: Assay renamed it to {moved} and started a new one",
     )
     again = SqliteCache(tmp_path, ONE)
     assert (again.get("k"), again.notes()) == (ANSWER, ())
@@ -131,7 +133,7 @@ def test_a_cache_that_cannot_be_used_stops_nothing(tmp_path: Path, harm: Callabl
     assert cache.get("k") is None
     cache.close()
     (note,) = cache.notes()
-    assert note.startswith("the cache of answers cannot be used, and Assay did without it: ")
+    assert note.startswith("the response cache cannot be used, and Assay continued without it: ")
     assert str(cache.path) in note
 
 

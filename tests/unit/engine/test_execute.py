@@ -411,7 +411,7 @@ def test_only_methods_that_were_shown_fewer_examples_are_noted(tmp_path: Path) -
     execution.run()
     journal.close()
     (note,) = execution.notes()
-    assert note.startswith("long gen: 2 of 2 samples were shown fewer examples")
+    assert note.startswith("long gen: 2 of 2 samples had fewer examples")
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,9 @@ def test_a_person_is_told_how_many_samples_were_held_for_metrics_over_whole_list
     )
     execution.run()
     journal.close()
-    said = ["t: 5 samples were held in memory until all were answered, since its metrics look at whole lists"]
+    said = [
+        "t: 5 samples were kept in memory until all were answered, because its metrics need the whole list"
+    ]
     assert execution.notes() == (said if is_told else [])
 
 

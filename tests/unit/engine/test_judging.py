@@ -192,5 +192,5 @@ def test_the_desk_is_a_judge() -> None:
 
 def test_a_judge_is_not_asked_about_what_it_cannot_see() -> None:
     judge = BackendJudge(MockBackend("", {"chat": "true", "media": ""}), NoJournal(), NoCache())
-    with pytest.raises(PlanError, match=r"PLAN-005 a prompt shows image; the judge .* takes text alone"):
+    with pytest.raises(PlanError, match=r"PLAN-005 a prompt contains image; the judge .* accepts only text"):
         judge.ask([(Message("user", (Image("image/png", sha256="0"),)),)])

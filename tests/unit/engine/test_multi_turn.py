@@ -230,7 +230,7 @@ def test_a_killed_run_goes_on_and_comes_to_the_same(
 
 
 def test_turns_and_samples_do_not_go_together() -> None:
-    with pytest.raises(ValueError, match="ask n times"):
+    with pytest.raises(ValueError, match="send n requests"):
         Generate("x", Sampling(n=2), ("y",))
 
 

@@ -23,7 +23,7 @@ def test_windows_must_fit_the_model(tmp_path: Path, length: int, context: int | 
     if fits:
         check_plan([task], card)
         return
-    with pytest.raises(PlanError, match=r"PLAN-002.*windows of 65 tokens; model 'm' reads at most 64"):
+    with pytest.raises(PlanError, match=r"PLAN-002.*windows of 65 tokens; model 'm' has a context of 64"):
         check_plan([task], card)
 
 
@@ -35,7 +35,7 @@ class AsksBeforehand(FakeTask):
 
 def test_what_is_asked_beforehand_needs_a_model_that_can_do_it() -> None:
     card = ModelCard("m", frozenset({Kind.GENERATE}), is_chat=False)
-    with pytest.raises(PlanError, match=r"PLAN-001.*asks for span before its samples.*can do 'gen'"):
+    with pytest.raises(PlanError, match=r"PLAN-001.*needs span to prepare.*supports 'gen'"):
         check_plan([AsksBeforehand(1)], card)
     check_plan([FakeTask(1)], card)
 
@@ -56,7 +56,7 @@ def test_a_reason_that_is_known_is_told_with_the_command_that_works() -> None:
     with pytest.raises(PlanError) as caught:
         check_plan([Likely(1)], card)
     (problem,) = caught.value.problems
-    assert problem.what.endswith("model 'm' can do 'prob', 'gen', not 'ppl': the server says no")
+    assert problem.what.endswith("model 'm' supports 'prob', 'gen', not 'ppl': the server says no")
     assert problem.fix.endswith("another model: assay run 'my data.csv' --model m --method prob")
 
 
@@ -88,7 +88,7 @@ def test_conversations_need_a_model_with_a_template(tmp_path: Path) -> None:
         for is_chat in (True, False)
     )
     base = ModelCard("m", frozenset(Kind), is_chat=False)
-    with pytest.raises(PlanError, match=r"PLAN-003.*writes conversations; model 'm' has no chat template"):
+    with pytest.raises(PlanError, match=r"PLAN-003.*uses conversations; model 'm' has no chat template"):
         check_plan([talks], base)
     check_plan([reads], base)
     check_plan([talks], ModelCard("m", frozenset(Kind), is_chat=True))
@@ -97,7 +97,7 @@ def test_conversations_need_a_model_with_a_template(tmp_path: Path) -> None:
 def test_windows_need_a_model_that_shows_its_tokens(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Some text.", encoding="utf-8")
     task = compile_table(str(tmp_path / "a.txt"), TaskSettings()).task
-    with pytest.raises(PlanError, match=r"PLAN-004.*window by window; model 'm' does not show the tokens"):
+    with pytest.raises(PlanError, match=r"PLAN-004.*in windows; model 'm' does not report the tokens"):
         check_plan([task], ModelCard("m", frozenset(Kind), is_chat=False, has_windows=False))
 
 
@@ -116,15 +116,15 @@ class Shows(FakeTask):
 def test_media_need_a_model_that_takes_them() -> None:
     sees = ModelCard("m", frozenset(Kind), is_chat=True, media=frozenset({Medium.IMAGE}))
     check_plan([Shows("image")], sees)
-    with pytest.raises(PlanError, match=r"PLAN-005.*shows audio; model 'm' takes text, image"):
+    with pytest.raises(PlanError, match=r"PLAN-005.*contains audio; model 'm' accepts text, image"):
         check_plan([Shows("image", "audio")], sees)
-    with pytest.raises(PlanError, match=r"PLAN-005.*shows image; model 'm' takes text alone"):
+    with pytest.raises(PlanError, match=r"PLAN-005.*contains image; model 'm' accepts only text"):
         check_plan([Shows("image")], ModelCard("m", frozenset(Kind), is_chat=True))
 
 
 def test_addresses_need_a_model_that_fetches_them() -> None:
     task = Shows("image", by_address=True)
     sees = ModelCard("m", frozenset(Kind), is_chat=True, media=frozenset({Medium.IMAGE}))
-    with pytest.raises(PlanError, match=r"PLAN-005.*by their addresses; model 'm' reads local files"):
+    with pytest.raises(PlanError, match=r"PLAN-005.*media by URL; model 'm' only reads local files"):
         check_plan([task], sees)
     check_plan([task], msgspec.structs.replace(sees, fetches_media=True))

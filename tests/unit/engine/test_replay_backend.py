@@ -56,7 +56,7 @@ def test_what_was_never_asked_is_a_failure_that_no_journal_keeps(tmp_path: Path)
         "timeout",
         NOT_ASKED,
     ]
-    assert "1 questions were never asked" in model.notes()[0]
+    assert "1 requests were never sent" in model.notes()[0]
     kept = FileJournal(tmp_path / "new")
     journal = ScoringJournal(kept)
     for response in responses:

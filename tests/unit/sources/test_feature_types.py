@@ -75,6 +75,19 @@ def test_media_are_paths_or_base64(tmp_path: Path, png: Path) -> None:
     assert third is None
 
 
+def test_a_folder_of_shards_declares_its_media(tmp_path: Path, png: Path) -> None:
+    features = datasets.Features({"image": datasets.Image()})
+    folder = tmp_path / "table"
+    folder.mkdir()
+    for number in range(2):
+        rows = [{"image": {"bytes": None, "path": str(png)}}]
+        whole = _written(tmp_path, ".parquet", rows, features)
+        Path(whole).rename(folder / f"test-0000{number}-of-00002.parquet")
+    source = open_source(folder)
+    assert source.media_columns == {"image": Medium.IMAGE}
+    assert [record.fields["image"] for record in source.records()] == [str(png), str(png)]
+
+
 def test_a_file_of_another_writer_declares_nothing(tmp_path: Path) -> None:
     table = pyarrow.table({"label": [0, 1]}).replace_schema_metadata({"huggingface": "no json"})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")

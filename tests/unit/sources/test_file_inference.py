@@ -61,6 +61,21 @@ def test_the_separator_is_found_whatever_the_suffix(
     assert any("separated by" in note for note in source.notes) == (separator != usual)
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_the_separator_of_a_long_file_is_inferred(tmp_path: Path, ending: str) -> None:
+    """The sample of a long file ends at a line end of any kind."""
+    lines = ["question;answer", *(f"question {n}?;answer {n}" for n in range(4_000))]
+    source = source_of(tmp_path, ending.join(lines))
+    assert source.columns == ("question", "answer")
+    assert rows(source)[-1] == ["question 3999?", "answer 3999"]
+
+
+def test_quoted_values_in_a_tsv_file_with_carriage_returns(tmp_path: Path) -> None:
+    source = source_of(tmp_path, '"question"\t"answer"\r"say ""hi"""\t"x"\r', "data.tsv")
+    assert source.columns == ("question", "answer")
+    assert rows(source) == [['say "hi"', "x"]]
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_one_broken_row_does_not_hide_the_separator(tmp_path: Path, separator: str) -> None:
     table = [["question", "answer"], *[[f"q{k}", f"{k}"] for k in range(9)], ["short"]]
@@ -196,7 +211,9 @@ def test_the_suggested_command_names_the_columns_of_a_multiple_choice_file(
 
 def test_names_that_do_not_fit_the_columns(tmp_path: Path, problem_of: ProblemOf) -> None:
     text = "q,a\n1,2\n"
-    assert "names 3 columns" in problem_of(source_of(tmp_path, text, columns=("a", "b", "c")).check).what
+    assert (
+        "--columns has 3 names" in problem_of(source_of(tmp_path, text, columns=("a", "b", "c")).check).what
+    )
     assert "repeats the first row" in problem_of(source_of(tmp_path, text, columns=("Q", "A")).check).what
     assert "more than once" in problem_of(source_of(tmp_path, text, columns=("a", "a")).check).what
     assert rows(source_of(tmp_path, text, columns=("x", "y"), has_header=True)) == [["1", "2"]]
@@ -205,12 +222,12 @@ def test_names_that_do_not_fit_the_columns(tmp_path: Path, problem_of: ProblemOf
 @pytest.mark.parametrize(
     ("name", "said", "what"),
     [
-        ("d.jsonl", {"separator": ";"}, "'separator' has no effect on a file of JSON lines"),
+        ("d.jsonl", {"separator": ";"}, "'separator' has no effect on a JSON lines file"),
         ("d.csv", {"sheet": "x"}, "'sheet' has no effect on a csv or tsv file"),
         ("d.txt", {"has_header": False}, "'has_header' has no effect on a plain text"),
         ("d.parquet", {"encoding": "cp949"}, "'encoding' has no effect on a .parquet file"),
-        ("d.csv", {"separator": "ab"}, "expected one character"),
-        ("d.csv", {"header_row": 2, "columns": ("a",)}, "said to have no header"),
+        ("d.csv", {"separator": "ab"}, "expected a single character"),
+        ("d.csv", {"header_row": 2, "columns": ("a",)}, "the other settings say that the file has no header"),
     ],
 )
 def test_settings_without_effect_are_errors(
@@ -256,7 +273,7 @@ def test_a_wrong_encoding_is_an_error(tmp_path: Path, problem_of: ProblemOf) -> 
     assert problem_of(source_of(tmp_path, text, encoding="ascii").check).code == "SOURCE-004"
     problem = problem_of(lambda: source_of(tmp_path, text, encoding="klingon"))
     assert (problem.code, "klingon" in problem.what) == ("SOURCE-004", True)
-    assert "no text encoding" in problem_of(lambda: source_of(tmp_path, text, encoding="base64")).what
+    assert "unknown text encoding" in problem_of(lambda: source_of(tmp_path, text, encoding="base64")).what
     assert "--encoding gb18030" in problem_of(source_of(tmp_path, text * 3).check).fix
 
 
@@ -325,7 +342,10 @@ def test_an_archive_of_several_files_is_asked_about(tmp_path: Path, problem_of: 
     assert rows(source_of(tmp_path, packed, "d.zip", sheet="my test.csv")) == [["1+1=", "2"]]
     missing = problem_of(lambda: source_of(tmp_path, packed, "d.zip", sheet="tran.csv"))
     assert "did you mean 'train.csv'" in missing.what
-    assert "no file of text" in problem_of(lambda: source_of(tmp_path, zipped(text, "a.pdf"), "d.zip")).what
+    assert (
+        "no readable text file"
+        in problem_of(lambda: source_of(tmp_path, zipped(text, "a.pdf"), "d.zip")).what
+    )
 
 
 def test_a_document_named_lines_is_read_as_one(tmp_path: Path) -> None:
@@ -452,7 +472,7 @@ def test_a_folder_of_shards_is_one_table(tmp_path: Path, problem_of: ProblemOf) 
     (folder / "test-00001-of-00003.jsonl").unlink()
     assert "2 of 3 shards" in problem_of(lambda: open_source(folder, FileSettings())).what
     (folder / "train-00000-of-00001.jsonl").write_text('{"question": "x", "answer": 1}\n')
-    assert "name one file" in problem_of(lambda: open_source(folder, FileSettings())).fix
+    assert "pass the path of one file" in problem_of(lambda: open_source(folder, FileSettings())).fix
 
 
 def test_a_folder_that_spark_wrote_is_one_table(tmp_path: Path) -> None:

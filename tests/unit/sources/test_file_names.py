@@ -52,13 +52,13 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
         open_source(tmp_path / korean)
     (problem,) = raised.value.problems
     assert problem.code == "SOURCE-012"
-    assert "as cp949 it reads" in problem.what
+    assert "decoded as cp949 it is" in problem.what
     assert "한국어.csv" in problem.what
 
 
 def test_a_name_that_only_the_locale_cannot_read() -> None:
     as_ascii_reads_it = "한국어.csv".encode().decode("ascii", errors="surrogateescape")
-    with pytest.raises(AuthorError, match=r"'한국어\.csv' is no text") as raised:
+    with pytest.raises(AuthorError, match=r"cannot decode '한국어\.csv'") as raised:
         require_text(as_ascii_reads_it)
     assert "PYTHONUTF8=1" in raised.value.problems[0].fix
     require_text("한국어.csv")

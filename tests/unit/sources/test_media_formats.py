@@ -76,11 +76,11 @@ def test_sounds_and_films() -> None:
     ("content", "medium", "why"),
     [
         (b"", Medium.IMAGE, "it is empty"),
-        (b"<html>not found</html>", Medium.IMAGE, "no image of a known format; it begins with b'<html>no'"),
+        (b"<html>not found</html>", Medium.IMAGE, "not in a known image format; it begins with b'<html>no'"),
         (sound(), Medium.IMAGE, "it is audio/wav, not image"),
-        (sound(0), Medium.AUDIO, "it holds no sound"),
-        (box(b"ftyp", b"isom") + box(b"mdat", bytes(9)), Medium.VIDEO, "there is no moov box"),
-        (b"\xff\xd8\xff\xe0\x00\x04ab" + bytes(40), Medium.IMAGE, "segments do not follow each other"),
+        (sound(0), Medium.AUDIO, "it contains no sound"),
+        (box(b"ftyp", b"isom") + box(b"mdat", bytes(9)), Medium.VIDEO, "it has no moov box"),
+        (b"\xff\xd8\xff\xe0\x00\x04ab" + bytes(40), Medium.IMAGE, "segments are not contiguous"),
     ],
 )
 def test_what_is_broken_is_said(content: bytes, medium: Medium, why: str) -> None:
@@ -141,7 +141,7 @@ def test_a_file_is_named_by_its_content(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(BrokenMedia, match="there is no such file"):
+    with pytest.raises(BrokenMedia, match="the file does not exist"):
         read_media_file(tmp_path / "none.png", Medium.IMAGE)
     with pytest.raises(BrokenMedia, match="it is a folder"):
         read_media_file(tmp_path, Medium.IMAGE)
@@ -159,7 +159,7 @@ def test_frames_of_a_film_in_base64() -> None:
     assert (film.media_type, film.extent) == ("video/jpeg", "3 frames of 8x6")
     with pytest.raises(BrokenMedia, match="comma in its base64"):
         read_media_data("image/jpeg", f"{frame},{frame}", Medium.IMAGE)
-    with pytest.raises(BrokenMedia, match="it is no base64"):
+    with pytest.raises(BrokenMedia, match="it is not valid base64"):
         read_media_data("image/jpeg", "a path.png", Medium.IMAGE)
 
 

@@ -129,16 +129,16 @@ def test_ragged_rows(tmp_path: Path) -> None:
     source = written(tmp_path, 'a,b,c\n1,2,3\n\n"x\ny"\n4,5,6\n7,8,9,10, 11\n')
     records = source.records()
     assert next(records).fields == {"a": "1", "b": "2", "c": "3"}
-    with pytest.raises(AuthorError, match="found 1 fields, expected 3; nothing for the columns 'b', 'c'"):
+    with pytest.raises(AuthorError, match="found 1 fields, expected 3; no value for the columns 'b', 'c'"):
         next(records)
     with pytest.raises(AuthorError) as caught:
         source.check()
     short, long = caught.value.problems
     assert [short.code, long.code] == ["SOURCE-005"] * 2
     assert short.where == Origin(source.path, 2, 4)
-    assert "quote that is not closed" in short.fix
+    assert "unclosed quote" in short.fix
     assert long.where == Origin(source.path, 4, 7)
-    assert "found 5 fields, expected 3; left over: '10', ' 11'" in long.what
+    assert "found 5 fields, expected 3; extra values: '10', ' 11'" in long.what
 
 
 def test_check_counts_all_and_keeps_some(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_an_open_quote_is_told_where_it_opens(tmp_path: Path, problem_of: Proble
     problem = problem_of(source.check)
     assert (problem.code, problem.where) == ("SOURCE-005", Origin(source.path, 2, 3))
     assert "never closed" in problem.what
-    assert "up to line 5" in problem.what
+    assert "continues to line 5" in problem.what
 
 
 def test_reading_goes_on_after_a_misplaced_quote(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_the_index_that_pandas_writes_has_a_name(tmp_path: Path) -> None:
         ("data.csv", "a,,b", "column 2 of 3 has no name"),
         ("data.csv", ",,", "column 1, 2, 3 of 3 has no name"),
         ("data.csv", "a,b, ", "column 3 of 3 has no name"),
-        ("data.csv", "a,b,a,b", "column name 'a', 'b' stands more than once"),
+        ("data.csv", "a,b,a,b", "column name 'a', 'b' appears more than once"),
         ("data.csv", '"a,b', "cannot be split"),
     ],
 )

@@ -25,7 +25,7 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path, problem_of: ProblemOf)
     problem = problem_of(lambda: open_source(tmp_path / "question.csv"))
     assert (problem.code, problem.where) == ("SOURCE-001", Origin(str(tmp_path / "question.csv")))
     assert "did you mean 'questions.csv'?" in problem.what
-    assert "holds 'questions.csv'" in problem_of(lambda: open_source(tmp_path / "zzz")).what
+    assert "contains 'questions.csv'" in problem_of(lambda: open_source(tmp_path / "zzz")).what
 
 
 def test_a_missing_folder_is_told_up_to_what_exists(tmp_path: Path, problem_of: ProblemOf) -> None:
@@ -35,13 +35,13 @@ def test_a_missing_folder_is_told_up_to_what_exists(tmp_path: Path, problem_of: 
 
 
 def test_a_folder_is_not_a_file(tmp_path: Path, problem_of: ProblemOf) -> None:
-    assert "holds nothing" in problem_of(lambda: open_source(tmp_path)).what
+    assert "contains nothing" in problem_of(lambda: open_source(tmp_path)).what
     (tmp_path / "inner").mkdir()
-    assert "holds 'inner/'" in problem_of(lambda: open_source(tmp_path)).what
+    assert "contains 'inner/'" in problem_of(lambda: open_source(tmp_path)).what
     (tmp_path / "a.jsonl").write_text("{}")
     problem = problem_of(lambda: open_source(tmp_path))
     assert problem.code == "SOURCE-001"
-    assert "holds 'a.jsonl'" in problem.what
+    assert "contains 'a.jsonl'" in problem.what
 
 
 def test_a_file_that_goes_away(tmp_path: Path, problem_of: ProblemOf) -> None:
@@ -144,7 +144,9 @@ def test_the_place_of_the_bad_byte(tmp_path: Path, problem_of: ProblemOf) -> Non
     source = open_source(path)
     problem = problem_of(source.check)
     assert problem.where == Origin(str(path), line=10001)
-    assert "byte 0xe9 at offset 40,005 is not UTF-8; as cp1252 the line reads 'x,café'" in problem.what
+    assert (
+        "byte 0xe9 at offset 40,005 is not UTF-8; decoded as cp1252, the line reads 'x,café'" in problem.what
+    )
     assert next(source.records()).fields == {"a": "1", "b": "2"}
 
 
@@ -154,7 +156,7 @@ def test_one_damaged_character_is_no_other_encoding(tmp_path: Path, problem_of: 
     path.write_bytes(good * 20 + good[:4] + good[5:] + good * 20)
     problem = problem_of(open_source(path).check)
     assert problem.where == Origin(str(path), line=21)
-    assert "this one character is damaged" in problem.what
+    assert "only this character is damaged" in problem.what
     assert "iconv" not in problem.fix
 
 
@@ -194,7 +196,7 @@ def test_a_plain_text_of_white_space_alone_has_no_rows(tmp_path: Path, problem_o
 
 def test_a_link_to_nothing_is_named_as_such(tmp_path: Path) -> None:
     (tmp_path / "d.csv").symlink_to("moved.csv")
-    with pytest.raises(AuthorError, match=r"a link to 'moved\.csv', which is not there") as caught:
+    with pytest.raises(AuthorError, match=r"a link to 'moved\.csv', which does not exist") as caught:
         open_source(tmp_path / "d.csv")
     assert "did you mean" not in str(caught.value)
 

@@ -85,7 +85,7 @@ def test_unsplit_data_is_test_data_alone(tmp_path: Path, problem_of: ProblemOf) 
     hub = hub_of(tmp_path, "d/first.json", "d/second.json")
     assert hub.resolve("d", config="first", split="test").name == "first.json"
     problem = problem_of(lambda: hub.resolve("d", config="first", split="train"))
-    assert "its files name no split" in problem.what
+    assert "no file name contains a split" in problem.what
 
 
 def test_files_beside_the_data_are_left_out(tmp_path: Path) -> None:
@@ -153,12 +153,12 @@ def test_unknown_names(tmp_path: Path, problem_of: ProblemOf) -> None:
 
 
 def test_broken_hub_json(tmp_path: Path, problem_of: ProblemOf) -> None:
-    assert "hub.json is broken" in problem_of(lambda: hub_of(tmp_path, names='{"a": 1}').configs("a")).what
+    assert "invalid hub.json" in problem_of(lambda: hub_of(tmp_path, names='{"a": 1}').configs("a")).what
 
 
 def test_a_folder_without_data(tmp_path: Path, problem_of: ProblemOf) -> None:
     (tmp_path / "d").mkdir()
-    assert "holds no data file" in problem_of(lambda: LocalHub(tmp_path).resolve("d")).what
+    assert "contains no data file" in problem_of(lambda: LocalHub(tmp_path).resolve("d")).what
 
 
 SHARDS = tuple(f"train-0000{number}-of-00002.parquet" for number in range(2))
@@ -203,7 +203,7 @@ def test_the_cache_of_the_datasets_library(tmp_path: Path, problem_of: ProblemOf
     )
     assert len(hub.files("openai/gsm8k", config="main", split="train")) == 2
     assert hub.resolve("cnn_dailymail", config="3.0.0", split="test").name == "cnn_dailymail-test.arrow"
-    assert "fits 2 files" in problem_of(lambda: hub.files("race", config="all", split="test")).what
+    assert "matches 2 files" in problem_of(lambda: hub.files("race", config="all", split="test")).what
 
 
 def test_the_cache_of_the_hub_client(tmp_path: Path, problem_of: ProblemOf) -> None:

@@ -60,12 +60,12 @@ def test_broken_lines_are_all_reported(tmp_path: Path) -> None:
     ]
     whats = [problem.what for problem in problems]
     assert "at column 11: Expecting ',' delimiter" in whats[0]
-    assert """the line begins '{"가": "나" "b": 2}'""" in whats[0]
+    assert """the line begins with '{"가": "나" "b": 2}'""" in whats[0]
     assert "found a list;" in whats[1]
     assert "found a string" in whats[2]
     assert "at column 8" in whats[3]
     assert "at column 7" in whats[4]
-    assert "null for NaN" in problems[4].fix
+    assert "null instead of NaN" in problems[4].fix
     assert "surrogate" in whats[5]
     assert "out of range" in whats[6]
     with pytest.raises(AuthorError, match="SOURCE-006"):
@@ -142,7 +142,7 @@ def test_lines_named_json_are_read_as_lines(tmp_path: Path) -> None:
         ('"x"', "found a string"),
         ("[1, 2]", "a list of 2 whose first item is 1"),
         ('[["q", "a"]]', "whose first item is a list of 2"),
-        ('{"a": 1}', "without a list of objects, with the keys 'a'"),
+        ('{"a": 1}', "without a list of objects; its keys are 'a'"),
         ("{}", "without a list of objects"),
         ('{"a": [{"x": 1}], "b": [{"x": 1}]}', "several lists of objects: 'a', 'b'"),
     ],

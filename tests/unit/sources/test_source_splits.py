@@ -85,4 +85,4 @@ def test_what_is_not_a_split(problem_of: ProblemOf, text: str) -> None:
 
 def test_a_stretch_without_rows(problem_of: ProblemOf) -> None:
     problem = problem_of(lambda: taken("train[50:]", 50))
-    assert "'train[50:]' takes none of 50 rows" in problem.what
+    assert "'train[50:]' selects none of the 50 rows" in problem.what

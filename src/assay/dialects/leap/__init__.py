@@ -1,1 +1,1 @@
-"""Task classes as LEAP and the first generation of the classic harness write them, with their registry."""
+"""Task classes of LEAP and of early lm-evaluation-harness versions, with their registry."""

@@ -1,8 +1,8 @@
-"""What an author's `construct_requests` makes: requests by the name of what a model is asked for.
+"""The requests that an author's `construct_requests` creates, named after what a model is asked for.
 
-`rf.loglikelihood(context, continuation)` may be taken apart: `ll, is_greedy = rf.loglikelihood(...)`. What a
-whole one gives differs between the two systems that share these names: LEAP gives the number, the classic
-harness gives the pair. The factory that made it knows which.
+`rf.loglikelihood(context, continuation)` can be unpacked: `ll, is_greedy = rf.loglikelihood(...)`. A whole
+one gives different results in the two systems that share these names: the number in LEAP, and the pair in
+lm-evaluation-harness (lm-eval). The factory that created it determines which.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ LOGLIKELIHOOD = "loglikelihood"
 ROLLING = "loglikelihood_rolling"
 GREEDY_UNTIL = "greedy_until"
 REQUEST_RETURN_LENGTHS: dict[str, int | None] = {LOGLIKELIHOOD: 2, GREEDY_UNTIL: None, ROLLING: None}
-"""How many values a request can be taken apart into; None: it has one."""
+"""The number of values a request can be unpacked into; None: a single value."""
 
 
 class Request:
-    """One thing to ask the model, or one of the values that it gives."""
+    """One request to the model, or one of the values of its result."""
 
     def __init__(
         self, request_type: str, args: tuple[Any, ...], index: int | None = None, *, is_classic: bool = False
     ) -> None:
         if request_type not in REQUEST_RETURN_LENGTHS:
             known = ", ".join(REQUEST_RETURN_LENGTHS)
-            raise NotImplementedError(f"there is no request type {request_type!r}; known are {known}")
+            raise NotImplementedError(f"unknown request type {request_type!r}; known types are {known}")
         self.request_type = request_type
         self.args = args
         self.index = index
         self.is_classic = is_classic
-        """Whether it is the classic harness's: a whole loglikelihood then gives number and greedy flag."""
+        """Whether it is lm-eval's: a whole loglikelihood then gives the number and the greedy flag."""
 
     def __iter__(self) -> Iterator[Request]:
         return iter([self[index] for index in range(self._n_values())])
 
     def __getitem__(self, index: int) -> Request:
-        """Return one value, counted from the end where the index is negative."""
+        """Return one value, counted from the end if the index is negative."""
         part = range(self._n_values())[index]
         return Request(self.request_type, self.args, part, is_classic=self.is_classic)
 
     def _n_values(self) -> int:
         length = REQUEST_RETURN_LENGTHS[self.request_type]
         if length is None:
-            raise IndexError(f"{self.request_type} gives one value and cannot be taken apart")
+            raise IndexError(f"{self.request_type} has one value and cannot be unpacked")
         return length
 
     def __eq__(self, other: object) -> bool:
@@ -58,7 +58,7 @@ class Request:
 
 
 class RequestFactory:
-    """Makes requests by their type: `rf.greedy_until(context, {"until": ["."]})`."""
+    """Creates requests by type: `rf.greedy_until(context, {"until": ["."]})`."""
 
     def __init__(self, *, is_classic: bool = False) -> None:
         self._is_classic = is_classic

@@ -1,7 +1,7 @@
-"""The classes that authors extend: what a task is, as LEAP and as the classic harness's first generation say.
+"""The base classes of authors' tasks, as in LEAP and in early lm-evaluation-harness (lm-eval) versions.
 
-A method that an author does not write does here what the original's does. Where the rows come from, what the
-file looks like and which model is asked, a class does not know: the first it gets from `Around`.
+A method that an author does not override behaves as in the original. A class does not know where the rows
+come from, which file it is in, and which model is used: `TaskEnvironment` provides the rows.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ classic_rf = RequestFactory(is_classic=True)
 
 
 class TaskEnvironment(NamedTuple):
-    """What a task's object is made in."""
+    """The environment of a task's object."""
 
     load: Callable[[Task, str | None], None]
     """Sets the `dataset` of a task, given the folder of datasets that its author names, if any."""
     aggregations: Mapping[str, Any]
-    """The functions that make one number of many, by name."""
+    """The functions that aggregate many values into one number, by name."""
     is_faithful: bool = False
 
 
@@ -37,38 +37,38 @@ class LoadedSplits(NamedTuple):
     """What was loaded for a task."""
 
     files: tuple[Path, ...] = ()
-    """The data files, as far as they were named."""
+    """The data files, if known."""
     absent: Mapping[str, Path] = {}
-    """Splits that the class names and whose file is not there."""
+    """Splits that the class names but whose file does not exist."""
     notes: tuple[str, ...] = ()
 
 
 class Task(ABC):
-    """A dataset, its prompts and its scoring, as LEAP writes it."""
+    """A dataset, its prompts and its scoring, as in LEAP."""
 
     VERSION: Any = 0
     IN_HF_HUB: bool = False
-    """Whether DATASET_PATH is a folder in the hub's layout, of which DATASET_NAME is a config."""
+    """Whether DATASET_PATH is a folder in the hub's layout, with DATASET_NAME as a config."""
     DATASET_PATH: Any = None
     DATASET_NAME: Any = None
     DATA_FILES: Any = None
-    """From a split to its file, in the folder DATASET_PATH/DATASET_NAME."""
+    """Maps a split to its file in the folder DATASET_PATH/DATASET_NAME."""
     DATASET_TYPE: Any = None
-    """The library's name of the files' format: csv, json, parquet, text."""
+    """The format of the files, as the `datasets` library names it: csv, json, parquet, text."""
     DOWNLOAD_OPTIONS: Any = None
     """Arguments for reading them, such as a delimiter."""
 
     _around: ClassVar[TaskEnvironment]
-    """Set on the classes that one file sees."""
+    """Set on the classes that one file imports."""
     dataset: Any
-    """From a split to its rows."""
+    """Maps a split to its rows."""
     _loaded: LoadedSplits = LoadedSplits()
-    """How the rows were found; an author who loads them himself tells nothing."""
+    """How the rows were found; empty if the author's code loads them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__module__ == ABCMeta.__module__:
-            # One that is made by `type(...)` passes for one of `abc`: it belongs to the file that makes it.
+            # A class created by `type(...)` seems to belong to `abc`; assign it to the file that creates it.
             cls.__module__ = sys._getframe(2).f_globals["__name__"]
 
     def __init__(self, data_dir: str | None = None, cache_dir: str | None = None) -> None:
@@ -77,35 +77,35 @@ class Task(ABC):
         self.load(data_dir, cache_dir)
 
     def load(self, data_dir: str | None = None, cache_dir: str | None = None) -> None:
-        """Load all splits; an author may do it in another way."""
+        """Load all splits; an author can override this."""
         self._around.load(self, data_dir)
 
     def n_shot(self) -> int:
-        """Return how many solved examples stand before a question."""
+        """Return the number of solved examples before a question."""
         return 0
 
     def request_type(self) -> str:
-        """Return what kind of request construct_requests makes."""
+        """Return the type of request that construct_requests creates."""
         return "loglikelihood"
 
     def description(self) -> str | None:
-        """Return what stands before everything else."""
+        """Return the text before everything else."""
         return None
 
     @abstractmethod
     def has_training_docs(self) -> bool:
-        """Whether there is a split to take examples from."""
+        """Return whether there is a split for examples."""
 
     @abstractmethod
     def has_validation_docs(self) -> bool:
-        """Whether there is a validation split."""
+        """Return whether there is a validation split."""
 
     @abstractmethod
     def has_test_docs(self) -> bool:
-        """Whether there is a test split with right answers."""
+        """Return whether there is a test split with right answers."""
 
     def training_docs(self) -> Any:
-        """Return the documents to take examples from."""
+        """Return the documents for examples."""
         return []
 
     def validation_docs(self) -> Any:
@@ -117,7 +117,7 @@ class Task(ABC):
         return []
 
     def _process_doc(self, doc: Any) -> Any:
-        """Return a row as the other methods want it; called by the author's own methods."""
+        """Return a row in the form of the other methods; called by the author's own methods."""
         return doc
 
     def fewshot_examples(self, k: int, rnd: random.Random) -> Sequence[Any]:
@@ -132,34 +132,34 @@ class Task(ABC):
 
     @abstractmethod
     def doc_to_target(self, doc: Any) -> str:
-        """Return the right answer to it, with the blank that sets it off."""
+        """Return the right answer, with the leading space that separates it."""
 
     @abstractmethod
     def construct_requests(self, doc: Any, ctx: str) -> Any:
-        """Return what to ask about a document: one request, or a list of them."""
+        """Return the requests for a document: one request, or a list of them."""
 
     @abstractmethod
     def process_results(self, doc: Any, results: list[Any]) -> dict[str, Any]:
-        """Return the values of a document's metrics, given what the model answered."""
+        """Return the values of a document's metrics, given the model's results."""
 
     @abstractmethod
     def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
-        """Return for each metric what makes one number of all documents' values."""
+        """Return for each metric the function that aggregates the values of all documents."""
 
     @abstractmethod
     def higher_is_better(self) -> dict[str, bool]:
-        """Return for each metric whether more is better."""
+        """Return for each metric whether higher is better."""
 
     def fewshot_context(
         self, doc: Any, num_fewshot: int, rnd: random.Random, description: str | None = None
     ) -> str:
-        """Return the description, the examples and the question, as one text."""
+        """Return the description, the examples and the question as one text."""
         examples = choose_examples(self, doc, num_fewshot, rnd)
         return render_context(self, doc, examples, description)
 
 
 class ClassicTask(Task):
-    """The same as the classic harness's first generation writes it."""
+    """The same as in early lm-eval versions."""
 
     def __init__(
         self, data_dir: str | None = None, cache_dir: str | None = None, download_mode: Any = None
@@ -171,15 +171,15 @@ class ClassicTask(Task):
     def download(
         self, data_dir: str | None = None, cache_dir: str | None = None, download_mode: Any = None
     ) -> None:
-        """Load all splits; an author may do it in another way. Nothing is downloaded."""
+        """Load all splits; an author can override this. Nothing is downloaded."""
         self._around.load(self, data_dir)
 
     def should_decontaminate(self) -> bool:
-        """Whether documents would be searched for in training data; that is not done here."""
+        """Return whether to search documents in training data, which Assay does not do."""
         return False
 
     def doc_to_decontamination_query(self, doc: Any) -> str:
-        """Return what would be searched for."""
+        """Return the text to search for."""
         raise NotImplementedError("doc_to_decontamination_query")
 
     def fewshot_context(  # type: ignore[override]
@@ -190,7 +190,7 @@ class ClassicTask(Task):
         rnd: random.Random | None = None,
         description: str | None = None,
     ) -> str:
-        """Return the description, the examples and the question, as one text."""
+        """Return the description, the examples and the question as one text."""
         if rnd is None:
             raise ValueError("fewshot_context needs rnd=, a random.Random")
         return render_context(self, doc, choose_examples(self, doc, num_fewshot, rnd), description)
@@ -204,13 +204,13 @@ class MultipleChoiceTask(ClassicTask):
         return f" {doc['choices'][doc['gold']]}"
 
     def construct_requests(self, doc: Any, ctx: str) -> list[Request]:
-        """Ask how likely each choice is."""
+        """Request the likelihood of each choice."""
         return [classic_rf.loglikelihood(ctx, f" {choice}")[0] for choice in doc["choices"]]
 
     def process_results(self, doc: Any, results: list[Any]) -> dict[str, Any]:
-        """Return whether the likeliest choice is right, as it is and per character."""
+        """Return whether the likeliest choice is right, unnormalised and per character."""
         lengths = np.array([float(len(choice)) for choice in doc["choices"]])
-        # An empty choice is infinitely unlikely per character, and so never chosen.
+        # An empty choice is infinitely unlikely per character, so it is never chosen.
         with np.errstate(divide="ignore"):
             normed = np.array(results) / lengths
         return {
@@ -219,30 +219,30 @@ class MultipleChoiceTask(ClassicTask):
         }
 
     def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
-        """Return means."""
+        """Return the mean for both metrics."""
         average = self._around.aggregations["mean"]
         return {"acc": average, "acc_norm": average}
 
     def higher_is_better(self) -> dict[str, bool]:
-        """Say that more is better."""
+        """Return that higher is better."""
         return {"acc": True, "acc_norm": True}
 
 
 class PerplexityTask(ClassicTask):
-    """Whole texts, by how likely the model finds them."""
+    """Whole texts, scored by their likelihood."""
 
     def has_training_docs(self) -> bool:
-        """Say that there are no examples."""
+        """Return False: there are no examples."""
         return False
 
     def fewshot_examples(self, k: int, rnd: random.Random) -> Sequence[Any]:
-        """Return none."""
+        """Return no examples."""
         if k:
-            raise ValueError("a PerplexityTask shows no examples")
+            raise ValueError("a PerplexityTask cannot show examples")
         return []
 
     def doc_to_text(self, doc: Any) -> str:
-        """Return nothing: a text stands by itself."""
+        """Return an empty text: there is no question."""
         return ""
 
     def doc_to_target(self, doc: Any) -> str:
@@ -250,11 +250,11 @@ class PerplexityTask(ClassicTask):
         return str(doc)
 
     def construct_requests(self, doc: Any, ctx: str) -> Request:
-        """Ask how likely the text is."""
+        """Request the likelihood of the text."""
         return Request(ROLLING, (self.doc_to_target(doc),), is_classic=True)
 
     def process_results(self, doc: Any, results: list[Any]) -> dict[str, Any]:
-        """Return the log-likelihood beside the number of words and of bytes."""
+        """Return the log-likelihood with the number of words and of bytes."""
         (loglikelihood,) = results
         words, size = self.count_words(self.doc_to_target(doc)), self.count_bytes(self.doc_to_target(doc))
         return {
@@ -273,7 +273,7 @@ class PerplexityTask(ClassicTask):
         }
 
     def higher_is_better(self) -> dict[str, bool]:
-        """Say that less is better."""
+        """Return that lower is better."""
         return {"word_perplexity": False, "byte_perplexity": False, "bits_per_byte": False}
 
     @classmethod
@@ -283,7 +283,7 @@ class PerplexityTask(ClassicTask):
 
     @classmethod
     def count_words(cls, doc: str) -> int:
-        """Return the number of pieces between white space, empty ones at the ends counted too."""
+        """Return the number of pieces between white space, including empty ones at the ends."""
         return len(re.split(r"\s+", doc))
 
 
@@ -293,13 +293,13 @@ SETTABLE = (
     "_process_doc",
     *sorted({name for cls in _BASES for name in dir(cls) if name[0] != "_"}),
 )
-"""The names that an author may define."""
+"""The names that an author can define."""
 BUILTIN_CONTEXTS = (Task.fewshot_context, ClassicTask.fewshot_context)
-"""The ways of putting a context together that are not an author's own."""
+"""The implementations of `fewshot_context` that are not an author's own."""
 
 
 def build_base_modules(around: TaskEnvironment) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the two systems' module `base` holds, for files that are loaded in these surroundings."""
+    """Return the contents of both systems' `base` modules for files loaded in this environment."""
 
     def bound(cls: Any, *extended: Any) -> Any:
         name = cls.__name__.removeprefix("Classic")

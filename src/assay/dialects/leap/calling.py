@@ -1,4 +1,4 @@
-"""Calling the code of a Task class's author: what it raises is told with the document's content."""
+"""Calls to the code of a Task class's author. Errors show the content of the document."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SHOWN_CHARS = 240
 
 
 class InvalidReturn(Exception):
-    """What an author's code returned does not fit; carries its code and the fix."""
+    """An author's code returned an invalid value; has an error code and the fix."""
 
     def __init__(self, code: str, what: str, fix: str, *, kind: str | None = None) -> None:
         super().__init__(what)
         self.code = code
         self.fix = fix
         self.kind = kind or what
-        """What documents have in common that are told of together; the words may hold one's own value."""
+        """Groups documents with the same problem; the message can contain a document's own value."""
 
 
 class TaskAuthor(ClassAuthor):
@@ -35,28 +35,28 @@ class TaskAuthor(ClassAuthor):
     import_code = "LEAP-001"
     missing_code = "LEAP-007"
     name_code = "LEAP-002"
-    missing_fix = "put the file there; or give the folder that holds the datasets: --task-dir DIR"
+    missing_fix = "put the file there, or pass the folder of the datasets with --task-dir DIR"
 
     def explain_own_error(self, error: BaseException, place: Origin) -> HookProblem | None:
-        """Return what is wrong with what a method returned, or with the number of examples."""
+        """Return the problem of an invalid return value, or of the number of examples."""
         if isinstance(error, InvalidReturn):
             return HookProblem(error.code, str(error), error.fix, place)
         if isinstance(error, TooFewExamples):
-            return HookProblem("LEAP-006", str(error), "ask for fewer: --shots N, or n_shot()", place)
+            return HookProblem("LEAP-006", str(error), "use fewer: --shots N, or n_shot()", place)
         if isinstance(error, NotTextError):
             return HookProblem("LEAP-003", str(error), "return a text", place)
         return None
 
 
 class Troubles:
-    """Gathers what is wrong with single documents; those with the same are told together."""
+    """Collects the problems of single documents, and reports equal ones together."""
 
     def __init__(self, author: TaskAuthor) -> None:
         self._author = author
         self._found: dict[tuple[str, Origin], tuple[HookProblem, str, list[int]]] = {}
 
     def add(self, error: BaseException, hook: str, row: int, doc: Any) -> None:
-        """Note what a hook raised on a document."""
+        """Add the error that a hook raised for a document."""
         if isinstance(error, AuthorError):
             raise error
         trouble = self._author.explain_error(error, hook)
@@ -65,21 +65,23 @@ class Troubles:
         first[2].append(row)
 
     def raise_if_any(self) -> None:
-        """Raise all of it, each with the content of the first document that has it."""
+        """Raise all problems, each with the content of its first document."""
         problems = Problems()
         for trouble, first, rows in self._found.values():
-            told = trouble._replace(what=f"{trouble.what}; the document is {first}")
-            problems.add(self._author.problem(*told, rows=rows))
+            detailed = trouble._replace(what=f"{trouble.what}; the document is {first}")
+            problems.add(self._author.problem(*detailed, rows=rows))
         problems.raise_if_any()
 
 
 def format_document(doc: Any) -> str:
-    """Return a document as a person can find it again: its beginning, in one line."""
+    """Return the beginning of a document on one line, so that a person can find it."""
     text = msgspec.json.encode(to_plain_data(doc)).decode()
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]} ..."
 
 
 def has_parameter(function: Any, name: str) -> bool:
-    """Whether a function of the author's has such an argument."""
+    """Return whether a function of the author has such a parameter."""
     parameters = inspect.signature(function).parameters
-    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return name in parameters or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )

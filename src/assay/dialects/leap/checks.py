@@ -1,4 +1,4 @@
-"""What an author's class must be before a model is asked anything."""
+"""Checks of an author's class before any request is sent."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ CODE = "LEAP-008"
 
 
 def resolve_shots(task: Task, author: TaskAuthor, asked: int | None, notes: list[str]) -> int:
-    """Return how many examples are shown: as many as were asked for, else as the class says."""
+    """Return the number of examples: the requested number, or else the class's."""
     if isinstance(task, PerplexityTask):
         if asked:
-            notes.append(f"class {author.class_name}: whole texts are shown no examples")
+            notes.append(f"class {author.class_name}: --shots has no effect on whole texts")
         return 0
     if asked is not None:
         return asked
     with author.calling("n_shot"):
-        said: Any = task.n_shot()
-    if isinstance(said, bool) or not isinstance(said, int) or said < 0:
-        what = f"n_shot() returned {said!r}, expected a whole number of examples"
+        n_shots: Any = task.n_shot()
+    if isinstance(n_shots, bool) or not isinstance(n_shots, int) or n_shots < 0:
+        what = f"n_shot() returned {n_shots!r}, expected a whole number of examples"
         raise AuthorError(author.problem("LEAP-006", what, "return 0 or more"))
-    return said
+    return n_shots
 
 
 def resolve_methods(prepared: PreparedTask, asked: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the methods by which a task is evaluated; those that it cannot be are refused."""
+    """Return the methods to evaluate a task with; raise for unsupported ones."""
     types = prepared.types
     if GREEDY_UNTIL in types:
-        can: tuple[str, ...] = ("gen",)
+        supported: tuple[str, ...] = ("gen",)
         why = (
             "its requests are greedy_until"
             if len(types) == 1
             else f"its requests are {listing(sorted(types))}"
         )
     else:
-        has_options = all(one.options for one in prepared.asked)
-        can = ("ppl", "prob") if has_options else ("ppl",)
+        has_options = all(document.options for document in prepared.asked)
+        supported = ("ppl", "prob") if has_options else ("ppl",)
         why = f"its requests are {listing(sorted(types))}"
         if "prob" in (asked or ()) and not has_options:
-            why += ", and not several of one context for each document"
+            why += ", not several continuations of one context per document"
     for method in asked or ():
-        if method not in can:
-            what = f"method {method!r} was asked for, but {why}; such a task is evaluated by {listing(can)}"
-            raise PlanError(prepared.author.problem("LEAP-009", what, f"use --method {can[0]}"))
+        if method not in supported:
+            what = f"method {method!r} was requested, but {why}; such a task supports {listing(supported)}"
+            raise PlanError(prepared.author.problem("LEAP-009", what, f"use --method {supported[0]}"))
     if "prob" in (asked or ()):
         _check_labels(prepared)
-    return tuple(dict.fromkeys(asked or can[:1]))
+    return tuple(dict.fromkeys(asked or supported[:1]))
 
 
 def _check_labels(prepared: PreparedTask) -> None:
@@ -68,50 +68,52 @@ def _check_labels(prepared: PreparedTask) -> None:
         texts = [option.strip() for option in asked.options]
         twice = next((text for text in texts if texts.count(text) > 1), None)
         if twice is not None:
-            what = f"two continuations are {twice!r}, so method 'prob' cannot tell them apart"
+            what = f"two continuations are {twice!r}, which method 'prob' cannot distinguish"
             raise PlanError(prepared.author.problem("LEAP-009", what, "use --method ppl", rows=(row,)))
 
 
 def read_aggregation(
     task: Task, author: TaskAuthor, packages_lacking: Callable[[Any], Sequence[str]]
 ) -> Mapping[str, Any]:
-    """Return the author's functions by name; each must be one, with all that it needs installed."""
+    """Return the author's aggregation functions by name; checks them and their packages."""
     with author.calling("aggregation"):
-        written: Any = task.aggregation()
-    if not isinstance(written, Mapping) or not written:
-        what = f"aggregation() returned {written!r:.60}, expected a dict from metrics to functions"
+        functions: Any = task.aggregation()
+    if not isinstance(functions, Mapping) or not functions:
+        what = f"aggregation() returned {functions!r:.60}, expected a dict of metrics and functions"
         raise AuthorError(author.problem(CODE, what, 'return {"acc": mean}'))
-    for name, function in written.items():
+    for name, function in functions.items():
         if not callable(function):
-            what = f"aggregation() gives {name!r} the value {function!r:.60}, expected a function"
+            what = f"aggregation() has the value {function!r:.60} for {name!r}, expected a function"
             raise AuthorError(author.problem(CODE, what, f'write {{"{name}": mean}}'))
         if lacking := packages_lacking(function):
             what = f"the metric {name!r} needs {listing(lacking)}, which is not installed"
-            fix = f"pip install {' '.join(one.replace('_', '-') for one in lacking)}"
+            fix = f"pip install {' '.join(package.replace('_', '-') for package in lacking)}"
             raise AuthorError(author.problem(CODE, what, fix))
-    return written
+    return functions
 
 
 def check_higher_is_better(
     task: Task, author: TaskAuthor, metrics: Mapping[str, Any], notes: list[str]
 ) -> None:
-    """Note the metrics of which nobody says whether more is better."""
+    """Add a note about metrics for which the class does not define whether higher is better."""
     with author.calling("higher_is_better"):
-        said: Any = task.higher_is_better() or {}
-    if not isinstance(said, Mapping):
-        what = f"higher_is_better() returned {type(said).__name__}, expected a dict of metrics"
+        directions: Any = task.higher_is_better() or {}
+    if not isinstance(directions, Mapping):
+        what = f"higher_is_better() returned {type(directions).__name__}, expected a dict of metrics"
         raise AuthorError(author.problem(CODE, what, 'return {"acc": True}'))
-    unsaid = [name for name in metrics if name not in said]
-    if unsaid:
-        notes.append(f"higher_is_better() does not say it of {listing(unsaid)}: more is taken to be better")
+    missing = [name for name in metrics if name not in directions]
+    if missing:
+        notes.append(
+            f"higher_is_better() does not list {listing(missing)}: Assay assumes that higher is better"
+        )
 
 
 def check_process_results(
     prepared: PreparedTask, metrics: Mapping[str, Any], headline: str | None, notes: list[str]
 ) -> None:
-    """Call process_results on the first document with made-up results, to see which metrics it returns.
+    """Call process_results on the first document with dummy results, to see which metrics it returns.
 
-    The author's code may not take what is made up: then nothing is known before answers are there.
+    If the author's code rejects the dummy results, the metrics are not known before the run.
     """
     task, author, first = prepared.task, prepared.author, prepared.asked[0].wishes
     try:
@@ -122,7 +124,7 @@ def check_process_results(
         reraise_interrupt(error)
         return
     if not isinstance(returned, Mapping):
-        what = f"process_results returned {type(returned).__name__}, expected a dict from metrics to values"
+        what = f"process_results returned {type(returned).__name__}, expected a dict of metrics and values"
         raise AuthorError(author.problem(CODE, what, 'return {"acc": pred == gold}'))
     for name in returned:
         if name not in metrics:
@@ -135,5 +137,5 @@ def check_process_results(
             )
     if headline is not None and headline.partition(".")[0] not in returned:
         notes.append(
-            f"the registry's headline {headline!r} is none of {listing(returned)}: the first decides"
+            f"the registry's headline {headline!r} is not one of {listing(returned)}: the first one is used"
         )

@@ -1,4 +1,4 @@
-"""Task classes and what was asked of them, compiled into tasks."""
+"""Compile Task classes into tasks."""
 
 from __future__ import annotations
 
@@ -47,31 +47,31 @@ _KINDS = {GREEDY_UNTIL: "free answer", ROLLING: "text"}
 
 
 class LeapTools(NamedTuple):
-    """What the app hands over: parts of other rooms, places, and the model as far as a task may see it."""
+    """What the application provides: parts of other packages, paths, and the model as a task may see it."""
 
     aggregations: Mapping[str, Any]
     """The functions that authors import, by name."""
     packages_lacking: Callable[[Any], Sequence[str]]
-    """Says what has to be installed before such a function can be called."""
+    """Returns the packages to install before such a function can be called."""
     cache: Path
-    """Where the library keeps what it has read."""
+    """The cache folder of the `datasets` library."""
     data_root: Path | None = None
-    """The folder of datasets; None: the one that the task file is in."""
+    """The folder of datasets; None: the folder of the task file."""
     tokens: Callable[[Ask], Sequence[Token]] | None = None
-    """How the model reads an ask; None without a model."""
+    """Returns the tokens of an ask; None without a model."""
     stored: Mapping[str, TaskSpec] | None = None
-    """The tasks of a finished run whose answers are scored, by name; None where the model is there."""
+    """The tasks of a finished run whose answers are scored, by name; None if the model is available."""
 
 
 class CompiledTask(msgspec.Struct, frozen=True):
-    """A task, and what a person should see of it."""
+    """A task with notes for the user."""
 
     task: LeapTask
     notes: tuple[str, ...]
     kind: str
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return in words how the class was understood."""
+        """Return how the class was understood, for display."""
         settings = self.task.spec.settings
         rows = [
             ("class", settings["class"]),
@@ -91,7 +91,7 @@ def compile_tasks(name: str, settings: TaskSettings, tools: LeapTools) -> list[C
     """Compile `file.py`, `file.py::Class`, `folder` or `folder:names`."""
     if settings.score_by is not None:
         what = "'score_by' was set, but process_results of a Task class decides between options"
-        raise UsageError(Problem("USAGE-007", what, "drop it, or change process_results"))
+        raise UsageError(Problem("USAGE-007", what, "remove it, or change process_results"))
     found = find_tasks(name, build_task_environment(name, settings, tools))
     return _compile_found_tasks(name, found.tasks, found.notes, settings, tools)
 
@@ -99,7 +99,7 @@ def compile_tasks(name: str, settings: TaskSettings, tools: LeapTools) -> list[C
 def _compile_found_tasks(
     name: str, tasks: Sequence[NamedTask], notes: Sequence[str], settings: TaskSettings, tools: LeapTools
 ) -> list[CompiledTask]:
-    """Compile tasks; those whose data is not here are left out with a note, unless that is all of them."""
+    """Compile tasks. Omits tasks without data, with a note, unless that is all of them."""
     families = _families(tasks)
     compiled: list[CompiledTask] = []
     missing: dict[str, DatasetMissing] = {}
@@ -114,35 +114,36 @@ def _compile_found_tasks(
     if not compiled:
         problems = [problem for error in missing.values() for problem in error.problems]
         raise DatasetMissing(problems)
-    left_out = [
-        f"{task} is left out, its data is missing: {error.problems[0]}" for task, error in missing.items()
+    omitted = [
+        f"{task} is omitted because its data is missing: {error.problems[0]}"
+        for task, error in missing.items()
     ]
-    there = [task for task in tasks if task.name not in missing]
-    # Once more: what is left out is no subset of its dataset.
-    return _compile_found_tasks(name, there, [*notes, *left_out], settings, tools)
+    available = [task for task in tasks if task.name not in missing]
+    # Compile again, because an omitted task is not a subset of its dataset.
+    return _compile_found_tasks(name, available, [*notes, *omitted], settings, tools)
 
 
 def list_registered_datasets(folder: Path, tools: LeapTools) -> list[RegisteredDataset]:
-    """Return the datasets that a folder's registry names; none when it has no registry."""
+    """Return the datasets in a folder's registry; empty without a registry."""
     return list_registered(folder, build_task_environment(str(folder), TaskSettings(), tools))
 
 
 def list_task_names(name: str, tools: LeapTools) -> list[str]:
-    """Return the names of the tasks that a person's words mean."""
+    """Return the names of the selected tasks."""
     return [task.name for task in find_tasks(name, build_task_environment(name, TaskSettings(), tools)).tasks]
 
 
 def build_task_environment(name: str, settings: TaskSettings, tools: LeapTools) -> TaskEnvironment:
-    """Return the surroundings in which the classes of a file or folder are made."""
+    """Return the environment for the classes of a file or folder."""
     path = TaskName.of(name).path
     data = TaskData(tools.data_root or (path if path.is_dir() else path.parent), tools.cache)
     return TaskEnvironment(data.load, tools.aggregations, settings.is_faithful)
 
 
 def _families(tasks: Sequence[NamedTask]) -> dict[str, str]:
-    """Return the file of each task of which several are evaluated: those of one file are reported together.
+    """Return the file name of each task that shares its file: such tasks are reported together.
 
-    A file whose name is also that of a task could not be told from it.
+    A file with the name of a task is excluded, because the names would be ambiguous.
     """
     counts = Counter(task.loaded.author.path.stem for task in tasks)
     names = {task.name for task in tasks}
@@ -154,7 +155,7 @@ def _families(tasks: Sequence[NamedTask]) -> dict[str, str]:
 
 
 class _Compilation:
-    """One class on its way to a task."""
+    """The compilation of one class into a task."""
 
     def __init__(self, source: str, named: NamedTask, settings: TaskSettings, tools: LeapTools) -> None:
         self._source = source
@@ -168,7 +169,7 @@ class _Compilation:
         self._notes: list[str] = []
 
     def compiled(self, family: str | None, notes: Sequence[str]) -> CompiledTask:
-        """Make the author's object, look at its documents, and put the task together."""
+        """Create the author's object, prepare its documents, and build the task."""
         self._notes += notes
         settings = self._settings
         task = self._made()
@@ -190,11 +191,11 @@ class _Compilation:
             prepared.window = self._window(prepared)
         self._notes += self._remarks(prepared)
         spec = self._spec(prepared, methods, metrics, n_shots, asking, family)
-        made = LeapTask(spec, prepared.samples(), prepared, asking, self._entry.headline)
-        return CompiledTask(made, tuple(dict.fromkeys(self._notes)), self._kind(prepared))
+        leap_task = LeapTask(spec, prepared.samples(), prepared, asking, self._entry.headline)
+        return CompiledTask(leap_task, tuple(dict.fromkeys(self._notes)), self._kind(prepared))
 
     def _made(self) -> Task:
-        """Make the author's object, which loads its rows."""
+        """Create the author's object, which loads its rows."""
         root = self._tools.data_root
         given = {"data_dir": str(root)} if root is not None and has_parameter(self._cls, "data_dir") else {}
         with (
@@ -205,7 +206,7 @@ class _Compilation:
             return self._cls(**given)
 
     def _load_pool(self, task: Task) -> None:
-        """Load what examples come from, so that what is missing is told as such."""
+        """Load the documents for examples, so that missing ones are reported as such."""
         if has_own_examples(task) or type(task).fewshot_context not in BUILTIN_CONTEXTS:
             return
         with self._author.calling("has_training_docs"):
@@ -221,7 +222,7 @@ class _Compilation:
         return LeapRequestBuilder(self._settings, first.until if first is not None else ())
 
     def _window(self, prepared: PreparedTask) -> OriginalWindow | None:
-        """Return the original's window; nothing where the model's tokens are not known."""
+        """Return the original's token window; None if the model's tokens are not known."""
         wishes = (wish for one in prepared.asked for wish in one.wishes.every)
         texts = [wish.continuation for wish in wishes if wish.type == LOGLIKELIHOOD and not wish.is_classic]
         if not texts:
@@ -231,48 +232,53 @@ class _Compilation:
         window = None if self._tools.tokens is None else OriginalWindow(self._tools.tokens, texts)
         if window is None or not window.has_tokens:
             self._notes.append(
-                "the model's tokens are not known, nor the original's window: the join decides"
+                "the original's token window needs the model's tokens, which are not known: "
+                "scoring starts at the prompt/answer boundary"
             )
             return None
         if not window.is_whole:
-            self._notes.append("the original counts no token of a continuation and fails: the join decides")
+            self._notes.append(
+                "the original counts no token of a continuation; scoring starts at the prompt/answer boundary"
+            )
             return None
         return window
 
     def _read_stored_window(
         self, stored: Mapping[str, TaskSpec], texts: Sequence[str]
     ) -> OriginalWindow | None:
-        """Return the window by which a finished run was scored; None where it was scored without."""
+        """Return the token window that a finished run was scored with; None if it used none."""
         spec = stored.get(self._name)
         if spec is None or spec.settings.get("window") != "original":
-            self._notes.append("the run was made without the original's token window: the join decides")
+            self._notes.append(
+                "the run has no original token window, so scoring starts at the prompt/answer boundary"
+            )
             return None
         window = OriginalWindow.stored(texts, spec.chosen.get("window", ""))
         if window is None:
             raise PlanError(
                 Problem(
                     "LEAP-012",
-                    f"{self._name}: the run was scored by the original's token window and did not store it",
-                    "run it again with its model: an earlier version of Assay made this run",
+                    f"{self._name}: the run was scored with the original's token window, but lacks it",
+                    "run it again with its model, because an earlier version of Assay created this run",
                     Origin(str(self._author.path)),
                 )
             )
         return window
 
     def _remarks(self, prepared: PreparedTask) -> list[str]:
-        """Return what a person should know about the class and its data."""
+        """Return notes for the user about the class and its data."""
         remarks = list(prepared.task._loaded.notes)
         if self._has_other_request_type(prepared):
-            said = prepared.task.request_type()
+            declared = prepared.task.request_type()
             remarks.append(
-                f"{self._name}: request_type() says {said!r}, but its requests are "
-                f"{listing(sorted(prepared.types))}: each is asked as what it is"
+                f"{self._name}: request_type() returns {declared!r}, but its requests are "
+                f"{listing(sorted(prepared.types))}: each request is sent according to its own type"
             )
         unknown = format_unknown_options([one.wishes for one in prepared.asked])
         return [*remarks, *([unknown] if unknown else [])]
 
     def _has_other_request_type(self, prepared: PreparedTask) -> bool:
-        """Whether a LEAP class says another type than its requests are; the classic harness asks no class."""
+        """Return whether request_type() of a LEAP class differs from its requests; lm-eval lacks it."""
         is_classic = any(wish.is_classic for one in prepared.asked for wish in one.wishes.every)
         with self._author.calling("request_type"):
             return not is_classic and prepared.types != {prepared.task.request_type()}
@@ -327,7 +333,7 @@ class _Compilation:
 
     @staticmethod
     def _samplings(prepared: PreparedTask, asking: LeapRequestBuilder) -> list[Sampling]:
-        """Return how texts are written; requests may differ in it."""
+        """Return the sampling parameters of generated texts, which can differ between requests."""
         wishes = (wish for one in prepared.asked for wish in one.wishes.every)
         return list(dict.fromkeys(asking.sampling(wish) for wish in wishes if wish.writing is not None))
 
@@ -351,7 +357,7 @@ class _Compilation:
         )
 
     def _data_hash(self, prepared: PreparedTask, n_shots: int) -> str:
-        """Return a hash of the documents, of what examples come from, and of the code."""
+        """Return a hash of the documents, of the sources of examples, and of the code."""
         task = prepared.task
         files = [_file_hash(path) for path in task._loaded.files] if n_shots else []
         pool = (task._training_docs or task._fewshot_docs or ()) if n_shots and not files else ()

@@ -1,7 +1,7 @@
-"""What stands before the answer to a document: description, examples and question.
+"""The context of a document: description, examples and question.
 
-By default a draw of examples depends on seed, task and document alone. In the faithful way one generator
-serves all documents, in their order, so what it gave to each is kept.
+By default, the drawn examples depend only on seed, task and document. In faithful mode one generator serves
+all documents in order, so its draws are stored.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class Context(NamedTuple):
     """A document's prompt up to the answer."""
 
     text: str
-    """As `construct_requests` is given it, and as a base model reads it."""
+    """The text passed to `construct_requests`, as a base model reads it."""
     messages: tuple[Message, ...] | None
-    """As a model that chats is given it; None for one that reads text."""
+    """The messages for a chat model; None for a base model."""
     n_shots: int
     n_left_out: int
 
 
 class ExampleDraw(NamedTuple):
-    """Where examples are drawn from, and how many."""
+    """How examples are drawn, and how many."""
 
     task_name: str
     n_shots: int
     seed: int
     shared: random.Random | None = None
-    """The one generator of the faithful way."""
+    """The shared generator of faithful mode."""
 
 
 class Contexts:
@@ -61,35 +61,35 @@ class Contexts:
         if self.description is not None and not isinstance(self.description, str):
             raise NotTextError("description", self.description)
         self.is_own = type(task).fewshot_context not in BUILTIN_CONTEXTS
-        """Whether the author's own code puts contexts together."""
+        """Whether the author's own code builds contexts."""
         self._drawn: list[Any] = []
-        """What the one generator of the faithful way gave to the documents so far: examples, or texts."""
+        """What the shared generator of faithful mode gave to the documents so far: examples, or texts."""
 
     def of(self, number: int, doc: Any, shots: int | None = None) -> Context:
-        """Return a document's context, with at most so many examples: those nearest to the question.
+        """Return a document's context with at most `shots` examples: those nearest to the question.
 
-        `doc`: the document, as the author's code may change it.
+        `doc`: the document, which the author's code may change.
         """
-        asked = self._drawing.n_shots
-        wanted = asked if shots is None else min(shots, asked)
+        n_requested = self._drawing.n_shots
+        wanted = n_requested if shots is None else min(shots, n_requested)
         is_shared = self._drawing.shared is not None
         if self.is_own:
-            is_drawn = is_shared and wanted == asked
+            is_drawn = is_shared and wanted == n_requested
             text = self._shared(number) if is_drawn else self._written(number, doc, wanted)
-            said = (Message("user", text),) if self._is_chat and text else None
-            return Context(text, said, wanted, asked - wanted)
-        chosen = self._shared(number) if is_shared else self._chosen(number, doc, asked)
-        shown = chosen[max(0, len(chosen) - wanted) :]
-        text = render_context(self._task, doc, shown, self.description)
-        messages = self._messages(doc, shown) if self._is_chat else None
-        return Context(text, messages, len(shown), len(chosen) - len(shown))
+            turns = (Message("user", text),) if self._is_chat and text else None
+            return Context(text, turns, wanted, n_requested - wanted)
+        chosen = self._shared(number) if is_shared else self._chosen(number, doc, n_requested)
+        examples = chosen[max(0, len(chosen) - wanted) :]
+        text = render_context(self._task, doc, examples, self.description)
+        messages = self._messages(doc, examples) if self._is_chat else None
+        return Context(text, messages, len(examples), len(chosen) - len(examples))
 
     def _shared(self, number: int) -> Any:
-        """Return what the one generator gives to a document: all before it are given theirs first."""
+        """Return the shared generator's draw for a document; earlier documents are drawn first."""
         draw_next = self._written if self.is_own else self._chosen
         while len(self._drawn) <= number:
             at = len(self._drawn)
-            # Its place is kept where the author's code raises too: that is told of this document alone.
+            # Reserve its place even if the author's code raises: the error belongs to this document only.
             self._drawn.append(None)
             doc = copy_data(self._docs[at])
             self._drawn[at] = draw_next(at, doc, self._drawing.n_shots, self._drawing.shared)
@@ -104,7 +104,7 @@ class Contexts:
         return choose_examples(self._task, self._docs[number], n, rnd or self._generator(number))
 
     def _written(self, number: int, doc: Any, n: int, rnd: random.Random | None = None) -> str:
-        """Return what the author's own code puts together."""
+        """Return the context built by the author's own code."""
         own: Any = self._task.fewshot_context
         more = {"description": self.description} if has_parameter(own, "description") else {}
         text = own(doc=doc, num_fewshot=n, rnd=rnd or self._generator(number), **more)

@@ -1,8 +1,8 @@
-"""The rows of a task, loaded by the library `datasets` from folders on this machine or from the hub.
+"""The rows of a task, loaded with the `datasets` library from local folders or from the hub.
 
-What a task names is looked up in the folder of datasets as its document says, and then on the hub; what the
-library cannot find in a folder although it is there (a config of a folder without metadata, a file of a split
-that nobody reads) is given to it, and noted.
+DATASET_PATH is looked up in the folder of datasets as LEAP documents it, and then on the hub. If the library
+does not find existing data in a folder (a config of a folder without metadata, a file of a split that is not
+used), Assay passes the files to it and adds a note.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     ".arrow": ("arrow", {}),
     ".txt": ("text", {}),
 }
-"""What the library calls a format, by suffix, and the arguments it needs for it."""
+"""The library's format names by suffix, with the arguments they need."""
 _SAME_SPLIT = {"valid": "validation", "val": "validation", "dev": "validation", "training": "train"}
-"""The library's names for splits that files write in another way."""
+"""The library's names for splits that files spell differently."""
 
 
 class TaskData:
@@ -51,10 +51,10 @@ class TaskData:
         self._cache = cache
 
     def load(self, task: Task, data_dir: str | None) -> None:
-        """Set the `dataset` of a task, and what is to be known about how it was found."""
+        """Set the `dataset` of a task, and record how it was found."""
         if task.DATASET_PATH is None:
             own = "download" if isinstance(task, ClassicTask) else "load"
-            fix = f"set it to a folder, or write {own}() yourself"
+            fix = f"set it to a folder, or override {own}()"
             raise AuthorError(_problem(task, "DATASET_PATH is not set", fix))
         root = Path(data_dir) if data_dir is not None else self._root
         if task.IN_HF_HUB or (isinstance(task, ClassicTask) and task.DATA_FILES is None):
@@ -75,40 +75,40 @@ class TaskData:
                     str(folder.path), name, cache_dir=str(self._cache)
                 ), LoadedSplits()
             except Exception as error:
-                said = _format_root_cause(error)
+                cause = _format_root_cause(error)
                 if _has_metadata(folder.path):
-                    # It says which files are meant: others in their place would be other rows.
-                    what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {said}"
-                    fix = f"correct the files, or what {folder.path / _CARD} says of them"
+                    # The metadata defines the files; other files would be other rows.
+                    what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {cause}"
+                    fix = f"fix the files, or their description in {folder.path / _CARD}"
                     raise AuthorError(_problem(task, what, fix)) from error
-            files = self._config_files(task, folder, name, said)
+            files = self._config_files(task, folder, name, cause)
             builder, options = _builder(task, [path for paths in files.values() for path in paths])
             named = {split: [str(path) for path in paths] for split, paths in files.items()}
             dataset = self._read(datasets, task, builder, named, options)
         for split, usual in _SAME_SPLIT.items():
             if split in dataset and usual not in dataset:
                 dataset[usual] = dataset[split]
-        note = f"{folder.path.name} has no metadata: the files of {name!r} were found by their paths"
+        note = f"{folder.path.name} has no metadata, so the files of {name!r} were found by their paths"
         paths = tuple(path for several in files.values() for path in several)
         return dataset, LoadedSplits(paths, notes=(note,))
 
     @staticmethod
     def _config_files(
-        task: Task, folder: DatasetFolder, name: str | None, said: str
+        task: Task, folder: DatasetFolder, name: str | None, cause: str
     ) -> dict[str, Sequence[Path]]:
         try:
-            found: dict[str, Sequence[Path]] = {
+            files: dict[str, Sequence[Path]] = {
                 split: folder.files(config=name, split=split) for split in folder.splits(name)
             }
-            return found or {"test": folder.files(config=name)}
+            return files or {"test": folder.files(config=name)}
         except DatasetMissing as missing:
-            what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {said}"
+            what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {cause}"
             fix = f"{missing.problems[0].what}; {missing.problems[0].fix}"
             raise DatasetMissing(_problem(task, what, fix)) from missing
 
     def _load_files(self, task: Task, folder: Path) -> tuple[Any, LoadedSplits]:
         if not isinstance(task.DATA_FILES, Mapping) or not task.DATA_FILES:
-            what = f"DATA_FILES is {task.DATA_FILES!r}, expected a dict from a split to its file"
+            what = f"DATA_FILES is {task.DATA_FILES!r}, expected a dict of splits and files"
             fix = 'write DATA_FILES = {"test": "test.jsonl"}, or set IN_HF_HUB = True'
             raise AuthorError(_problem(task, what, fix))
         base = folder / str(task.DATASET_NAME or "")
@@ -119,20 +119,20 @@ class TaskData:
         absent = {
             split: path for split, paths in files.items() for path in reversed(paths) if not path.is_file()
         }
-        there = {split: paths for split, paths in files.items() if split not in absent}
-        if not there:
-            what = f"no file of DATA_FILES is there: looked for {listing(map(str, absent.values()))}"
-            fix = "put the files there; or give the folder that holds the datasets: --task-dir DIR"
+        present = {split: paths for split, paths in files.items() if split not in absent}
+        if not present:
+            what = f"no file of DATA_FILES exists; looked for {listing(map(str, absent.values()))}"
+            fix = "put the files there, or pass the folder of the datasets with --task-dir DIR"
             raise DatasetMissing(_problem(task, what, fix))
-        every = [path for paths in there.values() for path in paths]
-        builder, options = (task.DATASET_TYPE, {}) if task.DATASET_TYPE else _builder(task, every)
+        all_paths = [path for paths in present.values() for path in paths]
+        builder, options = (task.DATASET_TYPE, {}) if task.DATASET_TYPE else _builder(task, all_paths)
         options = {**options, **(task.DOWNLOAD_OPTIONS or {})}
         with _library(task) as datasets:
             _check_builder(task, builder, datasets)
-            named = {split: [str(path) for path in paths] for split, paths in there.items()}
+            named = {split: [str(path) for path in paths] for split, paths in present.items()}
             dataset = self._read(datasets, task, builder, named, options)
-        note = f"there is no {listing(map(str, absent.values()))}: the other splits were loaded"
-        return dataset, LoadedSplits(tuple(every), absent, (note,) if absent else ())
+        note = f"missing files: {listing(map(str, absent.values()))}; the other splits were loaded"
+        return dataset, LoadedSplits(tuple(all_paths), absent, (note,) if absent else ())
 
     def _read(
         self,
@@ -149,15 +149,15 @@ class TaskData:
         except Exception as error:
             paths = [path for several in files.values() for path in several]
             what = f"{listing(paths)} could not be read as {builder!r}: {_format_root_cause(error)}"
-            fix = "correct the files, DATASET_TYPE or DOWNLOAD_OPTIONS"
+            fix = "fix the files, DATASET_TYPE or DOWNLOAD_OPTIONS"
             if builder == "csv":
                 sign = options.get("delimiter", options.get("sep", ","))
-                fix = f"see that {sign!r} separates the columns: DOWNLOAD_OPTIONS = {{'delimiter': ...}}"
+                fix = f"check the separator {sign!r}, or set DOWNLOAD_OPTIONS = {{'delimiter': ...}}"
             raise AuthorError(_problem(task, what, fix)) from error
 
 
 def _has_metadata(folder: Path) -> bool:
-    """Whether a dataset's card says which files belong to which config."""
+    """Return whether a dataset card assigns files to configs."""
     card = folder / _CARD
     if not card.is_file():
         return False
@@ -168,7 +168,7 @@ def _has_metadata(folder: Path) -> bool:
 
 
 def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
-    """Return the folder that DATASET_PATH means: below the root, or where its hub.json leads."""
+    """Return the folder of DATASET_PATH: below the root, or as mapped by its hub.json."""
     path = str(task.DATASET_PATH)
     if (direct := root / path).is_dir():
         return DatasetFolder(direct, name=path)
@@ -176,13 +176,13 @@ def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
         return LocalHub(root).folder(path, config)
     except AuthorError as error:
         problem = error.problems[0]
-        what = f"DATASET_PATH {path!r} is no folder in {str(root)!r}"
-        fix = f"{problem.fix.replace('--data-root', '--task-dir')}: the folder that holds the datasets"
+        what = f"DATASET_PATH {path!r} is not a folder in {str(root)!r}"
+        fix = f"{problem.fix.replace('--data-root', '--task-dir')} (the folder of the datasets)"
         raise DatasetMissing(_problem(task, what, fix)) from error
 
 
 def _load_from_hub(task: Task, missing: DatasetMissing) -> Any:
-    """Return the splits of a dataset on the hub; raise what was missing where the hub has no such name."""
+    """Return the splits of a dataset on the hub; if the hub does not have it, raise both problems."""
     name = parse_hub_name(f"hf://{task.DATASET_PATH}")
     if name is None:
         raise missing
@@ -195,11 +195,11 @@ def _load_from_hub(task: Task, missing: DatasetMissing) -> Any:
 
 
 def _check_builder(task: Task, builder: str, datasets: Any) -> None:
-    """Raise where DATASET_TYPE is no format of the library: it would look for a dataset of that name."""
+    """Raise if DATASET_TYPE is not a format of the library, which would look for a dataset of that name."""
     formats = _formats(datasets)
     if builder in formats or Path(builder).exists():
         return
-    what = f"DATASET_TYPE is {builder!r}{suggest_name(builder, formats)}, which is no format of the library"
+    what = f"DATASET_TYPE is {builder!r}{suggest_name(builder, formats)}, which is not a format of `datasets`"
     raise AuthorError(_problem(task, what, f"write one of {listing(sorted(formats))}"))
 
 
@@ -210,9 +210,9 @@ def _formats(datasets: Any) -> Collection[str]:
 
 def _builder(task: Task, files: Sequence[Path]) -> tuple[str, dict[str, Any]]:
     suffixes = {(find_suffix(path.name) or path.suffix).removesuffix(".gz") for path in files}
-    if len(suffixes) == 1 and (found := _BUILDERS.get(next(iter(suffixes)))):
-        return found
-    what = f"the files of {task.DATASET_NAME!r} are of the formats {listing(sorted(suffixes))}"
+    if len(suffixes) == 1 and (builder := _BUILDERS.get(next(iter(suffixes)))):
+        return builder
+    what = f"the files of {task.DATASET_NAME!r} have the formats {listing(sorted(suffixes))}"
     raise AuthorError(_problem(task, what, f"use one of {listing(_BUILDERS)}, or set DATASET_TYPE"))
 
 
@@ -222,7 +222,7 @@ def _library(task: Task) -> Iterator[Any]:
         with quiet_datasets_library() as datasets:
             yield datasets
     except ModuleNotFoundError as error:
-        what = f"its rows are loaded by the package {error.name!r}, which is not installed"
+        what = f"loading its rows needs the package {error.name!r}, which is not installed"
         raise AuthorError(_problem(task, what, "pip install datasets")) from error
 
 
@@ -232,7 +232,7 @@ def _problem(task: Task, what: str, fix: str) -> Problem:
 
 
 def _format_root_cause(error: BaseException) -> str:
-    """Return what really went wrong: the library wraps it, and tells apart from it which columns differ."""
+    """Return the root cause of an error: the library wraps it, and lists differing columns separately."""
     while error.__cause__ is not None:
         error = error.__cause__
     details = getattr(error, "details", None)

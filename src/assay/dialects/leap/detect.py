@@ -1,4 +1,4 @@
-"""Recognising Task classes by looking at their files, without running them or importing much."""
+"""Detect Task classes from their files, without running them or importing heavy packages."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 BASE_NAMES = ("Task", "MultipleChoiceTask", "PerplexityTask")
 FRAMEWORK_FILES = ("__init__", "base", "metrics", "template", "utils")
-"""Files of the original's own that stand among its tasks."""
+"""Files of the original's framework that are stored among its tasks."""
 CHECKOUT_TASKS = ("evaluation/task", "lm_eval/tasks", "task", "tasks")
-"""Where the tasks are, seen from the folder of a whole checkout."""
+"""Where the tasks are, relative to a checkout."""
 
 _OWN_NAMES = ("construct_requests", "doc_to_text", "doc_to_target", "fewshot_context")
-"""Methods that classes of this dialect define, also those that extend another task."""
+"""Methods that classes of this dialect define, including those that extend another task."""
 _BASE_MODULES = re.compile(r"(?:(?:evaluation\.)?task|lm_eval)\.base")
 _CLASS_LINE = re.compile(rb"^class \w+\(.*\b(" + "|".join(BASE_NAMES).encode() + rb")\b.*\):", re.MULTILINE)
 _NAMED_FILE = re.compile(r"(?P<path>.*?\.py)(?:::(?P<class_name>\w+))?(?::(?P<selection>.*))?")
 
 
 class TaskName(NamedTuple):
-    """What a person named: `file.py`, `file.py::Class`, `file.py:names`, `folder`, `folder:names`."""
+    """The parts of a task name: `file.py`, `file.py::Class`, `file.py:names`, `folder`, `folder:names`."""
 
     path: Path
     class_name: str | None
@@ -31,22 +31,22 @@ class TaskName(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> TaskName:
-        """Divide a name; a selection is what follows a single colon."""
-        if (found := _NAMED_FILE.fullmatch(text)) is not None:
-            return cls(Path(found["path"]), found["class_name"], found["selection"] or "")
+        """Parse a name; a selection follows a single colon."""
+        if (match := _NAMED_FILE.fullmatch(text)) is not None:
+            return cls(Path(match["path"]), match["class_name"], match["selection"] or "")
         folder, _, selection = text.partition(":")
         is_whole = Path(text).exists() or not Path(folder).is_dir()
         return cls(Path(text), None, "") if is_whole else cls(Path(folder), None, selection)
 
 
 def is_task(name: str) -> bool:
-    """Whether what a person named are tasks of this dialect."""
+    """Return whether a name refers to tasks of this dialect."""
     path = TaskName.of(name).path
     return find_task_folder(path) is not None if path.is_dir() else is_task_file(path)
 
 
 def find_task_folder(folder: Path) -> Path | None:
-    """Return the folder that holds the tasks: the one named, or the place in it that a checkout has."""
+    """Return the folder with the tasks: the given one, or the usual place inside a checkout."""
     for place in (folder, *(folder / inside for inside in CHECKOUT_TASKS)):
         if place.is_dir() and next(task_files(place), None) is not None:
             return place
@@ -61,19 +61,19 @@ def task_files(folder: Path) -> Iterator[Path]:
 
 
 def is_task_file(path: Path) -> bool:
-    """Whether a file is Python that defines a Task class, or extends one of a file beside it."""
+    """Return whether a file is Python that defines a Task class, or extends one of a sibling file."""
     return _is_task_file(path, path.stat().st_mtime_ns) if path.suffix == ".py" and path.is_file() else False
 
 
 @lru_cache(maxsize=1024)
 def _is_task_file(path: Path, _changed: int) -> bool:
     try:
-        every = list(ast.walk(ast.parse(path.read_bytes())))
+        syntax_nodes = list(ast.walk(ast.parse(path.read_bytes())))
     except (SyntaxError, ValueError):
-        # Whose mistake it is depends on what the file was meant to be.
+        # Report the error only if the file was meant to be a task.
         return _CLASS_LINE.search(path.read_bytes()) is not None
-    classes = [node for node in every if isinstance(node, ast.ClassDef)]
-    imports = [node for node in every if isinstance(node, ast.ImportFrom)]
+    classes = [node for node in syntax_nodes if isinstance(node, ast.ClassDef)]
+    imports = [node for node in syntax_nodes if isinstance(node, ast.ImportFrom)]
     if any(map(_is_base_import, imports)) and (classes or path.stem not in FRAMEWORK_FILES):
         return True
     return any(map(_is_task_class, classes)) or any(
@@ -95,11 +95,11 @@ def _is_task_class(node: ast.ClassDef) -> bool:
 
 
 def _is_task_file_import(path: Path, node: ast.ImportFrom) -> bool:
-    """Whether an import names a file beside this one that defines tasks."""
+    """Return whether an import refers to a sibling file that defines tasks."""
     if node.level != 1 or not node.module or "." in node.module:
         return False
-    beside = path.with_name(f"{node.module}.py")
-    return beside.stem not in FRAMEWORK_FILES and beside != path and is_task_file(beside)
+    sibling = path.with_name(f"{node.module}.py")
+    return sibling.stem not in FRAMEWORK_FILES and sibling != path and is_task_file(sibling)
 
 
 def _last_name(node: ast.expr) -> str:

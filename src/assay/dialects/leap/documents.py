@@ -1,4 +1,4 @@
-"""The documents that a task is evaluated on: which split, which of them, in which order."""
+"""Select the documents to evaluate: the split, the documents and their order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ORIGINAL_SEED = 42
 
 
 class Documents(NamedTuple):
-    """Documents and all that is known of each, in the order in which they are asked."""
+    """Documents with their data, in the order of evaluation."""
 
     split: str
     """`test` or `validation`."""
@@ -31,67 +31,69 @@ class Documents(NamedTuple):
     fields: list[dict[str, Any]]
     ids: list[str]
     rows: list[int]
-    """Their numbers in the split, counted from 1."""
+    """Row numbers in the split, counted from 1."""
     n_there: int
-    """Documents of the whole split."""
+    """Number of documents in the whole split."""
 
 
 def select_documents(
     task: Task, author: TaskAuthor, limit: Limit | None, seed: int, shared: random.Random | None
 ) -> Documents:
-    """Return the documents to evaluate; `shared`: the generator that shuffles them in the faithful way."""
+    """Return the documents to evaluate; `shared`: the generator that shuffles them in faithful mode."""
     split, docs = _choose_split(task, author)
     rows = list(range(1, len(docs) + 1))
     if shared is not None:
-        # One shuffle of both: a list of equal length takes the same places.
+        # Shuffle both together: a list of the same length gets the same permutation.
         pairs = list(zip(docs, rows, strict=True))
         shared.shuffle(pairs)
         docs, rows = [doc for doc, _ in pairs], [row for _, row in pairs]
     fields = [_fields(doc) for doc in docs]
-    ids = name_rows([digest(one) for one in fields])
-    kept = _apply_limit(ids, limit, seed, is_shuffled=shared is not None)
+    ids = name_rows([digest(row) for row in fields])
+    selected = _apply_limit(ids, limit, seed, is_shuffled=shared is not None)
     return Documents(
         split,
-        [docs[at] for at in kept],
-        [fields[at] for at in kept],
-        [ids[at] for at in kept],
-        [rows[at] for at in kept],
+        [docs[at] for at in selected],
+        [fields[at] for at in selected],
+        [ids[at] for at in selected],
+        [rows[at] for at in selected],
         len(docs),
     )
 
 
 def _apply_limit(ids: Sequence[str], limit: Limit | None, seed: int, *, is_shuffled: bool) -> Sequence[int]:
-    """Return which documents a limit leaves; of shuffled ones, the first are a draw already."""
-    every = range(len(ids))
+    """Return the documents within a limit; of shuffled ones, the first are a random sample already."""
+    positions = range(len(ids))
     if limit is None:
-        return every
+        return positions
     if is_shuffled:
-        return every[-limit.n :] if limit.which == "last" else every[: limit.n]
+        return positions[-limit.n :] if limit.which == "last" else positions[: limit.n]
     chosen = limit.chosen(ids, seed)
-    return [at for at in every if ids[at] in chosen]
+    return [at for at in positions if ids[at] in chosen]
 
 
 def _choose_split(task: Task, author: TaskAuthor) -> tuple[str, list[Any]]:
-    """Return the documents of the test split, or of the validation split where there is none."""
+    """Return the documents of the test split, or else of the validation split."""
     with author.calling("has_test_docs"):
         has_test = bool(task.has_test_docs())
     with author.calling("has_validation_docs"):
         has_validation = bool(task.has_validation_docs())
     if not has_test and not has_validation:
-        what = "has_test_docs() and has_validation_docs() are both False: there is nothing to evaluate"
-        raise AuthorError(author.problem(CODE, what, "return True from one of them, and give its documents"))
+        what = "has_test_docs() and has_validation_docs() are both False, so there is nothing to evaluate"
+        raise AuthorError(
+            author.problem(CODE, what, "return True from one of them, and return its documents")
+        )
     split = "test" if has_test else "validation"
     docs = load_docs(task, author, f"{split}_docs")
     if not docs:
         other = ", or return False from has_test_docs()" if has_test and has_validation else ""
-        what = f"has_{split}_docs() is True, but {split}_docs() gives no documents"
+        what = f"has_{split}_docs() is True, but {split}_docs() returns no documents"
         fix = f"define {split}_docs(self) to return them{other}"
         raise AuthorError(author.problem(CODE, what, fix))
     return split, docs
 
 
 def _is_split_error(error: KeyError, path: Path) -> bool:
-    """Whether a KeyError is of the splits of a dataset, and not of a document or any other dict."""
+    """Return whether a KeyError comes from the splits of a dataset instead of a document or another dict."""
     frames = traceback.extract_tb(error.__traceback__)
     if Path(frames[-1].filename).name == "dataset_dict.py":
         return True
@@ -100,7 +102,7 @@ def _is_split_error(error: KeyError, path: Path) -> bool:
         return False
     last = own[-1]
     line = linecache.getline(str(path), last.lineno or 0).encode()
-    # Columns are counted in bytes; of an expression over several lines, the first is looked at.
+    # Columns count bytes; for an expression over several lines, use the first.
     end = last.end_colno if last.end_lineno == last.lineno else None
     part = line[last.colno or 0 : end]
     return b"dataset" in part
@@ -108,21 +110,21 @@ def _is_split_error(error: KeyError, path: Path) -> bool:
 
 def _columns(splits: Mapping[Any, Any]) -> list[str]:
     """Return the columns of the rows of all splits."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for rows in splits.values():
         names = getattr(rows, "column_names", None)
         if names is None and isinstance(rows, Sequence) and rows and isinstance(rows[0], Mapping):
             names = list(rows[0])
-        found.update(dict.fromkeys(map(str, names or ())))
-    return list(found)
+        columns.update(dict.fromkeys(map(str, names or ())))
+    return list(columns)
 
 
 def load_docs(task: Task, author: TaskAuthor, method: str) -> list[Any]:
-    """Return what one of the author's methods gives; a split that does not exist is said to be absent."""
+    """Return the documents of one of the author's methods; reports a missing split as such."""
     with author.calling(method):
         try:
-            made = getattr(task, method)()
-            return [] if made is None else list(made)
+            docs = getattr(task, method)()
+            return [] if docs is None else list(docs)
         except KeyError as error:
             splits = getattr(task, "dataset", None)
             wanted = error.args[0] if error.args else None
@@ -134,12 +136,13 @@ def load_docs(task: Task, author: TaskAuthor, method: str) -> list[Any]:
                     author.problem(*author.explain_error(error, f"{method}()", columns))
                 ) from error
             absent = task._loaded.absent.get(str(wanted))
-            what = f"{method}() reads the split {wanted!r}, which does not exist; there are {_format_splits(splits)}"
-            fix = "correct the split's name, or add its data"
+            what = f"{method}() reads the split {wanted!r}, which does not exist; "
+            what += f"the splits are {_format_splits(splits)}"
+            fix = "fix the split's name, or add its data"
             if absent is not None:
-                what = f"{method}() reads the split {wanted!r}, whose file is not there: {str(absent)!r}"
+                what = f"{method}() reads the split {wanted!r}, whose file does not exist: {str(absent)!r}"
                 fix = "add the file"
-            also = "; or ask for no examples: --shots 0" if method == "training_docs" else ""
+            also = "; or use --shots 0" if method == "training_docs" else ""
             raise DatasetMissing(author.problem(CODE, what, fix + also)) from error
 
 
@@ -148,8 +151,8 @@ def _format_splits(splits: Mapping[str, Any]) -> str:
 
 
 def _fields(doc: Any) -> dict[str, Any]:
-    """Return a document as it is stored: its fields, or the whole of one that has none."""
+    """Return a document as stored: its fields, or the whole document if it has none."""
     if isinstance(doc, Mapping):
-        made: dict[str, Any] = to_plain_data(doc)
-        return made
+        fields: dict[str, Any] = to_plain_data(doc)
+        return fields
     return {"doc": doc if isinstance(doc, str) else to_plain_data(doc)}

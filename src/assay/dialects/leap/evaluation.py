@@ -1,8 +1,8 @@
-"""What an author's code is given of the model's answers, and what it says of them.
+"""The model's results as an author's code expects them, and its scoring.
 
-`results` holds one value for each request, in their order. A loglikelihood gives its number, and its greedy
-flag where index 1 was asked for; as a whole it gives the number, or both for the classic harness. By method
-`prob` the number is the logarithm of the option's share of what fell on all options.
+`results` has one value per request, in order. A loglikelihood gives its number, and the greedy flag for index
+1; as a whole it gives the number, or both in lm-eval. With method `prob` the number is the logarithm of the
+option's share of the probability of all options.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Evaluation:
         self.file = str(prepared.author.path)
 
     def values(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Mapping[str, Any] | Failure:
-        """Return what process_results says of a document, or why there is nothing to say."""
+        """Return the values of process_results for a document, or a failure."""
         results = self.results(sample, answers)
         if isinstance(results, Failure):
             return results
@@ -59,52 +59,55 @@ class Evaluation:
         return {str(name): value for name, value in returned.items()}
 
     def answer(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> str | None:
-        """Return what the model wrote; where options are compared, the label of the one that leads."""
+        """Return the generated text; for options, the label of the best one."""
         if sample.choices:
             results = self.results(sample, answers)
             known = [] if isinstance(results, Failure) else results
-            numbers = [one for one in known if isinstance(one, float)]
+            numbers = [number for number in known if isinstance(number, float)]
             if len(numbers) != len(sample.labels):
                 return None
             return sample.labels[max(range(len(numbers)), key=numbers.__getitem__)]
-        texts = [one.outputs[0].text for one in map(_outcome, answers) if isinstance(one, Completion)]
+        texts = [reply.outputs[0].text for reply in map(_outcome, answers) if isinstance(reply, Completion)]
         return "\n".join(texts) if texts else None
 
     def truth(self, sample: Sample) -> str | None:
-        """Return the right answer as the author's code writes it; None where that is no text."""
+        """Return the right answer as written by the author's code; None if it is not a text."""
         return self._prepared.asked[self._prepared.number[sample.id]].target
 
     def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
-        """Return the author's functions."""
+        """Return the author's aggregation functions."""
         with self._prepared.author.calling("aggregation"):
             return {str(name): function for name, function in self._task.aggregation().items()}
 
     def higher_is_better(self) -> Mapping[str, bool]:
-        """Return for each metric whether more is better."""
+        """Return for each metric whether higher is better."""
         with self._prepared.author.calling("higher_is_better"):
-            said = self._task.higher_is_better()
-            return {str(name): bool(is_better) for name, is_better in (said or {}).items()}
+            directions = self._task.higher_is_better()
+            return {str(name): bool(is_better) for name, is_better in (directions or {}).items()}
 
     def results(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> list[Any] | Failure:
-        """Return the answers to one document's requests as the author's code expects them."""
-        asked = self._prepared.asked[self._prepared.number[sample.id]]
+        """Return the results of one document's requests as the author's code expects them."""
+        document = self._prepared.asked[self._prepared.number[sample.id]]
         outcomes: dict[int, AnsweredRequest] = {answered.request.index: answered for answered in answers}
-        failed = next((one for one in map(_outcome, answers) if isinstance(one, Failure)), None)
+        failed = next((outcome for outcome in map(_outcome, answers) if isinstance(outcome, Failure)), None)
         if failed is not None:
             return failed
         first = _outcome(outcomes[0])
-        if self._lacks_flag(asked.wishes, answers):
-            return Failure("greedy_flag", "the model does not tell if a continuation is what it would write")
+        if self._lacks_flag(document.wishes, answers):
+            return Failure(
+                "greedy_flag", "the model does not report whether it would generate a continuation"
+            )
         if isinstance(first, LabelProbs):
             if first.at_most:
                 return UNKNOWN_LABEL
             shares = _log_shares(first)
             return [
-                _select_part(shares[one.wish], shares[one.wish] == max(shares), one)
-                for one in asked.wishes.values
+                _select_part(shares[value.wish], shares[value.wish] == max(shares), value)
+                for value in document.wishes.values
             ]
         return [
-            self._result(outcomes[one.wish], asked.wishes.every[one.wish], one) for one in asked.wishes.values
+            self._result(outcomes[value.wish], document.wishes.every[value.wish], value)
+            for value in document.wishes.values
         ]
 
     def _result(self, answered: AnsweredRequest, wish: ParsedRequest, value: ExpectedResult) -> Any:
@@ -112,7 +115,7 @@ class Evaluation:
         if isinstance(outcome, Completion):
             text = outcome.outputs[0].text
             is_shortened = isinstance(ask, Generate) and isinstance(ask.prompt, str) and not self._is_faithful
-            # The model wrote itself the blanks that were taken from the end of the context.
+            # The model generated the spaces that were removed from the end of the context.
             return text.removeprefix(wish.context) if is_shortened else text
         assert isinstance(outcome, Likelihood)
         if answered.request.role == "text":
@@ -125,30 +128,33 @@ class Evaluation:
         return _select_part(outcome.sum_logprob, bool(outcome.is_greedy), value)
 
     def _lacks_flag(self, wishes: DocumentRequests, answers: Sequence[AnsweredRequest]) -> bool:
-        """Whether a flag is needed that the model did not give."""
-        ranked = [one for one in wishes.values if wishes.every[one.wish].type == LOGLIKELIHOOD]
-        unknown = (isinstance(one, Likelihood) and one.is_greedy is None for one in map(_outcome, answers))
+        """Return whether a flag is needed that the model did not report."""
+        ranked = [value for value in wishes.values if wishes.every[value.wish].type == LOGLIKELIHOOD]
+        unknown = (
+            isinstance(outcome, Likelihood) and outcome.is_greedy is None
+            for outcome in map(_outcome, answers)
+        )
         return any(map(self._needs_flag, ranked)) and any(unknown)
 
     def _needs_flag(self, value: ExpectedResult) -> bool:
-        """Whether a result tells if the continuation is what the model would write itself."""
+        """Return whether a result includes the greedy flag."""
         if value.is_classic:
             return value.part != 0
         return value.part == 1 and not self._is_faithful
 
 
 def build_dummy_results(values: Sequence[ExpectedResult], wishes: Sequence[ParsedRequest]) -> list[Any]:
-    """Return results of the right shape, to rehearse the author's code with."""
-    made: list[Any] = []
+    """Return dummy results of the right form, to test the author's code with."""
+    results: list[Any] = []
     for number, value in enumerate(values):
         wish = wishes[value.wish]
         if wish.writing is not None:
-            made.append("text")
+            results.append("text")
         elif wish.type == LOGLIKELIHOOD:
-            made.append(_select_part(-1.0 - number, number == 0, value))
+            results.append(_select_part(-1.0 - number, number == 0, value))
         else:
-            made.append(-1.0 - number)
-    return made
+            results.append(-1.0 - number)
+    return results
 
 
 def _outcome(answered: AnsweredRequest) -> Outcome:
@@ -156,7 +162,7 @@ def _outcome(answered: AnsweredRequest) -> Outcome:
 
 
 def _select_part(number: float, is_greedy: bool, value: ExpectedResult) -> Any:
-    """Return the part of an answer that a request asks for."""
+    """Return the part of an answer that a request uses."""
     if value.part is None:
         return (number, is_greedy) if value.is_classic else number
     return is_greedy if value.part == 1 else number

@@ -1,9 +1,9 @@
-"""Solved examples and the text they make with a question.
+"""Solved examples, and the text they form with a question.
 
-By default a document never stands among its own examples, whichever split they come from, nor does another
-that reads the same; examples that are dropped for it are replaced. The faithful way is the original's: as
-many as are needed are drawn from the training documents, and one more from the others, in case that one is
-the document itself.
+By default a document is never among its own examples, from whichever split they come, nor is another one with
+the same text; examples dropped for this reason are replaced. Faithful mode follows the original: it draws the
+needed number from the training documents, and one more from the others, in case that one is the document
+itself.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ AFTER_PART = "\n\n"
 
 
 class TooFewExamples(Exception):
-    """There are not as many examples as were asked for."""
+    """There are fewer examples than requested."""
 
-    def __init__(self, wanted: int, there: int, split: str) -> None:
-        super().__init__(f"{wanted} examples were asked for; {split} has {there} that can be shown")
+    def __init__(self, wanted: int, available: int, split: str) -> None:
+        super().__init__(f"{wanted} examples were requested, but {split} has only {available} usable ones")
 
 
 class NotTextError(Exception):
-    """An author's method gives something else than a text."""
+    """An author's method returned something other than a text."""
 
-    def __init__(self, method: str, made: Any) -> None:
-        super().__init__(f"{method} returned {type(made).__name__} ({made!r:.60}), expected a text")
+    def __init__(self, method: str, value: Any) -> None:
+        super().__init__(f"{method} returned {type(value).__name__} ({value!r:.60}), expected a text")
         self.kind = method
-        """What documents have in common that are told of together."""
+        """Groups documents with the same problem."""
 
 
 def choose_examples(task: Task, doc: Any, k: int, rnd: random.Random) -> list[Any]:
-    """Return k examples for a document; nothing is drawn for none."""
+    """Return k examples for a document; draws nothing for 0."""
     if not k:
         return []
     faithful = task._around.is_faithful
@@ -48,24 +48,24 @@ def choose_examples(task: Task, doc: Any, k: int, rnd: random.Random) -> list[An
             return _draw_examples(answers, pool, k, rnd, split)
         if len(pool) < k + 1:
             raise TooFewExamples(k + 1, len(pool), split)
-        return [one for one in rnd.sample(pool, k + 1) if not is_same(one, doc)][:k]
+        return [example for example in rnd.sample(pool, k + 1) if not is_same(example, doc)][:k]
     if faithful or has_own_examples(task):
         drawn = list(task.fewshot_examples(k=k, rnd=rnd))
-        kept = drawn if faithful else [one for one in drawn if not answers(one)]
-        if len(kept) == len(drawn):
+        usable = drawn if faithful else [example for example in drawn if not answers(example)]
+        if len(usable) == len(drawn):
             return drawn
-        # The author's own choice may not be able to give more: then there is one less.
+        # The author's own selection may not be able to return more; then there is one example less.
         more = list(task.fewshot_examples(k=k + 1, rnd=rnd))
-        return max(kept, [one for one in more if not answers(one)][:k], key=len)
+        return max(usable, [example for example in more if not answers(example)][:k], key=len)
     if task._training_docs is None:
         task._training_docs = list(task.training_docs())
     return _draw_examples(answers, task._training_docs, k, rnd, "training_docs()")
 
 
 class _AnswerCheck:
-    """Whether an example answers a document: is the document itself, or has its question and answer.
+    """Checks whether an example answers a document: it is the document, or has its question and answer.
 
-    Equality alone is not enough: two loadings of a row with NaN in it differ, and so do numbered copies.
+    Equality is not enough: two loads of a row with NaN differ, and so do numbered copies.
     """
 
     def __init__(self, task: Task, doc: Any) -> None:
@@ -81,7 +81,7 @@ class _AnswerCheck:
         return self._read(example) == self._own
 
     def _read(self, doc: Any) -> tuple[Any, Any]:
-        """Return what a person would read; what is no text is told where the context is put together."""
+        """Return question and answer; values that are not texts are reported when the context is built."""
         return self._task.doc_to_text(doc), self._task.doc_to_target(doc)
 
 
@@ -95,33 +95,34 @@ def render_context(task: Task, doc: Any, examples: Sequence[Any], description: s
 def render_examples(task: Task, examples: Sequence[Any]) -> list[tuple[str, str]]:
     """Return the question and the answer of each example."""
     return [
-        (render_text(task, "doc_to_text", one), render_text(task, "doc_to_target", one)) for one in examples
+        (render_text(task, "doc_to_text", example), render_text(task, "doc_to_target", example))
+        for example in examples
     ]
 
 
 def render_text(task: Task, method: str, doc: Any) -> str:
-    """Return what a method of the author's makes of a document, which must be a text."""
-    made = getattr(task, method)(doc)
-    if not isinstance(made, str):
-        raise NotTextError(method, made)
-    return made
+    """Return the result of an author's method for a document; it must be a text."""
+    text = getattr(task, method)(doc)
+    if not isinstance(text, str):
+        raise NotTextError(method, text)
+    return text
 
 
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two documents are equal."""
+def is_same(doc: Any, other: Any) -> bool:
+    """Return whether two documents are equal."""
     try:
-        return bool(one == other)
+        return bool(doc == other)
     except ValueError:  # arrays are compared element by element
-        return bool(to_plain_data(one) == to_plain_data(other))
+        return bool(to_plain_data(doc) == to_plain_data(other))
 
 
 def has_own_examples(task: Task) -> bool:
-    """Whether the author's own code chooses the examples."""
+    """Return whether the author's own code selects the examples."""
     return getattr(type(task).fewshot_examples, "__module__", "") != "assay.dialects.leap.authoring"
 
 
 def _other_docs(task: Task) -> tuple[list[Any], str]:
-    """Return the documents that examples come from where there is no training split."""
+    """Return the documents for examples if there is no training split."""
     name = "validation_docs" if task.has_validation_docs() else "test_docs"
     if task._fewshot_docs is None:
         task._fewshot_docs = list(getattr(task, name)())
@@ -135,9 +136,9 @@ def _draw_examples(
     wanted = k + 1
     while True:
         wanted = min(wanted, len(pool))
-        found = [one for one in rnd.sample(pool, wanted) if not answers(one)][:k]
-        if len(found) == k:
-            return found
+        examples = [doc for doc in rnd.sample(pool, wanted) if not answers(doc)][:k]
+        if len(examples) == k:
+            return examples
         if wanted == len(pool):
-            raise TooFewExamples(k, len(found), split)
+            raise TooFewExamples(k, len(examples), split)
         wanted *= 2

@@ -1,8 +1,8 @@
-"""From files to the Task classes in them, run as they are written.
+"""Load the Task classes in authors' files, which run unchanged.
 
-The package that a file believes to be part of is a table of namespaces (dialects/shared/author_modules.py),
-filled here with Assay's classes and the functions that the app hands over. A `base.py`, `metrics.py` or
-`utils.py` that lies beside a file is not run, but for names that only that `utils.py` or `metrics.py` has.
+The package that a file imports from is a table of namespaces (dialects/shared/author_modules.py), filled here
+with Assay's classes and the functions that the application provides. A sibling `base.py`, `metrics.py` or
+`utils.py` is not run, except for names that only that `utils.py` or `metrics.py` defines.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SPACED_MARK = re.compile(r" (['.,])")
 
 
 def general_detokenize(string: str) -> str:
-    """Return a text of separate tokens with the marks joined to their words again."""
+    """Return a tokenized text with punctuation joined to its words again."""
     for spaced, joined in _REPLACED:
         string = string.replace(spaced, joined)
     return _SPACED_MARK.sub(r"\1", string)
 
 
 def positional_deprecated(fn: F) -> F:
-    """Return the function: what the original says about arguments without names, nobody needs to hear."""
+    """Return the function unchanged, without the original's warning about positional arguments."""
     return fn
 
 
@@ -44,7 +44,7 @@ UTILITIES: dict[str, Any] = {
     "general_detokenize": general_detokenize,
     "positional_deprecated": positional_deprecated,
 }
-"""All of them, by name."""
+"""The utility functions by name."""
 
 
 PACKAGE = "evaluation.task"
@@ -59,16 +59,16 @@ CODE = "LEAP-001"
 
 
 class LoadedTask(NamedTuple):
-    """A Task class, and where it stands."""
+    """A Task class and its author."""
 
     cls: type[Task]
     author: TaskAuthor
     files: Callable[[], Sequence[Path]]
-    """Returns the files that its code is in; some are imported when they are needed."""
+    """Returns the files of its code; some are imported only when needed."""
 
 
 class TaskFiles:
-    """The files of one folder, run when they are asked for; each sees the others as its siblings."""
+    """The files of one folder, run when needed; each can import the others."""
 
     def __init__(self, folder: Path, around: TaskEnvironment) -> None:
         self.folder = folder
@@ -98,7 +98,7 @@ class TaskFiles:
         return self._ran[path]
 
     def classes(self, path: Path) -> dict[str, type[Task]]:
-        """Return the classes that a file itself defines, also those that it makes while it runs."""
+        """Return the classes that a file itself defines, including dynamically created ones."""
         module = self.module(path)
         return {
             name: value
@@ -112,19 +112,19 @@ class TaskFiles:
 
     def loaded(self, cls: type[Task]) -> LoadedTask:
         """Return a class with its author."""
-        # Imports inside functions count too, so the text is asked and not the module.
+        # Imports inside functions count too, so search the text instead of the module.
         draws = any(
             word in file.read_bytes() for file in self._modules.files for word in (b"random", b"shuffle")
         )
         path = self.find_class_path(cls)
         author = TaskAuthor(path, cls.__name__, draws=draws)
-        written_in = {self.find_class_path(one) for one in cls.__mro__ if issubclass(one, Task)}
+        written_in = {self.find_class_path(base) for base in cls.__mro__ if issubclass(base, Task)}
         author.check_names(cls, written_in.intersection(self._modules.files), SETTABLE)
         return LoadedTask(cls, author, partial(self._modules.find_imported_files, path))
 
 
 def filter_task_classes(classes: Mapping[str, type[Task]]) -> dict[str, type[Task]]:
-    """Return the classes that are tasks by themselves: no abstract ones, no steps on the way to others."""
+    """Return the classes that are tasks: neither abstract nor intermediate bases."""
     return {
         name: cls
         for name, cls in classes.items()
@@ -132,9 +132,9 @@ def filter_task_classes(classes: Mapping[str, type[Task]]) -> dict[str, type[Tas
     }
 
 
-def _is_intermediate_class(cls: type[Task], every: Iterable[type[Task]]) -> bool:
-    """Whether a class only serves others: it does not say which data it has, and those that extend it do."""
-    extending = [other for other in every if other is not cls and issubclass(other, cls)]
+def _is_intermediate_class(cls: type[Task], classes: Iterable[type[Task]]) -> bool:
+    """Return whether a class is only a base: it defines no data, but its subclasses do."""
+    extending = [other for other in classes if other is not cls and issubclass(other, cls)]
     return any(
         getattr(cls, name) is None and any(getattr(other, name) is not None for other in extending)
         for name in ("DATASET_PATH", "DATASET_NAME")
@@ -142,18 +142,18 @@ def _is_intermediate_class(cls: type[Task], every: Iterable[type[Task]]) -> bool
 
 
 def require_class(path: Path, classes: Mapping[str, type[Task]], name: str) -> type[Task]:
-    """Return the class of a file that a person named."""
+    """Return the class of a file that the user named."""
     if name not in classes:
-        what = f"there is no Task class {name!r}{suggest_name(name, classes)}; "
+        what = f"no Task class {name!r}{suggest_name(name, classes)}; "
         what += f"the file has {listing(classes) or 'none'}"
-        raise AuthorError(Problem("LEAP-002", what, "name one of these", Origin(str(path))))
+        raise AuthorError(Problem("LEAP-002", what, "use one of these", Origin(str(path))))
     if inspect.isabstract(classes[name]):
         raise AuthorError(build_missing_method_problem(path, classes[name]))
     return classes[name]
 
 
 def build_no_task_error(path: Path, classes: Mapping[str, type[Task]]) -> AuthorError:
-    """Return the error for a file without a task: no class at all, or classes that lack methods."""
+    """Return the error for a file without a task: without a class, or with incomplete classes."""
     if classes:
         return AuthorError(
             [build_missing_method_problem(path, cls) for cls in classes.values() if inspect.isabstract(cls)]
@@ -166,11 +166,11 @@ def build_no_task_error(path: Path, classes: Mapping[str, type[Task]]) -> Author
 
 
 def build_missing_method_problem(path: Path, cls: type[Task]) -> Problem:
-    """Return what a class lacks that every task has to say."""
+    """Return the problem of a class without required methods."""
     methods: Sequence[str] = sorted(cls.__abstractmethods__)
     what = f"class {cls.__name__} lacks {listing(methods)}"
     misspelt = find_misspelt_names(cls, [path], methods, allowed=SETTABLE)
     if misspelt:
         name, meant, where = misspelt[0]
-        return Problem("LEAP-002", f"{what}; it has {name!r}, which nothing reads", f"write {meant}", where)
+        return Problem("LEAP-002", f"{what}; it has {name!r}, which is not used", f"write {meant}", where)
     return Problem("LEAP-002", what, f"define {methods[0]}(self, ...)", Origin(str(path)))

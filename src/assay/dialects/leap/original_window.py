@@ -1,8 +1,9 @@
-"""The tokens that LEAP sums up for a continuation.
+"""The tokens that LEAP sums for a continuation.
 
-The whole text is read at once, but how many of its last tokens are the continuation is counted on the
-continuation alone; where all continuations of a task begin with the same token (it may be the mark of the
-beginning), that one is not counted. So the window may begin before the join, or behind it.
+The whole text is tokenized at once, but the number of last tokens that belong to the continuation is counted
+on the continuation alone. If all continuations of a task begin with the same token (possibly the
+beginning-of-text token), that token is not counted. So the window can begin before or after the prompt/answer
+token boundary.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from assay.core.response import Likelihood
 
 
 class OriginalWindow:
-    """How many tokens count for each continuation of one task."""
+    """The number of tokens that count for each continuation of one task."""
 
     def __init__(self, tokens: Callable[[Ask], Sequence[Token]], continuations: Iterable[str]) -> None:
         self._tokens: Callable[[Ask], Sequence[Token]] | None = tokens
@@ -26,13 +27,13 @@ class OriginalWindow:
         is_shared = len(firsts) == 1
         self._lengths = {text: len(ids) - is_shared for text, ids in alone.items()}
         self.has_tokens = any(alone.values())
-        """Whether the model shows how it reads a text."""
+        """Whether the model reports its tokens."""
         self.is_whole = all(length > 0 for length in self._lengths.values())
-        """Whether something of every continuation is counted; the original raises where it is nothing."""
+        """Whether every continuation has at least one counted token; otherwise the original raises."""
 
     @classmethod
     def stored(cls, continuations: Iterable[str], recorded: str) -> OriginalWindow | None:
-        """Return the window that a run stored; None where it is of other continuations."""
+        """Return the window stored by a run; None if it has other continuations."""
         window = cls(lambda _: (), ())
         distinct = list(dict.fromkeys(continuations))
         lengths = [int(length) for length in recorded.split()]
@@ -44,7 +45,7 @@ class OriginalWindow:
 
     @property
     def recorded(self) -> str:
-        """Return the number of tokens of each distinct continuation, in their order: what a run stores."""
+        """Return the number of tokens of each distinct continuation, in order: what a run stores."""
         return " ".join(map(str, self._lengths.values()))
 
     def widen_span(self, ask: Span, continuation: str) -> Span:
@@ -56,7 +57,7 @@ class OriginalWindow:
                 Problem(
                     "LEAP-011",
                     "requests depend on the original's token window, which needs the model's tokenizer",
-                    "score the kept answers with `assay score RUN`, or run without --stage score",
+                    "score the stored answers with `assay score RUN`, or run without --stage score",
                 )
             )
         while start and _n_scored(self._tokens, ask.prompt, start) < wanted:
@@ -69,7 +70,7 @@ class OriginalWindow:
 
     @staticmethod
     def _alone(text: str, tokens: Callable[[Ask], Sequence[Token]]) -> tuple[int, ...]:
-        # Read as a prompt: as a text to score, a single token would have none before it, and be no token.
+        # Tokenized as a prompt: a single token of a scored text would have no context and not count.
         return tuple(token.id for token in tokens(Generate(text, Sampling()))) if text else ()
 
 

@@ -1,4 +1,4 @@
-"""One task with its documents: looked at once, from the first to the last, before any model is asked."""
+"""A task with its documents, all checked before any request is sent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assay.dialects.shared.plain_rows import copy_data
 
 
 class PreparedDocument(NamedTuple):
-    """What is asked about one document, and what a person sees of it."""
+    """The requests for one document, and what is shown of it."""
 
     wishes: DocumentRequests
     """Without the contexts."""
@@ -31,7 +31,7 @@ class PreparedDocument(NamedTuple):
 
 
 class PreparedTask:
-    """A task's object, its documents, and what it asks about each."""
+    """A task's object, its documents, and the requests for each."""
 
     def __init__(
         self, task: Task, author: TaskAuthor, documents: Documents, drawing: ExampleDraw, *, is_chat: bool
@@ -41,23 +41,23 @@ class PreparedTask:
         self.documents = documents
         self._drawing = drawing
         self.number = {sample_id: at for at, sample_id in enumerate(documents.ids)}
-        """Where a sample stands."""
+        """The position of each sample."""
         with author.calling("description"):
             self.contexts = Contexts(task, documents.docs, documents.ids, drawing, is_chat=is_chat)
         self._changed: set[int] = set()
-        """The documents that the author's code changes while it makes requests; its scoring may need that."""
+        """The documents that the author's code changes while it creates requests, for its scoring."""
         self.asked = self._prepare_documents()
-        self.types = set[str]().union(*(wishes.types for wishes in {one.wishes for one in self.asked}))
+        self.types = set[str]().union(*(wishes.types for wishes in {doc.wishes for doc in self.asked}))
         """The types of request over all documents."""
         self.window: OriginalWindow | None = None
-        """The tokens that count in the faithful way."""
+        """The tokens that count in faithful mode."""
 
     def wishes(self, number: int, shots: int | None = None) -> tuple[DocumentRequests, Context]:
-        """Return what the author's code asks about a document, with at most so many examples."""
+        """Return the requests for a document with at most `shots` examples."""
         return self._build_requests(number, copy_data(self.documents.docs[number]), shots)
 
     def doc_for_results(self, number: int) -> Any:
-        """Return a document as the author's code left it when it made the requests."""
+        """Return a document as the author's code left it after creating the requests."""
         doc = copy_data(self.documents.docs[number])
         if number in self._changed:
             self._build_requests(number, doc)
@@ -82,9 +82,9 @@ class PreparedTask:
         ]
 
     def _prepare_documents(self) -> list[PreparedDocument]:
-        """Call the author's methods on every document; raise for all that go wrong."""
+        """Call the author's methods on every document; raise for all problems."""
         troubles = Troubles(self.author)
-        found: list[PreparedDocument] = []
+        prepared: list[PreparedDocument] = []
         known: dict[DocumentRequests, DocumentRequests] = {}
         with self._seeding() as seed_for:
             for number, doc in enumerate(self.documents.docs):
@@ -107,7 +107,7 @@ class PreparedTask:
                     troubles.add(error, hook, self.documents.rows[number], doc)
                     continue
                 bare = wishes.without_contexts()
-                found.append(
+                prepared.append(
                     PreparedDocument(
                         known.setdefault(bare, bare),
                         wishes.options,
@@ -115,16 +115,16 @@ class PreparedTask:
                     )
                 )
         troubles.raise_if_any()
-        return found
+        return prepared
 
     @contextmanager
     def _seeding(self) -> Iterator[Callable[[int], None]]:
-        """Let the author's code draw inside, if it draws at all; yields what seeds it for a document."""
+        """Let the author's code draw random numbers inside; yields a function that seeds a document."""
         if not self.author.draws:
             yield lambda number: None
             return
-        made = self._drawing
-        with author_drawing(made.seed, made.task_name) as seed_for:
+        drawing = self._drawing
+        with author_drawing(drawing.seed, drawing.task_name) as seed_for:
             yield lambda number: seed_for(self.documents.ids[number])
 
 
@@ -143,9 +143,9 @@ def _sample(sample_id: str, fields: dict[str, Any], origin: Origin, asked: Prepa
 
 
 def _find_right_option(options: Sequence[str], target: str | None) -> tuple[int, ...]:
-    """Return the one option that is the right answer: as it is written, or blanks aside."""
+    """Return the option that is the right answer, compared exactly or else without surrounding spaces."""
     if target is None:
         return ()
     exact = [at for at, option in enumerate(options) if option == target]
-    found = exact or [at for at, option in enumerate(options) if option.strip() == target.strip()]
-    return (found[0],) if len(found) == 1 else ()
+    matches = exact or [at for at, option in enumerate(options) if option.strip() == target.strip()]
+    return (matches[0],) if len(matches) == 1 else ()

@@ -1,8 +1,8 @@
-"""Which tasks a folder has, and what its registry says of them.
+"""The tasks of a folder, and what its registry says about them.
 
-Three things may say it, and each may be absent: `TASK_REGISTRY` in the folder's `__init__.py` names classes;
-`get_eval_datasets()` explains datasets and lists their metrics; `EVAL_DATASET_METRIC` names the metric that a
-leaderboard shows. Without the first, names are those of files and classes.
+There are three optional sources: `TASK_REGISTRY` in the folder's `__init__.py` names classes;
+`get_eval_datasets()` describes datasets and lists their metrics; `EVAL_DATASET_METRIC` names the metric
+that a leaderboard shows. Without the first, names are derived from files and classes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _DATASETS = "get_eval_datasets"
 _HEADLINES = "EVAL_DATASET_METRIC"
 _CLASSES = "TASK_REGISTRY"
 _PLACES = ("api/config/dataset.py", "evaluation/config/dataset.py", "config/dataset.py")
-"""Where a checkout of LEAP keeps its registry, seen from one of its folders."""
+"""Where a checkout of LEAP has its registry, relative to one of its folders."""
 _LEVELS_UP = 2
 
 
 class RegistryEntry(NamedTuple):
-    """What a registry says about one dataset."""
+    """A registry's data about one dataset."""
 
     explain: str = ""
     metrics: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class RegistryEntry(NamedTuple):
 
 
 class NamedTask(NamedTuple):
-    """A task under its name."""
+    """A task with its name."""
 
     name: str
     loaded: LoadedTask
@@ -73,7 +73,7 @@ class RegisteredDataset(NamedTuple):
 
 
 class TaskSelection(NamedTuple):
-    """The tasks that a person's words mean."""
+    """The selected tasks."""
 
     tasks: tuple[NamedTask, ...]
     notes: tuple[str, ...]
@@ -88,7 +88,7 @@ def find_tasks(name: str, around: TaskEnvironment) -> TaskSelection:
 
 
 def list_registered(folder: Path, around: TaskEnvironment) -> list[RegisteredDataset]:
-    """Return the datasets that a folder's registry names; none when it has no registry."""
+    """Return the datasets in a folder's registry; empty without a registry."""
     place = find_task_folder(folder)
     files = None if place is None else TaskFiles(place, around)
     if files is None or not (entries := _read_entries(folder, files)):
@@ -110,9 +110,9 @@ def list_registered(folder: Path, around: TaskEnvironment) -> list[RegisteredDat
 def _find_folder_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelection:
     place = find_task_folder(named.path)
     if place is None:
-        what = "the folder has no file that defines a Task class"
+        what = "no file in the folder defines a Task class"
         raise AuthorError(
-            Problem("LEAP-002", what, "name the folder of the task files", Origin(str(named.path)))
+            Problem("LEAP-002", what, "pass the folder of the task files", Origin(str(named.path)))
         )
     files = TaskFiles(place, around)
     entries = _read_entries(named.path, files)
@@ -124,8 +124,10 @@ def _find_folder_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelectio
         wanted = select_parts(named.selection, known, dataset=str(named.path), noun="task", code=CODE)
     elif len(wanted) < len(known):
         left = len(known) - len(wanted)
-        notes.append(f"{left} tasks are not in the registry and are left out; {named.path}:* means all")
-    tasks = tuple(NamedTask(one, collection.tasks[one], entries.get(one, RegistryEntry())) for one in wanted)
+        notes.append(f"{left} tasks are not in the registry and are omitted; use {named.path}:* for all")
+    tasks = tuple(
+        NamedTask(task, collection.tasks[task], entries.get(task, RegistryEntry())) for task in wanted
+    )
     return TaskSelection(tasks, tuple(notes))
 
 
@@ -145,15 +147,15 @@ def _find_file_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelection:
     try:
         names |= {cls: name for name, cls in _read_declared_classes(files).items()}
     except AuthorError as error:
-        notes.append(f"the folder's __init__.py does not run, so tasks are named after the file: {error}")
+        notes.append(f"the folder's __init__.py failed, so tasks are named after the file: {error}")
     tasks = [
         NamedTask(names[cls], files.loaded(cls), entries.get(names[cls], RegistryEntry()))
         for cls in wanted.values()
     ]
     if named.selection:
         known = [task.name for task in tasks]
-        meant = select_parts(named.selection, known, dataset=path.name, noun="task", code=CODE)
-        tasks = [task for task in tasks if task.name in meant]
+        selected = select_parts(named.selection, known, dataset=path.name, noun="task", code=CODE)
+        tasks = [task for task in tasks if task.name in selected]
     return TaskSelection(tuple(tasks), tuple(notes))
 
 
@@ -164,29 +166,27 @@ class _Collection:
         self.notes: list[str] = []
         declared = _read_declared_classes(files)
         if declared:
-            found = {name: files.loaded(cls) for name, cls in declared.items()}
+            tasks_by_name = {name: files.loaded(cls) for name, cls in declared.items()}
         else:
-            every = {path: files.classes(path) for path in task_files(files.folder)}
-            tasks = {path: filter_task_classes(classes) for path, classes in every.items()}
-            for path, classes in every.items():
+            classes_by_file = {path: files.classes(path) for path in task_files(files.folder)}
+            tasks = {path: filter_task_classes(classes) for path, classes in classes_by_file.items()}
+            for path, classes in classes_by_file.items():
                 self.notes += _note_incomplete_classes(path, classes)
             names = _name_classes(tasks, entries)
-            found = {name: files.loaded(cls) for cls, name in names.items()}
-        self.tasks = found
-        lost = [name for name in entries if name not in found]
+            tasks_by_name = {name: files.loaded(cls) for cls, name in names.items()}
+        self.tasks = tasks_by_name
+        lost = [name for name in entries if name not in tasks_by_name]
         if lost:
-            shown = [f"{one.author.path.stem}.{one.cls.__name__}" for one in found.values()]
-            what = (
-                f"the registry names {lost[0]!r}{suggest_name(lost[0], found)}, for which there is no class"
-            )
-            fix = f"correct the name, or write the class; the classes are {listing(shown, at_most=20)}"
+            class_names = [f"{task.author.path.stem}.{task.cls.__name__}" for task in tasks_by_name.values()]
+            what = f"the registry lists {lost[0]!r}{suggest_name(lost[0], tasks_by_name)}, which has no class"
+            fix = f"fix the name, or write the class; the classes are {listing(class_names, at_most=20)}"
             raise AuthorError(Problem(CODE, what, fix, Origin(str(files.folder))))
 
 
 def _note_incomplete_classes(path: Path, classes: Mapping[str, type[Task]]) -> list[str]:
-    """Return notes on classes that lack methods and that no other one of the file completes."""
+    """Return notes about classes without required methods that no other class of the file completes."""
     return [
-        f"{path.name}: {build_missing_method_problem(path, cls).what}, so it is left out"
+        f"{path.name}: {build_missing_method_problem(path, cls).what}, so it is omitted"
         for cls in classes.values()
         if inspect.isabstract(cls)
         and not any(other is not cls and issubclass(other, cls) for other in classes.values())
@@ -194,33 +194,35 @@ def _note_incomplete_classes(path: Path, classes: Mapping[str, type[Task]]) -> l
 
 
 def _read_declared_classes(files: TaskFiles) -> dict[str, type[Task]]:
-    """Return the classes that `TASK_REGISTRY` in the folder's `__init__.py` names."""
+    """Return the classes in `TASK_REGISTRY` of the folder's `__init__.py`."""
     path = files.folder / "__init__.py"
     if not path.is_file() or _CLASSES not in _list_defined_names(path):
         return {}
-    written = getattr(files.module(path), _CLASSES)
-    if not isinstance(written, Mapping):
-        what = f"{_CLASSES} is {type(written).__name__}, expected a dict from names to classes"
+    registered = getattr(files.module(path), _CLASSES)
+    if not isinstance(registered, Mapping):
+        what = f"{_CLASSES} is {type(registered).__name__}, expected a dict of names and classes"
         raise AuthorError(Problem(CODE, what, 'write {"klue_ynat": klue.YNAT, ...}', Origin(str(path))))
-    for name, cls in written.items():
+    for name, cls in registered.items():
         if not (isinstance(cls, type) and issubclass(cls, Task)):
-            what = f"{_CLASSES} gives {name!r} the value {cls!r:.60}, expected a Task class"
-            raise AuthorError(Problem(CODE, what, "name a class that extends Task", Origin(str(path))))
-    return {str(name): cls for name, cls in written.items()}
+            what = f"{_CLASSES} has the value {cls!r:.60} for {name!r}, expected a Task class"
+            raise AuthorError(Problem(CODE, what, "use a class that extends Task", Origin(str(path))))
+    return {str(name): cls for name, cls in registered.items()}
 
 
 def _name_classes(
     tasks: Mapping[Path, Mapping[str, type[Task]]], entries: Mapping[str, RegistryEntry]
 ) -> dict[type[Task], str]:
-    """Return a name for each class: the registry's, else `file_class`, or `file` for an only one."""
+    """Return a name for each class: the registry's, else `file_class`, or `file` for an only class."""
     spelled = {_normalize_name(name): name for name in entries}
     names: dict[type[Task], str] = {}
     for path, classes in tasks.items():
         for name, cls in classes.items():
             both = f"{path.stem}_{name}"
             own = path.stem if len(classes) == 1 else both
-            fitting = [_normalize_name(one) for one in dict.fromkeys((both, name, own))]
-            names[cls] = next((spelled[one] for one in fitting if one in spelled), own.lower())
+            fitting = [_normalize_name(candidate) for candidate in dict.fromkeys((both, name, own))]
+            names[cls] = next(
+                (spelled[candidate] for candidate in fitting if candidate in spelled), own.lower()
+            )
     return names
 
 
@@ -229,7 +231,7 @@ def _normalize_name(name: str) -> str:
 
 
 def _read_entries(named: Path, files: TaskFiles) -> dict[str, RegistryEntry]:
-    """Return what a folder's registry says; nothing when there is none."""
+    """Return the entries of a folder's registry; empty without one."""
     places = list(_registry_files(named, files.folder))
     datasets = next((path for path in places if _DATASETS in _list_defined_names(path)), None)
     headlines = next((path for path in places if _HEADLINES in _list_defined_names(path)), None)
@@ -237,23 +239,23 @@ def _read_entries(named: Path, files: TaskFiles) -> dict[str, RegistryEntry]:
     def run(path: Path) -> Any:
         return files.module(path) if path.parent == files.folder else _run(path)
 
-    told = {} if datasets is None else _read_eval_datasets(run(datasets), datasets)
+    described = {} if datasets is None else _read_eval_datasets(run(datasets), datasets)
     decided = {} if headlines is None else _read_headline_metrics(run(headlines), headlines)
     return {
-        name: told.get(name, RegistryEntry())._replace(headline=decided.get(name))
-        for name in {**told, **decided}
+        name: described.get(name, RegistryEntry())._replace(headline=decided.get(name))
+        for name in {**described, **decided}
     }
 
 
 def _registry_files(named: Path, folder: Path) -> Iterator[Path]:
-    """Yield the files that may be a registry: in the folder itself, or where a checkout has them."""
+    """Yield the files that can be a registry: in the folder itself, or in the usual places of a checkout."""
     yield from sorted(folder.glob("*.py"))
     above = [named, *folder.resolve().parents[:_LEVELS_UP]]
     yield from (place / inside for place in above for inside in _PLACES if (place / inside).is_file())
 
 
 def _list_defined_names(path: Path) -> frozenset[str]:
-    """Return the names that a file defines at its top, without running it."""
+    """Return the names that a file defines at module level, without running it."""
     try:
         body = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError):
@@ -278,38 +280,38 @@ def _run(path: Path) -> Any:
 
 
 def _read_eval_datasets(module: Any, path: Path) -> dict[str, RegistryEntry]:
-    """Return what `get_eval_datasets` says."""
+    """Return the entries of `get_eval_datasets`."""
     try:
-        written = getattr(module, _DATASETS)()
+        datasets = getattr(module, _DATASETS)()
     except RAISED_BY_AUTHORS as error:
         reraise_interrupt(error)
         what = f"{_DATASETS}() raised {type(error).__name__}: {error}"
-        raise AuthorError(Problem(CODE, what, "correct the file", Origin(str(path)))) from error
-    _check_mapping(written, f"{_DATASETS}()", path)
+        raise AuthorError(Problem(CODE, what, "fix the file", Origin(str(path)))) from error
+    _check_mapping(datasets, f"{_DATASETS}()", path)
     entries = {}
-    for name, said in written.items():
-        _check_mapping(said, f"{_DATASETS}()[{name!r}]", path)
+    for name, description in datasets.items():
+        _check_mapping(description, f"{_DATASETS}()[{name!r}]", path)
         entries[str(name)] = RegistryEntry(
-            str(said.get("explain") or ""), _split_metrics(said.get("metrics"))
+            str(description.get("explain") or ""), _split_metrics(description.get("metrics"))
         )
     return entries
 
 
 def _read_headline_metrics(module: Any, path: Path) -> dict[str, str]:
-    """Return what `EVAL_DATASET_METRIC` says."""
-    written = getattr(module, _HEADLINES)
-    _check_mapping(written, _HEADLINES, path)
-    return {str(name): str(metric) for name, metric in written.items()}
+    """Return the entries of `EVAL_DATASET_METRIC`."""
+    metrics = getattr(module, _HEADLINES)
+    _check_mapping(metrics, _HEADLINES, path)
+    return {str(name): str(metric) for name, metric in metrics.items()}
 
 
 def _check_mapping(value: Any, what: str, path: Path) -> None:
     if not isinstance(value, Mapping):
-        seen = f"{what} is {type(value).__name__}, expected a dict"
+        message = f"{what} is {type(value).__name__}, expected a dict"
         fix = 'write {"name": {"explain": "...", "metrics": ["acc"]}}'
-        raise AuthorError(Problem(CODE, seen, fix, Origin(str(path))))
+        raise AuthorError(Problem(CODE, message, fix, Origin(str(path))))
 
 
 def _split_metrics(metrics: Any) -> tuple[str, ...]:
     """Return metrics by name; the original writes several into one text: ["acc, macro_f1"]."""
     several: Sequence[Any] = [metrics] if isinstance(metrics, str) else metrics or ()
-    return tuple(part.strip() for one in several for part in str(one).split(",") if part.strip())
+    return tuple(part.strip() for text in several for part in str(text).split(",") if part.strip())

@@ -1,4 +1,4 @@
-"""The task that a Task class becomes."""
+"""The task of a Task class."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SHOWN_CHARS = 400
 
 
 class LeapTask(DescribedTask):
-    """One Task class by one or more methods.
+    """One Task class with one or more methods.
 
-    All that a document's requests give goes to the author's `process_results` together, so requests of
-    several types are one track: `gen` as soon as a text is written.
+    All results of a document's requests go to the author's `process_results` together, so requests of several
+    types are one track: `gen` if any text is generated.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class LeapTask(DescribedTask):
         return super().kinds | mixed
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the samples in the order in which documents are asked."""
+        """Yield the samples in the order of evaluation."""
         return iter(self._samples)
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return what to ask about a document, for every method; with at most so many examples."""
+        """Return the requests for a document for every method, with at most `shots` examples."""
         number = self._prepared.number[sample.id]
         with self._prepared.author.calling("construct_requests"):
             wishes, context = self._prepared.wishes(number, shots)
         has_options = bool(wishes.options)
-        made: list[Request] = []
+        requests: list[Request] = []
         for method in self._spec.methods:
             if method == "prob":
                 asks: list[tuple[str, Ask]] = [("labels", self._asking.labels(wishes, context))]
@@ -65,15 +65,15 @@ class LeapTask(DescribedTask):
                     for wish in wishes.every
                 ]
             counts = (context.n_shots, context.n_left_out)
-            made += [
+            requests += [
                 make_request(self._spec.name, sample.id, method, role, index, ask, *counts)
                 for index, (role, ask) in enumerate(asks)
             ]
-        return made
+        return requests
 
     def shown(self, sample: Sample, method: str) -> Prompt:
-        """Return a document's prompt up to the answer, for a person to see."""
-        ask = next(one.ask for one in self.requests(sample) if one.track == method)
+        """Return a document's prompt up to the answer, for display."""
+        ask = next(request.ask for request in self.requests(sample) if request.track == method)
         if isinstance(ask, Generate | Labels):
             return ask.prompt
         if ask.windows is not None:
@@ -84,7 +84,7 @@ class LeapTask(DescribedTask):
         return before if isinstance(before, str) or final_text(before) else before[:-1]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
-        """Name the scorer of each method, with the author's own code."""
+        """Return the scorer of each method, with the author's own code."""
         evaluation = self.evaluation()
         return [
             ComponentSpec(
@@ -98,10 +98,10 @@ class LeapTask(DescribedTask):
         return Evaluation(self._prepared, headline=self._headline, is_faithful=self._asking.is_faithful)
 
     def _inner(self, method: str) -> ComponentSpec | None:
-        """Name the scorer that shows the options side by side; the author's code decides all the same."""
+        """Return the scorer that compares the options for display; the author's code decides."""
         if method == "prob":
             return ComponentSpec("label_probability", {"track": method})
-        # With the original's window, an ask may score more tokens than count.
+        # With the original's window, an ask can score more tokens than count.
         if method == "ppl" and self._prepared.window is None:
             return ComponentSpec("option_likelihood", {"track": method, "score_by": "sum"})
         return None

@@ -1,1 +1,1 @@
-"""Dataset classes as LLMBox's document describes them, compiled into tasks."""
+"""LLMBox dataset classes, compiled into tasks."""

@@ -1,9 +1,9 @@
-"""APE: an instruction that the model finds itself.
+"""APE: let the model find an instruction.
 
-After Zhou et al. 2023, "Large Language Models Are Human-Level Prompt Engineers". The model sees a few solved
-rows and guesses the instruction that led from their inputs to their outputs; it guesses several times, each
-time from other rows. Every guess is put before the questions of rows set aside, and the one with which the
-model does best becomes the dataset's instruction. It stands before examples and question.
+Based on Zhou et al. 2023, "Large Language Models Are Human-Level Prompt Engineers". The model sees a few
+solved rows and guesses the instruction behind them, several times with different rows. Each guess is tried on
+separate rows of the pool, and the one with the best result becomes the dataset's instruction. It comes before
+the examples and the question.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _QUOTES = "\"'`“”‘’«» "
 
 
 class Ape:
-    """The search for an instruction; each method keeps the proposal that serves it best."""
+    """The search for an instruction. Each method uses the proposal with its best result."""
 
     name = "ape"
 
@@ -51,7 +51,7 @@ class Ape:
         *,
         seed: int,
     ) -> None:
-        """Set rows aside, and check that there are enough."""
+        """Reserve rows, and check that there are enough."""
         self._task = f"{task}#ape"
         self._prepared = prepared
         self._asking = asking
@@ -62,12 +62,12 @@ class Ape:
         self._author = self._first.author
         self._is_free = self._first.dataset.evaluation_type == "generation"
         rows, self._examples = self._split_pool(asked)
-        self._rows = {method: one.over(rows) for method, one in prepared.items()}
+        self._rows = {method: dataset.over(rows) for method, dataset in prepared.items()}
         self._check_targets()
         self.kinds = frozenset({Kind.GENERATE, Kind.SPAN} if self._is_free else {Kind.GENERATE})
 
     def run(self, rehearse: Rehearse) -> SearchResult:
-        """Let the model propose, compare the proposals, and put the best before every prompt."""
+        """Let the model propose instructions, compare them, and put the best one before every prompt."""
         proposals = generate_texts(
             rehearse, self._task, self._asks(), self._author, "ape", clean=clean_instruction
         )
@@ -89,43 +89,43 @@ class Ape:
             among = f"the best of {len(values)} proposals (lowest {min(values):.3f})"
             notes.append(
                 f"{method}: the instruction found is {proposals[best]!r}: {by} {values[best]:.3f} on "
-                f"{n_rows} rows set aside, {among if len(values) > 1 else 'the only proposal'}"
+                f"{n_rows} reserved rows, {among if len(values) > 1 else 'the only proposal'}"
             )
         return SearchResult(chosen, notes)
 
     def _split_pool(self, asked: ExampleArguments) -> tuple[list[int], list[int]]:
-        """Return rows of the pool to compare proposals on, and others to make proposals from."""
-        shown = list(self._first.filter_unevaluated(self._first.common_examples))
+        """Return rows of the pool for comparing proposals, and others for making proposals."""
+        examples = list(self._first.filter_unevaluated(self._first.common_examples))
         wanted = asked.ape_rows + asked.ape_proposals * asked.ape_examples
         spare = list(islice(self._first.draw_spare_rows("ape"), wanted))
-        # What all prompts show cannot be used to compare, but it can be learned from.
-        n_rows = min(asked.ape_rows, len(spare) - max(0, asked.ape_examples - len(shown)))
+        # Rows that all prompts show cannot be used for comparison, but for proposals.
+        n_rows = min(asked.ape_rows, len(spare) - max(0, asked.ape_examples - len(examples)))
         if n_rows < 1:
             n = len(self._first.dataset.example_data)
             raise AuthorError(
                 self._author.problem(
                     "LLMBOX-007",
-                    f"ape learns from {asked.ape_examples} rows of the pool and compares on others; "
-                    f"of {n:,} rows {len(spare):,} are neither shown nor evaluated",
-                    "name an example_set with more rows, or --dataset-arg ape_examples=1",
+                    f"ape needs {asked.ape_examples} rows of the pool for proposals and others to compare; "
+                    f"of {n:,} rows, {len(spare):,} are neither examples nor evaluated",
+                    "set an example_set with more rows, or use --dataset-arg ape_examples=1",
                 )
             )
-        return spare[:n_rows], [*spare[n_rows:], *shown]
+        return spare[:n_rows], [*spare[n_rows:], *examples]
 
     def _check_targets(self) -> None:
-        for one in self._rows.values() if self._is_free else ():
-            if any(row.target is None for row in one.instances):
+        for dataset in self._rows.values() if self._is_free else ():
+            if any(row.target is None for row in dataset.instances):
                 raise AuthorError(
                     self._author.problem(
                         "LLMBOX-004",
-                        "ape compares how likely the right answer is, and format_instance gives no target",
-                        "return target=... for every row, or leave ape away",
+                        "ape compares likelihoods of the right answer, but format_instance returns no target",
+                        "return target=... for every row, or omit ape",
                     )
                 )
 
     def _asks(self) -> list[Generate]:
-        """Return what makes the model propose, each time from other rows and with another seed."""
-        made = []
+        """Return the asks for proposals, each with different rows and another seed."""
+        asks = []
         for number in range(self._n_proposals):
             generator = make_random(self._seed, self._task, str(number))
             rows = generator.sample(self._examples, min(self._n_examples, len(self._examples)))
@@ -133,13 +133,13 @@ class Ape:
             prompt = build_proposal_prompt(
                 [self._first.build_shot(at, 0) for at in rows], is_chat=self._asking.is_chat
             )
-            made.append(Generate(prompt, msgspec.structs.replace(_SAMPLING, seed=seed)))
-        return made
+            asks.append(Generate(prompt, msgspec.structs.replace(_SAMPLING, seed=seed)))
+        return asks
 
     def _values(
         self, method: str, rows: FormattedDataset, proposals: Sequence[str], rehearse: Rehearse
     ) -> tuple[list[float], int]:
-        """Return how well each proposal serves a method, and on how many rows that was seen."""
+        """Return the result of each proposal for a method, and the number of rows compared."""
         kind = TargetTask if self._is_free else ClassTask
         tasks = [
             build_rehearsal(
@@ -154,13 +154,13 @@ class Ape:
         results = rehearse(tasks)
         usable = find_comparable_rows(results, self._author, "ape")
         if not any(scores[at].value is not None for scores in results for at in usable):
-            why = f"{self._describe_measure(rows)} gives no values of samples to compare instructions by"
-            raise build_search_error(self._author, "ape", f"{why}: let it set `last_score_lists`")
+            why = f"{self._describe_measure(rows)} has no values per sample to compare instructions"
+            raise build_search_error(self._author, "ape", f"{why}; set `last_score_lists` in the metric")
         sign = 1.0 if self._is_free or _is_higher_better(rows) else -1.0
         return [sign * _mean([scores[at] for at in usable]) for scores in results], len(usable)
 
     def _describe_measure(self, rows: FormattedDataset) -> str:
-        """Return what proposals are compared by, in words."""
+        """Return the measure by which proposals are compared, in words."""
         if self._is_free:
             return "mean log-likelihood of the answer"
         metric = type(rows.dataset.metrics[0]).__name__ if rows.dataset.metrics else "share of right answers"
@@ -170,23 +170,23 @@ class Ape:
 def build_proposal_prompt(shots: Sequence[Shot], *, is_chat: bool) -> Prompt:
     """Return the prompt that shows inputs with their outputs and asks for the instruction behind them."""
     pairs = "\n\n".join(f"Input: {shot.source}\nOutput: {shot.target}" for shot in shots)
-    told = (
+    question = (
         "Someone was given an instruction together with some inputs, and followed it to write an output for "
         f"each input. These are the inputs and the outputs:\n\n{pairs}\n\n"
     )
     if is_chat:
-        return (Message("user", f"{told}What was the instruction? Reply with the instruction alone."),)
-    return f"{told}The instruction was:"
+        return (Message("user", f"{question}What was the instruction? Reply with the instruction alone."),)
+    return f"{question}The instruction was:"
 
 
 def clean_instruction(text: str) -> str:
-    """Return the instruction in what the model wrote: its first line, without quotation marks."""
+    """Return the instruction in the model's text: its first line, without quotation marks."""
     first = text.strip().partition("\n")[0]
     return first.strip(_QUOTES)
 
 
 def format_lead(instruction: str) -> str:
-    """Return an instruction as it stands before a prompt."""
+    """Return an instruction as it appears before a prompt."""
     return f"Instruction: {instruction}"
 
 
@@ -195,5 +195,5 @@ def _is_higher_better(rows: FormattedDataset) -> bool:
 
 
 def _mean(scores: Sequence[Score]) -> float:
-    """Return the mean; a question without an answer is worth nothing."""
+    """Return the mean; an unanswered question counts as 0."""
     return math.fsum(score.value or 0.0 for score in scores) / len(scores)

@@ -1,4 +1,4 @@
-"""What a person may say of a dataset class on the command line, by the original's names."""
+"""Command-line arguments of a dataset class, under the original's names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.dialects.llmbox.example_arguments import ExampleArguments, check_argu
 
 
 class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
-    """What `--dataset-arg` may say of a dataset class; the names are the original's."""
+    """The `--dataset-arg` arguments of a dataset class, under the original's names."""
 
     ranking_type: str | None = None
     instruction: str | None = None
@@ -23,25 +23,25 @@ class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
     pass_at_k: int | None = None
     system_prompt: str | None = None
     model_type: str | None = None
-    """What the class sees as `self.model_type`; None: `chat` where prompts are conversations, else `base`."""
+    """The value of `self.model_type`; None: `chat` if prompts are conversations, else `base`."""
 
 
 def read_class_arguments(given: Mapping[str, str]) -> ClassArguments:
-    """Read `--dataset-arg` pairs; UsageError when one is unknown or has a wrong value."""
+    """Parse `--dataset-arg` pairs; raise UsageError if one is unknown or invalid."""
     known = ClassArguments.__struct_fields__
     for key in given:
         if key not in known:
             raise UsageError(
                 Problem(
                     "USAGE-007",
-                    f"--dataset-arg {key!r} is not known to dataset classes{suggest_name(key, known)}",
-                    f"use some of {listing(known)}",
+                    f"--dataset-arg {key!r} is not supported by dataset classes{suggest_name(key, known)}",
+                    f"use one of {listing(known)}",
                 )
             )
     try:
         args = msgspec.convert(dict(given), ClassArguments, strict=False)
     except msgspec.ValidationError as error:
-        # Texts fit everywhere but where a number is expected.
+        # Texts are valid everywhere, except where a number is expected.
         name = str(error).rpartition("$.")[2].rstrip("`")
         what = f"--dataset-arg {name} is {given[name]!r}, expected a whole number"
         raise UsageError(Problem("USAGE-007", what, f"write for example {name}=10")) from error

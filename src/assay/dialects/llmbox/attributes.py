@@ -1,4 +1,4 @@
-"""What the documented attributes of a dataset class may hold: the one place where their types are checked."""
+"""The types of the documented attributes of a dataset class, and their checks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from assay.dialects.llmbox.calling import DatasetAuthor
 
 
 class Attribute(NamedTuple):
-    """What an attribute may hold."""
+    """The type of an attribute."""
 
     fits: Callable[[Any], bool]
     expected: str
     example: str
     is_optional: bool = True
-    """Whether None means the same as leaving it out."""
+    """Whether None is the same as omitting it."""
 
 
 def _is_text(value: Any) -> bool:
@@ -49,7 +49,7 @@ def _is_load_args(value: Any) -> bool:
     return (
         isinstance(value, (list, tuple))
         and len(value) <= 2
-        and all(isinstance(one, str) or (at == 1 and one is None) for at, one in enumerate(value))
+        and all(isinstance(item, str) or (at == 1 and item is None) for at, item in enumerate(value))
     )
 
 
@@ -81,14 +81,14 @@ ATTRIBUTES: Mapping[str, Attribute] = {
 }
 """The documented attributes."""
 SPELLINGS = {"category_subsets": "categorized_subsets"}
-"""Other spellings that the document uses."""
+"""Other spellings in the documentation."""
 
 _STOP = Attribute(_is_text_or_texts, "a text or a list of texts", '["\\n"]')
 _ABSENT = object()
 
 
 def check_attributes(author: DatasetAuthor, holder: Any) -> None:
-    """Raise LLMBOX-011 for each attribute of a class or an object that holds a value of the wrong type."""
+    """Raise LLMBOX-011 for each attribute of a class or an object with a value of the wrong type."""
     problems = Problems()
 
     def check(name: str, value: Any, attribute: Attribute) -> bool:
@@ -98,17 +98,20 @@ def check_attributes(author: DatasetAuthor, holder: Any) -> None:
         problems.add(author.problem("LLMBOX-011", what, fix))
         return False
 
-    for name, attribute in (*ATTRIBUTES.items(), *((one, ATTRIBUTES[of]) for one, of in SPELLINGS.items())):
+    for name, attribute in (
+        *ATTRIBUTES.items(),
+        *((spelling, ATTRIBUTES[of]) for spelling, of in SPELLINGS.items()),
+    ):
         with author.calling(name):
             value: Any = getattr(holder, name, _ABSENT)
         if value is _ABSENT or isinstance(value, (property, cached_property)):
-            # Of a class that computes it, the object has the value.
+            # If the class computes it, only the object has the value.
             continue
         if check(name, value, attribute) and name == "extra_model_args":
             check(f"{name}['stop']", value.get("stop"), _STOP)
-            for key, one in value.items():
-                if (expected := describe_expected_value(key, one)) is not None:
-                    what = f"{name}: {key} is {one!r:.60}, expected {expected}"
+            for key, argument in value.items():
+                if (expected := describe_expected_value(key, argument)) is not None:
+                    what = f"{name}: {key} is {argument!r:.60}, expected {expected}"
                     fix = f"write {name} = dict({key}=...) with such a value"
                     problems.add(author.problem("LLMBOX-011", what, fix))
     problems.raise_if_any()
@@ -119,10 +122,10 @@ def _describe_mismatch(name: str, value: Any, attribute: Attribute) -> tuple[str
     if name == "metrics" and isinstance(value, Sequence) and not isinstance(value, str):
         wrong = next(metric for metric in value if not _is_metric(metric))
         if isinstance(wrong, type):
-            what = f"metrics holds the class {wrong.__name__}, expected an object that can be called"
+            what = f"metrics contains the class {wrong.__name__}, expected a callable object"
             return what, f"write {wrong.__name__}()"
         return (
-            f"metrics holds {wrong!r}, expected an object that can be called",
+            f"metrics contains {wrong!r}, expected a callable object",
             "write metrics = [Accuracy()]",
         )
     what = f"{name} is {value!r:.80} ({type(value).__name__}), expected {attribute.expected}"

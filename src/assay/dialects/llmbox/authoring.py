@@ -1,8 +1,8 @@
 """The base classes that an author's dataset extends, with the original's names and order of calls.
 
-An object stands for one dataset, one subset and one evaluation method. Making it calls the author's
-`init_arguments` and `load_raw_dataset`; the rows are formatted afterwards (see formatting.py), since that
-needs all of them. What the author may read or set is public here under the original's name.
+An object represents one dataset, one subset and one evaluation method. Creating it calls the author's
+`init_arguments` and `load_raw_dataset`. The rows are formatted later (see formatting.py), because that needs
+all of them. Everything the author may read or set is public here under the original's name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HOOKS = (
     "post_processing",
     "calculate_metric",
 )
-"""What an author defines, beside attributes."""
+"""What an author defines besides attributes."""
 SET_BY_HOOKS = (
     "evaluation_data",
     "example_data",
@@ -53,7 +53,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass
 class DatasetArguments:
-    """What a person asked of a dataset, under the original's names."""
+    """The user's arguments for a dataset, under the original's names."""
 
     dataset_path: str | None = None
     evaluation_set: str | None = None
@@ -69,18 +69,18 @@ class DatasetArguments:
     globale: bool = False
     ape: bool = False
     default_metrics: Sequence[Any] = ()
-    """For a class that names none."""
+    """Used if a class defines none."""
     load_rows: Callable[..., Rows] | None = None
-    """How rows are found: (dataset, path, subset, split) to rows."""
+    """Loads rows: (dataset, path, subset, split) to rows."""
     check: Callable[[Dataset], None] = lambda dataset: None
-    """Raises when `init_arguments` has set an attribute to a value of the wrong type."""
+    """Raises if `init_arguments` set an attribute to a value of the wrong type."""
     notes: list[str] = field(default_factory=list)
-    """What a person should hear about how the dataset was made."""
+    """Notes for the user about how the dataset was created."""
 
 
 @dataclass
 class ModelView:
-    """What an author may see of the model."""
+    """The part of the model that an author can access."""
 
     name: str
     type: str
@@ -89,11 +89,11 @@ class ModelView:
     decode: Callable[[Sequence[int]], str]
     support_cache: bool = False
     pieces: Callable[[str], Sequence[tuple[int, str]]] | None = None
-    """The tokens of a text with what each stands for; None where the model does not stop at tokens."""
+    """The tokens of a text with their texts; None if the model does not stop at tokens."""
 
 
 class Dataset:
-    """A dataset as an author writes it; extend one of the three classes below."""
+    """A dataset as an author writes it. Extend one of the three classes below."""
 
     instruction: str
     metrics: list[Any]
@@ -134,7 +134,7 @@ class Dataset:
         self.max_example_tokens = args.max_example_tokens
         self.ranking_type = args.ranking_type
         self.cot = _choose_cot(args.cot, self)
-        # Each object has its own: in the original they are shared, and one dataset's change reaches others.
+        # Each object gets its own copy. In the original they are shared, and a change affects other datasets.
         own = getattr(type(self), "metrics", None)
         self.metrics = [copy.copy(metric) for metric in (args.default_metrics if own is None else own)]
         self.extra_model_args = copy.deepcopy(getattr(self, "extra_model_args", {}))
@@ -156,16 +156,16 @@ class Dataset:
                 args.example_set or self.example_set,
             )
         if args.instruction is not None:
-            # A person's word on the command line counts more than what the hooks above chose.
+            # The command line takes precedence over what the hooks above chose.
             self.instruction = args.instruction
 
-    # What an author implements.
+    # Implemented by an author.
 
     def init_arguments(self) -> None:
         """Set what depends on the model or the arguments; called before data is loaded."""
 
     def format_instance(self, instance: dict[str, Any]) -> dict[str, Any]:
-        """Return what the instruction needs for one row."""
+        """Return the fields that the instruction needs for one row."""
         raise NotImplementedError("the class must define format_instance(self, instance)")
 
     def load_raw_dataset(
@@ -175,32 +175,32 @@ class Dataset:
         evaluation_set: str | None,
         example_set: str | None,
     ) -> None:
-        """Set `evaluation_data` and `example_data` from `load_args`; an author may do it in another way."""
+        """Set `evaluation_data` and `example_data` from `load_args`; an author can override this."""
         load = self.args.load_rows
         if load is None:
-            raise ValueError("no rows were given and there is no way to load any")
+            raise ValueError("no rows were given, and no loader is set")
         if evaluation_set is None and dataset_path is None:
-            raise ValueError("the class sets no evaluation_set, so it is not known which rows to evaluate")
+            raise ValueError("the class does not set evaluation_set, which selects the rows to evaluate")
         self.evaluation_data = load(self, dataset_path, subset_name, evaluation_set)
         if example_set is not None:
             self.example_data = load(self, dataset_path, subset_name, example_set, is_example=True)
 
     def post_processing(self, predictions: Any) -> Any:
-        """Return predictions as the metrics compare them with the references."""
+        """Return predictions in the form that the metrics compare with the references."""
         return predictions
 
     def construct_examples(self, instance: dict[str, Any] | None = None) -> Conversation:
-        """Return the solved examples of a prompt; filled in when the rows are formatted."""
+        """Return the solved examples of a prompt; set when the rows are formatted."""
         examples: Conversation = self._examples(instance)
         return examples
 
     _examples: Callable[[dict[str, Any] | None], Conversation] = staticmethod(lambda _: Conversation())
 
-    # What an author may use.
+    # Used by an author.
 
     @property
     def eval_data(self) -> Rows:
-        """The rows to evaluate, as the document once spells them."""
+        """The rows to evaluate, under another name in the documentation."""
         return self.evaluation_data
 
     @property
@@ -218,30 +218,30 @@ class Dataset:
         return METHOD_OF[self.ranking_type]
 
     def prompt_token_nums(self, prompt: str) -> int:
-        """Return how many tokens a text has."""
+        """Return the number of tokens of a text."""
         return len(self.tokenizer_encode(prompt))
 
     def truncate_by_word(
         self, words: Sequence[str], max_tokens: int, side: Literal["left", "right"]
     ) -> tuple[str, int, int]:
-        """Return as many whole words as fit, cut off at one side: the text, its tokens and its words."""
+        """Return as many whole words as fit, truncated at one side: the text, its tokens and its words."""
 
-        def kept(n: int) -> str:
+        def keep(n: int) -> str:
             return "".join(words[len(words) - n :] if side == "left" else words[:n])
 
-        if (n_tokens := self.prompt_token_nums(kept(len(words)))) <= max_tokens:
-            return kept(len(words)), n_tokens, len(words)
+        if (n_tokens := self.prompt_token_nums(keep(len(words)))) <= max_tokens:
+            return keep(len(words)), n_tokens, len(words)
         low, high = 0, len(words) - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self.prompt_token_nums(kept(middle)) <= max_tokens:
+            if self.prompt_token_nums(keep(middle)) <= max_tokens:
                 low = middle
             else:
                 high = middle - 1
-        return kept(low), self.prompt_token_nums(kept(low)), low
+        return keep(low), self.prompt_token_nums(keep(low)), low
 
     def len(self, sample_num: bool = True, option_num: bool = True, normalization: bool = True) -> int:
-        """Return how many predictions there are, counted as asked."""
+        """Return the number of predictions, counted as requested."""
         n = sum(self.option_nums) if option_num and self.option_nums else len(self.evaluation_data)
         if normalization and self.use_normalization:
             n *= 2
@@ -253,10 +253,10 @@ class Dataset:
     @property
     def last_score_lists(self) -> dict[str, list[float]]:
         """The per-sample values of the metrics' last call."""
-        found: dict[str, list[float]] = {}
+        values: dict[str, list[float]] = {}
         for metric in self.metrics:
-            found.update(metric.last_score_lists)
-        return found
+            values.update(metric.last_score_lists)
+        return values
 
     def calculate_metric(
         self, predictions: Sequence[Any]
@@ -271,7 +271,7 @@ class Dataset:
         return f"{type(self).__name__}({self.display_name!r})"
 
     references: Any
-    """The right answers, one for each row of `evaluation_data`; a (cached) property of the author's."""
+    """The right answers, one per row of `evaluation_data`; a (cached) property of the author's class."""
 
 
 class GenerationDataset(Dataset):
@@ -281,29 +281,29 @@ class GenerationDataset(Dataset):
 
 
 class ValidationPerplexityDataset(Dataset):
-    """Texts, of which the model's surprise is measured."""
+    """Texts whose perplexity is measured."""
 
     evaluation_type = "perplexity"
     instruction = "{{ text if text }}"
 
     def post_processing(self, predictions: Any) -> Any:
-        """Return the surprise per token of each text; a text without tokens has none."""
+        """Return the negative log-likelihood per token of each text; infinity for a text without tokens."""
         return [nll / n if n > 0 else float("inf") for nll, n in predictions]
 
     @cached_property
     def references(self) -> list[None]:
-        """Return that there is nothing to compare with."""
+        """Return None for every row: there is nothing to compare with."""
         return [None] * len(self.evaluation_data)
 
 
 class MultipleChoiceDataset(Dataset):
-    """Questions with options, ranked by likelihood or label probability, or answered by a letter."""
+    """Questions with options, ranked by likelihood or label probability, or answered with a letter."""
 
     evaluation_type = "ranking"
 
     @staticmethod
     def shuffle_options(*values: list[Any]) -> list[int]:
-        """Shuffle lists alike, in place; return which old index stands where."""
+        """Shuffle lists in the same way, in place; return the old index at each position."""
         if any(len(value) != len(values[0]) for value in values):
             raise ValueError("the lists to shuffle have different lengths")
         order = list(range(len(values[0])))
@@ -334,7 +334,7 @@ class MultipleChoiceDataset(Dataset):
                 for shares, n in zip(predictions, self.option_nums, strict=True)
             ]
         if method == "generation":
-            # All rows come once for each sample.
+            # All rows come once per sample.
             sizes = self.option_nums * self.sample_num
             return [_find_last_letter(text, n) for text, n in zip(predictions, sizes, strict=True)]
         if self.use_normalization:
@@ -352,25 +352,25 @@ class MultipleChoiceDataset(Dataset):
 
 
 def _choose_cot(cot: str | None, dataset: Dataset) -> str | None:
-    """Return the way of reasoning asked for, or the first that the dataset knows, saying so."""
+    """Return the requested chain of thought, or else the first that the dataset supports, with a note."""
     known = getattr(dataset, "supported_cot", None) or []
     known = [known] if isinstance(known, str) else list(known)
     if cot is None or cot in known:
         return cot
     instead = known[0] if known else None
     dataset.args.notes.append(
-        f"{type(dataset).__name__} does not know cot {cot!r}; "
-        + (f"{instead!r} is used" if instead else "it is asked without")
+        f"{type(dataset).__name__} does not support cot {cot!r}; "
+        + (f"{instead!r} is used instead" if instead else "no chain of thought is used")
     )
     return instead
 
 
 _LETTER = "(?<![A-Za-z0-9_])([A-{last}])(?![A-Za-z0-9_])"
-"""A capital letter by itself; Chinese and Japanese characters beside it do not make it part of a word."""
+"""A single capital letter; adjacent Chinese and Japanese characters do not make it part of a word."""
 
 
 def _find_last_letter(text: str, n_options: int) -> int:
     if n_options <= 0:
         return -1
-    found = re.findall(_LETTER.format(last=chr(ord("A") + n_options - 1)), text)
-    return ord(found[-1]) - ord("A") if found else -1
+    matches = re.findall(_LETTER.format(last=chr(ord("A") + n_options - 1)), text)
+    return ord(matches[-1]) - ord("A") if matches else -1

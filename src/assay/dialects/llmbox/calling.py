@@ -1,4 +1,4 @@
-"""Calling the code of a dataset class's author."""
+"""Calls to the code of a dataset class's author."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class DatasetAuthor(ClassAuthor):
     import_code = "LLMBOX-001"
     missing_code = "DATA-001"
     name_code = "LLMBOX-011"
-    missing_fix = "put the file there; or give the folder that holds it: --dataset-arg dataset_path=FOLDER"
+    missing_fix = "put the file there, or pass its folder with --dataset-arg dataset_path=FOLDER"
 
     def explain_own_error(self, error: BaseException, place: Origin) -> HookProblem | None:
-        """Return what is wrong with an instance or an instruction."""
+        """Return the problem of an invalid instance or instruction."""
         if isinstance(error, BadInstance):
             return HookProblem("LLMBOX-004", str(error), error.fix, place)
         if isinstance(error, InstructionError):

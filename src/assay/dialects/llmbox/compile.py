@@ -1,4 +1,4 @@
-"""A dataset class and what was asked of it, compiled into tasks: one for each subset."""
+"""Compile a dataset class into tasks, one for each subset."""
 
 from __future__ import annotations
 
@@ -60,29 +60,29 @@ _ORIGINAL_EXAMPLE_TOKENS = 1024
 
 
 _SEARCHES = {
-    "kate": "each row is shown the examples nearest to it",
-    "globale": "the model is asked first which order of the examples serves best",
-    "ape": "the model is asked first for an instruction",
+    "kate": "each row gets the examples most similar to it",
+    "globale": "Assay first finds the best order of the examples with the model",
+    "ape": "Assay first finds an instruction with the model",
 }
 
 
 class LlmboxTools(NamedTuple):
-    """What the app hands over: parts of other rooms, and the model as far as a dataset may see it."""
+    """What the application provides: parts of other packages, and the model as a dataset may see it."""
 
     metrics: Mapping[str, Any]
     """The classes that authors import as metrics."""
     raw_data: RawData
     model: ModelView
     open_embedder: Callable[[str | None], Embedder]
-    """Opens the sentence encoder in a folder; None is the one that comes along."""
+    """Opens the sentence encoder in a folder; None: the bundled one."""
     generators: dict[str, RandomState]
-    """By method, the generator that draws examples in the faithful way, over all datasets of a run.
+    """By method: the generator that draws examples in faithful mode, over all datasets of a run.
 
-    The original evaluates by one method and seeds one generator, which its datasets share."""
+    The original evaluates with one method and one seeded generator, which its datasets share."""
 
 
 class CompiledClass(msgspec.Struct, frozen=True):
-    """One subset's task, and what a person should see of it."""
+    """The task of one subset, with notes for the user."""
 
     task: ClassTask
     notes: tuple[str, ...]
@@ -90,7 +90,7 @@ class CompiledClass(msgspec.Struct, frozen=True):
     kind: str
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return in words how the dataset was understood."""
+        """Return how the dataset was understood, for display."""
         settings = self.task.spec.settings
         metrics = ", ".join(name.partition("(")[0] for name in settings["metrics"])
         rows = [("class", self.class_name), ("metrics", metrics or "none")]
@@ -104,14 +104,14 @@ class CompiledClass(msgspec.Struct, frozen=True):
 
 def compile_classes(name: str, settings: TaskSettings, tools: LlmboxTools) -> list[CompiledClass]:
     """Compile `file.py`, `file.py::Class`, `file.py:selection` or `name=file.py`."""
-    named = ClassName.of(name)
+    class_name = ClassName.of(name)
     asked = read_class_arguments(settings.dataset_args)
-    loaded = load_class(named.path, tools.metrics, tools.raw_data, named.class_name)
+    loaded = load_class(class_name.path, tools.metrics, tools.raw_data, class_name.class_name)
     check_attributes(loaded.author, loaded.cls)
-    if named.name is not None:
-        loaded = loaded._replace(name=named.name)
+    if class_name.name is not None:
+        loaded = loaded._replace(name=class_name.name)
     notes: list[str] = []
-    subsets = select_subsets(loaded, named.selection, asked, tools.raw_data, notes)
+    subsets = select_subsets(loaded, class_name.selection, asked, tools.raw_data, notes)
     loaded = loaded._replace(notes=(*loaded.notes, *notes))
     vectors = Vectors(tools.open_embedder(asked.embedder)) if asked.kate else None
     compiled = []
@@ -122,7 +122,7 @@ def compile_classes(name: str, settings: TaskSettings, tools: LlmboxTools) -> li
 
 
 class _Compilation:
-    """One subset on its way to a task."""
+    """The compilation of one subset into a task."""
 
     def __init__(
         self,
@@ -151,9 +151,9 @@ class _Compilation:
         self._name = loaded.name if subset is None else f"{loaded.name}:{subset}"
 
     def compiled(self, subsets: Sequence[str | None]) -> CompiledClass:
-        """Make the author's object for each method, format its rows, and put the task together.
+        """Create the author's object for each method, format its rows, and build the task.
 
-        `subsets`: all that were chosen, this one among them.
+        `subsets`: all selected subsets, including this one.
         """
         methods = self._methods()
         prepared: dict[str, FormattedDataset] = {}
@@ -215,33 +215,37 @@ class _Compilation:
 
     def _methods(self) -> tuple[str, ...]:
         kind = getattr(self._loaded.cls, "evaluation_type", None)
-        can = {"ranking": ("ppl", "prob", "gen"), "generation": ("gen",), "perplexity": ("ppl",)}.get(
+        supported = {"ranking": ("ppl", "prob", "gen"), "generation": ("gen",), "perplexity": ("ppl",)}.get(
             kind or ""
         )
-        if can is None:
+        if supported is None:
             raise AuthorError(
                 self._author.problem(
                     "LLMBOX-002",
-                    "it extends Dataset alone, so it is not known how to evaluate it",
+                    "it only extends Dataset, which does not define how to evaluate it",
                     "extend MultipleChoiceDataset or GenerationDataset",
                 )
             )
-        named = None if self._asked.ranking_type is None else METHODS[METHOD_OF[self._asked.ranking_type]]
-        asked = self._settings.methods or ((named,) if named and kind == "ranking" else (can[0],))
-        for method in asked:
-            if method not in can:
+        by_ranking = (
+            None if self._asked.ranking_type is None else METHODS[METHOD_OF[self._asked.ranking_type]]
+        )
+        methods = self._settings.methods or (
+            (by_ranking,) if by_ranking and kind == "ranking" else (supported[0],)
+        )
+        for method in methods:
+            if method not in supported:
                 raise build_method_error(
                     self._author,
-                    f"method {method!r} was asked for; such a dataset is evaluated by {listing(can)}",
-                    can[0],
+                    f"method {method!r} was requested; this kind of dataset supports {listing(supported)}",
+                    supported[0],
                 )
-        if self._n_samples > 1 and tuple(asked) != ("gen",):
-            what = f"{self._n_samples} samples need generated answers, not {listing(asked)}"
+        if self._n_samples > 1 and tuple(methods) != ("gen",):
+            what = f"{self._n_samples} samples need generated answers, not {listing(methods)}"
             raise build_method_error(self._author, what, "gen")
-        return tuple(dict.fromkeys(asked))
+        return tuple(dict.fromkeys(methods))
 
     def _dataset(self, method: str) -> Dataset:
-        """Make the author's object, which loads its rows."""
+        """Create the author's object, which loads its rows."""
         ranking = {"ppl": "ppl_no_option", "prob": "prob", "gen": "generation"}[method]
         if method == "ppl" and self._asked.ranking_type in ("ppl", "ppl_no_option"):
             ranking = self._asked.ranking_type
@@ -273,10 +277,10 @@ class _Compilation:
             raise AuthorError(
                 self._author.problem("LLMBOX-007", "evaluation_data is empty", "load at least one row")
             )
-        # Hooks may have changed what was right in the class.
+        # Hooks can have changed what was valid in the class.
         check_attributes(self._author, dataset)
         if not dataset.metrics:
-            self._notes.append("the class names no metrics: predictions are kept, nothing is scored")
+            self._notes.append("the class defines no metrics: predictions are stored, but not scored")
         for metric in dataset.metrics:
             if method == "ppl" and dataset.use_normalization and is_plain_accuracy(metric):
                 metric.tag = "Norm" if metric.tag is None else metric.tag
@@ -311,13 +315,13 @@ class _Compilation:
             if not is_example or dataset.max_num_shots or self._asked.ape:
                 raise
             dataset.args.notes.append(
-                f"no examples were loaded, and none are shown: {error.problems[0].what}"
+                f"no examples were loaded, and the prompts show none: {error.problems[0].what}"
             )
             return []
         return rows
 
     def _kept(self, ids: Sequence[str]) -> list[int]:
-        """Return which rows are evaluated: all, or those that the limit leaves."""
+        """Return the rows to evaluate: all, or those within the limit."""
         limit = self._settings.limit
         if limit is None:
             return list(range(len(ids)))
@@ -325,7 +329,7 @@ class _Compilation:
         return [at for at, sample_id in enumerate(ids) if sample_id in chosen]
 
     def _choose_nearest(self, prepared: FormattedDataset) -> NearestExamples:
-        """Return the choice of examples by KATE; the whole pool is formatted for it."""
+        """Return the examples selected by KATE, which formats the whole pool."""
         assert self._vectors is not None
         is_first = self._kate_order == "nearest_first"
         return NearestExamples(
@@ -334,30 +338,30 @@ class _Compilation:
 
     @property
     def _kate_order(self) -> str:
-        """Where the nearest example stands: by default next to the question, in the original furthest."""
+        """The position of the nearest example: next to the question, or as in the original first."""
         return self._asked.kate_order or ("nearest_first" if self._settings.is_faithful else "nearest_last")
 
     def _record_searches(self) -> dict[str, Any]:
-        """Return what decides how examples and instruction are found, for those ways that were asked for."""
-        asked, made = self._asked, dict[str, Any]()
+        """Return the settings of the requested searches for examples and instruction."""
+        asked, recorded = self._asked, dict[str, Any]()
         if asked.kate and self._vectors is not None:
-            made["kate"] = {"order": self._kate_order, "embedder": self._vectors.embedder.identity()}
+            recorded["kate"] = {"order": self._kate_order, "embedder": self._vectors.embedder.identity()}
         for way in ("globale", "ape"):
             if getattr(asked, way):
                 sizes = (name for name in asked.__struct_fields__ if name.startswith(f"{way}_"))
-                made[way] = {name.partition("_")[2]: getattr(asked, name) for name in sizes}
-        return made
+                recorded[way] = {name.partition("_")[2]: getattr(asked, name) for name in sizes}
+        return recorded
 
     def _searches(self, prepared: Mapping[str, FormattedDataset], asking: RequestSettings) -> list[Search]:
-        """Return what has to be asked before the samples: the instruction, then the order below it."""
+        """Return the searches to run before the samples: the instruction, then the order of examples."""
         asked, seed = self._asked, self._settings.seed
-        made: list[Search] = []
+        searches: list[Search] = []
         if asked.ape:
-            made.append(Ape(self._name, prepared, asking, asked, seed=seed))
+            searches.append(Ape(self._name, prepared, asking, asked, seed=seed))
         if asked.globale:
-            for method, one in prepared.items():
-                made.append(GlobalE(self._name, method, one, asking, asked, seed=seed))
-        return made
+            for method, dataset in prepared.items():
+                searches.append(GlobalE(self._name, method, dataset, asking, asked, seed=seed))
+        return searches
 
     def _spec(
         self,
@@ -397,7 +401,7 @@ class _Compilation:
             "limit": settings.limit if is_cut else None,
             **self._record_searches(),
         }
-        # A mean over a part of a category would pass for one over all of it.
+        # A mean over a part of a category would look like one over the whole category.
         categories = tuple(
             name
             for name, members in (find_categories(self._loaded.cls) or {}).items()
@@ -419,13 +423,13 @@ class _Compilation:
 
 
 def _describe_metric(metric: Any) -> str:
-    """Return a metric by its name and what it was made with."""
-    made = ", ".join(
+    """Return a metric's name and its arguments."""
+    arguments = ", ".join(
         f"{name}={value!r}"
         for name, value in vars(metric).items()
         if not name.startswith("_") and isinstance(value, (str, int, float))
     )
-    return f"{type(metric).__name__}({made})"
+    return f"{type(metric).__name__}({arguments})"
 
 
 def _file_hash(path: Path) -> str:

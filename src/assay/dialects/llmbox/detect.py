@@ -1,4 +1,4 @@
-"""Recognising a dataset class by looking at its file, without running it or importing anything of weight."""
+"""Detect a dataset class from its file, without running it or importing heavy packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BASE_NAMES = ("Dataset", "GenerationDataset", "MultipleChoiceDataset", "Validati
 _NAMED = re.compile(r"(?:(?P<name>\w+)=)?(?P<path>.*?\.py)(?:::(?P<class_name>\w+))?(?::(?P<selection>.*))?")
 _PACKAGE = "utilization"
 _OWN_NAMES = ("format_instance", "load_args", "evaluation_set")
-"""What classes of this dialect define, also those that extend another dataset."""
+"""Names that classes of this dialect define, including those that extend another dataset."""
 _CLASS_LINE = re.compile(rb"^class \w+\(.*\b(" + "|".join(BASE_NAMES).encode() + rb")\b.*\):", re.MULTILINE)
 FRAMEWORK_FILES = (
     "__init__",
@@ -21,42 +21,42 @@ FRAMEWORK_FILES = (
     "multiple_choice_dataset",
     "validation_perplexity_dataset",
 )
-"""Files of the original's own that stand among its datasets."""
+"""Files of the original's framework that are stored among its datasets."""
 
 
 class ClassName(NamedTuple):
-    """What a person named: `file.py`, `file.py::Class`, `file.py:selection`, `name=file.py`."""
+    """The parts of a dataset name: `file.py`, `file.py::Class`, `file.py:selection`, `name=file.py`."""
 
     path: Path
     class_name: str | None
     selection: str
     name: str | None = None
-    """The dataset's name, where it shall not be the file's: a file may serve several, as wmt14 and wmt16."""
+    """The dataset's name if it is not the file's: one file can serve several, such as wmt14 and wmt16."""
 
     @classmethod
     def of(cls, text: str) -> ClassName:
-        """Divide a name; a selection is what follows a single colon."""
-        found = _NAMED.fullmatch(text)
-        if found is None:
+        """Parse a name; a selection follows a single colon."""
+        match = _NAMED.fullmatch(text)
+        if match is None:
             return cls(Path(text), None, "")
-        return cls(Path(found["path"]), found["class_name"], found["selection"] or "", found["name"])
+        return cls(Path(match["path"]), match["class_name"], match["selection"] or "", match["name"])
 
 
 def is_class_file(path: Path) -> bool:
-    """Whether a file is Python that defines a dataset class of this dialect."""
+    """Return whether a file is Python that defines a dataset class of this dialect."""
     if path.suffix != ".py" or not path.is_file():
         return False
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
-        # Whose mistake it is depends on what the file was meant to be.
+        # Report the error only if the file was meant to be a dataset class.
         return _CLASS_LINE.search(path.read_bytes()) is not None
-    every = list(ast.walk(tree))
-    return any(map(_is_dataset_sign, every)) or _has_sibling_base(every)
+    syntax_nodes = list(ast.walk(tree))
+    return any(map(_is_dataset_sign, syntax_nodes)) or _has_sibling_base(syntax_nodes)
 
 
 def is_framework_file(path: Path) -> bool:
-    """Whether a file is one of the original's own that only define what datasets extend."""
+    """Return whether a file belongs to the original's framework, which datasets extend."""
     if path.stem not in FRAMEWORK_FILES:
         return False
     try:
@@ -64,7 +64,7 @@ def is_framework_file(path: Path) -> bool:
     except (SyntaxError, ValueError):
         return False
     classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    # A person may well call a dataset's file dataset.py.
+    # A user can call a dataset's file dataset.py.
     return not classes or any(name in BASE_NAMES for name in classes)
 
 
@@ -82,21 +82,21 @@ def _is_dataset_sign(node: ast.AST) -> bool:
         return any(_last_name(base) in BASE_NAMES for base in node.bases) or any(
             name in _OWN_NAMES for statement in node.body for name in _list_defined_names(statement)
         )
-    # The document once writes `def` for `class`, which deserves an answer of its own.
+    # The documentation once writes `def` instead of `class`, which gets its own error message.
     return isinstance(node, ast.FunctionDef) and any(arg.arg in BASE_NAMES for arg in node.args.args)
 
 
-def _has_sibling_base(every: Sequence[ast.AST]) -> bool:
-    """Whether a class extends what a file beside this one defines; configs import, but define no classes."""
+def _has_sibling_base(syntax_nodes: Sequence[ast.AST]) -> bool:
+    """Return whether a class extends one from a sibling file; configs import, but define no classes."""
     imported = {
         alias.asname or alias.name
-        for node in every
+        for node in syntax_nodes
         if isinstance(node, ast.ImportFrom) and node.level
         for alias in node.names
     }
     return any(
         _last_name(base) in imported
-        for node in every
+        for node in syntax_nodes
         if isinstance(node, ast.ClassDef)
         for base in node.bases
     )

@@ -1,4 +1,4 @@
-"""Where the original's code, its document and Assay differ. docs/formats/llmbox.md shows this table."""
+"""Differences between the original's code, its documentation and Assay; docs/formats/llmbox.md lists them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from assay.dialects.shared.differences import Difference, select_differences, to
 
 
 class ClassTraits(NamedTuple):
-    """What of a task tells which differences can touch it."""
+    """The properties of a task that decide which differences affect it."""
 
     prepared: FormattedDataset
     methods: Sequence[str]
     has_shots: bool
     is_chat: bool
     has_stops: bool
-    """Whether a person gave stop strings."""
+    """Whether the user gave stop strings."""
 
     @property
     def dataset(self) -> Dataset:
@@ -28,47 +28,47 @@ class ClassTraits(NamedTuple):
 
 
 def _has_method(method: str) -> Callable[[ClassTraits], bool]:
-    return lambda one: method in one.methods and one.dataset.evaluation_type == "ranking"
+    return lambda traits: method in traits.methods and traits.dataset.evaluation_type == "ranking"
 
 
-def _has_shots(one: ClassTraits) -> bool:
-    return one.has_shots
+def _has_shots(traits: ClassTraits) -> bool:
+    return traits.has_shots
 
 
-def _has_contexts(one: ClassTraits) -> bool:
-    return any(row.has_contexts for row in one.prepared.instances)
+def _has_contexts(traits: ClassTraits) -> bool:
+    return any(row.has_contexts for row in traits.prepared.instances)
 
 
-def _generates(one: ClassTraits) -> bool:
-    return "gen" in one.methods
+def _generates(traits: ClassTraits) -> bool:
+    return "gen" in traits.methods
 
 
-def _has_stops(one: ClassTraits) -> bool:
-    return "gen" in one.methods and bool(one.dataset.extra_model_args.get("stop") or one.has_stops)
+def _has_stops(traits: ClassTraits) -> bool:
+    return "gen" in traits.methods and bool(traits.dataset.extra_model_args.get("stop") or traits.has_stops)
 
 
-def _is_chat(one: ClassTraits) -> bool:
-    return one.is_chat
+def _is_chat(traits: ClassTraits) -> bool:
+    return traits.is_chat
 
 
-def _has_random_draws(one: ClassTraits) -> bool:
-    return one.prepared.author.draws
+def _has_random_draws(traits: ClassTraits) -> bool:
+    return traits.prepared.author.draws
 
 
-def _has_instruction_argument(one: ClassTraits) -> bool:
-    return one.dataset.args.instruction is not None
+def _has_instruction_argument(traits: ClassTraits) -> bool:
+    return traits.dataset.args.instruction is not None
 
 
-def _is_grouped(one: ClassTraits) -> bool:
-    return one.dataset.category_column is not None
+def _is_grouped(traits: ClassTraits) -> bool:
+    return traits.dataset.category_column is not None
 
 
-def _builds_examples(one: ClassTraits) -> bool:
-    return one.has_shots and type(one.dataset).construct_examples is not Dataset.construct_examples
+def _builds_examples(traits: ClassTraits) -> bool:
+    return traits.has_shots and type(traits.dataset).construct_examples is not Dataset.construct_examples
 
 
 def _has_argument(way: str) -> Callable[[ClassTraits], bool]:
-    return lambda one: bool(getattr(one.dataset.args, way))
+    return lambda traits: bool(getattr(traits.dataset.args, way))
 
 
 _DIFFERENCES: tuple[Difference[ClassTraits], ...] = (
@@ -207,12 +207,12 @@ _DIFFERENCES: tuple[Difference[ClassTraits], ...] = (
 
 
 DIFFERENCE_NAMES = tuple(difference.name for difference in _DIFFERENCES)
-"""The names of all."""
+"""The names of all differences."""
 
 
 def find_differences(
-    one: FormattedDataset, methods: Sequence[str], settings: TaskSettings
+    prepared: FormattedDataset, methods: Sequence[str], settings: TaskSettings
 ) -> tuple[OriginalDifference, ...]:
-    """Return the differences that can touch a task, and what was done about each."""
-    traits = ClassTraits(one, methods, bool(settings.shots), settings.is_chat, bool(settings.stop))
+    """Return the differences that affect a task, and what this run did about each."""
+    traits = ClassTraits(prepared, methods, bool(settings.shots), settings.is_chat, bool(settings.stop))
     return select_differences(_DIFFERENCES, traits, is_faithful=settings.is_faithful)

@@ -1,9 +1,9 @@
-"""What an author's class does with predictions: the shapes it is handed them in, and what comes back.
+"""Evaluation by an author's class: the form of the predictions it receives, and what it returns.
 
-The shapes are the original's. `get_ppl`: a pair (negative log-likelihood, tokens) for each option of each
-row, and with normalisation the same once more for the options alone. `get_prob`: the labels' probabilities of
-each row. `generation`: texts, or tuples of texts when there are several turns. With several samples of each
-row, all rows come once for each sample.
+The forms are the original's. `get_ppl`: a pair (negative log-likelihood, tokens) for each option of each row,
+and with normalisation the same again for the options alone. `get_prob`: the label probabilities of each row.
+`generation`: texts, or tuples of texts for several turns. With several samples per row, all rows come once
+per sample.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from assay.dialects.shared.author_draws import seeded_draws
 from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
 
 RawPredictions = tuple[Any, ...]
-"""The raw predictions of one row: one for each option, or one for each sample."""
+"""The raw predictions of one row: one per option, or one per sample."""
 
 _REFERENCES = ("references", "reference")
-"""The name of the right answers, as the document writes it in two places."""
+"""The names of the right answers; the documentation uses both."""
 
 
 class AuthorEvaluation:
-    """The lists that one object's metrics compare."""
+    """The lists that the metrics of one object compare."""
 
     rule = "post_processing"
     """The author's own code finds the answers."""
@@ -41,7 +41,7 @@ class AuthorEvaluation:
         self.chooses_itself = isinstance(prepared.dataset, MultipleChoiceDataset) and (
             is_faithful or own is not MultipleChoiceDataset.post_processing
         )
-        """Whether the class, and not Assay's own scorer, says which option a row's answer is."""
+        """Whether the class, instead of Assay's scorer, decides which option a row's answer is."""
         self.groups_samples = prepared.dataset.args.pass_at_k is not None or any(
             getattr(metric, "takes_samples", False) for metric in prepared.dataset.metrics
         )
@@ -53,48 +53,50 @@ class AuthorEvaluation:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._prepared.instances)
 
     def row(self, sample_id: str) -> int:
-        """Return the number of a sample's row."""
+        """Return the row number of a sample."""
         return self._prepared.index[sample_id]
 
     def raw(self, answers: Sequence[AnsweredRequest]) -> RawPredictions | Failure:
-        """Return the answers to one row's requests as raw predictions; the failure, if one failed."""
-        found: list[Any] = []
+        """Return the answers to one row's requests as raw predictions, or the failure if one failed."""
+        predictions: list[Any] = []
         alone: list[Any] = []
-        for request, response in sorted(answers, key=lambda one: (one.request.role, one.request.index)):
+        for request, response in sorted(
+            answers, key=lambda answer: (answer.request.role, answer.request.index)
+        ):
             outcome = response.outcome
             if isinstance(outcome, Failure):
                 return outcome
             if isinstance(outcome, Likelihood):
                 pair = (-outcome.sum_logprob, outcome.n_tokens)
-                (alone if request.role == "unconditional" else found).append(pair)
+                (alone if request.role == "unconditional" else predictions).append(pair)
             elif isinstance(outcome, LabelProbs):
                 if outcome.at_most:
                     return UNKNOWN_LABEL
-                found.append(self._compute_shares(outcome.probs))
+                predictions.append(self._compute_shares(outcome.probs))
             elif isinstance(outcome, Completion):
-                found += map(self._written, outcome.outputs)
-        return (*found, *alone)
+                predictions += map(self._written, outcome.outputs)
+        return (*predictions, *alone)
 
     def _compute_shares(self, probs: Sequence[float]) -> list[float]:
-        """Return the labels' probabilities; in the faithful way as shares of all candidates."""
+        """Return the label probabilities; in faithful mode as shares of all candidates."""
         total = sum(probs) if self._is_faithful else 0.0
-        return [one / total for one in probs] if total > 0 else list(probs)
+        return [prob / total for prob in probs] if total > 0 else list(probs)
 
     def _written(self, output: Output) -> str | tuple[str, ...]:
-        """Return what the model wrote: a text; of a conversation the answer to each turn, if only to one."""
+        """Return the model's text; for a conversation the answer to each turn, even if there is only one."""
         if not self._dataset.multi_turn:
             return output.text
         return tuple(output.turns) or (output.text,)
 
     def predictions(self, raws: Sequence[RawPredictions | None]) -> list[Any]:
-        """Return what the class makes of the raw predictions of all rows; rows that failed are None."""
+        """Return the class's predictions from the raw predictions of all rows; failed rows are None."""
         dataset = self._dataset
         n_samples = 1 if dataset.model_evaluation_method != "generation" else dataset.sample_num
-        # The author's code may rely on an answer's form: one that came stands in for one that did not.
+        # The author's code may rely on the form of an answer, so use an existing one for rows that failed.
         answer = next((raw[0] for raw in raws if raw), "")
         filled = [self._filled(raw, number, n_samples, answer) for number, raw in enumerate(raws)]
         if dataset.model_evaluation_method == "get_ppl":
@@ -103,18 +105,18 @@ class AuthorEvaluation:
             flat = [raw[sample] for sample in range(n_samples) for raw in filled]
         with self._author.calling("post_processing"), seeded_draws(ORIGINAL_SEED):
             returned: Any = dataset.post_processing(flat)
-        made = list(returned) if isinstance(returned, Iterable) else None
+        predictions = list(returned) if isinstance(returned, Iterable) else None
         expected = self.n_rows * n_samples
-        if made is None or len(made) != expected:
-            seen = type(returned).__name__ if made is None else f"{len(made):,}"
+        if predictions is None or len(predictions) != expected:
+            found = type(returned).__name__ if predictions is None else f"{len(predictions):,}"
             raise AuthorError(
                 self._author.problem(
                     "LLMBOX-010",
-                    f"post_processing returned {seen}, expected a list of {expected:,} predictions",
-                    "return one prediction for each that it is given",
+                    f"post_processing returned {found}, expected a list of {expected:,} predictions",
+                    "return one prediction for each one it receives",
                 )
             )
-        if made and all(one is None for one in made):
+        if predictions and all(prediction is None for prediction in predictions):
             raise AuthorError(
                 self._author.problem(
                     "LLMBOX-010",
@@ -123,28 +125,28 @@ class AuthorEvaluation:
                 )
             )
         if n_samples == 1:
-            return [[one] for one in made] if self.groups_samples else made
-        by_row = [made[number :: self.n_rows] for number in range(self.n_rows)]
+            return [[prediction] for prediction in predictions] if self.groups_samples else predictions
+        by_row = [predictions[number :: self.n_rows] for number in range(self.n_rows)]
         return by_row if self.groups_samples else [_find_most_frequent(several) for several in by_row]
 
     def chosen(self, number: int, option: int) -> int:
-        """Return the index of an option, which is what metrics of classes compare."""
+        """Return the index of an option, which the metrics of classes compare."""
         return option
 
     def references(self) -> list[Any]:
-        """Return the right answers, one for each row."""
+        """Return the right answers, one per row."""
         return read_references(self._prepared)
 
     def target(self, reference: Any) -> Any:
-        """Return the right answer as it is."""
+        """Return the right answer unchanged."""
         return reference
 
     def is_unanswered(self, number: int) -> bool:
-        """Say no: the author's code alone knows what it takes for an answer."""
+        """Return False: only the author's code knows what counts as an answer."""
         return False
 
     def _filled(self, raw: RawPredictions | None, number: int, n_samples: int, answer: Any) -> RawPredictions:
-        """Return stand-ins of the right shape for a row that failed; what is made of them is dropped."""
+        """Return placeholders of the right form for a failed row; their results are dropped."""
         if raw is not None:
             return raw
         method = self._dataset.model_evaluation_method
@@ -165,7 +167,7 @@ class AuthorEvaluation:
 
 
 def read_references(prepared: FormattedDataset) -> list[Any]:
-    """Return the author's references; where the class defines none, what the rows say themselves."""
+    """Return the author's references, or if the class defines none, the answers in the rows."""
     dataset, author = prepared.dataset, prepared.author
     columns = next(iter(dataset.evaluation_data), {})
     with author.calling("references", values=columns), seeded_draws(ORIGINAL_SEED):
@@ -176,7 +178,7 @@ def read_references(prepared: FormattedDataset) -> list[Any]:
         fix = "add the missing return: one reference for each row of self.evaluation_data"
         raise AuthorError(author.problem("LLMBOX-006", what, fix))
     if references is None:
-        return [one.gold if one.gold is not None else one.target for one in prepared.instances]
+        return [row.gold if row.gold is not None else row.target for row in prepared.instances]
     if len(references) != len(prepared.instances):
         raise AuthorError(
             author.problem(
@@ -189,7 +191,7 @@ def read_references(prepared: FormattedDataset) -> list[Any]:
 
 
 def _get_references(dataset: Dataset) -> Any:
-    """Return `references`, or `reference` as the document once writes it: a property, or a method."""
+    """Return `references`, or `reference` as in one place of the documentation: a property or a method."""
     for name in _REFERENCES:
         found = getattr(dataset, name, None)
         if found is not None:
@@ -198,10 +200,10 @@ def _get_references(dataset: Dataset) -> Any:
 
 
 def _defines_references(dataset: Dataset) -> bool:
-    """Whether the author's class defines references, so that None is a mistake in it."""
+    """Return whether the author's class defines references, so that None is an error."""
     return any(name in vars(cls) for cls in type(dataset).__mro__ for name in _REFERENCES)
 
 
 def _find_most_frequent(several: Sequence[Any]) -> Any:
     """Return the prediction that most samples agree on; the first of equals."""
-    return max(several, key=lambda one: (several.count(one), -several.index(one)))
+    return max(several, key=lambda value: (several.count(value), -several.index(value)))

@@ -1,6 +1,6 @@
-"""What a person may ask of examples and instruction beyond `--shots`: KATE, GlobalE and APE.
+"""Arguments for examples and instruction beyond `--shots`: KATE, GlobalE and APE.
 
-Says which wishes contradict each other or the dataset; carries none of them out.
+Checks that they do not contradict each other or the dataset.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class ExampleArguments(msgspec.Struct, frozen=True):
-    """The part of `--dataset-arg` that is about examples and instruction."""
+    """The part of `--dataset-arg` for examples and instruction."""
 
     kate: bool = False
-    """Show each row the examples nearest to it."""
+    """Show each row the examples most similar to it."""
     kate_order: Literal["nearest_last", "nearest_first"] | None = None
-    """Where the nearest stands: next to the question, or furthest from it."""
+    """The position of the nearest example: next to the question, or first."""
     embedder: str | None = None
-    """Folder of the sentence encoder that says what is near."""
+    """Folder of the sentence encoder that measures similarity."""
     globale: bool = False
-    """Put the examples into the order in which the model's answers are spread most evenly."""
+    """Use the order of examples in which the model's answers are distributed most evenly."""
     globale_probes: Literal["pool", "generated"] = "pool"
     """Where the questions come from on which orders are tried."""
     globale_rows: Count = 50
-    """How many of them, at most."""
+    """Maximum number of these questions."""
     globale_orders: Annotated[int, msgspec.Meta(ge=2)] = 24
-    """Orders that are tried, at most; 24 are all orders of four examples."""
+    """Maximum number of orders to try; 24 are all orders of four examples."""
     ape: bool = False
     """Let the model find an instruction."""
     ape_proposals: Count = 16
-    """Instructions that the model proposes."""
+    """Number of instructions that the model proposes."""
     ape_examples: Count = 5
-    """Solved rows that it sees for each."""
+    """Solved rows shown for each proposal."""
     ape_rows: Count = 32
-    """Rows on which the proposals are compared, at most."""
+    """Maximum number of rows on which proposals are compared."""
 
 
 _BELONGS_TO = {
@@ -49,7 +49,7 @@ _BELONGS_TO = {
 
 
 def check_arguments(asked: ExampleArguments) -> None:
-    """Raise USAGE-007 for wishes that contradict each other, or that nothing would come of."""
+    """Raise USAGE-007 for arguments that contradict each other or have no effect."""
     idle = [
         field.name
         for field in msgspec.structs.fields(ExampleArguments)
@@ -58,24 +58,24 @@ def check_arguments(asked: ExampleArguments) -> None:
     if idle:
         switch = _BELONGS_TO[idle[0]]
         raise _build_usage_error(
-            f"{idle[0]} says how to do {switch}, which is not asked for", f"add --dataset-arg {switch}=true"
+            f"{idle[0]} has no effect without {switch}", f"add --dataset-arg {switch}=true"
         )
     if asked.kate and asked.globale:
         raise _build_usage_error(
-            "kate chooses other examples for every row, globale one order for all rows",
-            "ask for one of the two",
+            "kate selects different examples for every row, but globale needs one order for all rows",
+            "use only one of them",
         )
 
 
 def check_dataset(asked: ExampleArguments, dataset: Dataset, shots: int) -> None:
-    """Raise USAGE-007 when a dataset has no use for what is asked."""
-    wished = [name for name in ("kate", "globale", "ape") if getattr(asked, name)]
-    if not wished:
+    """Raise USAGE-007 if a dataset does not support the arguments."""
+    requested = [name for name in ("kate", "globale", "ape") if getattr(asked, name)]
+    if not requested:
         return
     kind, name = dataset.evaluation_type, type(dataset).__name__
     if kind == "perplexity":
         raise _build_usage_error(
-            f"{name} holds plain texts, which have no use for {listing(wished)}", "leave it away"
+            f"{name} contains plain texts, which do not support {listing(requested)}", "omit it"
         )
     if asked.globale and kind != "ranking":
         raise _build_usage_error(
@@ -85,12 +85,12 @@ def check_dataset(asked: ExampleArguments, dataset: Dataset, shots: int) -> None
     needed = 2 if asked.globale else 1 if asked.kate else 0
     if shots < needed:
         raise _build_usage_error(
-            f"{wished[0]} needs {needed} examples or more, not {shots}", f"--shots {needed}, or more"
+            f"{requested[0]} needs at least {needed} examples, not {shots}", f"use --shots {needed} or more"
         )
     if needed and type(dataset).construct_examples is not Dataset.construct_examples:
         raise _build_usage_error(
-            f"{name} builds its examples itself, in construct_examples, so {wished[0]} cannot choose them",
-            "leave it away",
+            f"{name} builds its own examples in construct_examples, so {requested[0]} cannot select them",
+            "omit it",
         )
 
 

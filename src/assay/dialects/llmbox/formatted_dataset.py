@@ -25,18 +25,18 @@ from assay.dialects.shared.row_names import get_content_hash, name_rows
 
 
 class ExampleChoice(Protocol):
-    """A way of choosing examples."""
+    """A way of selecting examples."""
 
     drops_last: bool
-    """Whether, when a prompt is too long, the examples nearest to the question go first."""
+    """Whether, if a prompt is too long, the examples nearest to the question are dropped first."""
     is_reversed: bool
-    """Whether the example that is preferred most stands last, next to the question."""
+    """Whether the most preferred example comes last, next to the question."""
 
     def rank_pool(self, number: int) -> Iterable[int]:
-        """Yield rows of the pool for a row of the evaluation, those to take first coming first."""
+        """Yield rows of the pool for a row of the evaluation, the most preferred first."""
 
     def __hash__(self) -> int:
-        """Tell choices apart: each is its own."""
+        """Distinguish choices by identity."""
 
 
 class FixedOrder:
@@ -54,14 +54,14 @@ class FixedOrder:
 
 
 ORIGINAL_SEED = 2023
-"""What the original seeds its generators with."""
+"""The default seed of the original."""
 
 
 ChoiceFactory = Callable[["FormattedDataset"], ExampleChoice]
 
 
 class _SharedExamples(NamedTuple):
-    """Examples that most rows share, and what a row must not have in common with them."""
+    """Examples that most rows share, and the contents that a row must not have in common with them."""
 
     rows: tuple[int, ...]
     contents: frozenset[str]
@@ -69,7 +69,7 @@ class _SharedExamples(NamedTuple):
 
 
 class FormattedDataset:
-    """Rows formatted once, and the examples that stand before each."""
+    """Rows formatted once, with the examples before each."""
 
     def __init__(
         self,
@@ -87,9 +87,9 @@ class FormattedDataset:
     ) -> None:
         """Format all rows.
 
-        `ids` and `example_ids` name the raw rows by content, in order; `numbers` says which rows of the whole
-        dataset they are, counted from 0. `choose` says which examples stand before a row; without it, the
-        same drawn ones before all. `generator` draws them in the faithful way, where it has drawn before.
+        `ids` and `example_ids` identify the raw rows by content, in order; `numbers` are their row numbers in
+        the whole dataset, counted from 0. `choose` selects the examples before a row; without it, all rows
+        get the same drawn ones. `generator` draws them in faithful mode and may have drawn before.
         """
         self.dataset = dataset
         self.author = author
@@ -119,23 +119,23 @@ class FormattedDataset:
         self._words_of = lru_cache(maxsize=None)(
             lambda at: frozenset(words for words, _ in self._asked_by(at))
         )
-        # Most rows are shown the same examples: they are put together and counted once.
-        self._made = lru_cache(maxsize=256)(self._shown)
+        # Most rows get the same examples, so build and count them once.
+        self._made = lru_cache(maxsize=256)(self._build_examples)
         self._usual_of = lru_cache(maxsize=64)(self._find_shared_examples)
         self.instances = self._format_rows()
         self._row_of = {id(row): number for number, row in enumerate(dataset.evaluation_data)}
         self.index = {sample_id: number for number, sample_id in enumerate(ids)}
         dataset.option_nums = [
-            len(one.sources) if one.has_contexts else len(one.options) for one in self.instances
+            len(row.sources) if row.has_contexts else len(row.options) for row in self.instances
         ]
         self._choose = choose
         drawn = FixedOrder(self._order, drops_last=is_faithful)
         self.choice: ExampleChoice = drawn if choose is None else choose(self)
-        """Which examples stand before a row."""
+        """Selects the examples before a row."""
         self.lead = ""
-        """What stands before examples and question: an instruction that was found for the dataset."""
+        """Text before the examples and the question: an instruction found for the dataset."""
         if choose is None:
-            # What is wrong with the examples is said now, and not when the model is asked.
+            # Report problems of the examples now instead of during the run.
             self.shown(0)
 
     def shown(self, number: int) -> PromptExamples:
@@ -147,17 +147,17 @@ class FormattedDataset:
         return self._made(self._chosen(number), self.choice.is_reversed)
 
     def build_shot(self, at: int, place: int) -> Shot:
-        """Return a row of the pool as the example at some place of a prompt."""
-        one = self.example(at, place)
-        return Shot(one.sources[0], one.target or "")
+        """Return a row of the pool as the example at some position of a prompt."""
+        row = self.example(at, place)
+        return Shot(row.sources[0], row.target or "")
 
     @property
     def questions(self) -> list[str]:
-        """The rows' questions as they are rendered."""
-        return ["\n".join(one.sources) for one in self.instances]
+        """The rendered questions of the rows."""
+        return ["\n".join(row.sources) for row in self.instances]
 
     def pool_questions(self) -> list[str]:
-        """Return the questions of the whole pool as they are rendered; formats every row of it."""
+        """Return the rendered questions of the whole pool; formats every row of it."""
         return ["\n".join(self.example(at, 0).sources) for at in range(len(self.dataset.example_data))]
 
     def copy_with(self, *, choice: ExampleChoice | None = None, lead: str | None = None) -> FormattedDataset:
@@ -168,12 +168,12 @@ class FormattedDataset:
         return other
 
     def over(self, rows: Sequence[int]) -> FormattedDataset:
-        """Return the same dataset with some rows of its pool in the place of the rows to evaluate."""
+        """Return the same dataset with rows of its pool instead of the rows to evaluate."""
         dataset = copy.copy(self.dataset)
         for name in list(vars(dataset)):
-            kept = getattr(type(dataset), name, None)
-            # What the author worked out from the rows to evaluate has to be worked out anew.
-            if isinstance(kept, cached_property) or name in ("references", "reference"):
+            attribute = getattr(type(dataset), name, None)
+            # Values that the author computed from the rows to evaluate must be computed again.
+            if isinstance(attribute, cached_property) or name in ("references", "reference"):
                 delattr(dataset, name)
         dataset.evaluation_data = [copy.deepcopy(self.dataset.example_data[at]) for at in rows]
         ids = name_rows([self._example_ids[at] for at in rows])
@@ -192,7 +192,7 @@ class FormattedDataset:
         return prepared
 
     def copy_with_instances(self, instances: Sequence[Instance]) -> FormattedDataset:
-        """Return the same dataset with other rows, already formatted."""
+        """Return the same dataset with other rows that are already formatted."""
         other = copy.copy(self)
         other.instances = list(instances)
         other._ids = [str(number) for number in range(len(instances))]
@@ -201,11 +201,11 @@ class FormattedDataset:
 
     @property
     def common_examples(self) -> list[int]:
-        """The rows of the pool that are every row's examples; none when each row has its own."""
+        """The rows of the pool that are every row's examples; empty if each row has its own."""
         return list(self.choice.order[: self.n_shots]) if isinstance(self.choice, FixedOrder) else []
 
     def filter_unevaluated(self, rows: Iterable[int]) -> Iterator[int]:
-        """Yield those rows of the pool that ask nothing that is evaluated."""
+        """Yield the rows of the pool that do not ask an evaluated question."""
         contents = set(map(get_content_hash, self._ids))
         asked = frozenset[_Question]().union(*map(_collect_questions, self.instances))
         for at in rows:
@@ -213,23 +213,25 @@ class FormattedDataset:
                 yield at
 
     def draw_spare_rows(self, purpose: str) -> Iterator[int]:
-        """Yield rows of the pool in a drawn order, none that all rows see or that asks what is evaluated."""
-        shown = {self._example_ids[at] for at in self.common_examples}
+        """Yield rows of the pool in random order, without common examples and evaluated questions."""
+        example_ids = {self._example_ids[at] for at in self.common_examples}
         asked = frozenset[_Question]().union(*map(self._asked_by, self.common_examples))
         order = list(range(len(self._example_ids)))
         make_random(self._seed, self._task, purpose).shuffle(order)
         for at in self.filter_unevaluated(order):
-            if self._example_ids[at] not in shown and asked.isdisjoint(
+            if self._example_ids[at] not in example_ids and asked.isdisjoint(
                 _collect_questions(self.example(at, 0))
             ):
                 yield at
 
-    def _shown(self, chosen: Sequence[int], is_reversed: bool) -> PromptExamples:
-        """Return rows of the pool as examples, the one that is preferred most first."""
+    def _build_examples(self, chosen: Sequence[int], is_reversed: bool) -> PromptExamples:
+        """Return rows of the pool as examples; `chosen` has the most preferred one first."""
         places = range(len(chosen))[:: -1 if is_reversed else 1]
         shots = [self.build_shot(at, place) for at, place in zip(chosen, places, strict=True)]
-        kept = self._count_fitting(shots)
-        return PromptExamples(tuple(shots[:kept][:: -1 if is_reversed else 1]), n_left_out=len(shots) - kept)
+        n_fitting = self._count_fitting(shots)
+        return PromptExamples(
+            tuple(shots[:n_fitting][:: -1 if is_reversed else 1]), n_left_out=len(shots) - n_fitting
+        )
 
     def _chosen(self, number: int) -> tuple[int, ...]:
         """Return the rows of the pool that are shown before a row."""
@@ -243,10 +245,10 @@ class FormattedDataset:
         return tuple(islice(self._list_other_rows(number, content, words), self.n_shots))
 
     def _list_other_rows(self, number: int, content: str, words: Set[str]) -> Iterator[int]:
-        """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
+        """Yield the pool in order of preference for a row, without the row itself and equal questions."""
         row = self.instances[number]
         for at in self.choice.rank_pool(number):
-            # Other words are another question: most rows need no closer look.
+            # Different words are a different question, so most rows need no closer check.
             is_other = words.isdisjoint(self._words_of(at)) or _collect_questions(row).isdisjoint(
                 self._asked_by(at)
             )
@@ -254,7 +256,7 @@ class FormattedDataset:
                 yield at
 
     def _find_shared_examples(self, choice: ExampleChoice) -> _SharedExamples | None:
-        """Return what nearly all rows are shown, when there is one order for all."""
+        """Return the examples that nearly all rows get, if there is one order for all rows."""
         if not isinstance(choice, FixedOrder):
             return None
         rows = tuple(choice.order[: self.n_shots])
@@ -305,25 +307,25 @@ class FormattedDataset:
             )
 
     def _count_fitting(self, shots: Sequence[Shot]) -> int:
-        """Return how many examples fit into the tokens that a person allowed for them."""
+        """Return how many examples fit into the tokens allowed for them."""
         if self.dataset.max_example_tokens == NO_LIMIT:
             return len(shots)
-        kept, text = 0, ""
+        n_fitting, text = 0, ""
         for shot in shots:
             text += render_example(shot)
             if self.dataset.prompt_token_nums(text) > self.dataset.max_example_tokens:
                 break
-            kept += 1
-        return kept
+            n_fitting += 1
+        return n_fitting
 
     def _conversation(self, instance: Mapping[str, Any] | None) -> Conversation:
-        """Return the examples as the author's own construct_examples expects them from its base class."""
+        """Return the examples as the author's construct_examples expects them from its base class."""
         number = None if instance is None else self._row_of.get(id(instance))
         chosen = tuple(self._order[: self.n_shots]) if number is None else self._chosen(number)
-        made = Conversation()
+        conversation = Conversation()
         for shot in self._made(chosen, self.choice.is_reversed).shots:
-            made.add_(user=shot.source, assistant=shot.target)
-        return made
+            conversation.add_(user=shot.source, assistant=shot.target)
+        return conversation
 
     def _call_construct_examples(self, number: int) -> PromptExamples:
         row = self.dataset.evaluation_data[number]
@@ -331,13 +333,13 @@ class FormattedDataset:
             self.author.calling("construct_examples", row=self.numbers[number] + 1),
             seeded_draws(self._seed, self._task, "examples"),
         ):
-            made: Any = self.dataset.construct_examples(row)
-        if isinstance(made, str):
-            text = made if not made or made[-1].isspace() else made + AFTER_EXAMPLE
+            examples: Any = self.dataset.construct_examples(row)
+        if isinstance(examples, str):
+            text = examples if not examples or examples[-1].isspace() else examples + AFTER_EXAMPLE
             return PromptExamples(preface=text)
-        if not isinstance(made, Conversation):
-            raise self._build_examples_error(type(made).__name__)
-        messages = [*made.messages]
+        if not isinstance(examples, Conversation):
+            raise self._build_examples_error(type(examples).__name__)
+        messages = [*examples.messages]
         roles = [message["role"] for message in messages]
         if roles != ["user", "assistant"] * (len(messages) // 2):
             raise self._build_examples_error(f"messages of the roles {roles}")
@@ -349,33 +351,33 @@ class FormattedDataset:
             self.author.problem(
                 "LLMBOX-003",
                 f"construct_examples returned {seen}",
-                "return a Conversation of pairs of a user's and an assistant's message, or one text",
+                "return a Conversation of pairs of a user and an assistant message, or one text",
             )
         )
 
 
 def _copy_shared_rows(dataset: Dataset) -> None:
-    """Give the examples rows of their own where they are the evaluation rows, which formatting changes."""
+    """Copy example rows that are also evaluation rows, because formatting changes those."""
     shared = {id(row) for row in dataset.evaluation_data}
     dataset.example_data = [copy.deepcopy(row) if id(row) in shared else row for row in dataset.example_data]
 
 
 _Question = tuple[str, frozenset[str]]
-"""What is asked, and what it is asked about: the options, or the answer that is sought."""
+"""A question, and what it is about: the options, or the right answer."""
 
 
-def _collect_questions(one: Instance) -> frozenset[_Question]:
-    """Return what a row asks, in a form that rows which ask the same share, whatever their options' order.
+def _collect_questions(row: Instance) -> frozenset[_Question]:
+    """Return the questions of a row in a form that is equal for rows with the same question.
 
-    The words alone do not say it: many a dataset asks `Which is right?` of all its rows.
+    The words alone are not enough: many datasets ask `Which is right?` in all rows.
     """
-    about = one.choices if one.choices and not one.has_contexts else (one.target,)
+    about = row.choices if row.choices and not row.has_contexts else (row.target,)
     known = frozenset(normalize_question(text) for text in about if text is not None)
-    return frozenset((normalize_question(source), known) for source in one.sources)
+    return frozenset((normalize_question(source), known) for source in row.sources)
 
 
-def _collect_example_questions(one: Instance) -> frozenset[_Question]:
-    """Return what an example asks; it gives away also a row of the same words whose answer is hidden."""
-    return _collect_questions(one) | {
-        (normalize_question(source), frozenset[str]()) for source in one.sources
+def _collect_example_questions(row: Instance) -> frozenset[_Question]:
+    """Return the questions of an example, which also reveals rows with the same words and a hidden answer."""
+    return _collect_questions(row) | {
+        (normalize_question(source), frozenset[str]()) for source in row.sources
     }

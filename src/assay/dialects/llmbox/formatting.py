@@ -1,8 +1,8 @@
-"""From an author's row to what is shown and scored: `format_instance`, then the instruction.
+"""Format an author's row: `format_instance`, then the instruction.
 
-The row is the author's own dict and is changed in place, as in the original: what the framework makes
-(`source`, `target`, `options`, ...) is written back into the dict that `format_instance` returned, since
-`references` and templates read it there.
+The row is the author's own dict and is changed in place, as in the original. The framework's values
+(`source`, `target`, `options`, ...) are written into the dict that `format_instance` returned, because
+`references` and templates read them there.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from assay.dialects.llmbox.instruction import Render
 
 _LETTERS = string.ascii_uppercase
 _RESERVED_KEYS = ("dataset_name", "subset_name", "display_name", "real_num_shots")
-"""Keys that an author may read and not set."""
+"""Keys that an author can read but not set."""
 
 
 class BadInstance(Exception):
-    """What `format_instance` returned cannot be used: what was seen, and the fix."""
+    """The return value of `format_instance` cannot be used; has the problem and the fix."""
 
     def __init__(self, what: str, fix: str) -> None:
         super().__init__(what)
@@ -33,16 +33,16 @@ class Instance(NamedTuple):
     """A formatted row."""
 
     sources: tuple[str, ...]
-    """The rendered question; several when there are turns or contexts."""
+    """The rendered question; several for turns or contexts."""
     target: str | None
-    """The answer as an example shows it."""
+    """The answer as shown in an example."""
     options: tuple[str, ...] = ()
-    """The options as they are scored by likelihood."""
+    """The options as scored by likelihood."""
     choices: tuple[str, ...] = ()
-    """The options as the author wrote them; with several contexts, these."""
+    """The options as the author wrote them, or the contexts."""
     gold: int | None = None
     has_contexts: bool = False
-    """Whether the sources are contexts of one completion, compared with each other."""
+    """Whether the sources are contexts of one completion that are compared with each other."""
 
 
 class RowFormat(NamedTuple):
@@ -50,11 +50,11 @@ class RowFormat(NamedTuple):
 
     render: Render
     is_faithful: bool
-    """Keys and contexts as the original's code has them, where its document says otherwise."""
+    """Whether keys and contexts follow the original's code where its documentation differs."""
 
 
 class _InstanceFields(NamedTuple):
-    """What `format_instance` returned of the framework's keys, taken out of its dict and checked."""
+    """The framework's keys of a `format_instance` result, removed from its dict and checked."""
 
     source: Any
     source_idx: int | None
@@ -70,7 +70,7 @@ class _InstanceFields(NamedTuple):
         gold = _parse_index(given.pop("target_idx", None), "target_idx")
         options = _parse_options(given.pop("options", None))
         if gold is None and is_ranking:
-            # A generation task may have any field called label.
+            # A generation task can have any field called label.
             gold = _parse_label(given.get("label"), options)
         return cls(source, source_idx, target, options, gold)
 
@@ -87,24 +87,24 @@ def format_row(
     given = _call_format_instance(dataset, row)
     is_example = example_idx >= 0
     is_ranking = dataset.evaluation_type == "ranking"
-    taken = _InstanceFields.taken(given, is_ranking=is_ranking)
-    source, target, options = taken.source, taken.target, taken.options
+    fields = _InstanceFields.taken(given, is_ranking=is_ranking)
+    source, target, options = fields.source, fields.target, fields.options
     choices = tuple(options or ())
-    shown = _label_options(dataset, taken) if is_ranking and options else None
-    if is_ranking and options and taken.gold is not None:
+    labeled = _label_options(dataset, fields) if is_ranking and options else None
+    if is_ranking and options and fields.gold is not None:
         by_text = dataset.model_evaluation_method == "get_ppl"
-        target = options[taken.gold] if by_text else letter(taken.gold)
+        target = options[fields.gold] if by_text else letter(fields.gold)
     is_listed = isinstance(source, (list, tuple))
     if dataset.multi_turn:
         _check_turns(source)
     has_contexts = is_listed and not dataset.multi_turn
     if has_contexts:
-        _check_contexts(source, taken.source_idx, target)
+        _check_contexts(source, fields.source_idx, target)
         if is_example:
-            source = source[taken.source_idx]
+            source = source[fields.source_idx]
     if is_example and target is None:
         raise BadInstance(
-            "an example has no target", "return target, or target_idx with options, for example rows too"
+            "an example has no target", "also return target, or target_idx with options, for example rows"
         )
     if target is not None and not isinstance(target, str):
         raise BadInstance(f"target is {target!r}, expected a text", "return str(target)")
@@ -113,9 +113,9 @@ def format_row(
     given |= {
         "source": source,
         "target": target,
-        "options": shown,
-        "source_idx": taken.source_idx,
-        "target_idx": taken.gold,
+        "options": labeled,
+        "source_idx": fields.source_idx,
+        "target_idx": fields.gold,
         "example_idx": example_idx,
         "turn_idx": -1 if is_example and not faithful else 0,
         "num_turns": n_turns,
@@ -127,10 +127,12 @@ def format_row(
     if is_listed and dataset.multi_turn:
         return Instance(tuple(shape.render(given | {"turn_idx": n}) for n in range(n_turns)), target)
     if has_contexts and not is_example:
-        # The original's code leaves the instruction out here; its document puts it around each context.
-        sources = tuple(one if faithful else shape.render(given | {"source": one}) for one in source)
-        return Instance(sources, target, (), tuple(source), taken.source_idx, has_contexts=True)
-    return Instance((shape.render(given),), target, tuple(options or ()), choices, taken.gold)
+        # The original's code omits the instruction here; its documentation puts it around each context.
+        sources = tuple(
+            context if faithful else shape.render(given | {"source": context}) for context in source
+        )
+        return Instance(sources, target, (), tuple(source), fields.source_idx, has_contexts=True)
+    return Instance((shape.render(given),), target, tuple(options or ()), choices, fields.gold)
 
 
 def _call_format_instance(dataset: Dataset, row: dict[str, Any]) -> dict[str, Any]:
@@ -140,17 +142,17 @@ def _call_format_instance(dataset: Dataset, row: dict[str, Any]) -> dict[str, An
         raise BadInstance(what, "return dict(source=..., ...)")
     for key in _RESERVED_KEYS:
         if key in given:
-            what = f"format_instance returned the key {key!r}, which is the framework's own"
-            raise BadInstance(what, f"drop {key!r}")
+            what = f"format_instance returned the key {key!r}, which is reserved for the framework"
+            raise BadInstance(what, f"remove {key!r}")
     return given
 
 
-def _label_options(dataset: Dataset, taken: _InstanceFields) -> str | None:
-    """Put labels before the options, in place as the original does; return them as they are shown, if so."""
-    options = taken.options or []
-    if taken.gold is not None and not 0 <= taken.gold < len(options):
+def _label_options(dataset: Dataset, fields: _InstanceFields) -> str | None:
+    """Add labels to the options in place, as the original does; return the text that shows them, or None."""
+    options = fields.options or []
+    if fields.gold is not None and not 0 <= fields.gold < len(options):
         raise BadInstance(
-            f"target_idx is {taken.gold}, but there are {len(options)} options",
+            f"target_idx is {fields.gold}, but there are {len(options)} options",
             f"return an index from 0 to {len(options) - 1}",
         )
     if not isinstance(dataset, MultipleChoiceDataset) or not dataset.ranking_with_options:
@@ -168,28 +170,28 @@ def letter(index: int) -> str:
 
 @lru_cache(maxsize=64)
 def letters(n: int) -> tuple[str, ...]:
-    """Return the labels of so many options."""
+    """Return the labels of `n` options."""
     return tuple(map(letter, range(n)))
 
 
 def _parse_index(value: Any, name: str) -> int | None:
-    """Return an index given as a number of any kind, or as digits."""
+    """Return an index given as any kind of number, or as digits."""
     if value is None:
         return None
     if isinstance(value, str) and value.strip().isdecimal():
         return int(value)
     try:
-        # numpy's own truth values are no numbers to it.
+        # numpy's own booleans are not numbers for `operator.index`.
         return operator.index(value.item() if hasattr(value, "item") else value)
     except TypeError:
         raise BadInstance(
             f"{name} is {value!r}, expected a whole number",
-            f'return the index, for a letter: {name}=ord(letter) - ord("A")',
+            f'return the index; for a letter, use {name}=ord(letter) - ord("A")',
         ) from None
 
 
 def _parse_label(value: Any, options: Sequence[str] | None) -> int | None:
-    """Return `label` as an index where it is one; a row may mean something else by that name."""
+    """Return `label` as an index if it is one; a row can use that name for something else."""
     if value is None or options is None or (isinstance(value, str) and not value.strip().isdecimal()):
         return None
     index = _parse_index(value, "label")
@@ -207,18 +209,18 @@ def _parse_options(value: Any) -> list[str] | None:
     for text in value:
         if not isinstance(text, str):
             raise BadInstance(f"an option is {text!r}, expected a text", "return str(option) for each option")
-    # The author's own list is labelled in place, as in the original.
+    # The author's own list is labeled in place, as in the original.
     return value if isinstance(value, list) else list(value)
 
 
 def _check_turns(source: Any) -> None:
     if source is None or (isinstance(source, (list, tuple)) and source and all(map(_is_text, source))):
         return
-    # Without the value of a text, one message goes for all rows.
-    seen = f"{source!r:.120}" if isinstance(source, (list, tuple)) else type(source).__name__
+    # Without the value of a text, so that all rows share one message.
+    found = f"{source!r:.120}" if isinstance(source, (list, tuple)) else type(source).__name__
     raise BadInstance(
-        f"multi_turn is set and source is {seen}, expected a list of texts, one for each turn of the user",
-        "return source=[turn, turn, ...], or drop multi_turn",
+        f"multi_turn is set and source is {found}, expected a list of texts, one per user turn",
+        "return source=[turn, turn, ...], or remove multi_turn",
     )
 
 
@@ -235,4 +237,4 @@ def _check_contexts(source: Sequence[Any], source_idx: int | None, target: Any) 
             f"return source_idx from 0 to {len(source) - 1}",
         )
     if target is None:
-        raise BadInstance("several contexts need the target that follows each", "return target=completion")
+        raise BadInstance("several contexts need a target that follows them", "return target=completion")

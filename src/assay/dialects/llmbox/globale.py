@@ -1,10 +1,10 @@
-"""GlobalE: the order of the examples in which the model's answers are spread most evenly.
+"""GlobalE: find the order of examples in which the model's answers are distributed most evenly.
 
-After Lu et al. 2022, "Fantastically Ordered Prompts and Where to Find Them". Every order of the examples is
-shown before the same probes. An order that makes the model say the same whatever it is asked is a bad one, so
-the order wins whose answers have the highest entropy. Which answers are right plays no part.
+Based on Lu et al. 2022, "Fantastically Ordered Prompts and Where to Find Them". Every order of the examples
+is tried on the same probes. An order that makes the model give the same answer to everything is bad, so the
+order whose answers have the highest entropy wins. Right answers are not used.
 
-Probes are rows of the pool, or, as in the paper, texts that the model writes after the examples.
+Probes are rows of the pool or, as in the paper, texts that the model writes after the examples.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class GlobalE:
         *,
         seed: int,
     ) -> None:
-        """Check that there is something to try orders on."""
+        """Check that there are probes to try orders on."""
         self.name = f"globale_{method}"
         self._task = f"{task}#{self.name}"
         self._method = method
@@ -71,7 +71,7 @@ class GlobalE:
         self.kinds = frozenset({Kind.GENERATE}) if self._is_written else frozenset({METHOD_KINDS[method]})
 
     def run(self, rehearse: Rehearse) -> SearchResult:
-        """Try every order on every probe, and keep the best for the samples."""
+        """Try every order on every probe, and use the best one for the samples."""
         probes = self._rows if self._rows is not None else self._written(rehearse)
         tasks = [
             build_rehearsal(
@@ -104,7 +104,7 @@ class GlobalE:
         return SearchResult(chosen, [note])
 
     def _build_choice(self, order: Sequence[int]) -> FixedOrder:
-        """Return the examples in an order; what follows them stays, for rows that are among them."""
+        """Return the examples in an order; further rows stay, for rows that are among the examples."""
         drawn = self._prepared.choice
         assert isinstance(drawn, FixedOrder)
         rest = drawn.order[len(self._shots) :]
@@ -117,34 +117,34 @@ class GlobalE:
             raise AuthorError(
                 self._prepared.author.problem(
                     "LLMBOX-007",
-                    f"globale needs rows that are neither shown nor evaluated; the pool of {n:,} has none",
-                    "ask for fewer --shots, or let the model write the probes: "
+                    f"globale needs rows that are neither examples nor evaluated; the pool of {n:,} has none",
+                    "use fewer --shots, or let the model write the probes: "
                     "--dataset-arg globale_probes=generated",
                 )
             )
         return self._prepared.over(rows)
 
     def _check_options(self) -> None:
-        """Raise unless the examples say what the options of a question are that the model will write."""
+        """Raise unless the examples define the options of questions that the model will write."""
         examples = [self._prepared.example(at, 0) for at in self._shots]
         first = examples[0].choices
         by_text = self._method == "ppl"
         is_alike = all(
-            one.choices == first if by_text else len(one.choices) == len(first) for one in examples
+            row.choices == first if by_text else len(row.choices) == len(first) for row in examples
         )
         if first and is_alike:
             return
-        what = "the same options" if by_text else "equally many options"
+        what = "the same options" if by_text else "the same number of options"
         raise AuthorError(
             self._prepared.author.problem(
                 "LLMBOX-007",
-                f"globale can let the model write probes only where all examples have {what}",
-                "leave --dataset-arg globale_probes=generated away",
+                f"globale can only let the model write probes if all examples have {what}",
+                "remove --dataset-arg globale_probes=generated",
             )
         )
 
     def _written(self, rehearse: Rehearse) -> FormattedDataset:
-        """Return what the model writes after the examples, in each of their orders, as rows to probe with."""
+        """Return the model's texts after the examples, in each of their orders, as rows to probe with."""
         shots = [self._prepared.build_shot(at, place) for place, at in enumerate(self._shots)]
         before, after = find_shared_ends([shot.source for shot in shots])
         asks = []
@@ -165,7 +165,7 @@ class GlobalE:
 
 
 def draw_orders(n: int, at_most: int, generator: random.Random) -> Iterator[tuple[int, ...]]:
-    """Yield orders of n things, first as they stand: all of them, or as many different ones as may be."""
+    """Yield orders of n items, first the original one: all orders, or `at_most` different ones."""
     if math.factorial(n) <= at_most:
         yield from permutations(range(n))
         return
@@ -179,14 +179,14 @@ def draw_orders(n: int, at_most: int, generator: random.Random) -> Iterator[tupl
 
 
 def entropy(scores: Sequence[Score]) -> float:
-    """Return the entropy of the answers in bits; a question without an answer is in nobody's favour."""
+    """Return the entropy of the answers in bits; unanswered questions do not contribute."""
     counts = Counter(score.answer for score in scores if score.answer is not None)
     shares = (count / len(scores) for count in counts.values())
     return math.fsum(-share * math.log2(share) for share in shares)
 
 
 def find_shared_ends(sources: Sequence[str]) -> tuple[str, str]:
-    """Return the whole words that all questions begin and end with, with the spaces beside them."""
+    """Return the whole words with which all questions begin and end, with adjacent spaces."""
     before = _find_shared_start(sources)
     after = _find_shared_start([source[::-1] for source in sources])[::-1]
     begin = max((at + 1 for at, char in enumerate(before) if char.isspace()), default=0)
@@ -195,14 +195,14 @@ def find_shared_ends(sources: Sequence[str]) -> tuple[str, str]:
 
 
 def _find_shared_start(texts: Sequence[str]) -> str:
-    """Return what all texts begin with."""
+    """Return the common prefix of all texts."""
     columns = enumerate(zip(*texts, strict=False))
     shortest = min(map(len, texts))
     return texts[0][: next((at for at, chars in columns if len(set(chars)) > 1), shortest)]
 
 
 def build_question(before: str, text: str, after: str) -> str:
-    """Return the question in what a model wrote, ending as the examples' questions end."""
+    """Return the question in a model's text, with the ending of the examples' questions."""
     ending = after.strip()
     if ending and ending in text:
         text = text[: text.index(ending)].rstrip()

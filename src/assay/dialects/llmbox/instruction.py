@@ -1,7 +1,7 @@
-"""The instruction of a dataset class: Jinja or str.format, decided as the original decides.
+"""The instruction of a dataset class: Jinja or str.format, decided as in the original.
 
-It is Jinja when the template has anything to compute, as Jinja itself reports it; else Python's `format`. So
-`{x} {{ y }}` is Jinja and `{x}` alone is not.
+It is Jinja if the template computes anything, as reported by Jinja itself; otherwise Python's `format`. So
+`{x} {{ y }}` is Jinja, but `{x}` alone is not.
 """
 
 from __future__ import annotations
@@ -33,43 +33,43 @@ from assay.core.errors import suggest_name
 from assay.dialects.shared.template import find_literal_fields
 
 _MAY_BE_NONE = {
-    "source": "let format_instance return source",
-    "options": "write {{ options if options }}: not every method shows them",
+    "source": "return source from format_instance",
+    "options": "write {{ options if options }}, because not every method shows them",
 }
-"""Texts that the framework gives a template, and what to do where there is none."""
+"""Texts that the framework passes to a template, and the fix if there is none."""
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 class InstructionError(Exception):
-    """An instruction does not parse, or cannot be filled from a row: what was seen, and the fix."""
+    """An instruction does not parse, or cannot be filled from a row; has the problem and the fix."""
 
-    def __init__(self, what: str, fix: str = "correct the instruction") -> None:
+    def __init__(self, what: str, fix: str = "fix the instruction") -> None:
         super().__init__(what)
         self.fix = fix
 
 
 class MissingField(StrictUndefined):
-    """A name that the row does not have: it may be asked about (`if passage`), but not printed."""
+    """A name that the row does not have: it can be tested (`if passage`), but not printed."""
 
-    def __bool__(self) -> bool:  # type: ignore[override]  # jinja2's own refuses, and says so in its type
+    def __bool__(self) -> bool:  # type: ignore[override]  # jinja2's own raises, and its type says so
         return False
 
 
 def build_environment(*, is_lenient: bool = False) -> Environment:
-    """Return the environment of one dataset, to which its author may add globals.
+    """Return the environment of one dataset, to which its author can add globals.
 
-    With `is_lenient` a name that is missing prints as nothing, as in the original.
+    With `is_lenient`, a missing name prints as an empty text, as in the original.
     """
-    made = BoundedEnvironment(undefined=Undefined if is_lenient else MissingField)
-    made.globals["zip"] = zip
-    return made
+    environment = BoundedEnvironment(undefined=Undefined if is_lenient else MissingField)
+    environment.globals["zip"] = zip
+    return environment
 
 
 Render = Callable[[Mapping[str, Any]], str]
 
 
 def compile_instruction(text: Any, env: Environment) -> Render:
-    """Return the function that fills an instruction; InstructionError when it does not parse."""
+    """Return the function that fills an instruction; raise InstructionError if it does not parse."""
     if not isinstance(text, str):
         raise InstructionError(f"it is {text!r}, expected a text", 'set instruction = "{question}"')
     try:
@@ -79,7 +79,7 @@ def compile_instruction(text: Any, env: Environment) -> Render:
         what = "does not parse" if isinstance(error.error, TemplateSyntaxError) else "cannot be used"
         raise InstructionError(f"it {what}: {error.what}{place}") from error
     is_jinja = bool(template.debug_info) and not _is_constant(template, text)
-    # In a lenient environment these print as "None", as in the original.
+    # In a lenient environment, missing texts print as "None", as in the original.
     is_strict = issubclass(env.undefined, MissingField)
     bare = _find_bare_fields(text, env, is_jinja=is_jinja) if is_strict else ()
     if is_jinja:
@@ -92,9 +92,9 @@ def compile_instruction(text: Any, env: Environment) -> Render:
             try:
                 return render_jinja(template, values)
             except JinjaFailure as error:
-                found = _UNDEFINED.match(error.what) if isinstance(error.error, UndefinedError) else None
-                if found is not None:
-                    raise _build_missing_error(found[1], values) from error
+                match = _UNDEFINED.match(error.what) if isinstance(error.error, UndefinedError) else None
+                if match is not None:
+                    raise _build_missing_error(match[1], values) from error
                 raise InstructionError(f"its line {error.line or 1}: {error.what}") from error
 
         return filled
@@ -108,14 +108,14 @@ def compile_instruction(text: Any, env: Environment) -> Render:
             raise _build_missing_error(str(error.args[0]), values) from error
         except InstructionError:
             raise
-        except Exception as error:  # `{x.y}` and `{x:5}` call methods of what the row holds
+        except Exception as error:  # `{x.y}` and `{x:5}` call methods of values in the row
             raise InstructionError(f"{type(error).__name__}: {error}") from error
 
     return formatted
 
 
 def _is_constant(template: Template, text: str) -> bool:
-    """Whether Jinja works everything out when it compiles; the bounds put off a few operators."""
+    """Return whether Jinja evaluates everything at compile time; the limits defer a few operators."""
     tree = template.environment.parse(text)
     if any(not isinstance(node, nodes.Output) for node in tree.body):
         return False
@@ -129,11 +129,11 @@ def _is_constant(template: Template, text: str) -> bool:
 
 
 class _BoundedFormatter(Formatter):
-    """`str.format`, in which a width such as `{x:>999999999}` is bounded."""
+    """`str.format` with a limit for widths such as `{x:>999999999}`."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
         if spec_width(format_spec) > MAX_CHARACTERS:
-            what = f"the width in {format_spec!r:.40} makes more than {MAX_CHARACTERS:,} characters"
+            what = f"the width in {format_spec!r:.40} creates more than {MAX_CHARACTERS:,} characters"
             raise InstructionError(what, "write a smaller width")
         return super().format_field(value, format_spec)
 
@@ -146,7 +146,7 @@ def _parse_format(text: str) -> list[tuple[str, str | None, str | None, str | No
 
 
 def _find_bare_fields(text: str, env: Environment, *, is_jinja: bool) -> Sequence[str]:
-    """Return which of the framework's texts an instruction shows whatever they are."""
+    """Return the framework's texts that an instruction always shows."""
     if is_jinja:
         outputs = [node for node in env.parse(text).body if isinstance(node, nodes.Output)]
         names = {part.name for output in outputs for part in output.nodes if isinstance(part, nodes.Name)}
@@ -158,18 +158,20 @@ def _find_bare_fields(text: str, env: Environment, *, is_jinja: bool) -> Sequenc
 def _check_bare_fields(bare: Sequence[str], values: Mapping[str, Any]) -> None:
     for name in bare:
         if name in values and values[name] is None:
-            raise InstructionError(f"it shows {name!r}, of which there is none here", _MAY_BE_NONE[name])
+            raise InstructionError(f"it shows {name!r}, which is not available here", _MAY_BE_NONE[name])
 
 
 def _check_literal(name: str, values: Mapping[str, Any]) -> None:
-    """Raise where Jinja would leave `{field}` in the prompt although there is such a field."""
+    """Raise if Jinja would leave `{field}` in the prompt although the field exists."""
     if name in values:
-        what = f"it is a Jinja template, in which {{{name}}} is text and not the field {name!r}"
-        raise InstructionError(what, f"write {{{{ {name} }}}}; for braces as text {{{{ '{{{name}}}' }}}}")
+        what = f"it is a Jinja template, in which {{{name}}} is text, not the field {name!r}"
+        raise InstructionError(
+            what, f"write {{{{ {name} }}}}; to write the braces as text, use {{{{ '{{{name}}}' }}}}"
+        )
 
 
 def _build_missing_error(name: str, values: Mapping[str, Any]) -> InstructionError:
     return InstructionError(
-        f"it names {name!r}, which is not there{suggest_name(name, values)}",
-        f"correct the instruction, or let format_instance return {name!r}",
+        f"it uses {name!r}, which does not exist{suggest_name(name, values)}",
+        f"fix the instruction, or return {name!r} from format_instance",
     )

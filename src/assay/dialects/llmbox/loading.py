@@ -1,8 +1,8 @@
-"""From an author's file to the dataset class in it.
+"""Load the dataset class in an author's file.
 
-The file is run as it is written: the package it believes to be part of is a table of namespaces (see
-dialects/shared/author_modules.py), filled here with Assay's base classes and the metrics that the app hands
-over.
+The file runs unchanged: the package it imports from is a table of namespaces (see
+dialects/shared/author_modules.py), filled here with Assay's base classes and the metrics that the application
+provides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from assay.dialects.shared.author_modules import AuthorModules
 
 
 class DownloadConfig:
-    """Settings of a download, kept as they were given and without effect."""
+    """Download settings, accepted but without effect."""
 
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
@@ -50,19 +50,19 @@ BASES = {
 
 
 class LoadedClass(NamedTuple):
-    """A dataset class, and where it stands."""
+    """A dataset class and its author."""
 
     cls: type[Dataset]
     author: DatasetAuthor
     name: str
-    """The dataset's name: the file's, or the one it was registered under."""
+    """The name of the dataset: the file's, or the one it was registered under."""
     notes: tuple[str, ...]
 
 
 def load_class(
     path: Path, metrics: Mapping[str, Any], raw_data: RawData, class_name: str | None = None
 ) -> LoadedClass:
-    """Run a file and return the dataset class in it."""
+    """Run a file and return its dataset class."""
     registered: dict[str, type[Dataset]] = {}
 
     def register_dataset(name: str) -> Any:
@@ -82,12 +82,12 @@ def load_class(
     )
     module = modules.run(path)
     names = {id(cls): name for name, cls in registered.items()}
-    found = {
+    classes = {
         name: value
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, Dataset) and value.__module__ == module.__name__
     }
-    cls, notes = _choose_class(found, path, class_name)
+    cls, notes = _choose_class(classes, path, class_name)
     author = DatasetAuthor(path, cls.__name__)
     author.check_names(
         cls,
@@ -95,51 +95,49 @@ def load_class(
         (*ATTRIBUTES, *HOOKS, *SET_BY_HOOKS),
         allowed=(*SPELLINGS, "reference", *(name for base in BASES.values() for name in dir(base))),
     )
-    # Imports inside functions count too, so the text is asked and not the module.
+    # Imports inside functions count too, so search the text instead of the module.
     texts = [file.read_bytes() for file in modules.files]
     author.draws = any(word in text for text in texts for word in (b"random", b"shuffle"))
     return LoadedClass(cls, author, names.get(id(cls), compose_name(path.stem)), notes)
 
 
 def _choose_class(
-    found: Mapping[str, type[Dataset]], path: Path, class_name: str | None
+    classes: Mapping[str, type[Dataset]], path: Path, class_name: str | None
 ) -> tuple[type[Dataset], tuple[str, ...]]:
     where = Origin(str(path))
     if class_name is not None:
-        if class_name not in found:
+        if class_name not in classes:
             raise AuthorError(
                 Problem(
                     "LLMBOX-002",
-                    f"there is no dataset class {class_name!r}; the file has {listing(found) or 'none'}",
-                    "name one of these",
+                    f"no dataset class {class_name!r}; the file has {listing(classes) or 'none'}",
+                    "use one of these",
                     where,
                 )
             )
-        return found[class_name], ()
-    if not found:
+        return classes[class_name], ()
+    if not classes:
         raise AuthorError(_build_no_class_problem(path))
-    # A class that another one of the file extends is a step on the way.
+    # A class that another class of the file extends is an intermediate base.
     leaves = [
         cls
-        for cls in found.values()
-        if not any(cls is not other and issubclass(other, cls) for other in found.values())
+        for cls in classes.values()
+        if not any(cls is not other and issubclass(other, cls) for other in classes.values())
     ]
     leaves.sort(key=lambda cls: cls.__name__)
     others = [cls.__name__ for cls in leaves[1:]]
-    note = (
-        f"the file has the classes {listing(cls.__name__ for cls in leaves)}; {leaves[0].__name__} is taken"
-    )
-    hint = f"write {path.name}::{others[0]} for another" if others else ""
+    note = f"the file has the classes {listing(cls.__name__ for cls in leaves)}; {leaves[0].__name__} is used"
+    hint = f"write {path.name}::{others[0]} to use another" if others else ""
     return leaves[0], (f"{note}, {hint}",) if others else ()
 
 
 def _build_no_class_problem(path: Path) -> Problem:
-    """Return what is wrong with a file that has no class; a `def` in place of `class` is easily written."""
+    """Return the problem of a file without a class; `def` instead of `class` is a common mistake."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.FunctionDef) and any(arg.arg in BASES for arg in node.args.args):
             return Problem(
                 "LLMBOX-002",
-                f"{node.name!r} is written with `def`, so it is a function and no dataset",
+                f"{node.name!r} is written with `def`, so it is a function, not a dataset",
                 f"write class {node.name}({node.args.args[0].arg}):",
                 Origin(str(path), line=node.lineno),
             )
@@ -161,7 +159,7 @@ def _namespaces(
     }
     equivalence = {name: metrics[name] for name in ("is_equiv", "_strip_string")}
     conversations = {"Conversation": conversation.Conversation}
-    # Authors name the hub's library to say how to download; that has no effect here.
+    # Authors use the hub's library to configure downloads, which has no effect here.
     hub_library = {} if find_spec("datasets") else {"datasets": {"DownloadConfig": DownloadConfig}}
     return {
         **hub_library,
@@ -204,4 +202,4 @@ _TYPING = {
         "Union",
     )
 }
-"""Names that the document uses without an import."""
+"""Names that the documentation uses without importing them."""

@@ -1,7 +1,7 @@
-"""KATE: the examples of a row are those whose questions lie nearest to its own.
+"""KATE: the examples of a row are those with the most similar questions.
 
-After Liu et al. 2022, "What Makes Good In-Context Examples for GPT-3?". Questions are compared as they are
-rendered, without their answers; an encoder that is handed in says what is near.
+Based on Liu et al. 2022, "What Makes Good In-Context Examples for GPT-3?". Compares rendered questions
+without their answers, with an encoder that is passed in.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from assay.dialects.shared.similarity import Vectors, compute_similarity, rank_b
 
 
 class NearestExamples:
-    """A choice of examples by similarity."""
+    """A selection of examples by similarity."""
 
     def __init__(
         self, pool: Sequence[str], rows: Sequence[str], vectors: Vectors, *, nearest_first: bool
     ) -> None:
-        """Take the questions of the pool and of the rows; nothing is computed yet."""
+        """Take the questions of the pool and of the rows; computes nothing yet."""
         self._pool_texts = pool
         self._row_texts = rows
         self._vectors = vectors
         self.is_reversed = not nearest_first
-        # Of a prompt that is too long, the examples least alike go.
+        # If a prompt is too long, drop the least similar examples.
         self.drops_last = nearest_first
 
     def rank_pool(self, number: int) -> Iterable[int]:
-        """Return the pool by similarity to a row; of equally near ones the earlier first."""
+        """Return the pool by similarity to a row; of equally similar ones the earlier first."""
         return rank_best(compute_similarity(self._pool, self._rows[number]), len(self._pool))
 
     @cached_property

@@ -1,6 +1,6 @@
-"""Small tasks that are asked before the samples, to find out what to show.
+"""Small tasks that run before the samples, to find out what to show.
 
-They are tasks like any other, so that journal, cache and context length see to them in the same way.
+They are ordinary tasks, so the journal, the cache and the context limit apply in the same way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TaskT = TypeVar("TaskT", bound=ClassTask)
 def build_rehearsal(
     kind: type[TaskT], name: str, method: str, prepared: FormattedDataset, asking: RequestSettings
 ) -> TaskT:
-    """Return a task over prepared rows that are no part of the evaluation."""
+    """Return a task over prepared rows that are not part of the evaluation."""
     where = Origin(str(prepared.author.path))
     samples = [
         Sample(
@@ -47,26 +47,26 @@ def _spec(name: str, source: str, method: str, n_samples: int) -> TaskSpec:
 
 
 class ProbeTask(ClassTask):
-    """Questions of which the chosen option is wanted, not whether it is right."""
+    """Questions whose chosen option is needed, right or wrong."""
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
-        """Name the scorer that says which option was chosen."""
+        """Return the scorer that determines the chosen option."""
         inner = (self._inner(method, prepared) for method, prepared in self._prepared.items())
         return [spec for spec in inner if spec is not None]
 
 
 class TargetTask(ClassTask):
-    """How likely the right answer is, for questions that are answered in free words."""
+    """The likelihood of the right answer, for questions with free answers."""
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
-        """Return the scorer that hands the likelihood on."""
+        """Return the scorer that returns the likelihood."""
         return [_LogLikelihoodScorer(method) for method in self._prepared]
 
     def _asks(
-        self, method: str, prepared: FormattedDataset, one: Instance, shown: PromptExamples
+        self, method: str, prepared: FormattedDataset, row: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
-        before = self._opening(shown, one.sources[0], prepared.lead)
-        yield "target", 0, Span(*before.followed_by(one.target or ""))
+        before = self._opening(shown, row.sources[0], prepared.lead)
+        yield "target", 0, Span(*before.followed_by(row.target or ""))
 
 
 class _LogLikelihoodScorer:
@@ -75,9 +75,9 @@ class _LogLikelihoodScorer:
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the log-probability of the right answer."""
-        ((asked, response),) = answers
+        ((request, response),) = answers
         outcome = response.outcome
-        known = (asked.task, sample.id, self.track, "log_likelihood")
+        known = (request.task, sample.id, self.track, "log_likelihood")
         if isinstance(outcome, Likelihood):
             return Score(*known, Verdict.SCORED, outcome.sum_logprob)
         return Score(*known, Verdict.FAILED, why=_format_failure(outcome))
@@ -98,20 +98,20 @@ class WritingTask:
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """Return that it asks for texts."""
+        """Return GENERATE."""
         return frozenset({Kind.GENERATE})
 
     def samples(self) -> Iterator[Sample]:
-        """Yield one sample for each text."""
+        """Yield one sample per text."""
         return (Sample(str(number), {}, Origin(self._source)) for number in range(len(self._asks)))
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return the request for one text; what it shows is part of it and cannot be left out."""
+        """Return the request for one text; its examples cannot be omitted."""
         number = int(sample.id)
         return [make_request(self._spec.name, sample.id, "gen", "answer", number, self._asks[number])]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
-        """Return the scorer that hands the text on."""
+        """Return the scorer that returns the text."""
         return [_TextScorer()]
 
 
@@ -119,17 +119,17 @@ class _TextScorer:
     track = "gen"
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
-        """Return what was written."""
-        ((asked, response),) = answers
+        """Return the generated text."""
+        ((request, response),) = answers
         outcome = response.outcome
-        known = (asked.task, sample.id, self.track, "text")
+        known = (request.task, sample.id, self.track, "text")
         if isinstance(outcome, Completion):
             return Score(*known, Verdict.UNGRADED, answer=outcome.outputs[0].text)
         return Score(*known, Verdict.FAILED, why=_format_failure(outcome))
 
 
 def find_comparable_rows(results: Sequence[Sequence[Score]], author: DatasetAuthor, way: str) -> list[int]:
-    """Return the rows that failed in no result: on those alone can results be compared."""
+    """Return the rows that failed in no result, because only those are comparable."""
     failed = [score for scores in results for score in scores if score.verdict is Verdict.FAILED]
     rows = [
         at
@@ -150,22 +150,22 @@ def generate_texts(
     *,
     clean: Callable[[str], str] = str.strip,
 ) -> list[str]:
-    """Return the different texts that the model writes when it is asked so, without empty ones."""
+    """Return the distinct texts that the model writes for these asks, without empty ones."""
     (scores,) = rehearse([WritingTask(name, str(author.path), asks)])
     usable = find_comparable_rows([scores], author, way)
     texts = (clean(scores[at].answer or "") for at in usable)
-    found = [text for text in dict.fromkeys(texts) if text]
-    if not found:
+    distinct = [text for text in dict.fromkeys(texts) if text]
+    if not distinct:
         raise build_search_error(author, way, "it wrote nothing")
-    return found
+    return distinct
 
 
 def build_search_error(author: DatasetAuthor, way: str, why: str) -> BackendError:
-    """Return the error that what was asked before the samples leads to nothing."""
+    """Return the error for a preliminary search without a usable result."""
     return BackendError(
         author.problem(
             "LLMBOX-012",
-            f"{way} asked the model before the samples, and nothing usable came of it: {why}",
+            f"{way} got no usable result from the model before the samples: {why}",
             f"fix that and run the same command with --retry-failed, or omit {way}",
         )
     )
@@ -174,4 +174,4 @@ def build_search_error(author: DatasetAuthor, way: str, why: str) -> BackendErro
 def _format_failure(outcome: object) -> str:
     if isinstance(outcome, Failure):
         return f"{outcome.kind}: {outcome.message}"
-    return f"an answer of another kind: {type(outcome).__name__}"
+    return f"unexpected kind of answer: {type(outcome).__name__}"

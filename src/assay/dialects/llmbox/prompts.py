@@ -1,7 +1,7 @@
-"""Joining examples, question and answer into what a model reads.
+"""Join examples, question and answer into a prompt.
 
-A base model reads one text: examples end in an empty line, and one space parts two pieces unless white space
-already does. A chat model reads messages: examples are pairs of a user's and an assistant's turn.
+A base model reads one text: examples end in an empty line, and one space separates two pieces unless there is
+white space already. A chat model reads messages: examples are pairs of a user and an assistant turn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PromptExamples(NamedTuple):
     n_left_out: int = 0
 
     def at_most(self, n: int | None, *, drops_last: bool) -> PromptExamples:
-        """Return so many of them, whole. A preface cannot be divided: it stays or goes."""
+        """Return at most `n` whole examples. A preface is kept or dropped as a whole."""
         if n is None:
             return self
         preface = self.preface if n else ""
@@ -46,20 +46,20 @@ class PromptOpening(NamedTuple):
     """A prompt up to the answer."""
 
     before: tuple[Message, ...] | str
-    """Messages, the question last; or one text."""
+    """Messages with the question last, or one text."""
 
     @property
     def asked(self) -> Prompt:
-        """The prompt for a letter or a text to be written: white space at its end is left to the model."""
+        """The prompt for generating a letter or a text, without white space at its end."""
         if not isinstance(self.before, str):
             return self.before
         return self.before.rstrip() or self.before
 
     def followed_by(self, target: str) -> tuple[Prompt, int]:
-        """Return the prompt with an answer, and where in its final text the answer begins."""
+        """Return the prompt with an answer, and the start of the answer in its final text."""
         if not isinstance(self.before, str):
             return (*self.before, Message("assistant", target)), 0
-        # As the original does with the end of a prompt, so that an option's own blanks are not scored.
+        # Same as the original at the end of a prompt, so that trailing blanks of an option are not scored.
         target = target.rstrip() or target
         return self.before + gap(self.before, target) + target, len(self.before)
 
@@ -67,7 +67,7 @@ class PromptOpening(NamedTuple):
 def build_opening(
     shown: PromptExamples, source: str, *, is_chat: bool, system: str | None = None, lead: str = ""
 ) -> PromptOpening:
-    """Put examples before a question, and before those what leads to all of them."""
+    """Put examples before a question, and the system prompt and lead before them."""
     if not is_chat:
         first = "".join(f"{text}{AFTER_EXAMPLE}" for text in (system, lead) if text)
         return PromptOpening(first + render_examples(shown) + source)
@@ -78,7 +78,7 @@ def build_opening(
 
 @lru_cache(maxsize=256)
 def render_examples(shown: PromptExamples) -> str:
-    """Return the examples as a base model reads them; most rows are shown the same."""
+    """Return the examples as a base model reads them. Cached, because most rows share them."""
     return shown.preface + "".join(render_example(shot) + AFTER_EXAMPLE for shot in shown.shots)
 
 

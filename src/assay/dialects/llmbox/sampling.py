@@ -1,4 +1,4 @@
-"""How answers are generated: what a class asks for in `extra_model_args`, under what a person asks for."""
+"""Sampling parameters: the class's `extra_model_args`, overridden by the user's settings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from assay.dialects.llmbox.authoring import Dataset, ModelView
 
 _ORIGINAL_MAX_TOKENS = 1024
 _OPTION_MAX_TOKENS = 256
-"""A model that answers by a letter and has not done so by then is not going to."""
+"""A model that has not answered with a letter by then will not do so."""
 
 
 def build_sampling(dataset: Dataset, settings: TaskSettings, notes: list[str]) -> Sampling:
-    """Return how a dataset's answers are generated; adds what a person should hear to the notes."""
+    """Return the sampling parameters of a dataset; adds notes for the user."""
     given = dict(dataset.extra_model_args)
     is_choice = dataset.evaluation_type == "ranking"
     default = _OPTION_MAX_TOKENS if is_choice and not settings.is_faithful else _ORIGINAL_MAX_TOKENS
@@ -30,7 +30,7 @@ def build_sampling(dataset: Dataset, settings: TaskSettings, notes: list[str]) -
         temperature = settings.temperature
     if (settings.samples or 1) > 1 and not temperature:
         temperature = 1.0
-        notes.append("several samples at temperature 0 would be the same: temperature 1 is used")
+        notes.append("several samples at temperature 0 would be identical, so temperature 1 is used")
     temperature = float(temperature or 0.0)
     return Sampling(
         max_tokens=settings.max_tokens or int(max_tokens),
@@ -43,28 +43,29 @@ def build_sampling(dataset: Dataset, settings: TaskSettings, notes: list[str]) -
 
 
 def _list_stops(stop: str | Iterable[str], *, is_faithful: bool) -> tuple[str, ...]:
-    """Return the stop strings of a class; of a single text the original takes each character as one."""
+    """Return the stop strings of a class; the original treats each character of a single text as one."""
     if isinstance(stop, str) and not is_faithful:
         return (stop,)
     return tuple(dict.fromkeys(stop))
 
 
 def find_stop_tokens(stops: Sequence[str], model: ModelView, notes: list[str]) -> tuple[tuple[int, ...], ...]:
-    """Return the token sequences at which the original ends a text, for stop strings; none if not known.
+    """Return the token sequences at which the original ends a text; empty if not known.
 
-    It reads each stop string behind the text `text `, and keeps the tokens from the one on that holds its
-    first character. Where that token also holds the blank before it, a line break alone never matches.
+    The original tokenizes each stop string after the text `text `, and keeps the tokens from the one that
+    contains its first character. If that token also contains the preceding space, a single line break never
+    matches.
     """
     if not stops:
         return ()
-    found = [_tokenize_stop(stop, model) for stop in stops]
-    if any(ids is None for ids in found):
+    sequences = [_tokenize_stop(stop, model) for stop in stops]
+    if any(ids is None for ids in sequences):
         notes.append(
-            "an answer ends where the text of a stop string appears: the original compares tokens, "
-            "which this model does not show"
+            "answers end where the text of a stop string appears: the original compares tokens, "
+            "which this model does not report"
         )
         return ()
-    return tuple(ids for ids in found if ids)
+    return tuple(ids for ids in sequences if ids)
 
 
 _BEFORE_STOP = "text "
@@ -73,7 +74,7 @@ _BEFORE_STOP = "text "
 def _tokenize_stop(stop: str, model: ModelView) -> tuple[int, ...] | None:
     whole = _BEFORE_STOP + stop
     pieces = [] if model.pieces is None else list(model.pieces(whole))
-    # A token that only begins a text has no part in it.
+    # Ignore special tokens at the beginning of a text.
     while pieces and "".join(text for _, text in pieces) != whole:
         pieces.pop(0)
     end = 0

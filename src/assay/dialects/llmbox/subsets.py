@@ -1,4 +1,4 @@
-"""Which subsets of a dataset class are compiled: those selected, of those that are there."""
+"""Select the subsets of a dataset class to compile."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from assay.dialects.shared.selection import select_parts
 def select_subsets(
     loaded: LoadedClass, selection: str, asked: ClassArguments, raw_data: RawData, notes: list[str]
 ) -> Sequence[str | None]:
-    """Return the subsets that a selection means; [None] for a dataset that has none.
+    """Return the selected subsets; [None] for a dataset without subsets.
 
-    Adds to the notes which subsets the class names although the data does not have them.
+    Adds notes about subsets that the class names but the data does not have.
     """
     cls = loaded.cls
     load_args = getattr(cls, "load_args", None)
@@ -30,12 +30,12 @@ def select_subsets(
     if own is not None and not selection:
         if categories:
             notes.append(f"categorized_subsets has no effect: load_args names one subset, {own!r}")
-        # The loader takes it from load_args. The original calls such a task by the dataset's name alone.
+        # The loader takes it from load_args. The original uses only the dataset's name for such a task.
         return [None]
     known = _known_subsets(loaded, load_args, asked, raw_data)
     if known:
         _check_subset_names(loaded, categories or {}, banned, known, notes)
-    meant = select_parts(
+    selected = select_parts(
         selection,
         known,
         dataset=loaded.name,
@@ -44,9 +44,9 @@ def select_subsets(
         noun="subset",
         code="LLMBOX-008",
     )
-    if categories and not meant:
+    if categories and not selected:
         notes.append("categorized_subsets has no effect: the dataset has no subsets")
-    return meant or [None]
+    return selected or [None]
 
 
 def _check_subset_names(
@@ -56,9 +56,9 @@ def _check_subset_names(
     known: Sequence[str],
     notes: list[str],
 ) -> None:
-    """Reject a subset's name that looks misspelt; note one that the data simply lacks.
+    """Reject a subset name that looks misspelled; add a note for one that the data does not have.
 
-    A data folder may hold some subsets of a large dataset only, so a name alone is no mistake.
+    A data folder can contain only some subsets of a large dataset, so a missing name is not an error.
     """
     named = {f"categorized_subsets[{name!r}]": members for name, members in categories.items()}
     everywhere = {subset for members in (*categories.values(), banned) for subset in members}
@@ -68,12 +68,12 @@ def _check_subset_names(
         for subset in members:
             if subset in known:
                 continue
-            what = f"{place} names {subset!r}, which is not among the subsets of the data"
-            if (meant := find_nearest_name(subset, unnamed)) is not None:
-                what += f" (did you mean {meant!r}?)"
+            what = f"{place} contains {subset!r}, which is not a subset of the data"
+            if (nearest := find_nearest_name(subset, unnamed)) is not None:
+                what += f" (did you mean {nearest!r}?)"
                 problems.add(loaded.author.problem("LLMBOX-011", what, f"write one of {listing(known)}"))
             elif place != "banned_subsets":
-                notes.append(f"{what}: the category gets no mean")
+                notes.append(f"{what}: no mean is computed for the category")
     problems.raise_if_any()
 
 
@@ -85,13 +85,13 @@ def _known_subsets(
             loaded.name, load_args, split=asked.evaluation_set or loaded.cls.evaluation_set
         )
     except AuthorError:
-        # A class that loads its rows in its own way needs no dataset of that name.
+        # A class that loads its own rows needs no dataset of that name.
         if loaded.cls.load_raw_dataset is Dataset.load_raw_dataset:
             raise
         return []
 
 
 def find_categories(cls: type[Dataset]) -> Mapping[str, Sequence[str]] | None:
-    """Return the subsets of each category, by either of the document's two spellings."""
-    found = getattr(cls, "categorized_subsets", None) or getattr(cls, "category_subsets", None)
-    return found if isinstance(found, Mapping) else None
+    """Return the subsets of each category, by either of the documentation's two spellings."""
+    categories = getattr(cls, "categorized_subsets", None) or getattr(cls, "category_subsets", None)
+    return categories if isinstance(categories, Mapping) else None

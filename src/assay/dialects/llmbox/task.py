@@ -1,4 +1,4 @@
-"""The task that a dataset class becomes."""
+"""The task of a dataset class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from assay.dialects.shared.described_task import DescribedTask
 
 
 class RequestSettings(NamedTuple):
-    """How the task asks."""
+    """How the task builds its requests."""
 
     is_chat: bool
     is_faithful: bool
@@ -28,31 +28,31 @@ class RequestSettings(NamedTuple):
     """By method; only generation has one."""
     score_by: str | None
     stop_ids: tuple[tuple[int, ...], ...] = ()
-    """Token sequences that end an answer, in place of the stop strings."""
+    """Token sequences that end an answer, instead of the stop strings."""
 
 
 class SearchResult(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     chosen: dict[str, Any]
     """For the manifest."""
     notes: Sequence[str]
-    """In words."""
+    """In words, for the user."""
 
 
 class Search(Protocol):
-    """Something to find out about a dataset by asking the model, before its samples are asked."""
+    """A search with the model for something about a dataset, before its samples are evaluated."""
 
     name: str
     kinds: frozenset[Kind]
     """The kinds of ask it makes."""
 
     def run(self, rehearse: Rehearse) -> SearchResult:
-        """Find it, and put it where the prompts are made."""
+        """Run the search and apply its result to the prompts."""
 
 
 class ClassTask(DescribedTask):
-    """One dataset, or one subset of it, by one or more methods."""
+    """One dataset, or one subset of it, with one or more methods."""
 
     def __init__(
         self,
@@ -74,13 +74,13 @@ class ClassTask(DescribedTask):
         return super().kinds.union(*(search.kinds for search in self._searches))
 
     def prepare(self, rehearse: Rehearse) -> Sequence[str]:
-        """Find out what the model has to say about examples and instruction; say what was chosen."""
+        """Run the searches for examples and instruction; return what was chosen, in words."""
         chosen: dict[str, Any] = {}
         notes: list[str] = []
         for search in self._searches:
-            found = search.run(rehearse)
-            chosen[search.name] = found.chosen
-            notes += [f"{self._spec.name} {note}" for note in found.notes]
+            result = search.run(rehearse)
+            chosen[search.name] = result.chosen
+            notes += [f"{self._spec.name} {note}" for note in result.notes]
         self._spec = msgspec.structs.replace(self._spec, chosen=chosen)
         return notes
 
@@ -89,43 +89,43 @@ class ClassTask(DescribedTask):
         return iter(self._samples)
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return what to ask about a sample, for every method; with at most so many examples."""
-        made: list[Request] = []
+        """Return the requests for a sample for every method, with at most `shots` examples."""
+        requests: list[Request] = []
         for method, prepared in self._prepared.items():
             number = prepared.index[sample.id]
             shown = prepared.shown(number).at_most(shots, drops_last=prepared.choice.drops_last)
             asks = self._asks(method, prepared, prepared.instances[number], shown)
             task, n_shots, n_left_out = self._spec.name, len(shown.shots), shown.n_left_out
             for role, index, ask in asks:
-                # An option alone is asked without examples.
+                # An option alone is scored without examples.
                 counts = (0, 0) if role == "unconditional" else (n_shots, n_left_out)
-                made.append(make_request(task, sample.id, method, role, index, ask, *counts))
-        return made
+                requests.append(make_request(task, sample.id, method, role, index, ask, *counts))
+        return requests
 
     def shown(self, sample: Sample, method: str) -> Prompt:
-        """Return a sample's prompt for a person to see."""
+        """Return a sample's prompt for display."""
         prepared = self._prepared[method]
         number = prepared.index[sample.id]
-        one = prepared.instances[number]
-        return self._opening(prepared.shown(number), one.sources[0], prepared.lead).asked
+        row = prepared.instances[number]
+        return self._opening(prepared.shown(number), row.sources[0], prepared.lead).asked
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
-        """Name the scorer of each method, with the author's own metrics."""
-        named: list[ComponentSpec | Scorer] = []
+        """Return the scorer of each method, with the author's own metrics."""
+        scorers: list[ComponentSpec | Scorer] = []
         for method, prepared in self._prepared.items():
             evaluation = AuthorEvaluation(prepared, is_faithful=self._asking.is_faithful)
             inner = self._inner(method, prepared)
             args: dict[str, Any] = {"track": method, "author": evaluation, "inner": inner}
-            named.append(ComponentSpec("author_metrics", args))
-        return named
+            scorers.append(ComponentSpec("author_metrics", args))
+        return scorers
 
     def _inner(self, method: str, prepared: FormattedDataset) -> ComponentSpec | None:
-        """Name the scorer that says which option was chosen, and why."""
+        """Return the scorer that determines which option was chosen, and why."""
         dataset = prepared.dataset
         if dataset.evaluation_type != "ranking":
             return None
         if method == "prob" and self._asking.is_faithful:
-            # The original's candidates are more than the options: its own formula decides between them.
+            # The original has more candidates than options, and its own formula decides between them.
             return None
         if method == "prob":
             return ComponentSpec("label_probability", {"track": method})
@@ -140,55 +140,55 @@ class ClassTask(DescribedTask):
         )
 
     def _asks(
-        self, method: str, prepared: FormattedDataset, one: Instance, shown: PromptExamples
+        self, method: str, prepared: FormattedDataset, row: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
-        """Yield what a method asks about a row: the role of each ask, its index, and the ask."""
-        return _ASKS[method](self, prepared, one, shown)
+        """Yield the asks of a method for a row: role, index and ask."""
+        return _ASKS[method](self, prepared, row, shown)
 
     def _ppl(
-        self, prepared: FormattedDataset, one: Instance, shown: PromptExamples
+        self, prepared: FormattedDataset, row: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         if prepared.dataset.evaluation_type == "perplexity":
-            text = one.options[0] if one.options else one.sources[0]
+            text = row.options[0] if row.options else row.sources[0]
             yield "option", 0, Span(text, 0)
             return
-        if one.has_contexts:
-            for index, source in enumerate(one.sources):
+        if row.has_contexts:
+            for index, source in enumerate(row.sources):
                 yield (
                     "option",
                     index,
-                    Span(*self._opening(shown, source, prepared.lead).followed_by(one.target or "")),
+                    Span(*self._opening(shown, source, prepared.lead).followed_by(row.target or "")),
                 )
             return
-        before = self._opening(shown, one.sources[0], prepared.lead)
-        for index, text in enumerate(one.options):
+        before = self._opening(shown, row.sources[0], prepared.lead)
+        for index, text in enumerate(row.options):
             yield "option", index, Span(*before.followed_by(text))
         if prepared.dataset.use_normalization:
             bare = self._opening(PromptExamples(), prepared.dataset.normalization_prompt, lead="")
-            for index, text in enumerate(one.options):
+            for index, text in enumerate(row.options):
                 yield "unconditional", index, Span(*bare.followed_by(text))
 
     def _prob(
-        self, prepared: FormattedDataset, one: Instance, shown: PromptExamples
+        self, prepared: FormattedDataset, row: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
-        names = letters(len(one.options))
+        names = letters(len(row.options))
         labels: tuple[tuple[str, ...], ...] = tuple((f" {name}", name) for name in names)
         if self._asking.is_faithful:
             # Two candidates for each letter, those with a space first.
             labels = tuple((spelling,) for spelling in (*(f" {name}" for name in names), *names))
-        yield "labels", 0, Labels(self._opening(shown, one.sources[0], prepared.lead).asked, labels)
+        yield "labels", 0, Labels(self._opening(shown, row.sources[0], prepared.lead).asked, labels)
 
     def _gen(
-        self, prepared: FormattedDataset, one: Instance, shown: PromptExamples
+        self, prepared: FormattedDataset, row: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
-        prompt = self._opening(shown, one.sources[0], prepared.lead).asked
+        prompt = self._opening(shown, row.sources[0], prepared.lead).asked
         sampling = self._asking.sampling["gen"]
         stop_ids = self._asking.stop_ids
-        later = one.sources[1:] if prepared.dataset.multi_turn else ()
+        later = row.sources[1:] if prepared.dataset.multi_turn else ()
         if not later or sampling.n == 1:
             yield "answer", 0, Generate(prompt, sampling, later, stop_ids)
             return
-        # Every sample of a conversation goes its own way from the first answer on.
+        # Each sample of a conversation continues separately from the first answer on.
         for index in range(sampling.n):
             seed = None if sampling.seed is None else sampling.seed + index
             own = msgspec.structs.replace(sampling, n=1, seed=seed)

@@ -1,1 +1,1 @@
-"""Transform scripts and task configs as UltraEval's document describes them, compiled into tasks."""
+"""UltraEval transform scripts and task configs, compiled into tasks."""

@@ -1,8 +1,8 @@
-"""From what a person named to the tasks it means: for each its data, and a script for each method.
+"""Find the tasks that a name refers to: the data of each, and a script for each method.
 
-Paths in a config are relative to the checkout it was written in; the original runs there, so it looks in the
-working folder. Those of a list are looked for there first, then from the list upwards; those of a config in a
-dataset's folder from the config upwards first. A dataset folder that was copied elsewhere is taken as it is.
+Paths in a config are relative to the checkout it was written in. The original runs there, so it searches the
+working folder. Paths in a list are searched there first, then from the list upwards; paths in a config of a
+dataset's folder from the config upwards first. A copied dataset folder is used as it is.
 """
 
 from __future__ import annotations
@@ -31,49 +31,49 @@ _NUMBERED = re.compile(r"v(\d+(?:\.\d+)*)")
 
 
 class TransformVersion(NamedTuple):
-    """One script, and what its name says."""
+    """One script, with what its name says."""
 
     path: Path
     method: str | None
-    """`gen`, `ppl`, or None for a script that serves both."""
+    """`gen`, `ppl`, or None for a script for both."""
     name: str | None
     """`v0`, `cot`, ...; None for a script without a version."""
 
     @classmethod
     def of(cls, path: Path) -> TransformVersion:
-        """Read a script's name."""
-        found = _NAME.fullmatch(path.stem)
-        if found is None:
+        """Parse a script's name."""
+        match = _NAME.fullmatch(path.stem)
+        if match is None:
             return cls(path, None, None)
-        return cls(path, found["method"], found["version"])
+        return cls(path, match["method"], match["version"])
 
     @property
     def age(self) -> tuple[bool, tuple[int, ...], str]:
-        """Return what orders versions from old to new: those with a number are newer than those without."""
+        """Return a sort key for versions from old to new: numbered versions are newer than others."""
         number = _NUMBERED.fullmatch(self.name or "")
         parts = tuple(map(int, number[1].split("."))) if number else ()
         return bool(parts), parts, self.name or ""
 
     def supports_method(self, method: str) -> bool:
-        """Whether it is written for a method; `prob` asks what generation asks."""
+        """Return whether it is written for a method; `prob` uses the prompts of generation."""
         return self.method in (None, "ppl" if method == "ppl" else "gen")
 
 
 def list_versions(folder: Path) -> list[TransformVersion]:
     """Return the scripts of a folder, the oldest first."""
     return sorted(
-        (TransformVersion.of(path) for path in folder.glob("transform*.py")), key=lambda one: one.age
+        (TransformVersion.of(path) for path in folder.glob("transform*.py")), key=lambda version: version.age
     )
 
 
 def find_newest(versions: Iterable[TransformVersion], method: str) -> TransformVersion | None:
-    """Return the newest script for a method; one written for it is preferred to one for both."""
+    """Return the newest script for a method; one for this method is preferred to one for both."""
     serving = [version for version in versions if version.supports_method(method)]
-    return max(serving, key=lambda one: (one.method is not None, one.age), default=None)
+    return max(serving, key=lambda version: (version.method is not None, version.age), default=None)
 
 
 def find_version(versions: Sequence[TransformVersion], name: str, method: str) -> TransformVersion | None:
-    """Return the script of a version's name (`v0`), or of its file's."""
+    """Return the script with a version's name (`v0`), or with its file's name."""
     for version in versions:
         if version.supports_method(method) and name in (version.name, version.path.name, version.path.stem):
             return version
@@ -83,24 +83,24 @@ def find_version(versions: Sequence[TransformVersion], name: str, method: str) -
 DATA = "data"
 MAKER = "make_dataset.py"
 _DEPTH = 4
-"""So many folders above a config its paths may begin."""
+"""Maximum number of folders above a config where its paths can begin."""
 
 
 class Recipe(NamedTuple):
-    """How one method of a task is asked."""
+    """How one method of a task builds its requests."""
 
     version: TransformVersion
     config: TaskConfig | None
-    """None where the folder has no config: transform and data are all there is."""
+    """None if the folder has no config, only a transform and data."""
     config_path: Path | None
     available: tuple[TransformVersion, ...]
     """The scripts of the dataset's folder for this method."""
     folder: Path | None = None
-    """The dataset's folder, where it has one."""
+    """The dataset's folder, if it has one."""
 
 
 class CollectedTask(NamedTuple):
-    """One task as it is written."""
+    """One task as written."""
 
     dataset: str
     task: str
@@ -110,22 +110,22 @@ class CollectedTask(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the task's name: a dataset of one task has the dataset's."""
+        """Return the task's name: for a dataset with one task, the dataset's name."""
         return self.dataset if self.task == format_task_part(self.dataset) else f"{self.dataset}:{self.task}"
 
     def full_name(self, method: str) -> str:
-        """Return the name by which the original tells a transform which task it works for."""
+        """Return the task name that the original passes to a transform."""
         return f"{self.dataset}_{self.task}_{'ppl' if method == 'ppl' else 'gen'}"
 
 
 def collect_tasks(name: str, asked: TransformArguments) -> list[CollectedTask]:
-    """Return the tasks that a name means, those of the selection alone."""
+    """Return the selected tasks of a name."""
     named = DatasetName.of(name)
     if not named.path.exists():
         raise AuthorError(_build_no_path_problem(named.path))
     if named.path.is_dir():
         written = [
-            one for folder in find_dataset_folders(named.path) for one in _collect_folder(folder, asked)
+            task for folder in find_dataset_folders(named.path) for task in _collect_folder(folder, asked)
         ]
     elif named.path.suffix == ".json" and (asked.transform is None or is_config_file(named.path)):
         written = _group_methods(_collect_configs(named.path, None, asked))
@@ -135,13 +135,13 @@ def collect_tasks(name: str, asked: TransformArguments) -> list[CollectedTask]:
         written = _collect_data_file(named.path, asked)
     chosen = _select_tasks(written, named)
     if asked.data is None:
-        for one in chosen:
-            _require_data(one)
+        for task in chosen:
+            _require_data(task)
     return chosen
 
 
 def _require_data(written: CollectedTask) -> None:
-    """Raise for a task whose config names data that is not there; that of tasks not chosen may be absent."""
+    """Raise for a task whose config names missing data; data of unselected tasks can be missing."""
     recipe = next(iter(written.recipes.values()))
     if recipe.config is not None and recipe.config_path is not None and not written.data.is_file():
         raise DatasetMissing(_build_missing_problem(recipe.config.path, recipe.config_path, recipe.folder))
@@ -153,7 +153,7 @@ def _select_tasks(written: Sequence[CollectedTask], named: DatasetName) -> list[
         raise AuthorError(
             Problem(
                 "ULTRAEVAL-003",
-                "no transform and no task config was found here",
+                "no transform and no task config found here",
                 f"write transform_gen_v0.py and {DATA}/NAME.jsonl, or see `assay new NAME --like ultraeval`",
                 where,
             )
@@ -161,16 +161,16 @@ def _select_tasks(written: Sequence[CollectedTask], named: DatasetName) -> list[
     if not named.tasks:
         return list(written)
     wanted = [format_task_part(pattern) for pattern in named.tasks]
-    names = [one.task for one in written]
+    names = [task.task for task in written]
     for pattern in wanted:
-        if not any(fnmatchcase(one, pattern) for one in names):
-            what = f"there is no task {pattern!r}{suggest_name(pattern, names)}; there are {listing(names)}"
-            raise AuthorError(Problem("ULTRAEVAL-003", what, "name one of these", Origin(str(named.path))))
-    return [one for one in written if any(fnmatchcase(one.task, pattern) for pattern in wanted)]
+        if not any(fnmatchcase(name, pattern) for name in names):
+            what = f"no task {pattern!r}{suggest_name(pattern, names)}; the tasks are {listing(names)}"
+            raise AuthorError(Problem("ULTRAEVAL-003", what, "use one of these", Origin(str(named.path))))
+    return [task for task in written if any(fnmatchcase(task.task, pattern) for pattern in wanted)]
 
 
 class _MethodRecipe(NamedTuple):
-    """One method of one task, on its way to its task."""
+    """One method of one task, before methods are grouped."""
 
     dataset: str
     task: str
@@ -180,16 +180,18 @@ class _MethodRecipe(NamedTuple):
 
 
 def _group_methods(found: Iterable[_MethodRecipe]) -> list[CollectedTask]:
-    """Put the methods of a task together: those of one name that read the same data."""
+    """Group the methods of a task: those with the same name and the same data."""
     groups: dict[tuple[str, str, Path], dict[str, Recipe]] = {}
-    for one in found:
-        recipes = groups.setdefault((one.dataset, one.task, one.data), {})
-        if one.method in recipes:
-            earlier = recipes[one.method].config_path
-            what = f"the task {one.task!r} by {one.method} is described twice, here and in {str(earlier)!r}"
-            where = Origin(str(one.recipe.config_path))
-            raise AuthorError(Problem("ULTRAEVAL-002", what, "give each a task_name of its own", where))
-        recipes[one.method] = one.recipe
+    for entry in found:
+        recipes = groups.setdefault((entry.dataset, entry.task, entry.data), {})
+        if entry.method in recipes:
+            earlier = recipes[entry.method].config_path
+            what = (
+                f"the task {entry.task!r} for {entry.method} is defined twice, here and in {str(earlier)!r}"
+            )
+            where = Origin(str(entry.recipe.config_path))
+            raise AuthorError(Problem("ULTRAEVAL-002", what, "give each a unique task_name", where))
+        recipes[entry.method] = entry.recipe
     return [CollectedTask(*key, recipes) for key, recipes in groups.items()]
 
 
@@ -197,7 +199,7 @@ def _collect_folder(folder: Path, asked: TransformArguments) -> list[CollectedTa
     dataset = folder.resolve().name.lower()
     configs = sorted(folder.glob("config/*.json"))
     if configs:
-        return _group_methods(one for path in configs for one in _collect_configs(path, folder, asked))
+        return _group_methods(recipe for path in configs for recipe in _collect_configs(path, folder, asked))
     versions = list_versions(folder)
     files = [Path(asked.data)] if asked.data else _data_files(folder)
     if not files:
@@ -206,7 +208,7 @@ def _collect_folder(folder: Path, asked: TransformArguments) -> list[CollectedTa
 
 
 def _collect_script(path: Path, asked: TransformArguments) -> list[CollectedTask]:
-    """Return the tasks of a script: its folder's data, or the data that was named."""
+    """Return the tasks of a script, with its folder's data or the given data."""
     folder = path.parent
     files = [Path(asked.data)] if asked.data else _data_files(folder)
     if not files:
@@ -214,20 +216,20 @@ def _collect_script(path: Path, asked: TransformArguments) -> list[CollectedTask
     version = TransformVersion.of(path)
     methods = (version.method,) if version.method else ("gen", "ppl")
     dataset = folder.resolve().name.lower()
-    every = tuple(list_versions(folder)) or (version,)
+    versions = tuple(list_versions(folder)) or (version,)
     return [
         CollectedTask(
             dataset if asked.data is None else data.stem.lower(),
             format_task_part(data.stem),
             data,
-            {method: Recipe(version, None, None, _filter_by_method(every, method)) for method in methods},
+            {method: Recipe(version, None, None, _filter_by_method(versions, method)) for method in methods},
         )
         for data in files
     ]
 
 
 def _collect_data_file(path: Path, asked: TransformArguments) -> list[CollectedTask]:
-    """Return the one task of a data file, whose script was named, or stands in its dataset's folder."""
+    """Return the task of a data file, with the given script or one of its dataset's folder."""
     folder = path.parent.parent if path.parent.name == DATA else path.parent
     named = None if asked.transform is None else Path(asked.transform)
     versions = (
@@ -239,7 +241,7 @@ def _collect_data_file(path: Path, asked: TransformArguments) -> list[CollectedT
 def _build_bare_task(
     dataset: str, data: Path, versions: Sequence[TransformVersion], asked: TransformArguments, folder: Path
 ) -> CollectedTask:
-    """Return the task of a data file that no config describes."""
+    """Return the task of a data file without a config."""
     recipes = {}
     for method in ("gen", "ppl"):
         version = (
@@ -284,20 +286,20 @@ def _collect_configs(path: Path, folder: Path | None, asked: TransformArguments)
 def _pick_version(
     versions: Sequence[TransformVersion], method: str, asked: TransformArguments, folder: Path
 ) -> TransformVersion | None:
-    """Return the script that was asked for by name or by path; None where only another method has it."""
+    """Return the script with the given name or path; None if only another method has it."""
     assert asked.transform is not None
     path = Path(asked.transform)
     if path.suffix == ".py" and path.is_file():
         version = TransformVersion.of(path)
         return version if version.supports_method(method) else None
-    found = find_version(versions, asked.transform, method)
-    if found is None and not any(find_version(versions, asked.transform, other) for other in ("gen", "ppl")):
+    named = find_version(versions, asked.transform, method)
+    if named is None and not any(find_version(versions, asked.transform, other) for other in ("gen", "ppl")):
         raise AuthorError(_build_no_transform_problem(asked.transform, folder))
-    return found
+    return named
 
 
 def find_config_file(written: str, recipe: Recipe) -> Path | None:
-    """Return the file that a path in a recipe's config means; None when there is none."""
+    """Return the file of a path in a recipe's config; None if it does not exist."""
     return (
         None if recipe.config_path is None else _find_config_path(written, recipe.config_path, recipe.folder)
     )
@@ -308,7 +310,7 @@ def _filter_by_method(versions: Sequence[TransformVersion], method: str) -> tupl
 
 
 def _find_config_path(written: str, config: Path, folder: Path | None) -> Path | None:
-    """Return the file that a config's path means; None when there is none."""
+    """Return the file of a config's path; None if it does not exist."""
     relative = PurePosixPath(written)
     if relative.is_absolute():
         return Path(written) if Path(written).is_file() else None
@@ -317,7 +319,7 @@ def _find_config_path(written: str, config: Path, folder: Path | None) -> Path |
         if (base / relative).is_file():
             return _short(base / relative)
     if folder is not None:
-        # `datasets/NAME/data/x.jsonl` of a folder that stands elsewhere, or under another name.
+        # `datasets/NAME/data/x.jsonl` in a folder that was moved or renamed.
         for skipped in range(1, len(relative.parts)):
             inside = folder.joinpath(*relative.parts[skipped:])
             if inside.is_file():
@@ -328,7 +330,7 @@ def _find_config_path(written: str, config: Path, folder: Path | None) -> Path |
 
 
 def _short(path: Path) -> Path:
-    """Return a path as a person would write it from here."""
+    """Return a path relative to the working folder, if possible."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
@@ -341,39 +343,37 @@ def _data_files(folder: Path) -> list[Path]:
 def _build_missing_problem(written: str, config: Path, folder: Path | None) -> Problem:
     maker = None if folder is None else folder / MAKER
     fix = (
-        "put the rows there, or correct the config's path, which is looked for in the working folder and in "
+        "put the rows there, or fix the config's path, which is searched in the working folder and in "
         f"{str(config.parent)!r} and above"
     )
     if maker is not None and maker.is_file():
-        fix = f"make it with `assay prepare {folder}`, or put the rows there"
-    what = f'"path" names the data file {written!r}, which is not there'
+        fix = f"create it with `assay prepare {folder}`, or put the rows there"
+    what = f'"path" is the data file {written!r}, which does not exist'
     return Problem("ULTRAEVAL-004", what, fix, Origin(str(config)))
 
 
 def _build_no_data_error(folder: Path) -> DatasetMissing:
-    fix = f"put the rows into {folder / DATA}/NAME.jsonl, or write --dataset-arg data=FILE"
+    fix = f"put the rows into {folder / DATA}/NAME.jsonl, or pass --dataset-arg data=FILE"
     if (folder / MAKER).is_file():
-        fix = f"make them with `assay prepare {folder}`, or put the rows into {folder / DATA}/NAME.jsonl"
+        fix = f"create them with `assay prepare {folder}`, or put the rows into {folder / DATA}/NAME.jsonl"
     return DatasetMissing(Problem("ULTRAEVAL-004", "the folder has no data", fix, Origin(str(folder))))
 
 
 def _build_no_path_problem(path: Path) -> Problem:
-    beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-    what = f"there is no such file or folder{suggest_name(path.name, beside)}"
+    siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    what = f"no such file or folder{suggest_name(path.name, siblings)}"
     return Problem("ULTRAEVAL-003", what, "check the path", Origin(str(path)))
 
 
 def _build_no_transform_problem(wanted: str, folder: Path, config: Path | None = None) -> Problem:
     known = [version.path.name for version in list_versions(folder)]
-    what = f"there is no transform {wanted!r}{suggest_name(Path(wanted).name, known)}"
+    what = f"no transform {wanted!r}{suggest_name(Path(wanted).name, known)}"
     if config is not None:
-        what = f'"transform" names {wanted!r}, which is not there{suggest_name(Path(wanted).name, known)}'
-    there = "write one that defines transform(data, num_sample, r, dataset_name)"
+        what = f'"transform" is {wanted!r}, which does not exist{suggest_name(Path(wanted).name, known)}'
+    fix = "write one that defines transform(data, num_sample, r, dataset_name)"
     if known:
-        there = f"name one of {listing(known)}"
+        fix = f"use one of {listing(known)}"
     elif config is not None:
-        there += (
-            f", or run from the checkout: looked in the working folder, in {str(config.parent)!r} and above"
-        )
+        fix += f", or run from the checkout; searched the working folder, {str(config.parent)!r} and above"
     where = Origin(str(folder if config is None else config))
-    return Problem("ULTRAEVAL-003", what, there, where)
+    return Problem("ULTRAEVAL-003", what, fix, where)

@@ -1,4 +1,4 @@
-"""Transforms, configs and rows compiled into tasks: one for each data file."""
+"""Compile transforms, configs and rows into tasks, one for each data file."""
 
 from __future__ import annotations
 
@@ -42,57 +42,57 @@ from assay.dialects.ultraeval.transformed_rows import (
 
 DIALECT = "ultraeval"
 NORMALISED = "general_torch_ppl_norm"
-"""The post-processor that divides a sentence's likelihood by its length, as a config names it."""
+"""The post-processor that divides a sentence's likelihood by its length, as named in configs."""
 _MODEL_POSTPROCESSORS = ("general_torch", "general_torch_ppl", NORMALISED)
-"""Post-processors of what a model says, which are part of asking here."""
+"""Post-processors of model outputs that are part of the requests here."""
 
 
 class UltraevalTools(NamedTuple):
-    """What the app hands over from other rooms."""
+    """What the application provides from other packages."""
 
     postprocessors: Mapping[str, PostProcess]
-    """By their registered names."""
+    """By registered name."""
     corrected: Mapping[str, tuple[str, str]]
-    """Post-processors that differ from the original: what it does, and what is done here."""
+    """Post-processors that differ from the original: the original's behaviour, and Assay's."""
 
 
 class CompiledTransform(msgspec.Struct, frozen=True):
-    """One task, and what a person should see of it."""
+    """One task with notes for the user."""
 
     task: TransformTask
     notes: tuple[str, ...]
     kind: str
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return in words how the dataset was understood."""
+        """Return how the dataset was understood, for display."""
         return describe_settings(self.task.spec.settings)
 
 
 def compile_transforms(name: str, settings: TaskSettings, tools: UltraevalTools) -> list[CompiledTransform]:
-    """Compile what a person named: a dataset folder, a config or a list of them, a transform, a data file."""
+    """Compile a dataset folder, a config or a list of configs, a transform, or a data file."""
     asked = read_transform_arguments(settings.dataset_args)
     for method in settings.methods or ():
         if method not in METHOD_KINDS:
-            what = f"there is no method {method!r}{suggest_name(method, METHOD_KINDS)}"
+            what = f"unknown method {method!r}{suggest_name(method, METHOD_KINDS)}"
             raise PlanError(
-                Problem("ULTRAEVAL-007", what, f"use some of {listing(METHOD_KINDS)}", Origin(name))
+                Problem("ULTRAEVAL-007", what, f"use one of {listing(METHOD_KINDS)}", Origin(name))
             )
     written = collect_tasks(name, asked)
     scripts = _Scripts(tools, is_faithful=settings.is_faithful)
-    chosen = [(one, _select_methods(one, settings)) for one in written]
-    kept = [(one, methods) for one, methods in chosen if methods]
-    if not kept:
+    chosen = [(task, _select_methods(task, settings)) for task in written]
+    selected = [(task, methods) for task, methods in chosen if methods]
+    if not selected:
         raise AuthorError(_build_no_method_problem(name, written, settings))
-    families = [one.dataset for one, _ in kept]
+    families = [task.dataset for task, _ in selected]
     compiled = []
-    for one, methods in kept:
-        family = one.dataset if families.count(one.dataset) > 1 else None
-        compiled.append(_Compilation(name, one, methods, settings, asked, scripts, tools).compiled(family))
+    for task, methods in selected:
+        family = task.dataset if families.count(task.dataset) > 1 else None
+        compiled.append(_Compilation(name, task, methods, settings, asked, scripts, tools).compiled(family))
     return compiled
 
 
 class _Scripts:
-    """Scripts by their paths: many tasks share one."""
+    """Scripts by path: many tasks share one."""
 
     def __init__(self, tools: UltraevalTools, *, is_faithful: bool) -> None:
         self._tools = tools
@@ -111,24 +111,25 @@ def _recipe(written: CollectedTask, method: str) -> Recipe:
 
 
 def _select_methods(written: CollectedTask, settings: TaskSettings) -> tuple[str, ...]:
-    """Return the methods of a task that were asked for and are written; by default generation."""
+    """Return the requested methods that a task defines; generation by default."""
     default = ("gen",) if "gen" in written.recipes else ("ppl",)
     asked = dict.fromkeys(settings.methods or default)
     return tuple(method for method in asked if ("ppl" if method == "ppl" else "gen") in written.recipes)
 
 
 def _build_no_method_problem(name: str, written: Sequence[CollectedTask], settings: TaskSettings) -> Problem:
-    there = sorted({method for one in written for method in one.recipes})
-    asked = listing(settings.methods or ())
-    fix = f"evaluate by {listing(there)}, or write transform_{'ppl' if there == ['gen'] else 'gen'}_v0.py"
-    if any(recipe.config for one in written for recipe in one.recipes.values()):
-        fix += " and a config that names it"
-    what = f"method {asked} was asked for, and the transforms here are for {listing(there)}"
+    available = sorted({method for task in written for method in task.recipes})
+    requested = listing(settings.methods or ())
+    other = "ppl" if available == ["gen"] else "gen"
+    fix = f"use --method {' or '.join(available)}, or write transform_{other}_v0.py"
+    if any(recipe.config for task in written for recipe in task.recipes.values()):
+        fix += " and a config for it"
+    what = f"method {requested} was requested, but the transforms here are for {listing(available)}"
     return Problem("ULTRAEVAL-007", what, fix, Origin(name))
 
 
 class _Compilation:
-    """One task on its way."""
+    """The compilation of one task."""
 
     def __init__(
         self,
@@ -148,7 +149,7 @@ class _Compilation:
         self._scripts = scripts
         self._tools = tools
         self._notes = [
-            f"there is no transform for {method}, which is left out"
+            f"there is no transform for {method}, so this method is omitted"
             for method in settings.methods or ()
             if method not in methods
         ]
@@ -164,15 +165,15 @@ class _Compilation:
         )
 
     def compiled(self, family: str | None) -> CompiledTransform:
-        """Transform the rows for each method, and put the task together."""
-        transformings = {method: self._build_runner(method) for method in self._methods}
-        made = {method: one.rows(self._rows.rows) for method, one in transformings.items()}
-        samples = self._samples(made)
+        """Transform the rows for each method, and build the task."""
+        runners = {method: self._build_runner(method) for method in self._methods}
+        transformed = {method: runner.rows(self._rows.rows) for method, runner in runners.items()}
+        samples = self._samples(transformed)
         ways = {
-            method: self._way(method, transformings[method], samples, made[method])
+            method: self._way(method, runners[method], samples, transformed[method])
             for method in self._methods
         }
-        task = TransformTask(self._spec(transformings, ways, len(samples), family), samples, ways)
+        task = TransformTask(self._spec(runners, ways, len(samples), family), samples, ways)
         kind = "choice" if self._has_options else "free answer"
         return CompiledTransform(task, tuple(dict.fromkeys(self._notes)), kind)
 
@@ -186,7 +187,7 @@ class _Compilation:
         return TransformRunner(script, full_name, n_shots, seed=self._settings.seed)
 
     def _samples(self, made: Mapping[str, Sequence[TransformedRow]]) -> list[Sample]:
-        """Return the rows as samples, with the answers that generation is compared with."""
+        """Return the rows as samples, with the right answers for generation."""
         written = made.get("gen") or made.get("prob")
         if written is None:
             return [build_sample(row, ()) for row in self._rows.rows]
@@ -236,7 +237,7 @@ class _Compilation:
         examples = None
         if self._pool is None:
             self._notes.append(
-                "examples are other rows of the evaluated file; --shots-from FILE names others"
+                "examples are other rows of the evaluated file; use --shots-from FILE for another file"
             )
         else:
             pool_made = transforming.rows(self._pool.rows)
@@ -264,7 +265,7 @@ class _Compilation:
         return recipe.config.description if recipe.config else ""
 
     def _form(self, made: Sequence[TransformedRow], recipe: Recipe) -> LetterForm:
-        """Return how the outputs spell letters; a form is known from rows that have one right option."""
+        """Return how the outputs spell letters, inferred from rows with one right option."""
         pairs = (
             (one.output, row.labels[row.gold[0]])
             for one, row in zip(made, self._rows.rows, strict=True)
@@ -272,23 +273,23 @@ class _Compilation:
         )
         form = infer_letter_form(pairs)
         if form is None:
-            what = "prob compares the letters of the options, and the transform's 'output' is no letter"
-            fix = "return the letter of the right option as 'output', or evaluate by --method gen or ppl"
+            what = "prob compares the letters of the options, but the transform's 'output' is not a letter"
+            fix = "return the letter of the right option as 'output', or use --method gen or ppl"
             raise AuthorError(Problem("ULTRAEVAL-007", what, fix, Origin(str(recipe.version.path))))
         return form
 
     def _postprocess(self, recipe: Recipe) -> str | dict[str, Any]:
-        """Return the post-processor as it is written: a name, or an object with the name as its type."""
+        """Return the post-processor as written: a name, or an object with the name as its type."""
         config = recipe.config
-        every = (config.postprocess, config.task_postprocess, config.model_postprocess) if config else ()
-        return next((said for said in (*every, self._asked.postprocess) if said), "")
+        configured = (config.postprocess, config.task_postprocess, config.model_postprocess) if config else ()
+        return next((value for value in (*configured, self._asked.postprocess) if value), "")
 
     def _postprocess_name(self, recipe: Recipe) -> str:
-        said = self._postprocess(recipe)
-        return said if isinstance(said, str) else str(said["type"])
+        value = self._postprocess(recipe)
+        return value if isinstance(value, str) else str(value["type"])
 
     def _metrics(self, method: str) -> dict[str, dict[str, Any]]:
-        """Return the metrics of a method; none where its answers are scored as is usual for their form."""
+        """Return the metrics of a method; empty if its answers are scored by the default for their form."""
         recipe = _recipe(self._written, method)
         written = recipe.config.metrics() if recipe.config else {}
         if method == "prob" or (method == "ppl" and self._settings.score_by is not None):
@@ -386,7 +387,7 @@ class _Compilation:
         return named or self._asked.params is not None
 
     def _data_hash(self, transformings: Mapping[str, TransformRunner]) -> str:
-        """Return a hash of the rows and of every script that made prompts of them."""
+        """Return a hash of the rows and of every script that builds prompts from them."""
         files = sorted({file for one in transformings.values() for file in one.script.files})
         scripts = [digest(file.read_bytes()) for file in files]
         pool = self._pool.data_hash if self._pool else None

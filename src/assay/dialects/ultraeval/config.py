@@ -1,4 +1,4 @@
-"""Task configs: one JSON object for each task, alone in a file or in a list."""
+"""Task configs: one JSON object per task, in its own file or in a list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.core.origin import Origin
 from assay.sources.json_keys import require_unique_keys
 
 METHODS = {"generate": "gen", "loglikelihood": "ppl"}
-"""The original's names of what a model is asked for."""
+"""The original's names of the request types."""
 _FULL_NAME = re.compile(r"(?P<dataset>[^_]+)_(?P<task>.+)_(?:gen|ppl)")
 _KEYS = {
     "task_name": ("a text", '"anatomy"'),
@@ -24,21 +24,21 @@ _KEYS = {
     "generate.params": ("the path of a file, or an object of parameters", '""'),
     "metric": ("an object of objects", '{"accuracy": {"evaluation": {"type": "exact_match"}}}'),
     "metric.evaluation": ("an object", '{"type": "exact_match"}'),
-    "fewshot": ("a whole number from 0 on", "5"),
+    "fewshot": ("a whole number, 0 or more", "5"),
     "description": ("a text", '""'),
     "postprocess": ('a name, or an object with a name as "type"', '"exact_match_post"'),
 }
-"""What each key of a config holds, in words and as an example."""
+"""The expected value of each key of a config, in words and as an example."""
 
 
 class GenerateConfig(msgspec.Struct, frozen=True):
-    """How the model is asked."""
+    """The request type and sampling parameters."""
 
     method: Literal["generate", "loglikelihood"]
     params: str | dict[str, Any] = ""
     """The file of the sampling parameters, or the parameters; "": those of the command line."""
     args: dict[str, Any] | None = None
-    """The parameters of an earlier run; a saved config has them."""
+    """The parameters of an earlier run, in a saved config."""
 
 
 class MetricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,19 +50,19 @@ class MetricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One task. Names are the original's."""
+    """One task, with the original's names."""
 
     task_name: str
     path: str
     transform: str
     generate: GenerateConfig
     metric: dict[str, MetricConfig] = {}
-    """Metrics by the name they are shown under; none: as is usual for the answers' form."""
+    """Metrics by display name; empty: the default for the form of the answers."""
     fewshot: Annotated[int, msgspec.Meta(ge=0)] = 0
     description: str = ""
     postprocess: str | dict[str, Any] = ""
-    """The name of a post-processor, or an object: `type` names it, the rest are its arguments."""
-    # What a saved config has beyond a written one.
+    """The name of a post-processor, or an object: `type` is the name, the rest are its arguments."""
+    # Further keys of a saved config.
     batch_size: int | None = None
     model_postprocess: str | dict[str, Any] | None = None
     task_postprocess: str | dict[str, Any] | None = None
@@ -70,13 +70,14 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def method(self) -> str:
-        """Return the method by Assay's name."""
+        """Return Assay's name of the method."""
         return METHODS[self.generate.method]
 
     def names(self, dataset: str | None) -> tuple[str, str]:
-        """Return the names of the dataset and the task, given the dataset's folder where there is one.
+        """Return the names of the dataset and the task, given the name of the dataset's folder, if any.
 
-        A list has both and the method in one name, `mmlu_anatomy_gen`; a config of a folder has the task's.
+        An entry of a list has both and the method in one name, `mmlu_anatomy_gen`; a config in a folder only
+        has the task's name.
         """
         full = _FULL_NAME.fullmatch(self.task_name)
         if dataset is None:
@@ -86,26 +87,26 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return dataset, format_task_part(self.task_name)
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """Return each metric as its scorer takes it: the arguments, with type and aggregation."""
+        """Return each metric as its scorer needs it: the arguments, with type and aggregation."""
         return {
-            name: {**one.evaluation, "aggregation": (one.aggregation or {}).get("type")}
-            for name, one in self.metric.items()
+            name: {**metric.evaluation, "aggregation": (metric.aggregation or {}).get("type")}
+            for name, metric in self.metric.items()
         }
 
 
 def format_task_part(name: str) -> str:
-    """Return a task's name as the original writes it inside a full name: parts are joined by `-`."""
+    """Return a task's name as in the original's full names: parts are joined with `-`."""
     return name.replace("_", "-")
 
 
 def read_configs(path: Path) -> list[TaskConfig]:
-    """Read the config, or the list of them, in a file."""
+    """Read the config, or the list of configs, in a file."""
     where = Origin(str(path))
     try:
         require_unique_keys(written := path.read_bytes(), where)
         content = msgspec.json.decode(written)
     except (msgspec.DecodeError, RecursionError) as error:
-        fix = "correct the file; a comma too many or too few is the usual cause"
+        fix = "fix the file; an extra or missing comma is the usual cause"
         raise AuthorError(Problem("ULTRAEVAL-002", f"not valid JSON: {error}", fix, where)) from None
     entries = content if isinstance(content, list) else [content]
     if not entries:
@@ -126,7 +127,7 @@ def _parse_config(entry: Any, path: Path, number: int | None) -> TaskConfig:
         for key in entry:
             if key not in known:
                 what = f"{of_task}unknown key {key!r}{suggest_name(key, known)}"
-                raise AuthorError(Problem("ULTRAEVAL-002", what, f"use some of {listing(known[:8])}", where))
+                raise AuthorError(Problem("ULTRAEVAL-002", what, f"use one of {listing(known[:8])}", where))
     try:
         config = msgspec.convert(entry, TaskConfig)
     except msgspec.ValidationError as error:
@@ -138,16 +139,16 @@ def _parse_config(entry: Any, path: Path, number: int | None) -> TaskConfig:
             fix = 'write {"evaluation": {"type": "exact_match"}}'
             raise AuthorError(Problem("ULTRAEVAL-002", what, fix, where))
     for key in ("postprocess", "task_postprocess", "model_postprocess"):
-        said = getattr(config, key)
-        if isinstance(said, dict) and not isinstance(said.get("type"), str):
-            what = f'{of_task}"{key}" is {said!r:.80}, which has no "type"'
+        value = getattr(config, key)
+        if isinstance(value, dict) and not isinstance(value.get("type"), str):
+            what = f'{of_task}"{key}" is {value!r:.80}, which has no "type"'
             fix = f'write "{key}": {{"type": "first_option_postprocess", "options": "ABCD"}}'
             raise AuthorError(Problem("ULTRAEVAL-002", what, fix, where))
     return config
 
 
 def _format_validation_error(error: str, entry: Any) -> tuple[str, str]:
-    """Return what is wrong with a config, and the fix, given what its type says of it."""
+    """Return what is wrong with a config, and the fix, from the validation error."""
     at = re.search(r" - at `\$\.([^`]*)`", error)
     path = at[1].split("[")[0] if at else ""
     missing = re.search(r"missing required field `(\w+)`", error)
@@ -155,9 +156,9 @@ def _format_validation_error(error: str, entry: Any) -> tuple[str, str]:
     inside = f' in "{path}"' if path else ""
     if missing is not None:
         key = f"{path}.{missing[1]}" if path else missing[1]
-        return f'there is no "{missing[1]}"{inside}', f'write "{missing[1]}": {_KEYS[key][1]}'
+        return f'"{missing[1]}" is missing{inside}', f'write "{missing[1]}": {_KEYS[key][1]}'
     if unknown is not None:
-        # Keys of the config itself were looked at before; inside it only metrics have a fixed set.
+        # Keys of the config itself were checked before; inside it, only metrics have a fixed set.
         known = MetricConfig.__struct_fields__
         return f"unknown key {unknown[1]!r}{inside}{suggest_name(unknown[1], known)}", f"use {listing(known)}"
     if not path:

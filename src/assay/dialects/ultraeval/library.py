@@ -1,8 +1,8 @@
-"""What transform scripts import from the original's package: its post-processors, as classes.
+"""What transform scripts import from the original's package: its post-processors as classes.
 
-A script applies them to right answers, so that these have the form of the model's answers after
-post-processing. A class is made without arguments; its object takes what the model said, raw and processed,
-and returns both, the second as a list.
+A script applies them to right answers, so that these have the form of post-processed model answers. A class
+has no constructor arguments; its object takes the raw and the processed outputs of the model, and returns
+both, the second as a list.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 
 class PostProcess(Protocol):
-    """Something that finds the answer in a text."""
+    """Finds the answer in a text."""
 
     def __call__(self, text: str, faithful: bool = False) -> str | None:
-        """Return the answer, as the original would where that is asked for; None for none."""
+        """Return the answer, with `faithful` as the original does; None without an answer."""
 
 
 _CLASSES = {
@@ -40,7 +40,7 @@ _CLASSES = {
     "TheoremQAPost": "theoremqa_post",
     "UntilReturnPost": "until_return_post",
 }
-"""Classes by the names that scripts import, and the registered names of what they do."""
+"""Class names that scripts import, and the registered names of their functions."""
 
 
 def namespaces(postprocessors: Mapping[str, PostProcess], *, is_faithful: bool) -> dict[str, dict[str, Any]]:
@@ -48,7 +48,7 @@ def namespaces(postprocessors: Mapping[str, PostProcess], *, is_faithful: bool) 
     classes: dict[str, Any] = {
         name: _class(name, postprocessors[registered], is_faithful) for name, registered in _CLASSES.items()
     }
-    # In a checkout the package is found by its own name and from inside.
+    # In a checkout the package is importable by its own name and from inside.
     return {"UltraEval.tasks.postprocess": classes, "tasks.postprocess": classes}
 
 
@@ -58,8 +58,8 @@ def _class(name: str, process: PostProcess, is_faithful: bool) -> type:
         return raw_outputs, [_processed(text) for text in texts]
 
     def _processed(text: str) -> str:
-        found = process(text, is_faithful)
-        # Of a right answer something must be left to compare with.
-        return text.strip() if found is None else found
+        answer = process(text, is_faithful)
+        # A right answer must not become empty.
+        return text.strip() if answer is None else answer
 
     return type(name, (), {"__call__": call})

@@ -1,4 +1,4 @@
-"""How answers are sampled: what a person asks, then the config's parameters, then the command line's."""
+"""Sampling parameters: the user's settings, then the config's parameters, then the command line's."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ SHIPPED_PARAMETERS: dict[str, dict[str, Any]] = {
         for name, max_tokens in (("gpt-3.5-turbo", 4097), ("gpt-4", 1600))
     },
 }
-"""The parameters that the original ships, by the names of their files: configs name them everywhere."""
+"""The parameters that the original ships, by file name. Configs refer to them everywhere."""
 ORIGINAL_DEFAULT = "vllm_sample"
 _MAX_TOKENS = 256
 _ORIGINAL_MAX_TOKENS, _ORIGINAL_TEMPERATURE = 16, 1.0
-"""What the original's servers take where parameters say nothing of it."""
+"""The defaults of the original's servers."""
 _NEUTRAL = {
     "presence_penalty": 0,
     "frequency_penalty": 0,
@@ -63,7 +63,7 @@ _NEUTRAL = {
     "use_beam_search": False,
     "best_of": 1,
 }
-"""Parameters that change nothing at these values."""
+"""Values at which parameters have no effect."""
 _READ = ("temperature", "top_p", "max_tokens", "stop", "sampling_num", "batch_size", "request_id")
 
 
@@ -77,24 +77,24 @@ class Parameters(msgspec.Struct, frozen=True, omit_defaults=True):
     sampling_num: int | None = None
     batch_size: int | None = None
     further: dict[str, Any] = {}
-    """What the file holds beside them, for a server that knows it."""
+    """Other parameters in the file, for a server that supports them."""
 
 
 def build_sampling(
     recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
 ) -> Sampling:
-    """Return how a task's answers are sampled, and note what is not sent to the model."""
+    """Return the sampling parameters of a task; adds notes about those that are not sent to the model."""
     is_faithful = settings.is_faithful
     given = _parse_parameters(*find_parameters(recipe, asked, is_faithful=is_faithful))
     if not settings.takes_parameters and (unsent := _list_unsent(given)):
-        notes.append(f"the parameters {listing(unsent)} are not sent: only `ultraeval:` servers take them")
+        notes.append(f"the parameters {listing(unsent)} are not sent: only `ultraeval:` servers support them")
     n = settings.samples or given.sampling_num or 1
     temperature = given.temperature if settings.temperature is None else settings.temperature
     if temperature is None and is_faithful:
         temperature = _ORIGINAL_TEMPERATURE
     if n > 1 and not temperature and not is_faithful:
         temperature = 1.0
-        notes.append("several samples at temperature 0 would be the same: temperature 1 is used")
+        notes.append("several samples at temperature 0 would be identical, so temperature 1 is used")
     stop = (given.stop,) if isinstance(given.stop, str) else tuple(given.stop or ())
     top_p = given.top_p if settings.top_p is None else settings.top_p
     return Sampling(
@@ -111,7 +111,7 @@ def build_sampling(
 
 
 def _build_server_parameters(given: Parameters, n: int) -> dict[str, Any] | msgspec.UnsetType:
-    """Return what a server of the original is sent beside what every model is."""
+    """Return the additional parameters for a server of the original."""
     sent = dict(given.further)
     if given.sampling_num is not None:
         sent["sampling_num"] = n
@@ -121,25 +121,25 @@ def _build_server_parameters(given: Parameters, n: int) -> dict[str, Any] | msgs
 
 
 def _list_unsent(given: Parameters) -> list[str]:
-    """Return the parameters that would change something, and that other models are not given."""
+    """Return the effective parameters that other models do not get."""
     return [name for name, value in given.further.items() if _NEUTRAL.get(name, object()) != value]
 
 
 def find_parameters(
     recipe: Recipe, asked: TransformArguments, *, is_faithful: bool
 ) -> tuple[Mapping[str, Any], Origin]:
-    """Return the parameters of a task as they are written, and where."""
-    named = "" if recipe.config is None else recipe.config.generate.params
-    if isinstance(named, Mapping):
-        return named, Origin(str(recipe.config_path))
-    if named:
-        path = find_config_file(named, recipe)
-        if path is None and Path(named).stem in SHIPPED_PARAMETERS:
-            return SHIPPED_PARAMETERS[Path(named).stem], Origin(named)
+    """Return the parameters of a task as written, and where."""
+    configured = "" if recipe.config is None else recipe.config.generate.params
+    if isinstance(configured, Mapping):
+        return configured, Origin(str(recipe.config_path))
+    if configured:
+        path = find_config_file(configured, recipe)
+        if path is None and Path(configured).stem in SHIPPED_PARAMETERS:
+            return SHIPPED_PARAMETERS[Path(configured).stem], Origin(configured)
         if path is None:
-            what = f'"params" names {named!r}, which is not there'
+            what = f'"params" is {configured!r}, which does not exist'
             where = Origin(str(recipe.config_path))
-            fix = f"put it there, or name one of {listing(SHIPPED_PARAMETERS)}, which are known"
+            fix = f"put it there, or use one of {listing(SHIPPED_PARAMETERS)}"
             raise AuthorError(Problem("ULTRAEVAL-003", what, fix, where))
         return _read_file(path)
     if asked.params is not None:
@@ -155,10 +155,8 @@ def _read_file(path: Path) -> tuple[Mapping[str, Any], Origin]:
         require_unique_keys(written := path.read_bytes(), where)
         content = msgspec.json.decode(written, type=dict[str, Any])
     except OSError:
-        fix = f"check the path, or name one of {listing(SHIPPED_PARAMETERS)}"
-        raise AuthorError(
-            Problem("ULTRAEVAL-003", "there is no such file of parameters", fix, where)
-        ) from None
+        fix = f"check the path, or use one of {listing(SHIPPED_PARAMETERS)}"
+        raise AuthorError(Problem("ULTRAEVAL-003", "no such parameter file", fix, where)) from None
     except (msgspec.DecodeError, RecursionError) as error:
         what = f"not a JSON object of parameters: {error}"
         raise AuthorError(Problem("ULTRAEVAL-002", what, 'write {"temperature": 0.3}', where)) from None
@@ -167,14 +165,14 @@ def _read_file(path: Path) -> tuple[Mapping[str, Any], Origin]:
 
 def _parse_parameters(content: Mapping[str, Any], where: Origin) -> Parameters:
     if content.get("prompt_logprobs") is not None:
-        # They ask for the likelihoods of a text, and say nothing about how one is written.
+        # These request the likelihoods of a text, and say nothing about generation.
         return Parameters()
     further = {name: value for name, value in content.items() if name not in _READ and value is not None}
     problems = Problems()
     for name, value in content.items():
         if (expected := describe_expected_value(name, value)) is not None:
             what = f"the parameter {name!r} is {value!r:.60}, expected {expected}"
-            problems.add(Problem("ULTRAEVAL-002", what, "correct the value", where))
+            problems.add(Problem("ULTRAEVAL-002", what, "fix the value", where))
     problems.raise_if_any()
     try:
         read = msgspec.convert(
@@ -183,5 +181,5 @@ def _parse_parameters(content: Mapping[str, Any], where: Origin) -> Parameters:
     except msgspec.ValidationError as error:
         name = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
         what = f"the parameter {name!r} is {content[name]!r:.60}: {str(error).partition(' - ')[0].lower()}"
-        raise AuthorError(Problem("ULTRAEVAL-002", what, "correct the value", where)) from None
+        raise AuthorError(Problem("ULTRAEVAL-002", what, "fix the value", where)) from None
     return msgspec.structs.replace(read, further=further)

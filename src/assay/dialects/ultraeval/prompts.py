@@ -1,7 +1,7 @@
-"""Joining instruction, examples and question: plain texts one after the other, as the document says.
+"""Join instruction, examples and question: plain texts one after the other, as documented.
 
-An example is a row's input and output with nothing between them; an empty line ends it. Spacing is the
-transform's to write.
+An example is a row's input and output with nothing between them, followed by an empty line. The transform
+defines the spacing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _BREAK = "\n\n"
 
 
 class Prompts:
-    """How the prompts of a task look."""
+    """The form of a task's prompts."""
 
     def __init__(self, description: str, *, is_chat: bool, keeps_spaces: bool) -> None:
-        """Take the instruction; `keeps_spaces`: a prompt may end in spaces, as the transform wrote it."""
+        """Take the instruction; `keeps_spaces`: a prompt can end in spaces, as the transform wrote it."""
         self._description = description
         self._is_chat = is_chat
         self._keeps_spaces = keeps_spaces
@@ -27,27 +27,27 @@ class Prompts:
     def text(self, parts: PromptParts) -> str:
         """Return a prompt as one text."""
         lead = f"{self._description}{_BREAK}" if self._description else ""
-        # The original ends the list of examples with an empty line also where the list came out empty.
+        # The original ends the list of examples with an empty line even if the list is empty.
         shots = _BREAK if parts.is_emptied else ""
         shots += "".join(f"{shot.input}{shot.output}{_BREAK}" for shot in parts.shots)
         return f"{lead}{shots}{parts.asked.input}"
 
     def asked(self, parts: PromptParts, begun: str = "") -> Prompt:
-        """Return the prompt that the model goes on from; `begun`: the beginning of its answer."""
+        """Return the prompt that the model continues; `begun`: the beginning of its answer."""
         if self._is_chat:
             history = self._history(parts)
             return (*history, Message("assistant", begun)) if begun.strip() else history
         text = self.text(parts) + begun
-        # A tokenizer puts the space before a word into its token: a space at the end would take it away.
+        # Tokenizers put the space before a word into its token, so a trailing space would take it away.
         return text if self._keeps_spaces else text.rstrip(" ") or text
 
     def answered(self, parts: PromptParts, answers: Sequence[str]) -> list[tuple[Prompt, int]]:
-        """Return the prompt with each answer, and where in its final text the answer begins."""
+        """Return the prompt with each answer, and the start of the answer in its final text."""
         if self._is_chat:
             history = self._history(parts)
             return [((*history, Message("assistant", answer.strip())), 0) for answer in answers]
         text = self.text(parts)
-        # Spaces before an answer belong to it, where tokenizers put them.
+        # Spaces before an answer belong to it, as in tokenizers.
         start = len(text.rstrip(" "))
         return [(text + answer, start) for answer in answers]
 

@@ -1,4 +1,4 @@
-"""How a dataset was understood, in words."""
+"""Describe how a dataset was understood."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def describe_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return names and what they stand for, given what the manifest records."""
+    """Return names and descriptions, from the settings in the manifest."""
     rows = [
         ("transform", _group_by_method(settings["transform"], _describe_script)),
         ("metrics", _group_by_method(settings["metrics"], _describe_metrics)),
@@ -18,18 +18,18 @@ def describe_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _group_by_method(values: Mapping[str, Any], in_words: Callable[[Any], str]) -> str:
-    """Return what each method has; methods that have the same are named together."""
+    """Return the description of each method; methods with the same description are grouped."""
     groups: dict[str, list[str]] = {}
     for method, value in values.items():
         groups.setdefault(in_words(value), []).append(method)
     if len(groups) == 1:
         return next(iter(groups))
-    return "; ".join(f"{words} by {', '.join(methods)}" for words, methods in groups.items())
+    return "; ".join(f"{words} for {', '.join(methods)}" for words, methods in groups.items())
 
 
 def _describe_script(script: Mapping[str, Any]) -> str:
     others = [name for name in script["available"] if name != script["file"]]
-    return f"{script['file']} (there is also {', '.join(others)})" if others else str(script["file"])
+    return f"{script['file']} (also available: {', '.join(others)})" if others else str(script["file"])
 
 
 def _describe_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> str:

@@ -1,7 +1,7 @@
-"""Rows in the standard format: `passage`, `question`, `target_scores`, `answer`, and whatever else they have.
+"""Rows in the standard format: `passage`, `question`, `target_scores`, `answer`, and any other fields.
 
-`target_scores` maps each option's text to 1 or 0; the order of its keys gives the options their letters. It
-is empty, or not there, where the answer is free.
+`target_scores` maps each option's text to 1 or 0; the order of its keys determines the letters of the
+options. It is empty or missing for a free answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPTIONS = "target_scores"
 
 
 class Row(NamedTuple):
-    """One row, checked."""
+    """One checked row."""
 
     id: str
     fields: Mapping[str, Any]
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the options' letters."""
+        """Return the letters of the options."""
         return build_labels(len(self.choices))
 
 
@@ -45,7 +45,7 @@ class StandardRows(NamedTuple):
 
     @classmethod
     def read(cls, path: Path, *, needs_options: bool = False) -> StandardRows:
-        """Read a file; AuthorError with the problems of all rows that are not as they should be.
+        """Read a file; raise an AuthorError with the problems of all invalid rows.
 
         `needs_options`: every row must have options, and a right one.
         """
@@ -71,7 +71,7 @@ def _row(row_id: str, record: Record, problems: Problems, needs_options: bool) -
         return Row(row_id, record.fields, record.origin, (), ())
     gold = tuple(index for index, value in enumerate(scores.values()) if value > 0)
     if needs_options and not gold:
-        what = f"no option is right: found {scores!r:.120}, expected 1 for at least one of them"
+        what = f"no option is right: found {scores!r:.120}, expected 1 for at least one option"
         problems.add(
             Problem("ULTRAEVAL-006", what, "give the right option the value 1", record.origin.at(OPTIONS))
         )
@@ -90,7 +90,7 @@ def _find_score_fault(scores: Any) -> tuple[str, str] | None:
 
 
 def _build_no_options_problem(record: Record) -> Problem:
-    seen = repr(record.fields[OPTIONS]) if OPTIONS in record.fields else "none"
-    what = f"options are compared, and the row has none: found {seen}"
-    fix = f'give the row "{OPTIONS}": {{"option": 1, ...}}, or evaluate by --method gen'
+    found = repr(record.fields[OPTIONS]) if OPTIONS in record.fields else "none"
+    what = f"the method compares options, but the row has none: found {found}"
+    fix = f'add "{OPTIONS}": {{"option": 1, ...}} to the row, or use --method gen'
     return Problem("ULTRAEVAL-006", what, fix, record.origin.at(OPTIONS))

@@ -1,4 +1,4 @@
-"""A transform script, loaded as it is written and called row by row."""
+"""A transform script, loaded unchanged and called row by row."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SHOWN_VALUE = 160
 
 
 class TransformedRow(NamedTuple):
-    """What a script made of one row."""
+    """The result of a script for one row."""
 
     input: str
     output: str
-    """What stands after the input in a solved example."""
+    """The text after the input in a solved example."""
     answers: tuple[str, ...]
     """The right answers that the model's answer is compared with: `processed_output`."""
     is_list: bool = False
@@ -39,24 +39,24 @@ class TransformedRow(NamedTuple):
 
     @property
     def truth(self) -> str | list[str]:
-        """Return `processed_output` as the script wrote it."""
+        """Return `processed_output` as written by the script."""
         return list(self.answers) if self.is_list else self.answers[0]
 
 
 class BadRow(Exception):
-    """What a script did with one row that cannot be used; holds the words, without the row, and the fix."""
+    """A script's result for one row cannot be used; has the message, without the row, and the fix."""
 
     def __init__(self, what: str, fix: str, line: int | None = None, *, kind: str | None = None) -> None:
         super().__init__(what)
         self.kind = kind or what
-        """What rows have in common that are told of together; the words may hold a row's own value."""
+        """Groups rows with the same problem; the message can contain a row's own value."""
         self.fix = fix
         self.line = line
-        """The line of the script, where it raised."""
+        """The line of the script that raised."""
 
 
 class Generator(random.Random):
-    """The generator a script is handed: seeded when it is first drawn from, since most scripts never do."""
+    """The random generator of a script: seeded at its first draw, because most scripts never draw."""
 
     def __init__(self) -> None:
         self._parts: tuple[int, tuple[str, ...]] | None = None
@@ -64,7 +64,7 @@ class Generator(random.Random):
         super().__init__(0)
 
     def begin(self, seed: int, *parts: str) -> Generator:
-        """Draw from this seed and these names next."""
+        """Use this seed and these names for the next draw."""
         self._parts = (seed, parts)
         return self
 
@@ -76,7 +76,7 @@ class Generator(random.Random):
             super().setstate(make_random(seed, *parts).getstate())
 
     def random(self) -> float:
-        """Return the next number from 0 to 1."""
+        """Return the next number between 0 and 1."""
         self._start()
         return super().random()
 
@@ -86,13 +86,13 @@ class Generator(random.Random):
         return super().getrandbits(k)
 
     def getstate(self) -> tuple[Any, ...]:
-        """Return where it stands."""
+        """Return its state."""
         self._start()
         return super().getstate()
 
 
 class Script:
-    """A function `transform(data, num_sample, r, dataset_name)`, and where it stands."""
+    """A function `transform(data, num_sample, r, dataset_name)` and its file."""
 
     def __init__(self, path: Path, postprocessors: Mapping[str, PostProcess], *, is_faithful: bool) -> None:
         self.path = path
@@ -104,7 +104,7 @@ class Script:
         )
         module = modules.run(path)
         self.files = tuple(modules.files)
-        """Its file, and those beside it that it imports."""
+        """Its file, and the sibling files that it imports."""
         function = vars(module).get("transform")
         if not callable(function):
             known = [name for name, value in vars(module).items() if inspect.isfunction(value)]
@@ -133,16 +133,16 @@ class Script:
     def __call__(
         self, row: Mapping[str, Any], n_shots: int, r: random.Random, dataset_name: str
     ) -> TransformedRow:
-        """Transform one row; BadRow when the script raises, or returns what cannot be used."""
+        """Transform one row; raise BadRow if the script raises or returns an invalid value."""
         try:
-            made = self._transform(copy_data(row), n_shots, r, dataset_name)
+            result = self._transform(copy_data(row), n_shots, r, dataset_name)
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
             raise self._build_raised_error(error, row) from error
         try:
-            text, output, answers = made["input"], made["output"], made["processed_output"]
+            text, output, answers = result["input"], result["output"], result["processed_output"]
         except (KeyError, TypeError, IndexError):
-            raise self._build_shape_error(made) from None
+            raise self._build_shape_error(result) from None
         if not isinstance(text, str):
             what = f"'input' is {_format_value(text)}, expected a text"
             raise BadRow(what, "return a text under 'input'", kind="input")
@@ -153,22 +153,23 @@ class Script:
     def _build_raised_error(self, error: BaseException, row: Mapping[str, Any]) -> BadRow:
         if isinstance(error, KeyError) and error.args:
             near = suggest_name(str(error.args[0]), row)
-            what = f"transform asks for the field {error}, which is not there{near}"
+            what = f"transform uses the field {error}, which does not exist{near}"
         else:
             what = f"transform raised {type(error).__name__}: {error}"
-        return BadRow(what, "correct the transform, or the row", find_error_line(error, self.path).line)
+        return BadRow(what, "fix the transform or the row", find_error_line(error, self.path).line)
 
-    def _build_shape_error(self, made: Any) -> BadRow:
+    def _build_shape_error(self, result: Any) -> BadRow:
         fix = "return {'input': ..., 'output': ..., 'processed_output': ...}"
-        if not isinstance(made, Mapping):
-            return BadRow(f"transform returned {_format_value(made)}, expected a dict", fix, kind="dict")
-        missing = [name for name in ("input", "output", "processed_output") if name not in made]
-        what = f"transform returned no {missing[0]!r}{suggest_name(missing[0], made)}; it has {listing(made)}"
+        if not isinstance(result, Mapping):
+            return BadRow(f"transform returned {_format_value(result)}, expected a dict", fix, kind="dict")
+        missing = [name for name in ("input", "output", "processed_output") if name not in result]
+        near = suggest_name(missing[0], result)
+        what = f"transform returned no {missing[0]!r}{near}; it has {listing(result)}"
         return BadRow(what, fix, kind=f"no {missing[0]}")
 
 
 def _output(value: Any) -> str:
-    """Return a shot's answer: of several the first."""
+    """Return the answer of an example: the first of several."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], str):
@@ -180,7 +181,7 @@ def _output(value: Any) -> str:
 def _answers(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (str(value),)
-    if isinstance(value, (list, tuple)) and value and all(isinstance(one, str) for one in value):
+    if isinstance(value, (list, tuple)) and value and all(isinstance(text, str) for text in value):
         return tuple(map(str, value))
     fix = "return the right answer as a text, or several as a list of texts"
     what = f"'processed_output' is {_format_value(value)}, expected a text or a list of texts"

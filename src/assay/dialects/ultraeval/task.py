@@ -1,4 +1,4 @@
-"""The task that transforms of one data file become."""
+"""The task of the transforms of one data file."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from assay.dialects.ultraeval.transformed_rows import PromptParts
 
 
 class LetterForm(NamedTuple):
-    """What stands around the letter in an output: `(` and `)` in `(A)`."""
+    """The text around the letter in an output: `(` and `)` in `(A)`."""
 
     before: str
     after: str
 
     def spellings(self, label: str) -> tuple[str, ...]:
-        """Return the ways a label may be spelled where the model's answer begins."""
+        """Return the possible spellings of a label at the beginning of the model's answer."""
         return (label,) if self.before.strip() else (f" {label}", label)
 
 
 def infer_letter_form(outputs: Iterable[tuple[str, str]]) -> LetterForm | None:
-    """Return the form that all outputs have in common, given (output, letter of the right option) pairs."""
+    """Return the form that all outputs share, given (output, letter of the right option) pairs."""
     forms: list[LetterForm] | None = None
     for output, letter in outputs:
         if forms is None:
@@ -43,32 +43,32 @@ def infer_letter_form(outputs: Iterable[tuple[str, str]]) -> LetterForm | None:
 
 
 class PromptPartsSource(Protocol):
-    """Where the parts of prompts come from."""
+    """Provides the parts of prompts."""
 
     def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
-        """Return the parts of a sample's prompt; a sampled answer may have a prompt of its own."""
+        """Return the parts of a sample's prompt; each sampled answer can have its own prompt."""
 
 
 class MethodPlan(NamedTuple):
-    """How one method asks about a sample and scores it."""
+    """How one method builds the requests of a sample and scores it."""
 
     parts_of: PromptPartsSource
     prompts: Prompts
     scorer: ComponentSpec
     n_copies: int = 1
-    """Prompts of a sample: the original draws new examples for each of its samples."""
+    """Prompts per sample: the original draws new examples for each sampled answer."""
     sampling: Sampling = Sampling()
-    """How `gen` generates."""
+    """The sampling parameters of `gen`."""
     form: LetterForm = LetterForm("", "")
     """How `prob` spells the letters."""
     is_whole: bool = False
-    """Whether `ppl` scores the whole sentence, and not the option alone."""
+    """Whether `ppl` scores the whole sentence instead of only the option."""
     compares_alone: bool = False
-    """Whether `ppl` also asks how likely an option is without the prompt."""
+    """Whether `ppl` also scores an option without the prompt."""
 
 
 class TransformTask(DescribedTask):
-    """One data file, by one or more methods."""
+    """One data file, with one or more methods."""
 
     def __init__(self, spec: TaskSpec, samples: Sequence[Sample], ways: Mapping[str, MethodPlan]) -> None:
         super().__init__(spec)
@@ -80,29 +80,31 @@ class TransformTask(DescribedTask):
         return iter(self._samples)
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
-        """Return what to ask about a sample, for every method; with at most so many examples."""
-        made = []
+        """Return the requests for a sample for every method, with at most `shots` examples."""
+        requests = []
         for method, way in self._ways.items():
             for copy in range(way.n_copies):
                 parts = way.parts_of.parts(sample, copy).at_most(shots)
-                shown = len(parts.shots), parts.n_left_out
+                shot_counts = len(parts.shots), parts.n_left_out
                 for role, index, ask in _ASKS[method](way, parts, sample, copy):
-                    counts = (0, 0) if role == "unconditional" else shown
-                    made.append(make_request(self._spec.name, sample.id, method, role, index, ask, *counts))
-        return made
+                    counts = (0, 0) if role == "unconditional" else shot_counts
+                    requests.append(
+                        make_request(self._spec.name, sample.id, method, role, index, ask, *counts)
+                    )
+        return requests
 
     def shown(self, sample: Sample, method: str) -> Prompt:
-        """Return a sample's prompt for a person to see."""
+        """Return a sample's prompt for display."""
         way = self._ways[method]
         return way.prompts.asked(way.parts_of.parts(sample))
 
     def truth(self, sample: Sample, method: str) -> str | list[str]:
-        """Return what the transform gives as the right answer; of several prompts the last one's."""
+        """Return the transform's right answer; with several prompts, that of the last one."""
         way = self._ways[method]
         return way.parts_of.parts(sample, way.n_copies - 1).asked.truth
 
     def scorers(self) -> Sequence[ComponentSpec]:
-        """Name the scorer of each method."""
+        """Return the scorer of each method."""
         return [way.scorer for way in self._ways.values()]
 
 
@@ -116,7 +118,7 @@ def _generate(way: MethodPlan, parts: PromptParts, _: Sample, copy: int) -> Iter
 
 def _spans(way: MethodPlan, parts: PromptParts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
     for index, (text, start) in enumerate(way.prompts.answered(parts, sample.choices)):
-        # The first token of a whole sentence has nothing before it, and the original leaves it unscored.
+        # The first token of a whole sentence has no context, and the original does not score it.
         yield "option", index, Span(text, 0, leads=False) if way.is_whole else Span(text, start)
         if way.compares_alone:
             yield "unconditional", index, Span(final_text(text)[start:], 0)

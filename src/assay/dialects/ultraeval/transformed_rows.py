@@ -1,4 +1,4 @@
-"""One method of a task with all its rows transformed: what a prompt is put together from."""
+"""One method of a task with all its rows transformed: the parts of its prompts."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from assay.dialects.ultraeval.rows import OPTIONS, Row
 from assay.dialects.ultraeval.script import BadRow, Generator, Script, TransformedRow
 
 _SHOWN_ROW = 160
-"""So many characters of a row are shown in an error."""
+"""Maximum characters of a row in an error."""
 _SHOWN_ROWS = 5
 
 
 class PromptParts(NamedTuple):
-    """A prompt in parts."""
+    """The parts of a prompt."""
 
     shots: tuple[TransformedRow, ...]
     asked: TransformedRow
     n_left_out: int = 0
     is_emptied: bool = False
-    """Whether all examples that were drawn for it are the asked row itself, and were dropped."""
+    """Whether all examples drawn for it are the row itself, and were dropped."""
 
     def at_most(self, n: int | None) -> PromptParts:
-        """Return the same with at most so many examples, those nearest to the question."""
+        """Return the same with at most `n` examples: those nearest to the question."""
         excess = 0 if n is None else max(0, len(self.shots) - n)
         return (
             self
@@ -40,7 +40,7 @@ class PromptParts(NamedTuple):
 
 
 class TransformRunner:
-    """A script at work for one task: every call it gets names the same task and number of examples."""
+    """A script for one task: every call has the same task name and number of examples."""
 
     def __init__(self, script: Script, full_name: str, n_shots: int, *, seed: int) -> None:
         self.script = script
@@ -50,27 +50,27 @@ class TransformRunner:
         self._generator = Generator()
 
     def row(self, row: Row) -> TransformedRow:
-        """Transform a row. What the script draws depends on the seed, the task and the row alone."""
+        """Transform a row. The script's draws depend only on the seed, the task and the row."""
         r = self._generator.begin(self._seed, self.full_name, row.id, "transform")
         return self.script(row.fields, self.n_shots, r, self.full_name)
 
     def rows(self, rows: Sequence[Row]) -> list[TransformedRow]:
-        """Transform rows; one AuthorError for all that cannot be."""
-        made: list[TransformedRow] = []
+        """Transform rows; raise one AuthorError for all invalid ones."""
+        transformed: list[TransformedRow] = []
         faults: dict[tuple[str, int | None], tuple[BadRow, list[Row]]] = {}
         for row in rows:
             try:
-                made.append(self.row(row))
+                transformed.append(self.row(row))
             except BadRow as error:
                 faults.setdefault((error.kind, error.line), (error, []))[1].append(row)
         problems = Problems()
         for fault, some in faults.values():
             problems.add(_build_row_problem(fault, some, self.script.path.name))
         problems.raise_if_any()
-        return made
+        return transformed
 
     def redraw_row(self, row: Row, r: random.Random) -> TransformedRow:
-        """Transform a row anew, drawing from a generator that others draw from too."""
+        """Transform a row again, drawing from a shared generator."""
         try:
             return self.script(row.fields, self.n_shots, r, self.full_name)
         except BadRow as error:
@@ -83,7 +83,7 @@ class TransformRunner:
 
 
 class SeededShots:
-    """Examples that depend on the seed, the task and the row alone; never the row itself."""
+    """Examples that depend only on the seed, the task and the row; never the row itself."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class SeededShots:
         task: str,
         source: str,
     ) -> None:
-        """Take the rows and, where the examples are from another file, those."""
+        """Take the rows and, if the examples come from another file, those."""
         self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
         pool, pool_made = examples or (samples, transformed)
         texts = {id(sample): made for sample, made in zip(pool, pool_made, strict=True)}
@@ -120,9 +120,9 @@ class SeededShots:
 
 
 class OriginalShots:
-    """Examples drawn as the original does: one generator walks over all rows in their order.
+    """Examples drawn as in the original: one generator for all rows in order.
 
-    For each prompt one row more than needed is drawn from all rows; those equal to the asked row are dropped.
+    For each prompt, one row more than needed is drawn from all rows; rows equal to the own one are dropped.
     """
 
     def __init__(
@@ -139,11 +139,11 @@ class OriginalShots:
         if len(rows) <= n_shots:
             raise AuthorError(_build_too_few_problem(n_shots, len(rows) - 1, source))
         generator = random.Random(seed)
-        walk = self._redraw_parts if transforming.draws else self._drawn
+        draw = self._redraw_parts if transforming.draws else self._drawn
         self._parts: dict[str, list[PromptParts]] = {}
         for number, row in enumerate(rows):
             self._parts[row.id] = [
-                walk(transforming, rows, transformed, number, generator) for _ in range(n_copies)
+                draw(transforming, rows, transformed, number, generator) for _ in range(n_copies)
             ]
 
     def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
@@ -153,8 +153,8 @@ class OriginalShots:
     @staticmethod
     def _picked(rows: Sequence[Row], number: int, n_shots: int, generator: random.Random) -> list[int]:
         picked = generator.sample(range(len(rows)), n_shots + 1)
-        asked = rows[number].fields
-        return [at for at in picked if rows[at].fields != asked][:n_shots]
+        row_fields = rows[number].fields
+        return [at for at in picked if rows[at].fields != row_fields][:n_shots]
 
     @classmethod
     def _drawn(
@@ -179,18 +179,18 @@ class OriginalShots:
         number: int,
         generator: random.Random,
     ) -> PromptParts:
-        """Call a script that draws: every example and the question begin from the same state."""
+        """Call a script that draws: every example and the question start from the same state."""
 
-        def made(at: int) -> TransformedRow:
+        def transform(at: int) -> TransformedRow:
             return transforming.redraw_row(rows[at], generator)
 
         shots = []
         picked = cls._picked(rows, number, transforming.n_shots, generator)
         state = generator.getstate()
         for at in picked:
-            shots.append(made(at))
+            shots.append(transform(at))
             generator.setstate(state)
-        return PromptParts(tuple(shots), made(number), is_emptied=not picked)
+        return PromptParts(tuple(shots), transform(number), is_emptied=not picked)
 
 
 class NoShots:
@@ -205,19 +205,19 @@ class NoShots:
 
 
 def _build_row_problem(error: BadRow, rows: Sequence[Row], script: str) -> Problem:
-    """Return one problem for all rows that have the same fault: the first in full, the others by number."""
+    """Return one problem for all rows with the same fault: the first in full, the others by number."""
     first, *others = rows
     line = f" line {error.line}" if error.line else ""
     row = msgspec.json.encode(first.fields).decode()
     row = row if len(row) <= _SHOWN_ROW else row[:_SHOWN_ROW] + "..."
     what, fix = f"{script}{line}: {error}; the row is {row}", error.fix
     if others:
-        numbers = ", ".join(str(one.origin.row) for one in others[:_SHOWN_ROWS])
+        numbers = ", ".join(str(other.origin.row) for other in others[:_SHOWN_ROWS])
         more = f" and {len(others) - _SHOWN_ROWS:,} more" if len(others) > _SHOWN_ROWS else ""
         what += f"; the same in {'row' if len(others) == 1 else 'rows'} {numbers}{more}"
     if error.line and first.choices and not first.gold:
         what += f"; no option in {OPTIONS!r} is right"
-        fix = f"give the right option the value 1 in {OPTIONS!r}, or correct the transform"
+        fix = f"give the right option the value 1 in {OPTIONS!r}, or fix the transform"
     return Problem("ULTRAEVAL-005", what, fix, first.origin)
 
 
@@ -231,7 +231,7 @@ def _convert_fields(fields: Any) -> dict[str, Any]:
 
 
 def _build_too_few_problem(n_shots: int, spare: int, source: str) -> Problem:
-    serve = "row can serve" if spare == 1 else "rows can serve"
-    what = f"{n_shots} examples are asked for, but only {max(spare, 0)} {serve}"
-    fix = "ask for fewer with --shots, or name a larger file with --shots-from"
+    usable = "row is usable" if spare == 1 else "rows are usable"
+    what = f"{n_shots} examples were requested, but only {max(spare, 0)} {usable}"
+    fix = "use fewer with --shots, or a larger file with --shots-from"
     return Problem("ULTRAEVAL-008", what, fix, Origin(source))

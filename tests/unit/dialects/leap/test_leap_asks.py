@@ -229,7 +229,7 @@ def test_a_flag_that_the_model_does_not_give_fails_the_document(tmp_path: Path) 
     one = compile_one(tmp_path, CLASSIC_PARTS, ROWS)
     found = evaluated(one, lambda request: likely(-1.0, None))
     assert {score.verdict for score in found.scores} == {Verdict.FAILED}
-    assert "does not tell" in (found.scores[0].why or "")
+    assert "does not report" in (found.scores[0].why or "")
     assert (
         evaluated(compile_one(tmp_path, CHOICE, None), lambda request: likely(-1.0, None))
         .metrics["acc"]
@@ -260,7 +260,7 @@ def test_one_continuation_is_no_choice(tmp_path: Path) -> None:
 def test_contexts_that_differ_are_no_choice(tmp_path: Path) -> None:
     one = compile_one(tmp_path, custom('[rf.loglikelihood(ctx + x, " y")[0] for x in "ab"]'), ROWS)
     assert next(one.task.samples()).choices == ()
-    with pytest.raises(PlanError, match=r"LEAP-009.*several of one context"):
+    with pytest.raises(PlanError, match=r"LEAP-009.*several continuations of one context"):
         compile_one(
             tmp_path, custom('[rf.loglikelihood(ctx + x, " y")[0] for x in "ab"]'), None, methods=("prob",)
         )

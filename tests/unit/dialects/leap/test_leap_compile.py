@@ -103,7 +103,7 @@ def test_a_limit_of_the_faithful_way_takes_the_first_after_the_shuffle(tmp_path:
 def test_metrics_of_which_nobody_says_the_direction_are_noted(tmp_path: Path) -> None:
     text = CHOICE + "    def higher_is_better(self):\n        return {}\n"
     one = compile_one(tmp_path, text, {"validation": questions(2)})
-    assert any("higher_is_better() does not say it of 'acc'" in note for note in one.notes)
+    assert any("higher_is_better() does not list 'acc'" in note for note in one.notes)
 
 
 def test_a_rehearsal_leaves_the_document_as_it_is(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_config_of_a_folder_without_metadata_is_found_by_its_paths(tmp_path: P
         lines(path, ROW, OTHER)
     one = compiled(tmp_path, HUB)
     assert contexts(one) == [ROW["q"], OTHER["q"]]
-    assert one.notes == ("bm_x has no metadata: the files of 'sts' were found by their paths",)
+    assert one.notes == ("bm_x has no metadata, so the files of 'sts' were found by their paths",)
     assert "config_by_path" in {quirk.name for quirk in one.task.spec.quirks}
 
 
@@ -178,7 +178,7 @@ def test_options_that_nobody_wrote_are_none(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    with pytest.raises(DatasetMissing, match=r"LEAP-007.*DATASET_PATH 'bm_x' is no folder"):
+    with pytest.raises(DatasetMissing, match=r"LEAP-007.*DATASET_PATH 'bm_x' is not a folder"):
         compiled(tmp_path, HUB)
     lines(tmp_path / "data/bm_x/sts/validation.jsonl", ROW)
     with pytest.raises(DatasetMissing, match=r"LEAP-007.*DATASET_NAME 'nli'.*'sts'"):
@@ -251,7 +251,7 @@ def test_a_wrong_delimiter_is_named_without_the_librarys_own_output(
         compiled(tmp_path, said)
     text = str(caught.value)
     assert "dev.csv" in text
-    assert f"see that {sign!r} separates the columns: DOWNLOAD_OPTIONS = {{'delimiter': ...}}" in text
+    assert f"check the separator {sign!r}, or set DOWNLOAD_OPTIONS = {{'delimiter': ...}}" in text
     assert "line 3" in text, "where the file does not fit"
     assert capfd.readouterr() == ("", ""), "nothing of the library's own"
 

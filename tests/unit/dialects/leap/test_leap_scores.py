@@ -213,7 +213,7 @@ def test_texts_of_the_classic_harness(tmp_path: Path) -> None:
     assert one.kind == "text"
     with_shots = compile_one(tmp_path, CLASSIC, selection="::Texts", shots=2)
     assert with_shots.task.spec.settings["shots"] == 0
-    assert any("shown no examples" in note for note in with_shots.notes)
+    assert any("has no effect on whole texts" in note for note in with_shots.notes)
 
 
 CHANGES = {

@@ -214,7 +214,9 @@ def test_an_authors_own_context_is_one_message(tmp_path: Path) -> None:
 
 
 def test_too_few_examples(tmp_path: Path) -> None:
-    with pytest.raises(AuthorError, match=r"LEAP-006.*3 examples were asked for; validation_docs\(\) has 2"):
+    with pytest.raises(
+        AuthorError, match=r"LEAP-006.*3 examples were requested, but validation_docs\(\) has only 2"
+    ):
         compile_one(tmp_path, CHOICE, {"validation": questions(3)}, shots=3)
     with pytest.raises(AuthorError, match="LEAP-006"):
         compile_one(tmp_path, CHOICE, {"validation": questions(3)}, shots=3, is_faithful=True)

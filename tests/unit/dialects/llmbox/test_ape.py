@@ -88,7 +88,7 @@ class Overall:
         return {"Overall": sum(p == r for p, r in zip(predictions, references)) / len(predictions)}
 """
     text = CHOICES.replace("\nclass Sorts", f"{own}\nclass Sorts").replace("[Accuracy()]", "[Overall()]")
-    with pytest.raises(BackendError, match=r"LLMBOX-012.*Overall gives no values of samples.*last_score_l"):
+    with pytest.raises(BackendError, match=r"LLMBOX-012.*Overall has no values per sample.*last_score_l"):
         compiled(tmp_path, text).task.prepare(Rehearsed(Model("Say no.")))
 
 
@@ -205,7 +205,7 @@ def test_a_proposal_is_the_first_line_without_marks(written: str, meant: str) ->
 
 
 def test_too_few_rows_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(AuthorError, match=r"LLMBOX-007.*of 2 rows 2 are neither"):
+    with pytest.raises(AuthorError, match=r"LLMBOX-007.*of 2 rows, 2 are neither"):
         compiled(tmp_path, pool="k l")
     compiled(tmp_path, pool="k l m")
     with pytest.raises(AuthorError, match="LLMBOX-007"):

@@ -175,7 +175,7 @@ def test_a_model_cannot_write_options_it_is_not_told(tmp_path: Path) -> None:
 
 
 def test_it_needs_two_examples_and_options(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"globale needs 2 examples or more, not 1"):
+    with pytest.raises(UsageError, match=r"globale needs at least 2 examples, not 1"):
         compiled(tmp_path, shots=1)
     free = CHOICES.replace("MultipleChoiceDataset", "GenerationDataset").replace(
         "multiple_choice", "generation"

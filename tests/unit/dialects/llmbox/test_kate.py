@@ -138,11 +138,11 @@ def test_nothing_is_embedded_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "settings", "what"),
     [
-        ({"kate": "true"}, {}, "kate needs 1 examples or more, not 0"),
+        ({"kate": "true"}, {}, "kate needs at least 1 examples, not 0"),
         ({"kate": "true", "globale": "true"}, {"shots": 2}, "one order for all rows"),
-        ({"kate_order": "nearest_first"}, {"shots": 2}, "kate_order says how to do kate"),
-        ({"embedder": "folder"}, {"shots": 2}, "embedder says how to do kate"),
-        ({"ape_rows": "3"}, {}, "ape_rows says how to do ape"),
+        ({"kate_order": "nearest_first"}, {"shots": 2}, "kate_order has no effect without kate"),
+        ({"embedder": "folder"}, {"shots": 2}, "embedder has no effect without kate"),
+        ({"ape_rows": "3"}, {}, "ape_rows has no effect without ape"),
         ({"kate": "perhaps"}, {"shots": 2}, "kate"),
         ({"kate": "true", "kate_order": "far"}, {"shots": 2}, "kate_order"),
         ({"globale": "true", "globale_orders": "1"}, {"shots": 2}, "globale_orders"),

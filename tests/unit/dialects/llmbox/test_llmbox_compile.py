@@ -149,7 +149,7 @@ def test_ways_of_reasoning(
     one = compile_one(tmp_path, text, ROWS[:1], settings={"cot": asked_for})
     assert asked(one)[0]["source"] == str(expected)
     assert one.task.spec.settings["cot"] == expected
-    assert any("does not know cot" in note for note in one.notes) == (asked_for not in (None, expected))
+    assert any("does not support cot" in note for note in one.notes) == (asked_for not in (None, expected))
 
 
 def test_draws_while_loading_and_formatting_depend_on_seed_and_row_alone(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_options_answered_in_words_have_the_originals_room(tmp_path: Path) -> No
                 "    def init_arguments(self):\n        self.ranking_with_options = False\n    def format",
             ),
             {"methods": ("prob",)},
-            "changes to 'ppl'",
+            "switches to 'ppl'",
         ),
     ],
 )
@@ -402,7 +402,7 @@ def test_categories_without_effect_are_noted(tmp_path: Path) -> None:
     (folder / "test.jsonl").write_text('{"q": "Q", "a": "A"}\n', encoding="utf-8")
     loads = 'load_args = ("x",)\n    evaluation_set = "test"\n    categorized_subsets'
     partial_data = compile_text(tmp_path, text.replace("categorized_subsets", loads), hub=tmp_path / "data")
-    assert any("names 'b', which is not among" in note for note in partial_data[0].notes)
+    assert any("contains 'b', which is not a subset" in note for note in partial_data[0].notes)
 
 
 def test_a_dataset_of_a_collection_has_its_own_name_alone(tmp_path: Path) -> None:

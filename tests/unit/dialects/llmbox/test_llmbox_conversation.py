@@ -73,7 +73,7 @@ def test_an_empty_source_leaves_the_target() -> None:
 
 def test_shots_that_are_no_pairs_are_refused() -> None:
     conversation = Conversation([said(USER, "a"), said(USER, "b"), said(USER, "c")], num_shots=1)
-    with pytest.raises(ValueError, match="user and assistant messages in turn"):
+    with pytest.raises(ValueError, match="must alternate user and assistant messages"):
         conversation.get_segs()
     conversation = shots(2).add_(user="question")
     conversation.set_num_shots(1)

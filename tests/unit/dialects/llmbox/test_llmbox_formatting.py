@@ -161,7 +161,7 @@ def test_a_row_that_stands_twice_is_told(tmp_path: Path) -> None:
         "    def load_raw_dataset(self, *_):\n"
         '        self.evaluation_data = [dict(q="Q", options=["x", "y"], answer=0)] * 2\n'
     )
-    with pytest.raises(AuthorError, match=r"row 2: .*framework's own"):
+    with pytest.raises(AuthorError, match=r"row 2: .*reserved for the framework"):
         compile_one(tmp_path, text)
 
 

@@ -120,7 +120,7 @@ def test_globals_of_one_dataset_are_not_anothers() -> None:
 
 def test_braces_in_a_jinja_instruction_are_an_error_where_the_field_exists() -> None:
     fill = compile_instruction("{x} {{y}} {other}", build_environment())
-    with pytest.raises(InstructionError, match=r"\{x\} is text and not the field 'x'") as caught:
+    with pytest.raises(InstructionError, match=r"\{x\} is text, not the field 'x'") as caught:
         fill(VALUES)
     assert caught.value.fix.startswith("write {{ x }}")
     # The original leaves it in the prompt.
@@ -131,8 +131,8 @@ def test_braces_in_a_jinja_instruction_are_an_error_where_the_field_exists() -> 
     ("text", "told"),
     [
         ("{{x}}\n{{ 1 / 0 }}", "its line 2: ZeroDivisionError: division by zero"),
-        ("{{ x.center(10**10) }}", "its line 1: it makes more than 100,000,000 characters"),
-        ("{x:>999999999}", "the width in '>999999999' makes more than"),
+        ("{{ x.center(10**10) }}", "its line 1: it creates more than 100,000,000 characters"),
+        ("{x:>999999999}", "the width in '>999999999' creates more than"),
         ("{x:>{y}}", "ValueError"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "more than 100 deep"),
     ],

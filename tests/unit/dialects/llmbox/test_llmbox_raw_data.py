@@ -124,7 +124,7 @@ def test_without_a_split_the_only_one_is_taken(tmp_path: Path, problem_of: Probl
     write(tmp_path / "test.jsonl", 2)
     assert numbers(loader(RawData(None, None), path=tmp_path)()) == [0, 1]
     write(tmp_path / "train.jsonl", 2)
-    assert "fits 2 files" in problem_of(loader(RawData(None, None), path=tmp_path)).what
+    assert "matches 2 files" in problem_of(loader(RawData(None, None), path=tmp_path)).what
 
 
 def test_the_config_that_is_loaded(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_nowhere_to_look(problem_of: ProblemOf) -> None:
     problem = problem_of(lambda: loader(RawData(None, None))("test"))
     assert "in hf://owner/d: the hub at http://127.0.0.1:9 cannot be reached" in problem.what
     assert "check the network" in problem.fix
-    assert "give --data-root" in problem.fix
+    assert "pass --data-root" in problem.fix
 
 
 @pytest.mark.parametrize("path", ["nowhere", "nowhere/{subset}.csv", "{split}.jsonl"])

@@ -100,7 +100,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
         ("a = 1\n", "TypeError"),
         ("raise ValueError('boom')\n", "ValueError: boom"),
         ("rows = [{'a': 1}, 2]\n", "found 2"),
-        ("rows = []\n", "holds no rows"),
+        ("rows = []\n", "contains no rows"),
     ],
 )
 def test_python_files_that_hold_no_rows(tmp_path: Path, problem_of: ProblemOf, text: str, part: str) -> None:

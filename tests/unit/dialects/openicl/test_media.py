@@ -62,7 +62,7 @@ def test_a_relative_path_is_looked_for_here_and_beside_the_data(
     picture: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = picture.parents[1]
-    with pytest.raises(BrokenMedia, match="there is no such file"):
+    with pytest.raises(BrokenMedia, match="the file does not exist"):
         build_media_part(Medium.IMAGE, "images/one pixel.png")
     part = build_media_part(Medium.IMAGE, "images/one pixel.png", roots=[root])
     assert Path(part.path) == picture
@@ -86,11 +86,11 @@ def test_addresses_and_data(picture: Path) -> None:
     [
         ("", "it has no path"),
         ("file://", "it has no path"),
-        ("none.png", "there is no such file"),
+        ("none.png", "the file does not exist"),
         ("data:image/png,abc", "not base64"),
-        ("data:image/png;base64,abc", "it is no base64"),
+        ("data:image/png;base64,abc", "it is not valid base64"),
         ("A" * 5000, "it is not a path; base64 data needs the prefix data:TYPE;base64,"),
-        ("a\0b.png", "it is no path"),
+        ("a\0b.png", "it is not a valid path"),
     ],
 )
 def test_what_is_no_medium(where: str, why: str) -> None:

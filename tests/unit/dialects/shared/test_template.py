@@ -63,8 +63,12 @@ def test_field_prefers_the_whole_name() -> None:
     [
         ("a\n{{ 1 / 0 }}", "'human_prompt', line 2: ZeroDivisionError: division by zero", False),
         ("{{ ''|xmlattr }}", "'human_prompt', line 1: AttributeError", False),
-        ("{{ 'a' * 999999999 }}", "'human_prompt', line 1: it makes more than 100,000,000 characters", True),
-        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls are more than 100 deep", True),
+        (
+            "{{ 'a' * 999999999 }}",
+            "'human_prompt', line 1: it creates more than 100,000,000 characters",
+            True,
+        ),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls are nested more than 100 deep", True),
     ],
 )
 def test_whatever_a_template_raises_is_one_error(template: str, told: str, is_limit: bool) -> None:

@@ -1,1 +1,1 @@
-"""What an author's file imports besides base classes and metrics; the import table gives the old names."""
+"""What an author's file imports besides base classes and metrics. The import table provides the old names."""

@@ -1,6 +1,6 @@
 """Messages of a prompt, as an author's `construct_examples` builds and returns them.
 
-Knows roles and their order. How messages become text is a formatter's work, which is handed in.
+Handles roles and their order. A formatter, which is passed in, turns messages into text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Method: TypeAlias = Literal["get_ppl", "get_prob", "generation"]
 
 
 class PromptFormatter(Protocol):
-    """Turns conversations into what a model is given."""
+    """Turns conversations into model prompts."""
 
     def to_model_prompts(
         self,
@@ -25,13 +25,13 @@ class PromptFormatter(Protocol):
         model_evaluation_method: Method,
         max_turns: int = 1,
     ) -> Sequence[Any]:
-        """Return one prompt for each conversation: a text, or a tuple of segments and counts."""
+        """Return one prompt per conversation: a text, or a tuple of segments and counts."""
 
 
 class Conversation:
-    """Messages in order: a system message or none, shots as user and assistant in turn, then the question.
+    """Messages in order: an optional system message, shots as user and assistant pairs, then the question.
 
-    After the question the answer may stand: the scored text of a likelihood, or what a model wrote.
+    The answer can follow the question: the scored text of a likelihood, or the model's reply.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class Conversation:
     ) -> None:
         self.messages = list(messages or ())
         self.num_turns = num_turns
-        """How many times the user speaks after the shots."""
+        """Number of user turns after the shots."""
         self.num_shots = num_shots
-        """How many pairs of messages are examples."""
+        """Number of message pairs that are examples."""
         self.num_options = num_options
         self.mt_users = list(multi_turn_users or ())
-        """What the user will say in the turns to come."""
+        """The user's following turns."""
         self.formatter = formatter
         self.model_evaluation_method = model_evaluation_method
         self.split = split
-        """Whether a prompt is given as segments, not as one text."""
+        """Whether a prompt is passed as segments instead of one text."""
         self.is_normalized = is_normalized
         """Whether this is the context-free copy whose likelihood normalises another."""
 
@@ -72,11 +72,11 @@ class Conversation:
         return cls(message for conversation in conversations for message in conversation.messages)
 
     def set_num_shots(self, num_shots: int | None) -> None:
-        """Say how many pairs of messages are examples."""
+        """Set the number of message pairs that are examples."""
         self.num_shots = num_shots or 0
 
     def set_num_options(self, num_options: int | None) -> None:
-        """Say how many options the question has."""
+        """Set the number of options of the question."""
         self.num_options = num_options or 0
 
     def set_formatter(
@@ -85,7 +85,7 @@ class Conversation:
         model_evaluation_method: Method | None = None,
         split: bool | None = None,
     ) -> None:
-        """Say how `to_model_prompt` writes. A conversation of one segment is never split."""
+        """Set how `to_model_prompt` writes prompts. A conversation with one segment is never split."""
         self.formatter = formatter
         self.model_evaluation_method = model_evaluation_method
         self.split = bool(split) and self.get_segs_num() > 1
@@ -99,7 +99,7 @@ class Conversation:
     ) -> Conversation:
         """Return a new conversation: copies of these messages, then those of another or of one turn.
 
-        The counts of shots, turns and options start anew.
+        The counts of shots, turns and options are reset.
         """
         if inplace:
             return self.add_(other, user, assistant)
@@ -120,13 +120,13 @@ class Conversation:
         return self
 
     def add_multi_turn(self, *, users: Sequence[str] | None = None, assistant: str | None = None) -> None:
-        """Begin a conversation of several user turns, or add a reply and the next of these turns."""
+        """Start a conversation with several user turns, or add a reply and the next of these turns."""
         if (users is None) == (assistant is None):
             raise ValueError("add_multi_turn takes either users or assistant")
         if users is not None:
             if len(users) < 2:
                 raise ValueError(
-                    f"a conversation of several turns needs two user texts or more, not {users!r}"
+                    f"a conversation of several turns needs at least two user texts, not {users!r}"
                 )
             self.num_turns = len(users)
             self.mt_users = list(users)
@@ -136,7 +136,7 @@ class Conversation:
             self.messages.append({"role": "user", "content": self.mt_users.pop(0)})
 
     def get_segs_num(self) -> int:
-        """Return how many of the segments system, examples, source and target hold messages."""
+        """Return how many of the segments system, examples, source and target contain messages."""
         if len(self.messages) < 2:
             return len(self.messages)
         single = 1 + (self.messages[0]["role"] == "system") + (self.messages[-1]["role"] == "assistant")
@@ -147,7 +147,7 @@ class Conversation:
     @overload
     def get_segs(self, seg: Segment) -> list[Message]: ...
     def get_segs(self, seg: Segment | None = None) -> dict[Segment, list[Message]] | list[Message]:
-        """Return the messages by segment, or of one segment. Turns already answered count as examples."""
+        """Return the messages by segment, or of one segment. Answered turns count as examples."""
         has_system = bool(self.messages) and self.messages[0]["role"] == "system"
         has_target = bool(self.messages) and self.messages[-1]["role"] == "assistant"
         n_answered = max(self.num_turns - len(self.mt_users) - 1, 0) if self.messages else 0
@@ -162,33 +162,35 @@ class Conversation:
         roles = [message["role"] for message in segments["examples"]]
         if roles != ["user", "assistant"] * (len(roles) // 2):
             raise ValueError(
-                f"the {self.num_shots} examples must be user and assistant messages in turn, found {roles}"
+                f"the {self.num_shots} examples must alternate user and assistant messages, found {roles}"
             )
         if len(segments["source"]) > 1:
             raise ValueError(
                 f"one question must follow the {self.num_shots} examples, found {len(segments['source'])}"
-                " messages; set_num_shots says how many pairs of messages are examples"
+                " messages; call set_num_shots with the number of example pairs"
             )
         return segments if seg is None else segments[seg]
 
     def get_generation_results(self) -> str | tuple[str, ...]:
-        """Return what the assistant said: a text, or one for each turn when there are several."""
+        """Return the assistant's reply: a text, or one per turn if there are several."""
         if self.num_turns == 1:
             if not self.messages or self.messages[-1]["role"] != "assistant":
                 raise ValueError("the conversation does not end with a reply")
             return self.messages[-1]["content"]
         begin = int(self.messages[0]["role"] == "system") + 2 * self.num_shots if self.messages else 0
-        replies = tuple(one["content"] for one in self.messages[begin:] if one["role"] == "assistant")
+        replies = tuple(
+            message["content"] for message in self.messages[begin:] if message["role"] == "assistant"
+        )
         if len(replies) != self.num_turns:
             raise ValueError(f"{self.num_turns} turns have {len(replies)} replies")
         return replies
 
     def to_model_prompt(self, max_turns: int = 1) -> Any:
-        """Return what the model is given, as the formatter writes it; None beyond the last turn."""
+        """Return the prompt as written by the formatter; None after the last turn."""
         if self.num_turns < max_turns:
             return None
         if self.formatter is None or self.model_evaluation_method is None:
-            raise ValueError("set_formatter comes before to_model_prompt")
+            raise ValueError("call set_formatter before to_model_prompt")
         return self.formatter.to_model_prompts(
             [self], bool(self.split), self.model_evaluation_method, max_turns=max_turns
         )[0]
@@ -210,5 +212,5 @@ class Conversation:
 
 
 def _messages(user: str | None, assistant: str | None) -> list[Message]:
-    said = (("user", user), ("assistant", assistant))
-    return [{"role": role, "content": text} for role, text in said if text]
+    texts = (("user", user), ("assistant", assistant))
+    return [{"role": role, "content": text} for role, text in texts if text]

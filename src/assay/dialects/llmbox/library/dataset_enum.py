@@ -1,4 +1,4 @@
-"""Names of the subjects and tasks of public benchmarks, under the names that dataset files import."""
+"""Subject and task names of public benchmarks, under the names that dataset files import."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import msgspec
 
 
 def constants() -> dict[str, Any]:
-    """Return every constant by its name, made anew: a file that changes one changes only its own."""
+    """Return every constant by name. Each call creates new objects, so files do not affect each other."""
     stored = files(__package__).joinpath("dataset_enum.json").read_bytes()
     return msgspec.json.decode(stored, type=dict[str, Any])

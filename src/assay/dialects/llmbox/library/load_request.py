@@ -1,4 +1,4 @@
-"""What an author asks to load, with the rules of `load_args` and `load_kwargs` applied. Looks for nothing."""
+"""What an author requests to load, after applying the rules of `load_args` and `load_kwargs`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ABOUT_DOWNLOADS = frozenset(
         "verification_mode",
     }
 )
-"""Arguments of `load_dataset` that say how data is fetched, not which: without effect here."""
+"""Arguments of `load_dataset` about how data is fetched, not which data; they have no effect here."""
 
 
 class LoadRequest(NamedTuple):
-    """One dataset, and one of its configs, under the names that an author gives them."""
+    """One dataset and one of its configs, under the author's names."""
 
     dataset_name: str
     hub_name: str
@@ -40,10 +40,12 @@ class LoadRequest(NamedTuple):
         load_args: Sequence[str] | None,
         dataset_path: str | None,
     ) -> LoadRequest:
-        """Return the request; raise an AuthorError when `load_args` has none of its three forms."""
+        """Return the request; raise an AuthorError if `load_args` has none of its three forms."""
         if isinstance(load_args, str):
             fix = f"write a tuple, with its comma: ({load_args!r},)"
-            raise AuthorError(Problem("DATA-003", f"load_args is the text {load_args!r}", fix))
+            raise AuthorError(
+                Problem("DATA-003", f"load_args is the text {load_args!r}, expected a tuple", fix)
+            )
         if load_args is None and dataset_path is None:
             what = f"load_args of {dataset_name!r} is None, so there is nothing to load"
             fix = "set load_args, or set self.evaluation_data in load_raw_dataset"
@@ -58,17 +60,17 @@ class LoadRequest(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names under which a folder of datasets may hold it: the hub's, then the dataset's own."""
+        """The names under which a folder of datasets can contain it: the hub's, then the dataset's own."""
         return tuple(dict.fromkeys((self.hub_name, self.dataset_name)))
 
     @property
     def configs(self) -> tuple[str | None, ...]:
-        """The config, under each of the names that it may have; the one that was asked for stands last."""
+        """The config under each of its possible names; the requested one is last."""
         if "wmt" in self.dataset_name and self.config and self.config.startswith("en-"):
-            # The hub names a pair of languages with English last, whichever is translated.
+            # The hub names a language pair with English last, in both directions.
             return (f"{self.config.removeprefix('en-')}-en", self.config)
         if self.config is None and self.dataset_path is not None:
-            # In a repository of many tasks, the one of the dataset's own name.
+            # In a repository of many tasks, use the one with the dataset's own name.
             return (self.dataset_name, None)
         return (self.config,)
 
@@ -77,9 +79,9 @@ class LoadRequest(NamedTuple):
 
 
 def require_known(load_kwargs: Mapping[str, Any], dataset_name: str) -> None:
-    """Raise an AuthorError when an argument of `load_dataset` asks for data in a way that is not there."""
+    """Raise an AuthorError for arguments of `load_dataset` that select data in an unsupported way."""
     others = sorted(set(load_kwargs) - _ABOUT_DOWNLOADS)
     if others:
-        what = f"load_kwargs of {dataset_name!r} has {listing(others)}, which would choose other data"
-        fix = "leave it out, and give the dataset path of the files that are meant"
+        what = f"load_kwargs of {dataset_name!r} has {listing(others)}, which would select other data"
+        fix = "omit it, and pass the path of the right files as dataset_path"
         raise AuthorError(Problem("DATA-003", what, fix))

@@ -1,7 +1,7 @@
 """Raw rows for an author's class: `get_raw_dataset_loader` and `load_raw_dataset_from_file`.
 
-No loader script is run. Rows come from the path that the person gives, from the data root by hub name, or
-from the hub itself; when they are in none, the error names the dataset and every place that was tried.
+Runs no loader script. Rows come from the user's path, from the data root by hub name, or from the hub itself.
+If they are in none of these, the error lists the dataset and every place that was tried.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from assay.sources.hub_files import HubFiles
 from assay.sources.hub_name import HubName
 from assay.sources.splits import parse_split
 
-_FIX = "write one public object in it, a list of dicts; names that begin with _ do not count"
+_FIX = "define one public object in it, a list of dicts; names that begin with _ do not count"
 
 
 def read_python_rows(path: Path) -> Rows:
-    """Run a file and return the rows of the only public object that it makes."""
+    """Run a file and return the rows of its only public object."""
     where = Origin(str(path))
     try:
         variables = runpy.run_path(str(path))
@@ -38,7 +38,7 @@ def read_python_rows(path: Path) -> Rows:
             for name, value in variables.items()
             if not name.startswith("_") and not isinstance(value, ModuleType)
         }
-        # Made here, since what makes the rows may be a generator of the file's own.
+        # Created here, because the rows can come from a generator of the file.
         tables = [list(value) for value in public.values()] if len(public) == 1 else []
     except Exception as error:
         what = f"the file raised {type(error).__name__}: {error}"
@@ -52,39 +52,39 @@ def read_python_rows(path: Path) -> Rows:
             what = f"expected a dict, found {row!r:.80}"
             raise AuthorError(Problem("DATA-004", what, _FIX, Origin(str(path), row=number)))
     if not rows:
-        raise AuthorError(Problem("DATA-004", f"{next(iter(public))!r} holds no rows", _FIX, where))
+        raise AuthorError(Problem("DATA-004", f"{next(iter(public))!r} contains no rows", _FIX, where))
     return rows
 
 
 class FilePattern:
-    """Finds a subset's and split's file. A path without {split} is the file of every split."""
+    """Finds the file of a subset and split. A path without {split} is the file of every split."""
 
     def __init__(self, text: str) -> None:
         self.text = Path(text).as_posix()
 
     def files(self, *, config: str | None, split: str | None) -> tuple[Path, ...]:
-        """Return the one file of a subset and split; raise when it is not there."""
+        """Return the file of a subset and split; raise if it does not exist."""
         name = self.text
         for field, value in (("{subset}", config), ("{split}", split)):
             if field in name and value is None:
-                what = f"the path {self.text!r} needs a {field[1:-1]}, and none was asked for"
-                raise DatasetMissing(Problem("SOURCE-010", what, f"write its name in place of {field}"))
+                what = f"the path {self.text!r} needs a {field[1:-1]}, but none was requested"
+                raise DatasetMissing(Problem("SOURCE-010", what, f"write its name instead of {field}"))
             name = name.replace(field, value or "")
         path = Path(name)
         if not path.is_file():
-            what, fix = f"there is no file {name!r}", "check the path"
+            what, fix = f"no such file: {name!r}", "check the path"
             raise DatasetMissing(Problem("SOURCE-010", what, fix, Origin(self.text)))
         return (path,)
 
     def configs(self, split: str | None) -> tuple[str, ...]:
-        """Return the subsets for which there is a file, of this split when one is named."""
+        """Return the subsets that have a file, of this split if one is named."""
         if "{subset}" not in self.text:
             return ()
         text = self.text.replace("{split}", split) if split else self.text
         before, *others = text.split("{subset}")
         form = "(?P=subset)".join(map(_as_regex, others))
         pattern = re.compile(f"{_as_regex(before)}(?P<subset>[^/]+){form}")
-        # The part of the path before its first field is where its files are.
+        # The files are below the part of the path before its first field.
         above = Path(text.partition("{")[0] + "x").parent
         found = (pattern.fullmatch(path.as_posix()) for path in above.rglob("*") if path.is_file())
         return tuple(sorted({match["subset"] for match in found if match}))
@@ -95,33 +95,33 @@ def _as_regex(text: str) -> str:
 
 
 class Load(Protocol):
-    """What a loader is: a call with a split, such as `train[:10%]`, that returns its rows."""
+    """A loader: called with a split, such as `train[:10%]`, it returns the rows."""
 
     def __call__(self, split: str | None = None) -> Rows:
-        """Return the rows of a split; without one, those of the only split there is."""
+        """Return the rows of a split; without one, of the only split there is."""
 
 
 class Place(NamedTuple):
-    """Where a dataset may be."""
+    """A place that may contain a dataset."""
 
     files: Callable[..., tuple[Path, ...]]
-    """Takes a config and a split, and returns their files or raises DatasetMissing."""
+    """Takes a config and a split; returns their files or raises DatasetMissing."""
     configs: Callable[[str | None], tuple[str, ...]]
-    """Takes a name for a split, and returns the configs or raises DatasetMissing."""
+    """Takes a split name; returns the configs or raises DatasetMissing."""
 
 
 class RawData:
-    """The author's loading functions, bound to what the person said about places."""
+    """The author's loading functions, bound to the user's paths."""
 
     def __init__(self, hub: LocalHub | None, dataset_path: str | None, *, beside: Path | None = None) -> None:
         self.hub = hub
-        """The data root, asked for datasets by hub name."""
+        """The data root, for datasets by hub name."""
         self.dataset_path = dataset_path
-        """The place that the person gave for this dataset: a folder, a file, or a pattern."""
+        """The user's path for this dataset: a folder, a file, or a pattern."""
         self.beside = beside
-        """The folder of the author's file, where its own small files are looked for too."""
+        """The folder of the author's file, which may contain its small files."""
         self._on_hub: dict[str, HubFiles] = {}
-        """By name: a dataset is looked up once, and all of it is of one commit."""
+        """By name: each dataset is looked up once, so that all of it has the same commit."""
 
     @overload
     def get_raw_dataset_loader(
@@ -155,9 +155,9 @@ class RawData:
         return_msg: bool = False,
         use_etag: bool = False,
     ) -> Load | tuple[Load, str]:
-        """Return what loads the splits of a dataset, and with `return_msg` a line that says from where.
+        """Return a loader for the splits of a dataset, and with `return_msg` a line about its source.
 
-        `dataset_path` None means: by hub name, as `load_args` and the subset name it.
+        `dataset_path` None: by hub name, from `load_args` and the subset.
         """
         require_known(load_kwargs or {}, dataset_name)
         request = LoadRequest.of(dataset_name, subset_name, load_args, dataset_path)
@@ -176,26 +176,26 @@ class RawData:
         return (load, message) if return_msg else load
 
     def load_raw_dataset_from_file(self, dataset_file_path: str | Path) -> Rows:
-        """Return the rows of one file: every format that sources read, and .py with one public object.
+        """Return the rows of one file: any supported format, or .py with one public object.
 
-        A relative path is looked for in the working folder, in the person's dataset path, and beside the
+        A relative path is searched in the working folder, in the user's dataset path, and next to the
         author's file, in this order.
         """
-        asked = Path(dataset_file_path).expanduser()
-        folders = [Path()] if asked.is_absolute() else [Path(), *self._folders()]
-        found = next((folder / asked for folder in folders if (folder / asked).is_file()), None)
+        wanted = Path(dataset_file_path).expanduser()
+        folders = [Path()] if wanted.is_absolute() else [Path(), *self._folders()]
+        found = next((folder / wanted for folder in folders if (folder / wanted).is_file()), None)
         if found is None and len(folders) > 1:
-            places = listing(str(folder / asked) for folder in folders)
-            what = f"there is no file {str(asked)!r}; looked for {places}"
-            raise DatasetMissing(Problem("SOURCE-001", what, "check the path", Origin(str(asked))))
-        return _read(found or asked)
+            places = listing(str(folder / wanted) for folder in folders)
+            what = f"no such file: {str(wanted)!r}; tried {places}"
+            raise DatasetMissing(Problem("SOURCE-001", what, "check the path", Origin(str(wanted))))
+        return _read(found or wanted)
 
     def subsets(
         self, dataset_name: str, load_args: Sequence[str] | None, *, split: str | None = None
     ) -> list[str]:
-        """Return the subsets (configs) that are there; empty when there is only one, unnamed.
+        """Return the existing subsets (configs); empty if there is only one, without a name.
 
-        `split` is the one that will be evaluated; it tells the file of a split from that of a subset.
+        `split` is the one to evaluate; it distinguishes the file of a split from that of a subset.
         """
         if load_args is None:
             return []
@@ -204,14 +204,16 @@ class RawData:
         tried: list[Problem] = []
         for place in self._places(request):
             try:
-                found = set(place.configs(name))
+                subsets = set(place.configs(name))
             except DatasetMissing as missing:
                 tried.append(missing.problems[0])
                 continue
             if "wmt" in dataset_name:
-                # One file serves both directions of a pair of languages.
-                found |= {f"en-{subset.removesuffix('-en')}" for subset in found if subset.endswith("-en")}
-            return sorted(found)
+                # One file serves both directions of a language pair.
+                subsets |= {
+                    f"en-{subset.removesuffix('-en')}" for subset in subsets if subset.endswith("-en")
+                }
+            return sorted(subsets)
         raise self._build_missing_error(request, name, tried)
 
     def _rows(self, request: LoadRequest, split: str | None) -> Rows:
@@ -222,19 +224,19 @@ class RawData:
                 try:
                     files = place.files(config=config, split=split)
                 except DatasetMissing as missing:
-                    # Of a config's names, the last is the one that was asked for.
+                    # The last of a config's names is the requested one.
                     tried[noted:] = missing.problems
                     continue
                 return [row for file in files for row in _read(file)]
         raise self._build_missing_error(request, split, tried)
 
     def _places(self, request: LoadRequest) -> list[Place]:
-        """Return where a dataset is, or, when it is nowhere, where it would be looked for."""
+        """Return where a dataset is or, if it is nowhere, where it is expected."""
         path = request.dataset_path
         if path is None:
             root = self.hub
         elif Path(path).is_dir():
-            # A folder that the person gives is the dataset's own, or one of several datasets.
+            # The user's folder is the dataset's own, or contains several datasets.
             root = LocalHub(Path(path))
             if not any(root.has_dataset(name, request.config) for name in request.names):
                 own = DatasetFolder(Path(path), name=request.hub_name)
@@ -242,14 +244,14 @@ class RawData:
         else:
             pattern = FilePattern(path)
             return [Place(pattern.files, pattern.configs)]
-        held = [name for name in request.names if root and root.has_dataset(name, request.config)]
+        present = [name for name in request.names if root and root.has_dataset(name, request.config)]
         places = []
         if root is not None:
             places = [
                 Place(partial(root.files, name), partial(root.configs, name))
-                for name in held[:1] or request.names
+                for name in present[:1] or request.names
             ]
-        if path is None and not held:
+        if path is None and not present:
             on_hub = self._on_hub.setdefault(request.hub_name, HubFiles(HubName(request.hub_name)))
             places.append(Place(on_hub.files, on_hub.configs))
         return places
@@ -264,23 +266,27 @@ class RawData:
         self, request: LoadRequest, split: str | None, tried: list[Problem]
     ) -> DatasetMissing:
         config, root = request.config, "DATA_ROOT" if self.hub is None else str(self.hub.root)
-        asked = f"the dataset {request.hub_name!r}"
-        asked += f", config {config!r}" if config else ""
-        asked += f", split {split!r}" if split else ""
-        looked = "; ".join(map(_format_problem, tried)) or "no data root and no dataset path were given"
+        request_text = f"the dataset {request.hub_name!r}"
+        request_text += f", config {config!r}" if config else ""
+        request_text += f", split {split!r}" if split else ""
+        tried_places = (
+            "; ".join(map(_format_problem, tried)) or "neither a data root nor a dataset path was given"
+        )
         folder = f"{root}/{request.hub_name}"
         if self.hub is not None and self.hub.has_dataset(request.hub_name):
             folder = str(self.hub.folder(request.hub_name).path)
         file = "/".join(filter(None, (folder, config, f"{split or 'test'}.jsonl")))
         key = f"{request.hub_name}:{config}" if config else request.hub_name
-        also = ", and give --data-root" if self.hub is None else ""
+        also = ", and pass --data-root" if self.hub is None else ""
         on_hub = [problem.fix for problem in tried if problem.code.startswith("HUB-")]
-        fix = "".join(f"{one}; or " for one in on_hub[-1:]) + (
-            f"put its rows at {file} (or .json, .csv, .parquet, .arrow), or name the folder that holds them"
+        fix = "".join(f"{hub_fix}; or " for hub_fix in on_hub[-1:]) + (
+            f"put its rows at {file} (or .json, .csv, .parquet, .arrow), or map its folder"
             f' in {root}/hub.json: {{"{key}": "FOLDER"}}{also};'
-            " or give the dataset path: a folder, a file, or a pattern with {subset} and {split}"
+            " or pass the dataset path: a folder, a file, or a pattern with {subset} and {split}"
         )
-        return DatasetMissing(Problem("DATA-001", f"{asked} is needed and was not found; {looked}", fix))
+        return DatasetMissing(
+            Problem("DATA-001", f"{request_text} is needed, but was not found; {tried_places}", fix)
+        )
 
 
 def _read(path: Path) -> Rows:
@@ -301,15 +307,15 @@ def accepts_subset(
     subset: str | None = "",
     disable_warning: bool = False,
 ) -> bool:
-    """Return whether `subset` may be loaded by a class with these `load_args`.
+    """Return whether a class with these `load_args` can load `subset`.
 
-    `(path,)` and `()` take any. `(path, own)` takes any when its own may be overwritten, which is logged, and
-    else only its own. None takes none: the class brings its rows.
+    `(path,)` and `()` accept any. `(path, own)` accepts any if its own can be overwritten, which is logged;
+    otherwise only its own. None accepts no subset: the class provides its rows.
     """
     if load_args is None:
         return False
     if len(load_args) < 2 or load_args[1] == subset:
         return True
     if overwrite_subset and not disable_warning:
-        _logger.warning("the subset %r takes the place of the class's own, %r", subset, load_args[1])
+        _logger.warning("the subset %r replaces the class's own, %r", subset, load_args[1])
     return overwrite_subset

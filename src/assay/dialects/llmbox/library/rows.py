@@ -1,9 +1,9 @@
-"""A file's rows as the `datasets` library would hand them over: typed columns, every column in every row.
+"""The rows of a file as the `datasets` library returns them: typed columns, every column in every row.
 
-- csv and tsv: a column of whole numbers, of numbers, or of true and false has that type; an empty value is
-  None. Unlike pandas, words such as `None` or `NA` stay words and `007` stays a text.
-- txt: one row for each line, in the field `text`.
-- A column that a row lacks is None in it.
+- csv and tsv: a column of integers, of numbers, or of true and false has that type; an empty value is None.
+  Unlike in pandas, words such as `None` or `NA` stay words and `007` stays a text.
+- txt: one row per line, in the field `text`.
+- A column that a row lacks is None in that row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMN_TYPES: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
 
 
 def read_rows(path: Path) -> Rows:
-    """Return the rows of a data file, as plain dicts that belong to the caller."""
+    """Return the rows of a data file as plain dicts that belong to the caller."""
     suffix = (find_suffix(path.name) or "").removesuffix(".gz")
     rows = [record.fields for record in open_source(path).records()]
     if suffix == ".txt":
@@ -37,13 +37,13 @@ def read_rows(path: Path) -> Rows:
 
 
 def _lines(text: str) -> list[str]:
-    # Not splitlines(): it also breaks at form feeds and at separators of Unicode inside a text.
+    # Not splitlines(): it also splits at form feeds and Unicode separators inside a text.
     lines = re.split(r"\r\n|\r|\n", text)
     return lines if lines[-1] else lines[:-1]
 
 
 def typed_columns(rows: Rows) -> Rows:
-    """Give the texts of a delimited file the type of their whole column, in place."""
+    """Convert the texts of a delimited file to the type of their whole column, in place."""
     for name in rows[0]:
         make = _type_of([row[name] for row in rows if row[name]])
         for row in rows:

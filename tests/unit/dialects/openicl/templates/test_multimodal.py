@@ -128,9 +128,9 @@ def test_all_that_is_wrong_with_all_rows_is_said_at_once(tmp_path: Path) -> None
     for problem, said in zip(
         problems,
         [
-            "MEDIA-003 shapes.jsonl row 1, column 'content': image 'gone.png': there is no such file",
+            "MEDIA-003 shapes.jsonl row 1, column 'content': image 'gone.png': the file does not exist",
             "row 1, column 'content': image 'empty.png': it is empty",
-            "row 2, column 'content': image 'page.png': it is no image of a known format",
+            "row 2, column 'content': image 'page.png': it is not in a known image format",
             "MEDIA-002 shapes.jsonl row 3, column 'content': the row contains audio, but prompt_mm only "
             "has 'text', 'image'",
             "MEDIA-002 shapes.jsonl row 4, column 'content': the column 'content' is None",
